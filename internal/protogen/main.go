@@ -1,0 +1,137 @@
+// Command protogen generates the Go code of every .proto file of the module.
+//
+// It compiles the files in process and hands the result to the protoc-gen-go
+// and protoc-gen-go-grpc tools that go.mod pins, so that generating needs
+// nothing but Go: no protoc, no plugin on the PATH.
+//
+// Usage, from the module's root:
+//
+//	go run ./internal/protogen
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/bufbuild/protocompile"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/pluginpb"
+)
+
+// parameter places each generated file beside its .proto file.
+const parameter = "paths=source_relative"
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "protogen:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	files, err := protoFiles(".")
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("no .proto file below the working directory: run it from the module's root")
+	}
+	compiler := protocompile.Compiler{
+		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{}),
+		SourceInfoMode: protocompile.SourceInfoStandard,
+	}
+	compiled, err := compiler.Compile(ctx, files...)
+	if err != nil {
+		return err
+	}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: files, Parameter: proto.String(parameter)}
+	seen := map[string]bool{}
+	for _, file := range compiled {
+		addFile(request, seen, file)
+	}
+	for _, plugin := range []string{"protoc-gen-go", "protoc-gen-go-grpc"} {
+		if err := generate(ctx, plugin, request); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// protoFiles lists the .proto files below root, leaving hidden directories out.
+func protoFiles(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if !entry.IsDir() && filepath.Ext(path) == ".proto" {
+			files = append(files, filepath.ToSlash(path))
+		}
+		return nil
+	})
+	return files, err
+}
+
+// addFile appends file to the request after everything it imports: plugins
+// read the list in that order.
+func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file protoreflect.FileDescriptor) {
+	if seen[file.Path()] {
+		return
+	}
+	seen[file.Path()] = true
+	imports := file.Imports()
+	for i := range imports.Len() {
+		addFile(request, seen, imports.Get(i).FileDescriptor)
+	}
+	request.ProtoFile = append(request.ProtoFile, descriptor(file))
+}
+
+// descriptor keeps the compiled form where there is one: it alone holds the
+// comments, which become doc comments of the generated code.
+func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
+	if compiled, ok := file.(interface {
+		FileDescriptorProto() *descriptorpb.FileDescriptorProto
+	}); ok {
+		return compiled.FileDescriptorProto()
+	}
+	return protodesc.ToFileDescriptorProto(file)
+}
+
+func generate(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest) error {
+	input, err := proto.Marshal(request)
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "tool", plugin)
+	command.Stdin = bytes.NewReader(input)
+	command.Stderr = os.Stderr
+	output, err := command.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", plugin, err)
+	}
+	var response pluginpb.CodeGeneratorResponse
+	if err := proto.Unmarshal(output, &response); err != nil {
+		return fmt.Errorf("%s: answer: %w", plugin, err)
+	}
+	if response.Error != nil {
+		return fmt.Errorf("%s: %s", plugin, response.GetError())
+	}
+	for _, file := range response.File {
+		if err := os.WriteFile(filepath.FromSlash(file.GetName()), []byte(file.GetContent()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
