@@ -1,0 +1,211 @@
+// Package config holds every setting of bobbin once: its key, default, unit
+// and meaning, and where a value may come from.
+//
+// A value is looked for, in this order, among the flags, the environment
+// (BOBBIN_EXECUTOR_MEMORY for executor.memory), the properties file and the
+// defaults. Everything that was set is checked when it is loaded, so reading a
+// setting cannot fail.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/viper"
+)
+
+// keyDelimiter replaces viper's dot, under which locality.wait could not be
+// both a value and the parent of locality.wait.node.
+const keyDelimiter = "::"
+
+// Config is a checked set of values. It does not change after it was loaded
+// and is safe for concurrent use.
+type Config struct {
+	values map[string]string // every setting's value, defaults included, and the values below prefixes
+	set    map[string]string // what was set, by key, without the defaults
+	source map[string]string // where each set value came from, as a person would name it
+}
+
+// Sources says where values come from. Zero fields are left out.
+type Sources struct {
+	// Flags are values of the command line, by key.
+	Flags map[string]string
+	// Environ is an environment as os.Environ gives it.
+	Environ []string
+	// PropertiesFile names a file of "key value", "key=value" or "key: value" lines.
+	PropertiesFile string
+}
+
+// Load reads and checks the values of all sources. The error joins one error
+// for each value at fault, naming its key, value and source.
+func Load(sources Sources) (*Config, error) {
+	var problems []error
+	store := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
+	source := map[string]string{}
+
+	if sources.PropertiesFile != "" {
+		properties, err := readProperties(sources.PropertiesFile)
+		if err != nil {
+			return nil, err
+		}
+		file := map[string]any{}
+		for _, property := range properties {
+			at := fmt.Sprintf("%s:%d", sources.PropertiesFile, property.line)
+			if err := checkKey(property.key); err != nil {
+				problems = append(problems, fmt.Errorf("%s: %w", at, err))
+				continue
+			}
+			file[property.key] = property.value
+			source[property.key] = at
+		}
+		if err := store.MergeConfigMap(file); err != nil {
+			return nil, fmt.Errorf("%s: %w", sources.PropertiesFile, err)
+		}
+	}
+	fromEnvironment, unknown := environmentValues(sources.Environ)
+	problems = append(problems, unknown...)
+	for key, variable := range fromEnvironment {
+		store.Set(key, variable.value)
+		source[key] = "environment variable " + variable.name
+	}
+	for _, key := range slices.Sorted(maps.Keys(sources.Flags)) {
+		if err := checkKey(key); err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		store.Set(key, sources.Flags[key])
+		source[key] = "the command line"
+	}
+
+	values := map[string]string{}
+	for key := range source {
+		values[key] = store.GetString(key)
+	}
+	config, err := checked(values, source)
+	if err != nil {
+		problems = append(problems, err)
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return config, nil
+}
+
+// FromMap makes a configuration of values that were loaded elsewhere, as a
+// container gets them from the process that launched it.
+func FromMap(values map[string]string) (*Config, error) {
+	source := make(map[string]string, len(values))
+	for key := range values {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		source[key] = "the submission"
+	}
+	return checked(values, source)
+}
+
+// Default is the configuration in which nothing is set.
+func Default() *Config {
+	config, err := checked(nil, nil)
+	if err != nil {
+		panic("config: a default does not pass its own check: " + err.Error())
+	}
+	return config
+}
+
+// Map returns what was set, by key, without the defaults: what FromMap takes.
+func (c *Config) Map() map[string]string { return maps.Clone(c.set) }
+
+// IsSet reports whether the key was given a value anywhere.
+func (c *Config) IsSet(key string) bool {
+	_, ok := c.set[key]
+	return ok
+}
+
+// Source says where the key's value came from: the command line, a variable
+// of the environment, a file and line; "default" where it was not set.
+func (c *Config) Source(key string) string {
+	if source, ok := c.source[key]; ok {
+		return source
+	}
+	return "default"
+}
+
+// With returns a copy in which the given values are set, checked as Load does.
+func (c *Config) With(values map[string]string) (*Config, error) {
+	merged := maps.Clone(c.set)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, values)
+	return FromMap(merged)
+}
+
+func checked(set, source map[string]string) (*Config, error) {
+	config := &Config{
+		values: make(map[string]string, len(registry.settings)+len(set)),
+		set:    maps.Clone(set),
+		source: source,
+	}
+	for _, setting := range registry.settings {
+		config.values[setting.Key] = setting.Default
+	}
+	var problems []error
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		value := strings.TrimSpace(set[key])
+		config.values[key] = value
+		setting, ok := registry.byKey[key]
+		if !ok {
+			continue // below a prefix: free text
+		}
+		if err := setting.check(value); err != nil {
+			problems = append(problems, fmt.Errorf("%s=%q (from %s): %w", key, value, config.Source(key), err))
+		}
+	}
+	return config, errors.Join(problems...)
+}
+
+type variable struct{ name, value string }
+
+// environmentValues picks bobbin's settings from an environment. Variables
+// under LaunchPrefix are how bobbin's own processes talk to each other.
+func environmentValues(environ []string) (map[string]variable, []error) {
+	found := map[string]variable{}
+	var problems []error
+	for _, entry := range environ {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok || !strings.HasPrefix(name, EnvironmentPrefix) || strings.HasPrefix(name, LaunchPrefix) {
+			continue
+		}
+		setting, ok := registry.byVariable[name]
+		if !ok {
+			problems = append(problems, fmt.Errorf("unknown environment variable %s%s", name,
+				didYouMean(name, slices.Collect(maps.Keys(registry.byVariable)))))
+			continue
+		}
+		found[setting.Key] = variable{name: name, value: value}
+	}
+	return found, problems
+}
+
+// FromEnvironment loads what the process's own environment sets.
+func FromEnvironment() (*Config, error) { return Load(Sources{Environ: os.Environ()}) }
+
+func checkKey(key string) error {
+	if _, ok := registry.byKey[key]; ok {
+		return nil
+	}
+	for _, prefix := range registry.prefixes {
+		if len(key) > len(prefix.Key) && strings.HasPrefix(key, prefix.Key) {
+			return nil
+		}
+	}
+	if known := strings.TrimPrefix(key, "spark."); known != key && checkKey(known) == nil {
+		return fmt.Errorf("unknown key %q: bobbin's keys have no \"spark.\" in front, write %q", key, known)
+	}
+	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
+}

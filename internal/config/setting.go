@@ -1,0 +1,199 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// EnvironmentPrefix begins the name of every variable that sets a key.
+	EnvironmentPrefix = "BOBBIN_"
+	// LaunchPrefix begins the variables by which a process that bobbin starts
+	// is told its role; they are no settings.
+	LaunchPrefix = "BOBBIN_LAUNCH_"
+)
+
+// Setting is one key with its documentation.
+type Setting struct {
+	Key     string
+	Default string // as it would be written; "" where there is none
+	Unit    string // what a value is: "size", "time", "number", …
+	Meaning string // one or two sentences, Markdown
+	check   func(string) error
+}
+
+// Variable is the name of the environment variable that sets s:
+// executor.memoryOverhead is BOBBIN_EXECUTOR_MEMORY_OVERHEAD.
+func (s *Setting) Variable() string {
+	var name strings.Builder
+	name.WriteString(EnvironmentPrefix)
+	for i, r := range s.Key {
+		switch {
+		case r == '.':
+			name.WriteByte('_')
+		case unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(s.Key[i-1])):
+			name.WriteByte('_')
+			name.WriteRune(r)
+		default:
+			name.WriteRune(unicode.ToUpper(r))
+		}
+	}
+	return name.String()
+}
+
+// Key is a setting whose values are of type T.
+type Key[T any] struct {
+	setting *Setting
+	parse   func(string) (T, error)
+}
+
+// Name is the key as it is written in a properties file.
+func (k Key[T]) Name() string { return k.setting.Key }
+
+// In returns the value that c has for the key, its default where none was set.
+func (k Key[T]) In(c *Config) T {
+	value, err := k.parse(c.values[k.setting.Key])
+	if err != nil {
+		panic("config: " + k.setting.Key + " passed its check and does not parse: " + err.Error())
+	}
+	return value
+}
+
+// Prefix is a family of keys that share a beginning; what follows it is a name
+// of the user's own.
+type Prefix struct {
+	Key     string // ends in a dot
+	Meaning string
+}
+
+// In returns the values below the prefix, by what follows it in the key.
+func (p Prefix) In(c *Config) map[string]string {
+	found := map[string]string{}
+	for key, value := range c.set {
+		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// registry is filled by this package's own variables and never changes after.
+var registry = struct {
+	settings   []*Setting
+	prefixes   []Prefix
+	byKey      map[string]*Setting
+	byVariable map[string]*Setting
+}{byKey: map[string]*Setting{}, byVariable: map[string]*Setting{}}
+
+// Settings lists every setting, in the order of its key.
+func Settings() []*Setting {
+	sorted := slices.Clone(registry.settings)
+	slices.SortFunc(sorted, func(a, b *Setting) int { return strings.Compare(a.Key, b.Key) })
+	return sorted
+}
+
+// Prefixes lists every family of keys, in the order of its beginning.
+func Prefixes() []Prefix {
+	sorted := slices.Clone(registry.prefixes)
+	slices.SortFunc(sorted, func(a, b Prefix) int { return strings.Compare(a.Key, b.Key) })
+	return sorted
+}
+
+func define[T any](key, def, unit, meaning string, parse func(string) (T, error)) Key[T] {
+	setting := &Setting{Key: key, Default: def, Unit: unit, Meaning: meaning}
+	setting.check = func(value string) error {
+		_, err := parse(value)
+		return err
+	}
+	if registry.byKey[key] != nil || registry.byVariable[setting.Variable()] != nil {
+		panic("config: defined twice: " + key)
+	}
+	registry.settings = append(registry.settings, setting)
+	registry.byKey[key] = setting
+	registry.byVariable[setting.Variable()] = setting
+	return Key[T]{setting: setting, parse: parse}
+}
+
+func prefix(key, meaning string) Prefix {
+	p := Prefix{Key: key, Meaning: meaning}
+	registry.prefixes = append(registry.prefixes, p)
+	return p
+}
+
+func text(key, def, meaning string) Key[string] {
+	return define(key, def, "text", meaning, func(s string) (string, error) { return s, nil })
+}
+
+func list(key, def, meaning string) Key[[]string] {
+	return define(key, def, "list", meaning, func(s string) ([]string, error) {
+		var items []string
+		for item := range strings.SplitSeq(s, ",") {
+			if item = strings.TrimSpace(item); item != "" {
+				items = append(items, item)
+			}
+		}
+		return items, nil
+	})
+}
+
+// number defines a whole number of at least minimum. Where the default is "",
+// an unset key reads as 0 and means "as the other side decides".
+func number(key, def, meaning string, minimum int) Key[int] {
+	return define(key, def, "number", meaning, func(s string) (int, error) {
+		if s == "" && def == "" {
+			return 0, nil
+		}
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			return 0, fmt.Errorf("want a whole number")
+		}
+		if n < minimum {
+			return 0, fmt.Errorf("want %d or more", minimum)
+		}
+		return n, nil
+	})
+}
+
+func boolean(key, def, meaning string) Key[bool] {
+	return define(key, def, "true or false", meaning, func(s string) (bool, error) {
+		switch s {
+		case "true":
+			return true, nil
+		case "false":
+			return false, nil
+		}
+		return false, fmt.Errorf("want true or false")
+	})
+}
+
+func size(key, def, meaning string) Key[Size] {
+	return define(key, def, "size", meaning, ParseSize)
+}
+
+func duration(key, def, meaning string) Key[time.Duration] {
+	return define(key, def, "time", meaning, ParseDuration)
+}
+
+// optionalDuration defines a time that has no default of its own: nil where unset.
+func optionalDuration(key, meaning string) Key[*time.Duration] {
+	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {
+		if s == "" {
+			return nil, nil
+		}
+		d, err := ParseDuration(s)
+		return &d, err
+	})
+}
+
+func oneOf(key, def, meaning string, allowed ...string) Key[string] {
+	return define(key, def, strings.Join(allowed, ", "), meaning, func(s string) (string, error) {
+		if slices.Contains(allowed, s) {
+			return s, nil
+		}
+		return "", fmt.Errorf("want one of %s%s", strings.Join(allowed, ", "), didYouMean(s, allowed))
+	})
+}

@@ -1,0 +1,62 @@
+package config
+
+import "time"
+
+// The application as a whole.
+var (
+	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` "+
+		"(each task may fail F-1 times), `local[*]` (a slot for every core). Where it is not set, a program that "+
+		"is started by hand runs on `local[*]`, and `yarn-submit` submits to `yarn`.")
+	DeployMode = oneOf("submit.deployMode", "cluster", "Where the driver runs: in the ApplicationMaster (`cluster`).",
+		"cluster")
+	AppName  = text("app.name", "", "The application's name in the ResourceManager's lists; the program's file name where not set.")
+	LogLevel = oneOf("log.level", "info", "The least level of what the AM, the driver and the executors log to their stderr.",
+		"debug", "info", "warn", "error")
+)
+
+// The driver and the executors.
+var (
+	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. "+
+		"Go's memory limit (GOMEMLIMIT) is set to nine tenths of it.")
+	DriverCores   = number("driver.cores", "1", "Virtual cores of that container, and its GOMAXPROCS.", 1)
+	DriverPort    = number("driver.port", "0", "Port on which the driver listens for executors; 0 takes a free one.", 0)
+	ExecutorCount = number("executor.instances", "2", "How many executors are asked for.", 0)
+	ExecutorCores = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
+	ExecutorMem   = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is set to nine "+
+		"tenths of it: a Go process's memory is one whole, so nothing is set apart from a heap.")
+	ExecutorOverhead = size("executor.memoryOverhead", "0", "Memory that the container gets on top of `executor.memory`, for what runs "+
+		"beside the Go program: child processes, the page cache of `tmpfs` files, C libraries.")
+	ExecutorHeartbeat = duration("executor.heartbeatInterval", "10s", "Between two heartbeats of an executor to the driver.")
+	NetworkTimeout    = duration("network.timeout", "120s", "How long the driver waits for an executor that says nothing before it "+
+		"counts as lost; several times `executor.heartbeatInterval`.")
+	MaxExecutorFailures = number("executor.maxNumFailures", "", "How many executors may fail before the application does. "+
+		"Where not set: twice the number of executors, at least 3.", 1)
+	ExecutorEnv = prefix("executorEnv.", "An environment variable of the executors: `executorEnv.TZ=UTC`.")
+)
+
+// Tasks and where they go.
+var (
+	TaskMaxFailures = number("task.maxFailures", "4", "How often one task may fail before its job does.", 1)
+	TaskCPUs        = number("task.cpus", "1", "Cores that a task takes of its executor.", 1)
+	TaskMaxResult   = size("task.maxResultSize", "512m", "The largest encoded result of one task; a larger one fails the task.")
+	LocalityWait    = duration("locality.wait", "3s", "How long a task waits for a free core closer to its data before it takes one "+
+		"at the next level of locality: its process, its node, its rack, any.")
+	localityWaitProcess = optionalDuration("locality.wait.process", "As `locality.wait`, for a place in the process; `locality.wait` where not set.")
+	localityWaitNode    = optionalDuration("locality.wait.node", "As `locality.wait`, for a place on the node; `locality.wait` where not set.")
+	localityWaitRack    = optionalDuration("locality.wait.rack", "As `locality.wait`, for a place in the rack; `locality.wait` where not set.")
+)
+
+// LocalityWaits are the waits for a place in the process, on the node and in
+// the rack, each as set or else as locality.wait says.
+func LocalityWaits(c *Config) (process, node, rack time.Duration) {
+	or := func(k Key[*time.Duration]) time.Duration {
+		if own := k.In(c); own != nil {
+			return *own
+		}
+		return LocalityWait.In(c)
+	}
+	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
+}
+
+// Hadoop overrides keys of the cluster's own configuration.
+var Hadoop = prefix("hadoop.", "A key of Hadoop's configuration, over what HADOOP_CONF_DIR says: `hadoop.dfs.replication=2`.")

@@ -1,0 +1,33 @@
+package config
+
+// What a submission asks of YARN.
+var (
+	Queue       = text("yarn.queue", "default", "The queue to submit to.")
+	MaxAttempts = number("yarn.maxAppAttempts", "", "How often the ApplicationMaster is started at the most; where not set, "+
+		"as often as the cluster allows (`yarn.resourcemanager.am.max-attempts`). A user function that returns an error is not tried again.", 1)
+	Priority = number("yarn.priority", "", "The application's priority within its queue.", 0)
+	Tags     = list("yarn.tags", "", "Tags by which the application can be listed.")
+	Files    = list("yarn.files", "", "Files, local or hdfs://, that lie in the working directory of every container; `file#name` renames one.")
+	Archives = list("yarn.archives", "", "Archives (.zip, .tar, .tar.gz, .tgz, .jar) that are unpacked in the working directory of every "+
+		"container, in a directory of the archive's name; `archive#name` renames it.")
+	AMEnv      = prefix("yarn.appMasterEnv.", "An environment variable of the ApplicationMaster and the driver.")
+	StagingDir = text("yarn.stagingDir", "", "The directory in HDFS below which files are staged, each user in a directory of "+
+		"their own; the user's home directory where not set.")
+	CacheMinSize = size("yarn.cache.minSize", "1m", "Staged files of at least this size are named by their content and kept, "+
+		"so that the next submission need not upload them and NodeManagers need not fetch them again.")
+	CacheMaxAge  = duration("yarn.cache.maxAge", "7d", "Cached files that no submission used for so long are removed by the next submission.")
+	ReportPeriod = duration("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
+	WaitForEnd   = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end.")
+	Platform     = oneOf("yarn.platform", "linux/amd64", "The operating system and processor of the cluster's nodes; a program built for "+
+		"another is refused before anything is uploaded.", "linux/amd64", "linux/arm64")
+)
+
+// How the ApplicationMaster works.
+var (
+	AMWaitTime = duration("yarn.am.waitTime", "100s", "How long the ApplicationMaster waits for the user function to create its Session.")
+	Heartbeat  = duration("yarn.scheduler.heartbeat.interval", "3s", "Between two heartbeats of the ApplicationMaster to the "+
+		"ResourceManager when it waits for nothing; at most half of `yarn.am.liveness-monitor.expiry-interval-ms`.")
+	InitialHeartbeat = duration("yarn.scheduler.initialAllocation.interval", "50ms", "Between the first heartbeats while "+
+		"containers are waited for; it doubles up to a second while none arrives.")
+	LauncherThreads = number("yarn.containerLauncherMaxThreads", "25", "How many NodeManagers are asked to start containers at once.", 1)
+)
