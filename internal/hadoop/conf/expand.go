@@ -1,0 +1,135 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// maxSubstitutions is how many variables Hadoop's Configuration.substituteVars replaces in one value before
+// it gives up; a value that needs this many is refused.
+const maxSubstitutions = 20
+
+// expander replaces ${…} in values.
+type expander struct {
+	env    func(string) (string, bool)
+	system map[string]string
+	raw    func(key string) (string, bool)
+}
+
+// expand replaces the variables of value: the innermost, leftmost first, so that names can be built of
+// variables. A name is looked up as env.X (with env.X-y for a default when X is unset and env.X:-y for one
+// when it is unset or empty), then among the system properties, then among the keys. The first variable
+// that has no value ends the expansion and stays as text, as in Hadoop. A variable whose value contains
+// itself leaves the whole value as it was written.
+func (x *expander) expand(value string) (string, error) {
+	result := value
+	for range maxSubstitutions {
+		start, end, ok := findVariable(result)
+		if !ok {
+			return result, nil
+		}
+		reference := result[start:end]
+		replacement, ok := x.variable(reference[2 : len(reference)-1])
+		if !ok {
+			return result, nil
+		}
+		if strings.Contains(replacement, reference) {
+			return value, nil
+		}
+		result = result[:start] + replacement + result[end:]
+	}
+	return value, fmt.Errorf("expanding its variables takes %d substitutions or more, Hadoop's limit (do they refer to each other?)", maxSubstitutions)
+}
+
+// findVariable finds the first ${name} whose name holds no brace, dollar or space: the innermost one where
+// they are nested.
+func findVariable(s string) (start, end int, ok bool) {
+	start = -1
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '$':
+			start = -1
+			if i+1 < len(s) && s[i+1] == '{' {
+				start = i
+				i++
+			}
+		case ' ':
+			start = -1
+		case '}':
+			if start >= 0 && i > start+2 {
+				return start, i + 1, true
+			}
+			start = -1
+		}
+	}
+	return 0, 0, false
+}
+
+func (x *expander) variable(name string) (string, bool) {
+	if v, ok := strings.CutPrefix(name, "env."); ok && v != "" {
+		if value, ok := x.environment(v); ok {
+			return value, true
+		}
+	} else if value, ok := x.system[name]; ok {
+		return value, true
+	}
+	return x.raw(name)
+}
+
+// environment resolves X, X-default and X:-default.
+func (x *expander) environment(v string) (string, bool) {
+	for i := range len(v) {
+		switch {
+		case v[i] == '-':
+			if value, ok := x.env(v[:i]); ok {
+				return value, true
+			}
+			return v[i+1:], true
+		case v[i] == ':' && strings.HasPrefix(v[i+1:], "-"):
+			if value, _ := x.env(v[:i]); value != "" {
+				return value, true
+			}
+			return v[i+2:], true
+		}
+	}
+	return x.env(v)
+}
+
+// resolve expands every property once; the result refers to nothing outside itself.
+func (r *rawProperties) resolve(env func(string) (string, bool), system map[string]string) *Config {
+	explicit := make(map[string]setting, len(r.values))
+	x := &expander{env: env, system: system, raw: func(key string) (string, bool) {
+		key = currentName(key)
+		if p, ok := r.values[key]; ok {
+			return p.value, true
+		}
+		d, ok := builtin[key]
+		return d.value, ok
+	}}
+	for key, p := range r.values {
+		value, err := x.expand(p.value)
+		explicit[key] = setting{value: value, source: p.source, err: err}
+	}
+	return &Config{explicit: explicit, defaults: expandDefaults(x)}
+}
+
+// resolveDefaults expands the built-in defaults over values that are expanded already.
+func resolveDefaults(explicit map[string]setting, env func(string) (string, bool), system map[string]string) map[string]setting {
+	return expandDefaults(&expander{env: env, system: system, raw: func(key string) (string, bool) {
+		key = currentName(key)
+		if s, ok := explicit[key]; ok {
+			return s.value, true
+		}
+		d, ok := builtin[key]
+		return d.value, ok
+	}})
+}
+
+func expandDefaults(x *expander) map[string]setting {
+	defaults := make(map[string]setting, len(builtin))
+	for key, d := range builtin {
+		value, err := x.expand(d.value)
+		defaults[key] = setting{value: value, source: d.file + " (built in)", err: err}
+	}
+	return defaults
+}

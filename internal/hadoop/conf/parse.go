@@ -1,0 +1,318 @@
+package conf
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds on what a configuration may be, far above any real one: they end include loops and keep a hostile
+// or mistaken file (a device, a dump) from filling memory.
+const (
+	maxFileBytes    = 8 << 20
+	maxTotalBytes   = 32 << 20
+	maxIncludeDepth = 32
+	maxElementDepth = 64
+)
+
+// reader returns a file's content; errors wrap fs.ErrNotExist where there is no such file.
+type reader func(path string) ([]byte, error)
+
+func readFile(path string) (content []byte, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	content, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxFileBytes {
+		return nil, fmt.Errorf("%s: is larger than %d MiB, which no configuration file is", path, maxFileBytes>>20)
+	}
+	return content, nil
+}
+
+// rawProperty is a property as it is written.
+type rawProperty struct {
+	value  string
+	source string
+}
+
+// rawProperties collects properties over several files, in the order they are read.
+type rawProperties struct {
+	values map[string]rawProperty
+	finals map[string]bool
+	bytes  int
+}
+
+func newRawProperties() *rawProperties {
+	return &rawProperties{values: map[string]rawProperty{}, finals: map[string]bool{}}
+}
+
+// set takes one property. A final parameter cannot be set again, not even later in the same file; an empty
+// value sets nothing, but its final flag counts (both as Configuration.loadProperty does).
+func (r *rawProperties) set(p property, source string) {
+	name := currentName(p.name)
+	if p.value != "" && !r.finals[name] {
+		r.values[name] = rawProperty{value: p.value, source: source}
+	}
+	if p.final {
+		r.finals[name] = true
+	}
+}
+
+// parseFile reads one file and what it includes into r.
+func parseFile(r *rawProperties, path string, read reader) error {
+	return parseNested(r, path, read, 0)
+}
+
+func parseNested(r *rawProperties, path string, read reader, depth int) error {
+	content, err := read(path)
+	if err != nil {
+		return err
+	}
+	r.bytes += len(content)
+	if r.bytes > maxTotalBytes {
+		return fmt.Errorf("%s: the configuration and what it includes are larger than %d MiB", path, maxTotalBytes>>20)
+	}
+	d := xml.NewDecoder(bytes.NewReader(content))
+	d.CharsetReader = charsetReader
+	p := &parser{raw: r, path: path, read: read, depth: depth, d: d}
+	return p.run()
+}
+
+// property is the one being read.
+type property struct {
+	name, value string
+	final       bool
+}
+
+// parser reads one file. Hadoop's parser is lenient about where elements stand; this one is the same,
+// except that it reports what Hadoop passes over in silence: a wrong root element and a property without a
+// name.
+type parser struct {
+	raw   *rawProperties
+	path  string
+	read  reader
+	depth int
+	d     *xml.Decoder
+
+	elements     []string
+	rooted       bool // the root element was seen
+	current      property
+	propertyLine int
+	inProperty   bool
+
+	text     strings.Builder // content of the name, value or final being read
+	takeText bool
+
+	// While an include is open: whether its file is missing (so that its fallback is wanted) and whether
+	// the fallback element came.
+	includeHref  string
+	missing      bool
+	inFallback   bool
+	fallbackSeen bool
+}
+
+func (p *parser) run() error {
+	for {
+		token, err := p.d.Token()
+		if err == io.EOF {
+			if !p.rooted {
+				return p.errorf(p.line(), "has no <configuration> element")
+			}
+			return nil
+		}
+		if err != nil {
+			return p.syntaxError(err)
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			err = p.start(t)
+		case xml.EndElement:
+			err = p.end(t)
+		case xml.CharData:
+			if p.takeText {
+				p.text.Write(t)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (p *parser) start(e xml.StartElement) error {
+	name := e.Name.Local
+	if len(p.elements) == 0 {
+		if p.rooted {
+			return p.errorf(p.line(), "has a second root element <%s>", name)
+		}
+		if name != "configuration" {
+			return p.errorf(p.line(), "root element is <%s>, not <configuration>: this is no Hadoop configuration file", name)
+		}
+		p.rooted = true
+	}
+	if len(p.elements) == maxElementDepth {
+		return p.errorf(p.line(), "nests elements deeper than %d", maxElementDepth)
+	}
+	p.elements = append(p.elements, name)
+	switch name {
+	case "property":
+		p.current, p.inProperty, p.propertyLine = property{}, true, p.line()
+		for _, a := range e.Attr {
+			switch a.Name.Local {
+			case "name":
+				p.current.name = strings.TrimSpace(a.Value)
+			case "value":
+				p.current.value = a.Value
+			case "final":
+				p.current.final = a.Value == "true"
+			}
+		}
+	case "name", "value", "final":
+		p.takeText = true
+		p.text.Reset()
+	case "include":
+		return p.include(e)
+	case "fallback":
+		p.inFallback, p.fallbackSeen = true, true
+	}
+	return nil
+}
+
+func (p *parser) end(e xml.EndElement) error {
+	p.elements = p.elements[:len(p.elements)-1]
+	switch e.Name.Local {
+	case "name", "value", "final":
+		p.takeText = false
+		text := p.text.String()
+		if text == "" {
+			return nil
+		}
+		switch e.Name.Local {
+		case "name":
+			p.current.name = strings.TrimSpace(text)
+		case "value":
+			p.current.value = text
+		case "final":
+			p.current.final = text == "true"
+		}
+	case "fallback":
+		p.inFallback = false
+	case "include":
+		failed := p.missing && !p.fallbackSeen
+		p.missing, p.fallbackSeen = false, false
+		if failed {
+			return p.errorf(p.line(), "includes %s, which does not exist, and gives no <xi:fallback>", p.includeHref)
+		}
+	case "property":
+		return p.endProperty()
+	}
+	return nil
+}
+
+func (p *parser) endProperty() error {
+	if !p.inProperty {
+		return nil
+	}
+	p.inProperty = false
+	if p.inFallback && !p.missing {
+		return nil
+	}
+	if p.current.name == "" {
+		return p.errorf(p.propertyLine, "<property> without a <name>")
+	}
+	p.raw.set(p.current, fmt.Sprintf("%s:%d", p.path, p.propertyLine))
+	return nil
+}
+
+// include reads the file an xi:include names, relative to the file that includes it.
+func (p *parser) include(e xml.StartElement) error {
+	p.includeHref, p.missing, p.fallbackSeen = "", false, false
+	for _, a := range e.Attr {
+		if a.Name.Local == "href" {
+			p.includeHref = strings.TrimSpace(a.Value)
+		}
+	}
+	if p.includeHref == "" {
+		return nil
+	}
+	path, err := includePath(p.path, p.includeHref)
+	if err != nil {
+		return p.errorf(p.line(), "%w", err)
+	}
+	if p.depth == maxIncludeDepth {
+		return p.errorf(p.line(), "includes %s: includes are nested deeper than %d (does a file include itself?)", p.includeHref, maxIncludeDepth)
+	}
+	line := p.line()
+	err = parseNested(p.raw, path, p.read, p.depth+1)
+	var missing *fs.PathError
+	if errors.As(err, &missing) && missing.Path == path && errors.Is(err, fs.ErrNotExist) {
+		p.missing = true
+		return nil
+	}
+	if err != nil {
+		return p.errorf(line, "included: %w", err)
+	}
+	return nil
+}
+
+// includePath resolves an include's href against the including file.
+func includePath(from, href string) (string, error) {
+	if u, err := url.Parse(href); err == nil && u.Scheme != "" {
+		if u.Scheme != "file" {
+			return "", fmt.Errorf("include of %s: only files can be included", href)
+		}
+		href = u.Path
+	}
+	if filepath.IsAbs(href) {
+		return filepath.Clean(href), nil
+	}
+	return filepath.Join(filepath.Dir(from), href), nil
+}
+
+func (p *parser) line() int {
+	line, _ := p.d.InputPos()
+	return line
+}
+
+func (p *parser) errorf(line int, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %w", p.path, line, fmt.Errorf(format, args...))
+}
+
+func (p *parser) syntaxError(err error) error {
+	var syntax *xml.SyntaxError
+	if errors.As(err, &syntax) {
+		return p.errorf(syntax.Line, "malformed XML: %s", syntax.Msg)
+	}
+	return p.errorf(p.line(), "malformed XML: %w", err)
+}
+
+// charsetReader accepts the encodings that configuration files declare besides UTF-8.
+func charsetReader(charset string, input io.Reader) (io.Reader, error) {
+	switch strings.ToLower(charset) {
+	case "utf-8", "utf8", "us-ascii", "ascii":
+		return input, nil
+	case "iso-8859-1", "latin1", "windows-1252":
+		content, err := io.ReadAll(input)
+		if err != nil {
+			return nil, err
+		}
+		var b strings.Builder
+		for _, c := range content {
+			b.WriteRune(rune(c))
+		}
+		return strings.NewReader(b.String()), nil
+	}
+	return nil, fmt.Errorf("encoding %q is not supported: save the file as UTF-8", charset)
+}

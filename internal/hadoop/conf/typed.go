@@ -1,0 +1,147 @@
+package conf
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Get returns a key's value with its variables expanded and surrounding white space removed, as Hadoop does
+// for every kind of key bobbin reads; without an explicit value it returns the built-in default. A value
+// whose variables refer to each other in a circle is returned as it is written.
+func (c *Config) Get(key string) (string, bool) {
+	s, ok := c.lookup(key)
+	return strings.TrimSpace(s.value), ok
+}
+
+// GetDefault is Get with a value for a key that has neither a value nor a built-in default.
+func (c *Config) GetDefault(key, def string) string {
+	if value, ok := c.Get(key); ok {
+		return value
+	}
+	return def
+}
+
+// text is the value for the typed look-ups: "" when there is none, an error when it could not be expanded.
+func (c *Config) text(key string) (string, error) {
+	s, _ := c.lookup(key)
+	if s.err != nil {
+		return "", fmt.Errorf("%s = %q (set in %s): %w", key, s.value, s.source, s.err)
+	}
+	return strings.TrimSpace(s.value), nil
+}
+
+// invalid describes a value that does not parse, and where it was set.
+func (c *Config) invalid(key, want string) error {
+	s, _ := c.lookup(key)
+	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)
+}
+
+// Bool reads "true" or "false" in any case; def when the key has no value.
+func (c *Config) Bool(key string, def bool) (bool, error) {
+	value, err := c.text(key)
+	switch {
+	case err != nil:
+		return def, err
+	case value == "":
+		return def, nil
+	case strings.EqualFold(value, "true"):
+		return true, nil
+	case strings.EqualFold(value, "false"):
+		return false, nil
+	}
+	return def, c.invalid(key, "true or false")
+}
+
+// Int reads a decimal or 0x-prefixed whole number; def when the key has no value.
+func (c *Config) Int(key string, def int) (int, error) {
+	value, err := c.text(key)
+	if err != nil {
+		return def, err
+	}
+	if value == "" {
+		return def, nil
+	}
+	digits, negative := strings.CutPrefix(value, "-")
+	base := 10
+	if hex, ok := cutPrefixFold(digits, "0x"); ok {
+		digits, base = hex, 16
+	}
+	if negative {
+		digits = "-" + digits
+	}
+	n, err := strconv.ParseInt(digits, base, strconv.IntSize)
+	if err != nil {
+		return def, c.invalid(key, "a whole number")
+	}
+	return int(n), nil
+}
+
+func cutPrefixFold(s, prefix string) (string, bool) {
+	if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
+		return s[len(prefix):], true
+	}
+	return s, false
+}
+
+// durationSuffixes are those of Configuration.ParsedTimeDuration; "s" comes last because the others end in it.
+var durationSuffixes = []struct {
+	suffix string
+	unit   time.Duration
+}{
+	{"ns", time.Nanosecond},
+	{"us", time.Microsecond},
+	{"ms", time.Millisecond},
+	{"m", time.Minute},
+	{"h", time.Hour},
+	{"d", 24 * time.Hour},
+	{"s", time.Second},
+}
+
+// Duration reads Hadoop's notation of a time: a whole number with one of the suffixes ns, us, ms, s, m, h, d
+// in any case, or a bare number of the given unit. It returns def when the key has no value.
+func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, error) {
+	value, err := c.text(key)
+	if err != nil {
+		return def, err
+	}
+	if value == "" {
+		return def, nil
+	}
+	digits := strings.ToLower(value)
+	for _, s := range durationSuffixes {
+		if rest, ok := strings.CutSuffix(digits, s.suffix); ok {
+			digits, unit = strings.TrimSpace(rest), s.unit
+			break
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return def, c.invalid(key, "a time such as 30s, 5m or 1000")
+	}
+	if n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
+		return def, c.invalid(key, "a time of less than 292 years")
+	}
+	return time.Duration(n) * unit, nil
+}
+
+// Strings reads a list separated by commas or line breaks, its elements trimmed and empty ones left out; def
+// when the key has no value.
+func (c *Config) Strings(key string, def []string) ([]string, error) {
+	value, err := c.text(key)
+	if err != nil {
+		return def, err
+	}
+	if value == "" {
+		return def, nil
+	}
+	var list []string
+	for _, element := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '\n' }) {
+		if element = strings.TrimSpace(element); element != "" {
+			list = append(list, element)
+		}
+	}
+	return list, nil
+}
