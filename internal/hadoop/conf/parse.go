@@ -115,10 +115,14 @@ type parser struct {
 	text     strings.Builder // content of the name, value or final being read
 	takeText bool
 
-	// While an include is open: whether its file is missing (so that its fallback is wanted) and whether
-	// the fallback element came.
-	includeHref  string
-	missing      bool
+	includes []openInclude
+}
+
+// openInclude is an xi:include element that has not ended.
+type openInclude struct {
+	href         string
+	line         int
+	missing      bool // there is no such file: the fallback is wanted
 	inFallback   bool
 	fallbackSeen bool
 }
@@ -185,7 +189,9 @@ func (p *parser) start(e xml.StartElement) error {
 	case "include":
 		return p.include(e)
 	case "fallback":
-		p.inFallback, p.fallbackSeen = true, true
+		if n := len(p.includes); n > 0 {
+			p.includes[n-1].inFallback, p.includes[n-1].fallbackSeen = true, true
+		}
 	}
 	return nil
 }
@@ -208,12 +214,15 @@ func (p *parser) end(e xml.EndElement) error {
 			p.current.final = text == "true"
 		}
 	case "fallback":
-		p.inFallback = false
+		if n := len(p.includes); n > 0 {
+			p.includes[n-1].inFallback = false
+		}
 	case "include":
-		failed := p.missing && !p.fallbackSeen
-		p.missing, p.fallbackSeen = false, false
-		if failed {
-			return p.errorf(p.line(), "includes %s, which does not exist, and gives no <xi:fallback>", p.includeHref)
+		n := len(p.includes) - 1
+		include := p.includes[n]
+		p.includes = p.includes[:n]
+		if include.missing && !include.fallbackSeen {
+			return p.errorf(include.line, "includes %s, which does not exist, and gives no <xi:fallback>", include.href)
 		}
 	case "property":
 		return p.endProperty()
@@ -226,7 +235,7 @@ func (p *parser) endProperty() error {
 		return nil
 	}
 	p.inProperty = false
-	if p.inFallback && !p.missing {
+	if p.inUnusedFallback() {
 		return nil
 	}
 	if p.current.name == "" {
@@ -236,35 +245,51 @@ func (p *parser) endProperty() error {
 	return nil
 }
 
-// include reads the file an xi:include names, relative to the file that includes it.
-func (p *parser) include(e xml.StartElement) error {
-	p.includeHref, p.missing, p.fallbackSeen = "", false, false
-	for _, a := range e.Attr {
-		if a.Name.Local == "href" {
-			p.includeHref = strings.TrimSpace(a.Value)
+// inUnusedFallback tells whether this is the fallback of an include whose file is there.
+func (p *parser) inUnusedFallback() bool {
+	for _, i := range p.includes {
+		if i.inFallback && !i.missing {
+			return true
 		}
 	}
-	if p.includeHref == "" {
-		return nil
+	return false
+}
+
+// include reads the file an xi:include names, relative to the file that includes it.
+func (p *parser) include(e xml.StartElement) error {
+	include := openInclude{line: p.line()}
+	for _, a := range e.Attr {
+		if a.Name.Local == "href" {
+			include.href = strings.TrimSpace(a.Value)
+		}
 	}
-	path, err := includePath(p.path, p.includeHref)
+	skip := p.inUnusedFallback() || include.href == ""
+	if !skip {
+		missing, err := p.readInclude(include.href)
+		if err != nil {
+			return err
+		}
+		include.missing = missing
+	}
+	p.includes = append(p.includes, include)
+	return nil
+}
+
+// readInclude reads an included file; it reports a file that does not exist without an error.
+func (p *parser) readInclude(href string) (missing bool, err error) {
+	path, err := includePath(p.path, href)
 	if err != nil {
-		return p.errorf(p.line(), "%w", err)
+		return false, p.errorf(p.line(), "%w", err)
 	}
 	if p.depth == maxIncludeDepth {
-		return p.errorf(p.line(), "includes %s: includes are nested deeper than %d (does a file include itself?)", p.includeHref, maxIncludeDepth)
+		return false, p.errorf(p.line(), "includes %s: includes are nested deeper than %d (does a file include itself?)", href, maxIncludeDepth)
 	}
-	line := p.line()
 	err = parseNested(p.raw, path, p.read, p.depth+1)
-	var missing *fs.PathError
-	if errors.As(err, &missing) && missing.Path == path && errors.Is(err, fs.ErrNotExist) {
-		p.missing = true
-		return nil
+	var absent *fs.PathError
+	if errors.As(err, &absent) && absent.Path == path && errors.Is(err, fs.ErrNotExist) {
+		return true, nil
 	}
-	if err != nil {
-		return p.errorf(line, "included: %w", err)
-	}
-	return nil
+	return false, err
 }
 
 // includePath resolves an include's href against the including file.
