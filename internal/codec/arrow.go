@@ -1,0 +1,58 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/ipc"
+)
+
+// encodeRecords writes records of one schema as an Arrow IPC stream. No record
+// at all is no bytes at all: there is no schema to write.
+func encodeRecords(records []arrow.Record) ([]byte, error) {
+	if len(records) == 0 {
+		return nil, nil
+	}
+	var stream bytes.Buffer
+	writer := ipc.NewWriter(&stream, ipc.WithSchema(records[0].Schema()))
+	for _, record := range records {
+		if err := writer.Write(record); err != nil {
+			return nil, errors.Join(fmt.Errorf("encode arrow.Record: %w", err), writer.Close())
+		}
+	}
+	if err := writer.Close(); err != nil {
+		return nil, fmt.Errorf("encode arrow.Record: %w", err)
+	}
+	return stream.Bytes(), nil
+}
+
+func decodeRecords(data []byte) (records []arrow.Record, err error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	// The Arrow reader panics on some malformed streams.
+	defer func() {
+		if r := recover(); r != nil {
+			records, err = nil, fmt.Errorf("decode arrow.Record: %v", r)
+		}
+	}()
+	reader, err := ipc.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("decode arrow.Record: %w", err)
+	}
+	defer reader.Release()
+	for {
+		record, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("decode arrow.Record: %w", err)
+		}
+		record.Retain()
+		records = append(records, record)
+	}
+}

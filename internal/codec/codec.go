@@ -1,0 +1,102 @@
+// Package codec turns task inputs and results into bytes and back: Arrow
+// records as an Arrow IPC stream, every other value as CBOR.
+package codec
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/fxamacker/cbor/v2"
+)
+
+var (
+	recordType  = reflect.TypeFor[arrow.Record]()
+	recordsType = reflect.TypeFor[[]arrow.Record]()
+)
+
+var (
+	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
+	decoder = mustDecMode(cbor.DecOptions{
+		// A driver and its executors run the same program and check each other's
+		// identity, so values may be as large and as deep as memory allows, and
+		// strings may hold any bytes, as Go's do.
+		MaxArrayElements: 1<<31 - 1,
+		MaxMapPairs:      1<<31 - 1,
+		MaxNestedLevels:  1 << 10,
+		UTF8:             cbor.UTF8DecodeInvalid,
+		DefaultMapType:   reflect.TypeFor[map[string]any](),
+		IntDec:           cbor.IntDecConvertSigned,
+	})
+)
+
+func mustEncMode(options cbor.EncOptions) cbor.EncMode {
+	mode, err := options.EncMode()
+	if err != nil {
+		panic("codec: " + err.Error())
+	}
+	return mode
+}
+
+func mustDecMode(options cbor.DecOptions) cbor.DecMode {
+	mode, err := options.DecMode()
+	if err != nil {
+		panic("codec: " + err.Error())
+	}
+	return mode
+}
+
+// Check reports why values of a type cannot travel: a channel, a function, or
+// a struct whose fields are all unexported would arrive empty. A nil error is
+// no promise for what an interface may hold.
+func Check(t reflect.Type) error {
+	if t == recordType || t == recordsType {
+		return nil
+	}
+	return check(t, t.String(), map[reflect.Type]bool{})
+}
+
+// Encode writes a value of type T.
+func Encode[T any](value T) ([]byte, error) {
+	switch reflect.TypeFor[T]() {
+	case recordType:
+		record, _ := any(value).(arrow.Record)
+		if record == nil {
+			return nil, fmt.Errorf("a nil arrow.Record has no schema to send")
+		}
+		return encodeRecords([]arrow.Record{record})
+	case recordsType:
+		return encodeRecords(any(value).([]arrow.Record))
+	}
+	encoded, err := encoder.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode %v: %w", reflect.TypeFor[T](), err)
+	}
+	return encoded, nil
+}
+
+// Decode reads a value of type T that Encode wrote.
+func Decode[T any](data []byte) (T, error) {
+	var value T
+	switch reflect.TypeFor[T]() {
+	case recordType:
+		records, err := decodeRecords(data)
+		if err != nil {
+			return value, err
+		}
+		if len(records) != 1 {
+			return value, fmt.Errorf("decode arrow.Record: %d records in its stream", len(records))
+		}
+		return any(records[0]).(T), nil
+	case recordsType:
+		records, err := decodeRecords(data)
+		if err != nil {
+			return value, err
+		}
+		return any(records).(T), nil
+	}
+	if err := decoder.Unmarshal(data, &value); err != nil {
+		return value, fmt.Errorf("decode %v: %w", reflect.TypeFor[T](), err)
+	}
+	return value, nil
+}
