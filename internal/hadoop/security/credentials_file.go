@@ -1,0 +1,206 @@
+package security
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
+)
+
+// TokenFileVariable is the environment variable in which YARN tells a
+// container the path of its credentials file.
+const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
+
+// MaxCredentialsSize bounds a credentials file, in bytes. Real ones hold a few
+// kilobytes.
+const MaxCredentialsSize = 16 << 20
+
+// credentialsMagic begins every credentials file (Credentials.java).
+const credentialsMagic = "HDTS"
+
+// Format is an encoding of credentials; the number is the file's version byte.
+type Format byte
+
+const (
+	// Writable is version 0, which every Hadoop reads and YARN writes.
+	Writable Format = 0
+	// Protobuf is version 1.
+	Protobuf Format = 1
+)
+
+// Encode returns the credentials as a credentials file's bytes.
+func (c *Credentials) Encode(format Format) ([]byte, error) {
+	b := append([]byte(credentialsMagic), byte(format))
+	switch format {
+	case Writable:
+		return c.appendWritable(b), nil
+	case Protobuf:
+		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.proto())
+		if err != nil {
+			return nil, fmt.Errorf("encode credentials: %w", err)
+		}
+		return append(binary.AppendUvarint(b, uint64(len(body))), body...), nil
+	default:
+		return nil, fmt.Errorf("credentials format %d does not exist: use 0 (Writable) or 1 (Protobuf)", format)
+	}
+}
+
+// WriteTo writes the credentials as a file of version 0.
+func (c *Credentials) WriteTo(w io.Writer) (int64, error) {
+	b, err := c.Encode(Writable)
+	if err != nil {
+		return 0, err
+	}
+	n, err := w.Write(b)
+	return int64(n), err
+}
+
+func (c *Credentials) appendWritable(b []byte) []byte {
+	b = appendVint(b, int64(len(c.tokens)))
+	for alias, t := range c.Tokens() {
+		b = t.appendWritable(appendBytes(b, alias))
+	}
+	b = appendVint(b, int64(len(c.secrets)))
+	for alias, secret := range c.Secrets() {
+		b = appendBytes(appendBytes(b, alias), secret)
+	}
+	return b
+}
+
+func (c *Credentials) proto() *pb.Credentials {
+	message := &pb.Credentials{}
+	for alias, t := range c.Tokens() {
+		message.Tokens = append(message.Tokens, &pb.CredentialsEntry{Alias: &alias, Token: t.Proto()})
+	}
+	for alias, secret := range c.Secrets() {
+		message.Secrets = append(message.Secrets, &pb.CredentialsEntry{Alias: &alias, Secret: nonNil(secret)})
+	}
+	return message
+}
+
+// ReadCredentials reads a credentials file of either version from r, at most
+// MaxCredentialsSize bytes. What follows the credentials is ignored, as Hadoop
+// does.
+func ReadCredentials(r io.Reader) (*Credentials, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxCredentialsSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read credentials: %w", err)
+	}
+	if len(data) > MaxCredentialsSize {
+		return nil, fmt.Errorf("credentials are larger than the %d bytes allowed", MaxCredentialsSize)
+	}
+	if !bytes.HasPrefix(data, []byte(credentialsMagic)) {
+		return nil, fmt.Errorf("not a Hadoop credentials file: it does not begin with %q", credentialsMagic)
+	}
+	data = data[len(credentialsMagic):]
+	if len(data) == 0 {
+		return nil, fmt.Errorf("read credentials: %w", errTruncated)
+	}
+	format, body := Format(data[0]), data[1:]
+	c := &Credentials{}
+	switch format {
+	case Writable:
+		err = c.decodeWritable(body)
+	case Protobuf:
+		err = c.decodeProto(body)
+	default:
+		return nil, fmt.Errorf("credentials of version %d: only versions 0 and 1 are known", format)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read credentials of version %d: %w", format, err)
+	}
+	return c, nil
+}
+
+func (c *Credentials) decodeWritable(body []byte) error {
+	r := writableReader{body}
+	// A token has five lengths of a byte each at least, a secret two.
+	n, err := r.count(5)
+	if err != nil {
+		return fmt.Errorf("tokens: %w", err)
+	}
+	for i := range n {
+		alias, err := r.text()
+		if err != nil {
+			return fmt.Errorf("alias of token %d: %w", i, err)
+		}
+		t, err := r.token()
+		if err != nil {
+			return fmt.Errorf("token %q: %w", alias, err)
+		}
+		c.SetToken(alias, t)
+	}
+	if n, err = r.count(2); err != nil {
+		return fmt.Errorf("secrets: %w", err)
+	}
+	for i := range n {
+		alias, err := r.text()
+		if err != nil {
+			return fmt.Errorf("alias of secret %d: %w", i, err)
+		}
+		secret, err := r.bytes()
+		if err != nil {
+			return fmt.Errorf("secret %q: %w", alias, err)
+		}
+		c.SetSecret(alias, secret)
+	}
+	return nil
+}
+
+func (c *Credentials) decodeProto(body []byte) error {
+	length, n := binary.Uvarint(body)
+	if n <= 0 {
+		return errTruncated
+	}
+	if length > uint64(len(body)-n) {
+		return fmt.Errorf("a message of %d bytes cannot fit in the %d bytes left", length, len(body)-n)
+	}
+	message := &pb.Credentials{}
+	if err := proto.Unmarshal(body[n:n+int(length)], message); err != nil {
+		return err
+	}
+	for _, entry := range message.GetTokens() {
+		c.SetToken(entry.GetAlias(), TokenFromProto(entry.GetToken()))
+	}
+	for _, entry := range message.GetSecrets() {
+		c.SetSecret(entry.GetAlias(), nonNil(entry.GetSecret()))
+	}
+	return nil
+}
+
+// ReadCredentialsFile reads the credentials file at path.
+func ReadCredentialsFile(path string) (*Credentials, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open credentials file: %w", err)
+	}
+	defer file.Close()
+	c, err := ReadCredentials(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// ErrNoCredentialsFile says that the environment names no credentials file.
+var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
+
+// CredentialsFromEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION
+// names; the error is ErrNoCredentialsFile where the variable is not set.
+func CredentialsFromEnvironment() (*Credentials, error) {
+	path := os.Getenv(TokenFileVariable)
+	if path == "" {
+		return nil, ErrNoCredentialsFile
+	}
+	c, err := ReadCredentialsFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("credentials named by %s: %w", TokenFileVariable, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,103 @@
+package security
+
+import (
+	"errors"
+	"fmt"
+)
+
+// errTruncated says that the input ends inside a value.
+var errTruncated = errors.New("the data ends too early")
+
+// appendVint appends n as Hadoop's WritableUtils.writeVLong does: one byte for
+// -112 to 127, otherwise a byte that tells sign and length (-113 to -120 for
+// one to eight bytes, -121 to -128 of a negative number's complement) and the
+// value's bytes, the highest first.
+func appendVint(b []byte, n int64) []byte {
+	if n >= -112 && n <= 127 {
+		return append(b, byte(n))
+	}
+	head, value := -112, uint64(n)
+	if n < 0 {
+		head, value = -120, uint64(^n)
+	}
+	length := 1
+	for rest := value >> 8; rest != 0; rest >>= 8 {
+		length++
+	}
+	b = append(b, byte(head-length))
+	for i := length - 1; i >= 0; i-- {
+		b = append(b, byte(value>>(8*i)))
+	}
+	return b
+}
+
+// appendBytes appends p after its length.
+func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
+	return append(appendVint(b, int64(len(p))), p...)
+}
+
+// writableReader decodes Writable values off the front of a byte slice. As the
+// whole input is in memory, no length in it can make the reader allocate more
+// than the input's own size.
+type writableReader struct{ rest []byte }
+
+// vint reads what appendVint wrote.
+func (r *writableReader) vint() (int64, error) {
+	if len(r.rest) == 0 {
+		return 0, errTruncated
+	}
+	head := int8(r.rest[0])
+	r.rest = r.rest[1:]
+	if head >= -112 {
+		return int64(head), nil
+	}
+	length, negative := int(-112-int(head)), false
+	if head < -120 {
+		length, negative = int(-120-int(head)), true
+	}
+	if len(r.rest) < length {
+		return 0, errTruncated
+	}
+	var value uint64
+	for _, b := range r.rest[:length] {
+		value = value<<8 | uint64(b)
+	}
+	r.rest = r.rest[length:]
+	if negative {
+		return ^int64(value), nil
+	}
+	return int64(value), nil
+}
+
+// count reads the number of entries that follow, of which each takes at least
+// size bytes.
+func (r *writableReader) count(size int) (int, error) {
+	n, err := r.vint()
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || n > int64(len(r.rest)/size) {
+		return 0, fmt.Errorf("%d entries cannot fit in the %d bytes left", n, len(r.rest))
+	}
+	return int(n), nil
+}
+
+// bytes reads a length and that many bytes, which it copies.
+func (r *writableReader) bytes() ([]byte, error) {
+	n, err := r.vint()
+	if err != nil {
+		return nil, err
+	}
+	if n < 0 || n > int64(len(r.rest)) {
+		return nil, fmt.Errorf("a value of %d bytes cannot fit in the %d bytes left", n, len(r.rest))
+	}
+	value := append([]byte{}, r.rest[:n]...)
+	r.rest = r.rest[n:]
+	return value, nil
+}
+
+// text reads a string.
+func (r *writableReader) text() (string, error) {
+	value, err := r.bytes()
+	return string(value), err
+}
