@@ -3,6 +3,17 @@
 // a driver and an executor in one process exchange the same messages.
 package wire
 
+const (
+	// MaxPart is about how many bytes of results or inputs one message carries.
+	// A result beyond it goes in parts, so that heartbeats and the results of
+	// other tasks pass between them. An input beyond it has a message of its own.
+	MaxPart = 1 << 20
+
+	// MaxInput bounds a task's input and a task set's common part, in bytes:
+	// each goes in one message, and protobuf ends at 2 GiB.
+	MaxInput = 1 << 30
+)
+
 // DriverSide is the driver's end of one executor's stream. The server stream
 // of Driver.Attach is one.
 type DriverSide interface {

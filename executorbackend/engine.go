@@ -1,0 +1,244 @@
+package executorbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// leaveWait is how long an executor that ends waits for tasks whose contexts
+// it has cancelled. Go cannot end a goroutine from outside: one that outlives
+// this is named in the log and ends with the process.
+const leaveWait = 3 * time.Second
+
+// errStopped is the cause of the end of a task's context when the driver
+// stops the executor.
+var errStopped = errors.New("the executor was told to stop")
+
+// Serve is an executor over any stream; the stream must end when ctx does.
+// Tasks run under contexts made from ctx. Serve returns nil when the driver
+// told it to stop and *ExitError when the driver refused it or the stream
+// broke, after it cancelled what was running and waited a bounded time for it.
+func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
+	return serve(ctx, options.withDefaults(), stream, func() {})
+}
+
+// engine is an executor at work. The goroutine that receives messages starts
+// tasks and kills them; each task's own goroutine reports its end.
+type engine struct {
+	options   Options
+	maxResult int64
+	tasksCtx  context.Context
+	out       *outgoing
+
+	mu      sync.Mutex
+	sets    map[uint64]*wire.TaskSet
+	tasks   map[uint64]*task // waiting and running, by attempt
+	waiting []*task          // launched beyond the free cores, in order
+	free    int              // cores
+	ended   bool             // nothing starts any more
+	running sync.WaitGroup
+}
+
+// serve runs an executor. leave makes the stream's Recv return.
+func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave func()) error {
+	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
+	defer cancelTasks(nil)
+	e := &engine{
+		options:   options,
+		maxResult: int64(config.TaskMaxResult.In(options.Config)),
+		tasksCtx:  tasksCtx,
+		out:       &outgoing{send: stream.Send},
+		sets:      map[uint64]*wire.TaskSet{},
+		tasks:     map[uint64]*task{},
+		free:      options.Cores,
+	}
+	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
+		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
+		LogUrls: options.LogURLs, Attributes: options.Attributes,
+	}}); err != nil {
+		return e.disconnected(ctx, errors.Join(err, recvError(stream)))
+	}
+
+	beating := e.startHeartbeat(leave)
+	err := e.receive(ctx, stream)
+	if failed := beating.stop(); failed != nil && err != nil {
+		err = failed
+	}
+	if err == nil {
+		cancelTasks(errStopped)
+	} else {
+		cancelTasks(err)
+	}
+	e.end()
+	return err
+}
+
+// recvError is why a stream does not take messages any more: gRPC tells it to
+// the receiving side only.
+func recvError(stream wire.ExecutorSide) error {
+	_, err := stream.Recv()
+	return err
+}
+
+// receive takes the driver's messages until one says stop, which is nil.
+func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			return e.disconnected(ctx, err)
+		}
+		if refused := message.GetRefused(); refused != nil {
+			return exitError(ExitRefused, "the driver refuses executor %s: %s", e.options.ID, refused.GetReason())
+		}
+		if message.GetRegistered() != nil {
+			e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
+		}
+		e.take(message)
+		if stop := message.GetStop(); stop != nil {
+			e.options.Logger.Info("told to stop", "executor", e.options.ID, "reason", stop.GetReason())
+			return nil
+		}
+	}
+}
+
+func (e *engine) disconnected(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
+}
+
+// take acts on what a message says of tasks, in the order of its fields.
+func (e *engine) take(message *wire.DriverMessage) {
+	var unable []*wire.TaskUpdate
+	e.mu.Lock()
+	for _, set := range message.GetTaskSets() {
+		e.sets[set.GetId()] = set
+	}
+	for _, launch := range message.GetLaunches() {
+		if update := e.launch(launch); update != nil {
+			unable = append(unable, update)
+		}
+	}
+	for _, kill := range message.GetKills() {
+		if update := e.kill(kill); update != nil {
+			unable = append(unable, update)
+		}
+	}
+	for _, id := range message.GetForget() {
+		delete(e.sets, id)
+	}
+	e.mu.Unlock()
+	e.out.put(unable...)
+}
+
+// launch starts an attempt, or lets it wait for cores. It returns the attempt's
+// last update where it cannot run here at all.
+func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
+	if _, known := e.tasks[launch.GetAttempt()]; known || e.ended {
+		return nil
+	}
+	set := e.sets[launch.GetTaskSet()]
+	if set == nil {
+		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
+			"executor %s was sent a task of task set %d before the set itself", e.options.ID, launch.GetTaskSet())})
+	}
+	cpus := max(int(launch.GetCpus()), 1)
+	if cpus > e.options.Cores {
+		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
+			"the task takes %d cores and executor %s has %d", cpus, e.options.ID, e.options.Cores)})
+	}
+	t := &task{launch: launch, set: set, cpus: cpus}
+	t.ctx, t.cancel = context.WithCancelCause(e.tasksCtx)
+	e.tasks[launch.GetAttempt()] = t
+	e.waiting = append(e.waiting, t)
+	e.startWaiting()
+	return nil
+}
+
+// startWaiting starts what waits, in order, as far as cores are free.
+func (e *engine) startWaiting() {
+	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
+		t := e.waiting[0]
+		e.waiting = slices.Delete(e.waiting, 0, 1)
+		e.free -= t.cpus
+		t.started = true
+		e.running.Add(1)
+		go e.run(t)
+	}
+}
+
+// kill cancels an attempt's context. It returns the last update of one that
+// had not started.
+func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
+	t := e.tasks[kill.GetAttempt()]
+	if t == nil {
+		return nil
+	}
+	t.cancel(&killedError{reason: kill.GetReason()})
+	if t.started {
+		return nil
+	}
+	delete(e.tasks, kill.GetAttempt())
+	e.waiting = slices.DeleteFunc(e.waiting, func(other *task) bool { return other == t })
+	e.startWaiting()
+	return &wire.TaskUpdate{Attempt: kill.GetAttempt(), State: wire.TaskState_TASK_STATE_KILLED,
+		Failure: &wire.Failure{Message: kill.GetReason()}}
+}
+
+// finished frees an attempt's cores, starts what waited for them and reports.
+func (e *engine) finished(t *task, update *wire.TaskUpdate) {
+	t.cancel(nil)
+	e.mu.Lock()
+	delete(e.tasks, t.launch.GetAttempt())
+	e.free += t.cpus
+	e.startWaiting()
+	e.mu.Unlock()
+	e.out.put(update)
+}
+
+// attempts are those that run or wait here, for the heartbeat.
+func (e *engine) attempts() []uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	attempts := make([]uint64, 0, len(e.tasks))
+	for attempt := range e.tasks {
+		attempts = append(attempts, attempt)
+	}
+	slices.Sort(attempts)
+	return attempts
+}
+
+// end waits for cancelled tasks, a bounded time.
+func (e *engine) end() {
+	e.mu.Lock()
+	e.ended = true
+	for _, t := range e.waiting {
+		t.cancel(nil)
+		delete(e.tasks, t.launch.GetAttempt())
+	}
+	e.waiting = nil
+	e.mu.Unlock()
+
+	quiet := make(chan struct{})
+	go func() { e.running.Wait(); close(quiet) }()
+	timer := time.NewTimer(leaveWait)
+	defer timer.Stop()
+	select {
+	case <-quiet:
+	case <-timer.C:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, t := range e.tasks {
+			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",
+				"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "waited", leaveWait)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+// Package executorbackend is the executor: it joins a driver, runs the tasks
+// that the driver sends, reports what became of them and says at intervals that
+// it lives. Run is an executor process of its own, Serve one inside the
+// driver's process.
+package executorbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// Options describe an executor.
+type Options struct {
+	ID    string // as the cluster manager and the driver know it
+	Host  string // the node as the cluster names it, which is how HDFS names it too
+	Cores int    // how many tasks of one CPU run at once; at least 1
+
+	// LogURLs says where the executor's output can be read, by the stream's name.
+	LogURLs    map[string]string
+	Attributes map[string]string
+
+	// Config is asked for executor.heartbeatInterval, network.timeout and
+	// task.maxResultSize; nil is the default configuration. Run takes the
+	// driver's instead.
+	Config *config.Config
+
+	// Prepare makes the context under which tasks run from what the driver said,
+	// and a function that ends what it made; Run calls it once before it
+	// registers. Serve does not: its tasks run under the context it is given.
+	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
+
+	Logger *slog.Logger // nil logs nothing
+}
+
+func (o Options) withDefaults() Options {
+	o.Cores = max(o.Cores, 1)
+	if o.Config == nil {
+		o.Config = config.Default()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Exit codes of an executor process, beside 0 for one that was told to stop
+// and 1 for any other error.
+const (
+	// ExitHeartbeatFailure is of an executor that could not send a heartbeat for
+	// network.timeout. It is the code that Spark's executors use for it.
+	ExitHeartbeatFailure = 56
+	// ExitUnableToConnect is of an executor that did not reach its driver.
+	ExitUnableToConnect = 61
+	// ExitDisconnected is of an executor whose stream to the driver broke: the
+	// driver ended, or took the executor for lost.
+	ExitDisconnected = 62
+	// ExitRefused is of an executor that the driver does not want.
+	ExitRefused = 63
+)
+
+// ExitError says why an executor ended otherwise than by being told to.
+type ExitError struct {
+	Code int // one of the Exit constants
+	Err  error
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// ExitCode is the code with which a process ends for what Run returned.
+func ExitCode(err error) int {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.Code
+	}
+	return 1
+}
+
+func exitError(code int, format string, arguments ...any) error {
+	return &ExitError{Code: code, Err: fmt.Errorf(format, arguments...)}
+}

@@ -1,0 +1,102 @@
+package executorbackend
+
+import (
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// outgoing is what an executor has to say. Whoever puts something in while
+// nobody sends becomes the sender, until nothing is left: so an update leaves
+// without a change of goroutines when it is alone, and together with others
+// when there are many.
+type outgoing struct {
+	send func(*wire.ExecutorMessage) error
+
+	mu        sync.Mutex
+	updates   []*wire.TaskUpdate // in turns: the rest of a large result goes to the end
+	heartbeat *wire.Heartbeat
+	sending   bool
+	since     time.Time // when the message now being sent was begun
+	broken    bool      // the stream takes nothing more; its receiving side says why
+}
+
+// put adds updates and sends, unless somebody already does.
+func (o *outgoing) put(updates ...*wire.TaskUpdate) {
+	o.mu.Lock()
+	o.updates = append(o.updates, updates...)
+	o.flush()
+}
+
+// beat adds a heartbeat. Where one is still waiting, it is replaced.
+func (o *outgoing) beat(heartbeat *wire.Heartbeat) {
+	o.mu.Lock()
+	o.heartbeat = heartbeat
+	o.flush()
+}
+
+// stuckFor is how long the message now being sent has not left.
+func (o *outgoing) stuckFor() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.sending {
+		return 0
+	}
+	return time.Since(o.since)
+}
+
+// flush sends what there is. It is called with the lock held and returns
+// without it.
+func (o *outgoing) flush() {
+	defer o.mu.Unlock()
+	if o.sending {
+		return
+	}
+	o.sending = true
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil) {
+		message := o.next()
+		o.since = time.Now()
+		o.mu.Unlock()
+		err := o.send(message)
+		o.mu.Lock()
+		o.broken = err != nil
+	}
+	o.sending = false
+	if o.broken {
+		o.updates, o.heartbeat = nil, nil
+	}
+}
+
+// updateOverhead is about what an update takes in a message beside its texts.
+const updateOverhead = 64
+
+// next takes what fits into one message: always the heartbeat, and updates up
+// to wire.MaxPart bytes, of a larger result a part.
+func (o *outgoing) next() *wire.ExecutorMessage {
+	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat}
+	o.heartbeat = nil
+	taken, size := 0, 0
+	for _, update := range o.updates {
+		if len(update.GetResult()) > wire.MaxPart {
+			if size > 0 {
+				break
+			}
+			message.Updates = append(message.Updates, &wire.TaskUpdate{Attempt: update.GetAttempt(),
+				State: wire.TaskState_TASK_STATE_PART, Result: update.Result[:wire.MaxPart:wire.MaxPart]})
+			update.Result = update.Result[wire.MaxPart:]
+			o.updates = append(o.updates, update)
+			taken = 1
+			break
+		}
+		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
+		if size > 0 && size+own > wire.MaxPart {
+			break
+		}
+		message.Updates = append(message.Updates, update)
+		size += own
+		taken++
+	}
+	o.updates = append(o.updates[:0:0], o.updates[taken:]...)
+	return message
+}

@@ -1,0 +1,118 @@
+package executorbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// task is one attempt at this executor.
+type task struct {
+	launch  *wire.LaunchTask
+	set     *wire.TaskSet
+	cpus    int
+	started bool // guarded by the engine's lock
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+}
+
+// killedError is the cause of the end of a killed task's context.
+type killedError struct{ reason string }
+
+func (e *killedError) Error() string { return "task killed: " + e.reason }
+
+// run is the goroutine of an attempt. Whatever the function does, return,
+// panic or end its goroutine, there is one last update.
+func (e *engine) run(t *task) {
+	defer e.running.Done()
+	began := time.Now()
+	var update *wire.TaskUpdate
+	defer func() {
+		if update == nil {
+			update = failed(t.launch.GetAttempt(), abnormalEnd(recover()))
+		}
+		update.Metrics = &wire.Metrics{RunNanos: uint64(time.Since(began)), ResultBytes: uint64(len(update.GetResult()))}
+		e.finished(t, update)
+	}()
+	result, failure := e.call(t)
+	update = e.outcome(t, result, failure)
+}
+
+// call runs the function and says what went wrong; it panics when that does.
+func (e *engine) call(t *task) ([]byte, *wire.Failure) {
+	body, err := function.Lookup(t.set.GetFunction())
+	if err != nil {
+		return nil, &wire.Failure{Message: err.Error(), Permanent: true}
+	}
+	result, err := body(t.ctx, function.Call{
+		TaskSet:       t.set.GetName(),
+		Index:         int(t.launch.GetIndex()),
+		AttemptNumber: int(t.launch.GetAttemptNumber()),
+		CPUs:          t.cpus,
+		ExecutorID:    e.options.ID,
+		Host:          e.options.Host,
+		Common:        t.set.GetCommon(),
+		Input:         t.launch.GetInput(),
+	})
+	if err != nil {
+		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err)}
+	}
+	return result, nil
+}
+
+// permanent reports whether an error says of itself that another try cannot
+// help, by a method Permanent() bool.
+func permanent(err error) bool {
+	var says interface{ Permanent() bool }
+	return errors.As(err, &says) && says.Permanent()
+}
+
+func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
+	attempt := t.launch.GetAttempt()
+	var killed *killedError
+	switch {
+	case failure != nil && errors.As(context.Cause(t.ctx), &killed):
+		return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED,
+			Failure: &wire.Failure{Message: killed.reason}}
+	case failure != nil:
+		return failed(attempt, failure)
+	case int64(len(result)) > e.maxResult:
+		return failed(attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
+			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
+			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
+	}
+	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result}
+}
+
+// abnormalEnd describes the end of a function that did not return: recovered
+// is what it panicked with, nil where it ended its goroutine.
+func abnormalEnd(recovered any) *wire.Failure {
+	if recovered == nil {
+		return &wire.Failure{Message: "the function ended its goroutine (runtime.Goexit), as a failed check of package testing does, " +
+			"instead of returning"}
+	}
+	return &wire.Failure{Message: fmt.Sprintf("panic: %v", recovered), Stack: trimStack(string(debug.Stack()))}
+}
+
+func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
+	failure.Message = cut(failure.GetMessage())
+	failure.Stack = cut(failure.GetStack())
+	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
+}
+
+// maxText bounds a failure's message and its stack in bytes: a message of the
+// stream holds several.
+const maxText = 32 << 10
+
+func cut(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", text[:maxText], len(text)-maxText)
+}
