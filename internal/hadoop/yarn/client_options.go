@@ -1,0 +1,41 @@
+package yarn
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+)
+
+// ClientOptions configures an AMClient or a NodeClient. Token must be set;
+// every other zero value means a default.
+type ClientOptions struct {
+	// Token authenticates: an AMRMToken or the node's NMToken.
+	Token security.Token
+	// Logger takes connections, retries and failover. Default: discard.
+	Logger *slog.Logger
+	// RetryFor is for how long a call is tried again while no server answers.
+	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
+	// (yarn.resourcemanager.connect.max-wait.ms,
+	// yarn.client.nodemanager-connect.max-wait-ms).
+	RetryFor time.Duration
+	// Dial opens connections. Default: net.Dialer's DialContext.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// ipcOptions returns the options of a client of protocol.
+func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.Options {
+	if o.RetryFor != 0 {
+		retryFor = o.RetryFor
+	}
+	return ipc.Options{
+		Protocol: protocol,
+		Token:    o.Token,
+		Logger:   o.Logger,
+		Dial:     o.Dial,
+		RetryFor: retryFor,
+	}
+}

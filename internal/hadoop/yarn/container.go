@@ -1,0 +1,121 @@
+package yarn
+
+import (
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// ExecutionType says whether a container is guaranteed its resources.
+type ExecutionType int32
+
+const (
+	// Guaranteed containers start at once on resources held for them.
+	Guaranteed ExecutionType = iota
+	// Opportunistic containers may queue on a node, and are the first to go.
+	Opportunistic
+)
+
+// String returns "guaranteed" or "opportunistic".
+func (t ExecutionType) String() string {
+	if t == Opportunistic {
+		return "opportunistic"
+	}
+	return "guaranteed"
+}
+
+func (t ExecutionType) proto() *pb.ExecutionType {
+	if t == Opportunistic {
+		return pb.ExecutionType_EXECUTION_OPPORTUNISTIC.Enum()
+	}
+	return pb.ExecutionType_EXECUTION_GUARANTEED.Enum()
+}
+
+func executionType(p pb.ExecutionType) ExecutionType {
+	if p == pb.ExecutionType_EXECUTION_OPPORTUNISTIC {
+		return Opportunistic
+	}
+	return Guaranteed
+}
+
+// Container is an allocation: the right, proven by Token, to run one command
+// on one node with Resource.
+type Container struct {
+	ID   ContainerID
+	Node NodeID
+	// NodeHTTPAddress is the host:port of the node's web interface, under which
+	// the container's logs are served.
+	NodeHTTPAddress string
+	Resource        Resource
+	Priority        int32
+	// Token goes to the NodeManager with StartContainers.
+	Token         security.Token
+	ExecutionType ExecutionType
+	// AllocationRequestID is that of the ResourceRequest which this container
+	// answers, -1 where it had none.
+	AllocationRequestID int64
+	// Version counts updates of the container's resource.
+	Version int32
+}
+
+func container(p *pb.Container) Container {
+	return Container{
+		ID:                  containerID(p.GetId()),
+		Node:                nodeID(p.GetNodeId()),
+		NodeHTTPAddress:     p.GetNodeHttpAddress(),
+		Resource:            resource(p.GetResource()),
+		Priority:            p.GetPriority().GetPriority(),
+		Token:               security.TokenFromProto(p.GetContainerToken()),
+		ExecutionType:       executionType(p.GetExecutionType()),
+		AllocationRequestID: p.GetAllocationRequestId(),
+		Version:             p.GetVersion(),
+	}
+}
+
+// ContainerState is how far a container has come.
+type ContainerState int32
+
+// The states of a container, with the protocol's numbers.
+const (
+	ContainerNew      ContainerState = 1
+	ContainerRunning  ContainerState = 2
+	ContainerComplete ContainerState = 3
+)
+
+// String returns "new", "running" or "complete".
+func (s ContainerState) String() string {
+	switch s {
+	case ContainerNew:
+		return "new"
+	case ContainerRunning:
+		return "running"
+	case ContainerComplete:
+		return "complete"
+	default:
+		return fmt.Sprintf("unknown state %d", int32(s))
+	}
+}
+
+// ContainerStatus tells how a container is, or how it ended.
+type ContainerStatus struct {
+	ID    ContainerID
+	State ContainerState
+	// ExitStatus is ExitUnknown until State is ContainerComplete.
+	ExitStatus ExitStatus
+	// Diagnostics is text for people, often with the end of standard error.
+	Diagnostics   string
+	Resource      Resource
+	ExecutionType ExecutionType
+}
+
+func containerStatus(p *pb.ContainerStatus) ContainerStatus {
+	return ContainerStatus{
+		ID:            containerID(p.GetContainerId()),
+		State:         ContainerState(p.GetState()),
+		ExitStatus:    ExitStatus(p.GetExitStatus()),
+		Diagnostics:   p.GetDiagnostics(),
+		Resource:      resource(p.GetCapability()),
+		ExecutionType: executionType(p.GetExecutionType()),
+	}
+}

@@ -1,0 +1,195 @@
+package yarn
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// ApplicationID names an application in its cluster.
+type ApplicationID struct {
+	// ClusterTimestamp is when the ResourceManager that accepted the
+	// application started, in milliseconds since 1970.
+	ClusterTimestamp int64
+	// Sequence counts that ResourceManager's applications from 1.
+	Sequence int32
+}
+
+// String returns "application_1410901177871_0001".
+func (id ApplicationID) String() string {
+	return fmt.Sprintf("application_%d_%04d", id.ClusterTimestamp, id.Sequence)
+}
+
+// IsZero reports whether id names no application.
+func (id ApplicationID) IsZero() bool { return id == ApplicationID{} }
+
+// AttemptID names one attempt of an application: one run of its
+// ApplicationMaster.
+type AttemptID struct {
+	Application ApplicationID
+	// Attempt counts from 1.
+	Attempt int32
+}
+
+// String returns "appattempt_1410901177871_0001_000001".
+func (id AttemptID) String() string {
+	return fmt.Sprintf("appattempt_%d_%04d_%06d", id.Application.ClusterTimestamp, id.Application.Sequence, id.Attempt)
+}
+
+// epochShift is where a container's number ends and the epoch begins
+// (ContainerId.CONTAINER_ID_BITMASK).
+const epochShift = 40
+
+// ContainerID names a container. It is comparable, so it can key a map.
+type ContainerID struct {
+	Attempt AttemptID
+	// ID is the container's sequence number in its low 40 bits and the
+	// ResourceManager's epoch, counting its restarts, above them.
+	ID int64
+}
+
+// Epoch counts the restarts of the ResourceManager before it made the id.
+func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
+
+// Sequence is the container's number in its attempt and epoch.
+func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
+
+// String returns "container_e17_1410901177871_0001_01_000005", without the
+// epoch's part where the epoch is 0.
+func (id ContainerID) String() string {
+	app, epoch := id.Attempt.Application, ""
+	if e := id.Epoch(); e > 0 {
+		epoch = fmt.Sprintf("e%02d_", e)
+	}
+	return fmt.Sprintf("container_%s%d_%04d_%02d_%06d", epoch, app.ClusterTimestamp, app.Sequence, id.Attempt.Attempt, id.Sequence())
+}
+
+// NodeID names a NodeManager by the address of its RPC server.
+type NodeID struct {
+	Host string
+	Port int32
+}
+
+// String returns "host:port".
+func (id NodeID) String() string { return net.JoinHostPort(id.Host, strconv.Itoa(int(id.Port))) }
+
+// ParseApplicationID reads what ApplicationID.String writes.
+func ParseApplicationID(s string) (ApplicationID, error) {
+	n, err := parseID(s, "application", 63, 31)
+	if err != nil {
+		return ApplicationID{}, err
+	}
+	return ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, nil
+}
+
+// ParseAttemptID reads what AttemptID.String writes.
+func ParseAttemptID(s string) (AttemptID, error) {
+	n, err := parseID(s, "appattempt", 63, 31, 31)
+	if err != nil {
+		return AttemptID{}, err
+	}
+	return AttemptID{Application: ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, Attempt: int32(n[2])}, nil
+}
+
+// ParseContainerID reads what ContainerID.String writes, with or without an
+// epoch.
+func ParseContainerID(s string) (ContainerID, error) {
+	rest, epoch := s, int64(0)
+	if after, ok := strings.CutPrefix(s, "container_e"); ok {
+		digits, tail, found := strings.Cut(after, "_")
+		e, err := strconv.ParseUint(digits, 10, 63-epochShift)
+		if !found || err != nil {
+			return ContainerID{}, malformedID(s, "container")
+		}
+		rest, epoch = "container_"+tail, int64(e)
+	}
+	n, err := parseID(rest, "container", 63, 31, 31, epochShift)
+	if err != nil {
+		return ContainerID{}, malformedID(s, "container")
+	}
+	attempt := AttemptID{Application: ApplicationID{ClusterTimestamp: n[0], Sequence: int32(n[1])}, Attempt: int32(n[2])}
+	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
+}
+
+// parseID splits "prefix_n_n…" into numbers of the given sizes in bits.
+func parseID(s, prefix string, bits ...int) ([]int64, error) {
+	parts := strings.Split(s, "_")
+	if len(parts) != len(bits)+1 || parts[0] != prefix {
+		return nil, malformedID(s, prefix)
+	}
+	numbers := make([]int64, len(bits))
+	for i, part := range parts[1:] {
+		n, err := strconv.ParseUint(part, 10, bits[i])
+		if err != nil {
+			return nil, malformedID(s, prefix)
+		}
+		numbers[i] = int64(n)
+	}
+	return numbers, nil
+}
+
+func malformedID(s, kind string) error {
+	example := map[string]string{
+		"application": "application_1410901177871_0001",
+		"appattempt":  "appattempt_1410901177871_0001_000001",
+		"container":   "container_1410901177871_0001_01_000001",
+	}
+	return fmt.Errorf("%q is no %s id: it looks like %s", s, kind, example[kind])
+}
+
+// ParseNodeID reads "host:port".
+func ParseNodeID(s string) (NodeID, error) {
+	host, portText, err := net.SplitHostPort(s)
+	if err != nil {
+		return NodeID{}, fmt.Errorf("%q is no node id, which is host:port: %w", s, err)
+	}
+	port, err := strconv.ParseUint(portText, 10, 16)
+	if err != nil || host == "" {
+		return NodeID{}, fmt.Errorf("%q is no node id, which is host:port", s)
+	}
+	return NodeID{Host: host, Port: int32(port)}, nil
+}
+
+func (id ApplicationID) proto() *pb.ApplicationId {
+	return &pb.ApplicationId{Id: &id.Sequence, ClusterTimestamp: &id.ClusterTimestamp}
+}
+
+func (id AttemptID) proto() *pb.ApplicationAttemptId {
+	return &pb.ApplicationAttemptId{ApplicationId: id.Application.proto(), AttemptId: &id.Attempt}
+}
+
+// proto leaves application_id unset, as Hadoop's own clients do.
+func (id ContainerID) proto() *pb.ContainerId {
+	return &pb.ContainerId{AttemptId: id.Attempt.proto(), Id: proto.Int64(id.ID)}
+}
+
+func attemptID(p *pb.ApplicationAttemptId) AttemptID {
+	app := p.GetApplicationId()
+	return AttemptID{
+		Application: ApplicationID{ClusterTimestamp: app.GetClusterTimestamp(), Sequence: app.GetId()},
+		Attempt:     p.GetAttemptId(),
+	}
+}
+
+func containerID(p *pb.ContainerId) ContainerID {
+	return ContainerID{Attempt: attemptID(p.GetAttemptId()), ID: p.GetId()}
+}
+
+func nodeID(p *pb.NodeId) NodeID { return NodeID{Host: p.GetHost(), Port: p.GetPort()} }
+
+// convert maps items by f; a nil slice stays nil.
+func convert[A, B any](items []A, f func(A) B) []B {
+	if items == nil {
+		return nil
+	}
+	out := make([]B, len(items))
+	for i, item := range items {
+		out[i] = f(item)
+	}
+	return out
+}

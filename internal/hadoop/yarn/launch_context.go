@@ -1,0 +1,144 @@
+package yarn
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// ResourceType says what a NodeManager does with a localized file.
+type ResourceType int32
+
+// The types of local resources, with the protocol's numbers.
+const (
+	// ArchiveResource is unpacked.
+	ArchiveResource ResourceType = 1
+	// FileResource is left as it is.
+	FileResource ResourceType = 2
+	// PatternResource is an archive of which the entries that match Pattern
+	// are unpacked.
+	PatternResource ResourceType = 3
+)
+
+// Visibility says who shares a NodeManager's localized copy of a file.
+type Visibility int32
+
+// The visibilities of local resources, with the protocol's numbers.
+const (
+	// PublicVisibility shares with every user of the node. The file must be
+	// readable, and its directories searchable, by all.
+	PublicVisibility Visibility = 1
+	// PrivateVisibility shares among the user's own applications.
+	PrivateVisibility Visibility = 2
+	// ApplicationVisibility shares among one application's containers.
+	ApplicationVisibility Visibility = 3
+)
+
+// LocalResource is a file that a NodeManager fetches for a container.
+type LocalResource struct {
+	// URL is the file's full URL: "hdfs://nn:8020/path", or with a name
+	// service in place of the address. A fragment has no meaning here; the
+	// link's name is the key in ContainerLaunchContext.LocalResources.
+	URL string
+	// Size in bytes and Timestamp, the modification time in milliseconds since
+	// 1970, must be the file's, or localization fails.
+	Size       int64
+	Timestamp  int64
+	Type       ResourceType
+	Visibility Visibility
+	// Pattern is a Java regular expression, for PatternResource.
+	Pattern string
+}
+
+func (r LocalResource) proto() (*pb.LocalResource, error) {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme == "" || u.Path == "" {
+		return nil, fmt.Errorf("url %q lacks scheme or path: it looks like hdfs://host:port/path", r.URL)
+	}
+	p := &pb.LocalResource{
+		Resource:   &pb.Url{Scheme: &u.Scheme, File: &u.Path},
+		Size:       &r.Size,
+		Timestamp:  &r.Timestamp,
+		Type:       pb.LocalResourceType(r.Type).Enum(),
+		Visibility: pb.LocalResourceVisibility(r.Visibility).Enum(),
+	}
+	if host := u.Hostname(); host != "" {
+		p.Resource.Host = &host
+	}
+	if u.Port() != "" {
+		port, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil {
+			return nil, fmt.Errorf("url %q: port %s is out of range", r.URL, u.Port())
+		}
+		p.Resource.Port = proto.Int32(int32(port))
+	}
+	if u.User != nil {
+		p.Resource.UserInfo = proto.String(u.User.String())
+	}
+	if r.Pattern != "" {
+		p.Pattern = &r.Pattern
+	}
+	return p, nil
+}
+
+// Access is a right over an application.
+type Access int32
+
+// The rights over an application, with the protocol's numbers.
+const (
+	ViewAccess   Access = 1
+	ModifyAccess Access = 2
+)
+
+// ContainerLaunchContext is what a NodeManager needs to start a container.
+type ContainerLaunchContext struct {
+	// LocalResources are linked into the working directory under these names.
+	LocalResources map[string]LocalResource
+	// Env is exported before the command. Values may use $VAR, {{VAR}} and <CPS>.
+	Env map[string]string
+	// Commands become lines of one shell script, of which the last usually
+	// replaces the shell by exec.
+	Commands []string
+	// Tokens is an encoded credentials file, which the container finds by
+	// HADOOP_TOKEN_FILE_LOCATION; empty for none.
+	Tokens []byte
+	// ServiceData goes to the node's auxiliary services by name.
+	ServiceData map[string][]byte
+	// ACLs grants rights: users and groups as "user1,user2 group1,group2", or "*".
+	ACLs map[Access]string
+}
+
+// proto lists every map in the order of its keys, so that equal contexts are
+// equal bytes.
+func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
+	p := &pb.ContainerLaunchContext{Commands: c.Commands}
+	if len(c.Tokens) > 0 {
+		p.Tokens = c.Tokens
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.LocalResources)) {
+		value, err := c.LocalResources[name].proto()
+		if err != nil {
+			return nil, fmt.Errorf("local resource %q: %w", name, err)
+		}
+		p.LocalResources = append(p.LocalResources, &pb.StringLocalResource{Key: &name, Value: value})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		p.Environment = append(p.Environment, &pb.StringString{Key: &name, Value: proto.String(c.Env[name])})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.ServiceData)) {
+		p.ServiceData = append(p.ServiceData, &pb.StringBytes{Key: &name, Value: c.ServiceData[name]})
+	}
+	for _, access := range slices.Sorted(maps.Keys(c.ACLs)) {
+		p.Acls = append(p.Acls, &pb.ApplicationAcl{Access: pb.ApplicationAccess(access).Enum(), Acl: proto.String(c.ACLs[access])})
+	}
+	return p, nil
+}

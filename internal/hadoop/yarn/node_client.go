@@ -1,0 +1,104 @@
+package yarn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// ContainerManagementProtocol is the protocol's Java interface
+// (ContainerManagementProtocolPB's ProtocolInfo; version 1).
+const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
+
+// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms.
+const nodeRetryFor = 3 * time.Minute
+
+// NodeClient calls one NodeManager. It is safe for concurrent use.
+type NodeClient struct {
+	node NodeID
+	rpc  *ipc.Client
+}
+
+// NewNodeClient returns a client of the NodeManager at node; the token is the
+// NMToken that came for it. It connects with the first call.
+func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
+	return &NodeClient{
+		node: node,
+		rpc:  ipc.NewClient([]string{node.String()}, options.ipcOptions(ContainerManagementProtocol, nodeRetryFor)),
+	}
+}
+
+// SetToken replaces the token for connections made from now on.
+func (c *NodeClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
+
+// Close closes the connection and waits until its goroutines have ended. Calls
+// under way fail with ipc.ErrClosed.
+func (c *NodeClient) Close() error { return c.rpc.Close() }
+
+// StartRequest starts one container.
+type StartRequest struct {
+	// ContainerToken is the Token of the allocated Container.
+	ContainerToken security.Token
+	Launch         ContainerLaunchContext
+}
+
+// StartContainers starts containers that were allocated on the node. started
+// were accepted, which is before their files are localized; failed tells for
+// each other one the node's reason. Where err is not nil nothing is known of
+// any; a *ipc.ConnectionError in it with Sent unset tells that none was started.
+func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
+	message := &pb.StartContainersRequest{}
+	for _, request := range requests {
+		launch, err := request.Launch.proto()
+		if err != nil {
+			return nil, nil, fmt.Errorf("start containers on %s: %w", c.node, err)
+		}
+		message.Requests = append(message.Requests, &pb.StartContainerRequest{
+			LaunchContext:  launch,
+			ContainerToken: request.ContainerToken.Proto(),
+		})
+	}
+	response := &pb.StartContainersResponse{}
+	if err := c.rpc.Call(ctx, "startContainers", message, response); err != nil {
+		return nil, nil, err
+	}
+	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
+}
+
+// StopContainers kills containers of the application on the node. Stopping one
+// that has ended, or that the node does not know, succeeds.
+func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
+	response := &pb.StopContainersResponse{}
+	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
+	if err := c.rpc.Call(ctx, "stopContainers", request, response, ipc.Idempotent()); err != nil {
+		return nil, nil, err
+	}
+	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
+}
+
+// Statuses tells how containers are. failed holds those that the node does not
+// know, or no more.
+func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses []ContainerStatus, failed map[ContainerID]error, err error) {
+	response := &pb.GetContainerStatusesResponse{}
+	request := &pb.GetContainerStatusesRequest{ContainerIds: convert(ids, ContainerID.proto)}
+	if err := c.rpc.Call(ctx, "getContainerStatuses", request, response, ipc.Idempotent()); err != nil {
+		return nil, nil, err
+	}
+	return convert(response.GetStatuses(), containerStatus), containerErrors(response.GetFailed()), nil
+}
+
+// containerErrors returns the exceptions by container, nil for none.
+func containerErrors(failed []*pb.ContainerException) map[ContainerID]error {
+	if len(failed) == 0 {
+		return nil
+	}
+	errs := make(map[ContainerID]error, len(failed))
+	for _, f := range failed {
+		errs[containerID(f.GetContainerId())] = containerError(f.GetException())
+	}
+	return errs
+}

@@ -1,0 +1,68 @@
+package yarn
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// NodeState is the state of a node in the ResourceManager's eyes.
+type NodeState int32
+
+// The states of a node, with the protocol's numbers.
+const (
+	NodeNew             NodeState = 1
+	NodeRunning         NodeState = 2
+	NodeUnhealthy       NodeState = 3
+	NodeDecommissioned  NodeState = 4
+	NodeLost            NodeState = 5
+	NodeRebooted        NodeState = 6
+	NodeDecommissioning NodeState = 7
+	NodeShutdown        NodeState = 8
+)
+
+// String returns the state in lower case.
+func (s NodeState) String() string {
+	names := [...]string{"", "new", "running", "unhealthy", "decommissioned", "lost", "rebooted", "decommissioning", "shutdown"}
+	if s < NodeNew || int(s) >= len(names) {
+		return fmt.Sprintf("unknown state %d", int32(s))
+	}
+	return names[s]
+}
+
+// Usable reports whether containers of the application go on in this state.
+func (s NodeState) Usable() bool {
+	return s == NodeNew || s == NodeRunning || s == NodeDecommissioning
+}
+
+// NodeReport tells of a node whose state has changed.
+type NodeReport struct {
+	ID           NodeID
+	HTTPAddress  string
+	Rack         string
+	State        NodeState
+	Used         Resource
+	Capability   Resource
+	Containers   int32
+	HealthReport string
+	Labels       []string
+	// DecommissioningTimeout is how long the node's containers have left where
+	// State is NodeDecommissioning; 0 where the ResourceManager does not say.
+	DecommissioningTimeout time.Duration
+}
+
+func nodeReport(p *pb.NodeReport) NodeReport {
+	return NodeReport{
+		ID:                     nodeID(p.GetNodeId()),
+		HTTPAddress:            p.GetHttpAddress(),
+		Rack:                   p.GetRackName(),
+		State:                  NodeState(p.GetState()),
+		Used:                   resource(p.GetUsed()),
+		Capability:             resource(p.GetCapability()),
+		Containers:             p.GetContainers(),
+		HealthReport:           p.GetHealthReport(),
+		Labels:                 p.GetLabels(),
+		DecommissioningTimeout: time.Duration(p.GetDecommissioningTimeout()) * time.Second,
+	}
+}

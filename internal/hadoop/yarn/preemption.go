@@ -1,0 +1,27 @@
+package yarn
+
+import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+
+// Preemption is the ResourceManager's notice that it will take containers away.
+type Preemption struct {
+	// Strict containers will be killed whatever the application does.
+	Strict []ContainerID
+	// Containers may be kept by giving back as much as Resources asks for.
+	Containers []ContainerID
+	Resources  []ResourceRequest
+}
+
+// preemption returns nil where there is no notice.
+func preemption(p *pb.PreemptionMessage) *Preemption {
+	if p == nil {
+		return nil
+	}
+	id := func(c *pb.PreemptionContainer) ContainerID { return containerID(c.GetId()) }
+	return &Preemption{
+		Strict:     convert(p.GetStrict().GetContainers(), id),
+		Containers: convert(p.GetContract().GetContainers(), id),
+		Resources: convert(p.GetContract().GetResources(), func(r *pb.PreemptionResourceRequest) ResourceRequest {
+			return resourceRequest(r.GetResource())
+		}),
+	}
+}
