@@ -1,0 +1,69 @@
+package yarnrest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// malformedError is an answer with a success status that does not say what it should.
+type malformedError struct {
+	url   string
+	cause error
+}
+
+func (e *malformedError) Error() string {
+	return fmt.Sprintf("unexpected answer of %s: %v (is it the web address of a Hadoop daemon?)", e.url, e.cause)
+}
+
+func (e *malformedError) Unwrap() error { return e.cause }
+
+// json parses an answer.
+func (a answer) json() (node, error) {
+	root, err := parseJSON(a.body)
+	if err != nil {
+		start := plainText(string(a.body[:min(len(a.body), 200)]))
+		return node{}, &malformedError{a.url, fmt.Errorf("it is not JSON: %w; it begins %q", err, start)}
+	}
+	if _, ok := root.value.(map[string]any); !ok {
+		return node{}, &malformedError{a.url, fmt.Errorf("it is no JSON object")}
+	}
+	return root, nil
+}
+
+// lacks is the error of an answer without a part that it must have.
+func (a answer) lacks(part string) error {
+	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
+}
+
+// get asks the ResourceManager for a JSON object.
+func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, node, error) {
+	a, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query})
+	if err != nil {
+		return answer{}, node{}, err
+	}
+	root, err := a.json()
+	return a, root, err
+}
+
+// put and post send a JSON object, in a root element if the cluster wants one.
+func (c *Client) change(ctx context.Context, method, path, root string, value any) (answer, error) {
+	if c.rootWrapped.Load() {
+		value = map[string]any{root: value}
+	}
+	body, err := json.Marshal(value)
+	if err != nil {
+		return answer{}, fmt.Errorf("encoding the request: %w", err)
+	}
+	return c.call(ctx, request{method: method, path: path, body: body})
+}
+
+// pathOf escapes the segments of an API path.
+func pathOf(prefix string, segments ...string) string {
+	for _, s := range segments {
+		prefix += "/" + url.PathEscape(s)
+	}
+	return prefix
+}

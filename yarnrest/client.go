@@ -1,0 +1,180 @@
+// Package yarnrest is a client of YARN's REST APIs: the ResourceManager's (applications, nodes, queues,
+// metrics, submission) and the NodeManager's (containers and their logs). It follows the active
+// ResourceManager of a highly available cluster and reads what Hadoop 3.3 to 3.5 answer.
+//
+// The JSON that Hadoop writes differs between its versions in shape though not in meaning: a list of one
+// element may be an object, an empty one may be missing, null or "", numbers may be strings, and the root
+// element may be present or not. The types here hide that.
+package yarnrest
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxWait        = 30 * time.Second
+	DefaultRequestTimeout = 15 * time.Second
+)
+
+// Options say where the ResourceManagers are and how to talk to them.
+type Options struct {
+	// Addresses of the ResourceManagers' web services, at least one: "host:port", taken as Scheme says, or
+	// "http://host:port" and "https://host:port".
+	Addresses []string
+	// Scheme of addresses without one, and of the NodeManagers: "http" (default) or "https".
+	Scheme string
+	// WebProxy is the address of a web proxy that runs outside the ResourceManager (yarn.web-proxy.address),
+	// or "".
+	WebProxy string
+	// User to act as, sent as user.name. Only clusters without authentication take it; leave it empty when
+	// HTTP authenticates.
+	User string
+	// HTTP sends the requests: a client of one's own brings TLS settings, proxies or authentication. The
+	// default verifies servers with the system's roots and uses no proxy.
+	HTTP *http.Client
+	// MaxWait is how long a call looks for an active ResourceManager before it fails with an
+	// UnavailableError; 0 means DefaultMaxWait, a negative value one try of each address.
+	MaxWait time.Duration
+	// RequestTimeout is how long one ResourceManager may take to answer one request; 0 means
+	// DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// Logger gets failovers at level Info and every request at level Debug; nil means none.
+	Logger *slog.Logger
+}
+
+// Client calls the REST APIs of one cluster. It is safe for concurrent use.
+type Client struct {
+	addresses      []string // base URLs without a trailing slash
+	scheme         string
+	webProxy       string
+	user           string
+	http           *http.Client // does not follow redirects
+	maxWait        time.Duration
+	requestTimeout time.Duration
+	log            *slog.Logger
+
+	// active is the base URL that answered last. It may be one that is not among addresses, where a standby
+	// knows the active ResourceManager by another name.
+	active atomic.Pointer[string]
+	// rootWrapped says that this cluster puts root elements around new-application and state answers, and
+	// so expects them in requests.
+	rootWrapped atomic.Bool
+}
+
+// New makes a client. It does not connect.
+func New(o Options) (*Client, error) {
+	if len(o.Addresses) == 0 {
+		return nil, errors.New("no address of a ResourceManager: set yarn.resourcemanager.hostname or yarn.resourcemanager.webapp.address in yarn-site.xml")
+	}
+	c := &Client{
+		scheme:         o.Scheme,
+		user:           o.User,
+		maxWait:        o.MaxWait,
+		requestTimeout: o.RequestTimeout,
+		log:            o.Logger,
+	}
+	switch c.scheme {
+	case "":
+		c.scheme = "http"
+	case "http", "https":
+	default:
+		return nil, fmt.Errorf("scheme %q of the ResourceManager's web services is not http or https", c.scheme)
+	}
+	for _, address := range o.Addresses {
+		base, err := baseURL(c.scheme, address)
+		if err != nil {
+			return nil, fmt.Errorf("address %q of a ResourceManager: %w", address, err)
+		}
+		c.addresses = append(c.addresses, base)
+	}
+	if o.WebProxy != "" {
+		base, err := baseURL(c.scheme, o.WebProxy)
+		if err != nil {
+			return nil, fmt.Errorf("address %q of the web proxy: %w", o.WebProxy, err)
+		}
+		c.webProxy = base
+	}
+	if c.maxWait == 0 {
+		c.maxWait = DefaultMaxWait
+	}
+	if c.requestTimeout == 0 {
+		c.requestTimeout = DefaultRequestTimeout
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	c.http = withoutRedirects(o.HTTP)
+	return c, nil
+}
+
+// FromConf makes a client of the cluster that a Hadoop configuration describes: the addresses of its
+// ResourceManagers, HTTPS where yarn.http.policy asks for it, and its web proxy. Fields set in o win.
+func FromConf(c *conf.Config, o Options) (*Client, error) {
+	if o.Scheme == "" && c.HTTPSOnly() {
+		o.Scheme = "https"
+	}
+	if len(o.Addresses) == 0 {
+		addresses, err := c.ResourceManagers("yarn.resourcemanager.webapp.address")
+		if err != nil {
+			return nil, err
+		}
+		o.Addresses = addresses
+	}
+	if o.WebProxy == "" {
+		o.WebProxy, _ = c.Get("yarn.web-proxy.address")
+	}
+	return New(o)
+}
+
+// withoutRedirects copies a client so that redirects come back: one of a standby ResourceManager is a
+// failover, which this package must see.
+func withoutRedirects(c *http.Client) *http.Client {
+	var own http.Client
+	if c != nil {
+		own = *c
+	} else {
+		own.Transport = &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout: 10 * time.Second,
+			MaxIdleConnsPerHost: 4,
+			IdleConnTimeout:     30 * time.Second,
+		}
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}
+
+// CloseIdleConnections closes connections that are kept for reuse. A client that is done calls it so that
+// no goroutine of the connections outlives it.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// baseURL normalizes an address to scheme://host:port.
+func baseURL(scheme, address string) (string, error) {
+	if !strings.Contains(address, "://") {
+		address = scheme + "://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return "", fmt.Errorf("scheme %q is not http or https", u.Scheme)
+	}
+	if u.Hostname() == "" {
+		return "", errors.New("there is no host in it")
+	}
+	return u.Scheme + "://" + u.Host, nil
+}

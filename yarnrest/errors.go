@@ -1,0 +1,141 @@
+package yarnrest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Conditions that callers ask for with errors.Is; the error itself is a *RemoteError.
+var (
+	// ErrNotFound says that the cluster does not know the application, container, node or file.
+	ErrNotFound = errors.New("not found")
+	// ErrForbidden says that the cluster does not let this user do it, or does not know who it is.
+	ErrForbidden = errors.New("not permitted")
+)
+
+// RemoteError is an answer that refuses the request: a RemoteException of Hadoop, or the text of another
+// error response.
+type RemoteError struct {
+	Status    int    // HTTP status
+	Exception string // simple class name, "" where the answer was no RemoteException
+	JavaClass string // full class name, or ""
+	Message   string // what the daemon said, whole
+	URL       string // who said it
+}
+
+func (e *RemoteError) Error() string {
+	message := e.Message
+	if message == "" {
+		message = http.StatusText(e.Status)
+	}
+	kind := ""
+	if e.Exception != "" {
+		kind = e.Exception + ", "
+	}
+	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
+}
+
+// Is makes errors.Is(err, ErrNotFound) and errors.Is(err, ErrForbidden) work. The status alone does not
+// tell: Hadoop's GenericExceptionHandler answers 404 for every IOException.
+func (e *RemoteError) Is(target error) bool {
+	switch target {
+	case ErrNotFound:
+		return slices.Contains([]string{"NotFoundException", "FileNotFoundException", "ApplicationNotFoundException",
+			"ApplicationAttemptNotFoundException", "ContainerNotFoundException"}, e.Exception) ||
+			e.Status == http.StatusNotFound && e.Exception == ""
+	case ErrForbidden:
+		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
+	}
+	return false
+}
+
+// standby tells whether the answer came from a ResourceManager that is not active.
+func (e *RemoteError) standby() bool {
+	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
+}
+
+// UnavailableError says that no ResourceManager (or not the NodeManager) could be asked.
+type UnavailableError struct {
+	Service  string // "ResourceManager", "NodeManager" or "web proxy"
+	Attempts []Attempt
+	Elapsed  time.Duration
+	// Context is the context's error where that ended the search.
+	Context error
+}
+
+// Attempt is the last try of one address.
+type Attempt struct {
+	Address string
+	Tries   int
+	Err     error
+}
+
+func (e *UnavailableError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no %s answered within %s", e.Service, e.Elapsed.Round(time.Millisecond))
+	if errors.Is(e.Context, context.Canceled) {
+		b.WriteString(" (then canceled)")
+	}
+	for i, a := range e.Attempts {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%s: %v", sep, a.Address, a.Err)
+		if a.Tries > 1 {
+			fmt.Fprintf(&b, " (%d tries)", a.Tries)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap gives the context's error and each address's.
+func (e *UnavailableError) Unwrap() []error {
+	var errs []error
+	if e.Context != nil {
+		errs = append(errs, e.Context)
+	}
+	for _, a := range e.Attempts {
+		errs = append(errs, a.Err)
+	}
+	return errs
+}
+
+// remoteError makes the error of a response whose status is not a success.
+func remoteError(status int, url string, body []byte) *RemoteError {
+	e := &RemoteError{Status: status, URL: url}
+	if root, err := parseJSON(body); err == nil {
+		if r := root.at("RemoteException"); r.present() {
+			e.Exception, e.JavaClass, e.Message = r.at("exception").text(), r.at("javaClassName").text(), r.at("message").text()
+			if e.Message == "" {
+				e.Message = e.JavaClass
+			}
+			return e
+		}
+	}
+	e.Message = plainText(string(body))
+	return e
+}
+
+var (
+	htmlHidden = regexp.MustCompile(`(?is)<(style|script|head)\b.*?</(style|script|head)>`)
+	htmlTag    = regexp.MustCompile(`<[^>]*>`)
+)
+
+// plainText makes one readable line of an error page.
+func plainText(body string) string {
+	if strings.Contains(body, "<") {
+		body = htmlTag.ReplaceAllString(htmlHidden.ReplaceAllString(body, " "), " ")
+	}
+	body = strings.ToValidUTF8(strings.Join(strings.Fields(body), " "), "\uFFFD")
+	if r := []rune(body); len(r) > 2000 {
+		body = string(r[:2000]) + "…"
+	}
+	return body
+}

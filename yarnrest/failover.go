@@ -1,0 +1,266 @@
+package yarnrest
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Pauses between rounds over all addresses.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// maxAnswerBytes bounds an answer that is read whole; a list of a hundred thousand applications is smaller.
+const maxAnswerBytes = 256 << 20
+
+// request is one call of the ResourceManager's API.
+type request struct {
+	method string
+	path   string // begins with a slash
+	query  url.Values
+	body   []byte // JSON, or nil
+	// check refuses an answer that an inactive ResourceManager gives as if it were active; it may be nil.
+	check func(answer) error
+}
+
+// answer is a response with a success status.
+type answer struct {
+	url  string
+	body []byte
+}
+
+// errStandby says that a ResourceManager is not active.
+type errStandby struct {
+	active string // base URL of the active one, if it said so
+	text   string
+}
+
+func (e *errStandby) Error() string {
+	if e.active != "" {
+		return "is standby and names " + e.active + " as active"
+	}
+	if e.text != "" {
+		return "is not active: " + e.text
+	}
+	return "is not active"
+}
+
+// call asks the active ResourceManager. It tries the one that answered last, then every other address, and
+// begins again after a pause, until one answers, the context ends or the client's MaxWait has passed. Every
+// request of this API may be repeated: the ResourceManager takes a second submission or kill of the same
+// application as the first one's.
+func (c *Client) call(ctx context.Context, r request) (answer, error) {
+	start := time.Now()
+	var attempts []Attempt
+	unavailable := func(ctxErr error) error {
+		return &UnavailableError{Service: "ResourceManager", Attempts: attempts, Elapsed: time.Since(start), Context: ctxErr}
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		queue := c.candidates()
+		tried := map[string]bool{}
+		hopeless := true
+		for len(queue) > 0 {
+			base := queue[0]
+			queue = queue[1:]
+			if tried[base] {
+				continue
+			}
+			tried[base] = true
+			a, err := c.attempt(ctx, base, r)
+			if err == nil {
+				if previous := c.active.Swap(&base); previous == nil || *previous != base {
+					c.log.Info("using the active ResourceManager", "address", base)
+				}
+				return a, nil
+			}
+			var final *RemoteError
+			if errors.As(err, &final) {
+				c.active.Store(&base)
+				return answer{}, err
+			}
+			var malformed *malformedError
+			if errors.As(err, &malformed) {
+				return answer{}, err
+			}
+			c.log.Debug("a ResourceManager did not answer", "address", base, "error", err)
+			attempts = noteAttempt(attempts, base, err)
+			if ctx.Err() != nil {
+				return answer{}, unavailable(ctx.Err())
+			}
+			var standby *errStandby
+			if errors.As(err, &standby) && standby.active != "" {
+				queue = append([]string{standby.active}, queue...)
+			}
+			hopeless = hopeless && permanent(err)
+		}
+		if hopeless || time.Since(start)+pause > c.maxWait {
+			return answer{}, unavailable(nil)
+		}
+		select {
+		case <-ctx.Done():
+			return answer{}, unavailable(ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+// candidates lists the addresses in the order to try them: the one that answered last, then the others.
+func (c *Client) candidates() []string {
+	active := c.active.Load()
+	if active == nil {
+		return append([]string(nil), c.addresses...)
+	}
+	list := []string{*active}
+	for _, a := range c.addresses {
+		if a != *active {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
+	for i := range attempts {
+		if attempts[i].Address == base {
+			attempts[i].Tries++
+			attempts[i].Err = err
+			return attempts
+		}
+	}
+	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
+}
+
+// attempt asks one ResourceManager once. A *RemoteError is the cluster's answer; any other error means that
+// another address may know better.
+func (c *Client) attempt(ctx context.Context, base string, r request) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
+	defer cancel()
+	response, err := c.send(ctx, base, r)
+	if err != nil {
+		return answer{}, err
+	}
+	body, err := readAll(response)
+	if err != nil {
+		return answer{}, fmt.Errorf("reading the answer: %w", err)
+	}
+	where := base + r.path
+	c.log.Debug("answer", "method", r.method, "url", where, "status", response.StatusCode, "bytes", len(body))
+	switch status := response.StatusCode; {
+	case status >= 300 && status < 400:
+		return answer{}, standbyRedirect(base, response, body)
+	case status >= 200 && status < 300:
+		if text := string(bytes.TrimSpace(body[:min(len(body), 512)])); isStandbyText(text) {
+			return answer{}, &errStandby{text: plainText(text)}
+		}
+		a := answer{url: where, body: body}
+		if r.check != nil {
+			if err := r.check(a); err != nil {
+				return answer{}, err
+			}
+		}
+		return a, nil
+	default:
+		remote := remoteError(status, where, body)
+		if remote.standby() {
+			return answer{}, &errStandby{text: remote.Message}
+		}
+		starting := status == http.StatusServiceUnavailable || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
+		if starting && remote.Exception == "" {
+			return answer{}, fmt.Errorf("HTTP %d: %s", status, remote.Message)
+		}
+		return answer{}, remote
+	}
+}
+
+// send sends one request; a *url.Error is reduced to its cause, as the address is reported beside it.
+func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
+	query := url.Values{}
+	for k, v := range r.query {
+		query[k] = v
+	}
+	if c.user != "" {
+		query.Set("user.name", c.user)
+	}
+	target := base + r.path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	// Clusters with yarn.resourcemanager.webapp.rest-csrf.enabled refuse changes without this header.
+	req.Header.Set("X-XSRF-Header", "bobbin")
+	if r.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(req)
+	if err != nil {
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		return nil, err
+	}
+	return response, nil
+}
+
+func readAll(response *http.Response) (body []byte, err error) {
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	if err == nil && len(body) > maxAnswerBytes {
+		err = fmt.Errorf("it is larger than %d MiB", maxAnswerBytes>>20)
+	}
+	return body, err
+}
+
+// standbyRedirect reads the redirect of a standby ResourceManager (RMWebAppFilter): 307 with the same path
+// at the active one as Location, or, when it knows of no active one, 307 with a Refresh header that leads
+// back to itself.
+func standbyRedirect(base string, response *http.Response, body []byte) error {
+	location := response.Header.Get("Location")
+	if location == "" {
+		return &errStandby{text: plainText(string(body))}
+	}
+	u, err := url.Parse(location)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || !strings.HasPrefix(u.Path, "/ws/v1/") {
+		return &RemoteError{Status: response.StatusCode, URL: base,
+			Message: fmt.Sprintf("it redirects to %q, which is no ResourceManager's REST API", location)}
+	}
+	return &errStandby{active: u.Scheme + "://" + u.Host}
+}
+
+// isStandbyText knows what RMWebAppFilter writes with status 200 when it will not even say when to retry.
+func isStandbyText(text string) bool {
+	return !strings.HasPrefix(text, "{") &&
+		(strings.HasPrefix(text, "This is standby RM") || strings.Contains(text, "no active RM") || strings.Contains(text, "not find any active RM"))
+}
+
+// permanent tells errors that trying again will not mend: a name that does not exist, a certificate that is
+// not trusted, a server that does not speak TLS.
+func permanent(err error) bool {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return dns.IsNotFound
+	}
+	var (
+		unverified *tls.CertificateVerificationError
+		unknown    x509.UnknownAuthorityError
+		hostname   x509.HostnameError
+		notTLS     tls.RecordHeaderError
+	)
+	return errors.As(err, &unverified) || errors.As(err, &unknown) || errors.As(err, &hostname) || errors.As(err, &notTLS) ||
+		strings.Contains(err.Error(), "server gave HTTP response to HTTPS client")
+}

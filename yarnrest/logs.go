@@ -1,0 +1,143 @@
+package yarnrest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LogFile is a log file of a container.
+type LogFile struct {
+	Name       string
+	Size       int64     // bytes, when it was listed
+	Modified   time.Time // zero when the NodeManager's notation is not understood
+	Aggregated bool      // lies in the aggregated logs, not on the node
+}
+
+// ContainerLogs lists the log files of a container that runs or has run on the node. A finished
+// container's are there until the NodeManager deletes them: at once after aggregation, else after
+// yarn.nodemanager.log.retain-seconds (3 hours by default).
+func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
+	_, root, err := n.get(ctx, pathOf(nodePath, "containers", containerID, "logs"))
+	if err != nil {
+		return nil, err
+	}
+	root, _ = root.unwrap("containerLogsInfoes")
+	var files []LogFile
+	for _, group := range root.at("containerLogsInfo").list() {
+		aggregated := group.at("logAggregationType").text() == "AGGREGATED"
+		for _, f := range group.at("containerLogInfo").list() {
+			modified, _ := time.Parse(logTimeLayout, f.at("lastModifiedTime").text())
+			files = append(files, LogFile{
+				Name:       f.at("fileName").text(),
+				Size:       f.at("fileSize").int64(),
+				Modified:   modified,
+				Aggregated: aggregated,
+			})
+		}
+	}
+	return files, nil
+}
+
+// logTimeLayout is that of Hadoop's Times.format.
+const logTimeLayout = "Mon Jan 02 15:04:05 -0700 2006"
+
+// Log is an open log file. Close it.
+type Log struct {
+	io.Reader
+	// Size is the file's length when it was opened and Offset where reading began: a follower of a growing
+	// log asks next for the bytes after Size.
+	Size, Offset int64
+	body         io.Closer
+}
+
+// Close ends reading.
+func (l *Log) Close() error { return l.body.Close() }
+
+// OpenLog reads a log file of a container that runs or has run on the node: its last tail bytes, or all of
+// it when tail is 0. The context governs reading too. errors.Is(err, ErrNotFound) when there is no such
+// file.
+func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
+	query := url.Values{}
+	if tail > 0 {
+		query.Set("size", strconv.FormatInt(-tail, 10))
+	}
+	path := pathOf(nodePath, "containerlogs", containerID, name)
+	response, err := n.open(ctx, path, query)
+	if err != nil {
+		return nil, err
+	}
+	r := bufio.NewReader(response.Body)
+	size, err := readLogHeader(r)
+	if err != nil {
+		return nil, errors.Join(&malformedError{n.base + path, err}, response.Body.Close())
+	}
+	length := size
+	if tail > 0 {
+		length = min(tail, size)
+	}
+	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: response.Body}, nil
+}
+
+// maxLogHeaderLines bounds the header, which has seven lines.
+const maxLogHeaderLines = 32
+
+// readLogHeader reads what the NodeManager writes before a log's bytes (LogToolUtils): lines of which
+// LogLength gives the file's size and LogContents is the last. An empty file has no header, only the line
+// after the end.
+func readLogHeader(r *bufio.Reader) (size int64, err error) {
+	size = -1
+	for range maxLogHeaderLines {
+		slice, err := r.ReadSlice('\n')
+		line := strings.TrimSuffix(string(slice), "\n")
+		if err != nil && !(errors.Is(err, io.EOF) && line != "") {
+			return 0, fmt.Errorf("its header ends early: %w", err)
+		}
+		switch {
+		case strings.HasPrefix(line, "End of LogType:"):
+			return 0, nil
+		case strings.HasPrefix(line, "LogLength:"):
+			size, err = strconv.ParseInt(strings.TrimSpace(strings.TrimPrefix(line, "LogLength:")), 10, 64)
+			if err != nil || size < 0 {
+				return 0, fmt.Errorf("its header has %q", line)
+			}
+		case strings.HasPrefix(line, "LogContents:"):
+			if size < 0 {
+				return 0, errors.New("its header has no LogLength")
+			}
+			return size, nil
+		}
+	}
+	return 0, errors.New("it has no header of a container's log")
+}
+
+// exactReader reads the announced number of bytes and reports when the connection ends before that.
+type exactReader struct {
+	r    io.Reader
+	left int64
+	url  string
+}
+
+func (e *exactReader) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > e.left {
+		p = p[:e.left]
+	}
+	n, err := e.r.Read(p)
+	e.left -= int64(n)
+	if errors.Is(err, io.EOF) && e.left > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("reading the log %s: %w", e.url, err)
+	}
+	return n, err
+}

@@ -1,0 +1,148 @@
+package yarnrest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const nodePath = "/ws/v1/node"
+
+// maxRedirects bounds how often a NodeManager's answer may lead elsewhere: once, to a log server.
+const maxRedirects = 3
+
+// NodeManager calls the REST API of one NodeManager. It is safe for concurrent use.
+type NodeManager struct {
+	client *Client
+	base   string
+}
+
+// NodeManager makes a client of the NodeManager at an HTTP address, "host:port" as nodes, attempts and
+// containers carry it. It uses the cluster client's user, scheme and HTTP client.
+func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
+	base, err := baseURL(c.scheme, httpAddress)
+	if err != nil {
+		return nil, fmt.Errorf("address %q of a NodeManager: %w", httpAddress, err)
+	}
+	return &NodeManager{client: c, base: base}, nil
+}
+
+// trimScheme makes host:port of an address that some answers write as a URL.
+func trimScheme(address string) string {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		return rest
+	}
+	return address
+}
+
+// NodeContainer is a container as its NodeManager sees it.
+type NodeContainer struct {
+	ID          string
+	State       string // "NEW", "LOCALIZING", "RUNNING", "EXITED_WITH_FAILURE", "DONE", …
+	ExitCode    int
+	Diagnostics string
+	User        string
+	MemoryMB    int64
+	VCores      int64
+	NodeID      string
+	LogFiles    []string
+}
+
+func decodeNodeContainer(n node) NodeContainer {
+	return NodeContainer{
+		ID:          n.at("id").text(),
+		State:       n.at("state").text(),
+		ExitCode:    n.at("exitCode").int(),
+		Diagnostics: n.at("diagnostics").text(),
+		User:        n.at("user").text(),
+		MemoryMB:    n.at("totalMemoryNeededMB").int64(),
+		VCores:      n.at("totalVCoresNeeded").int64(),
+		NodeID:      n.at("nodeId").text(),
+		LogFiles:    n.at("containerLogFiles").strings(),
+	}
+}
+
+// Containers lists the containers that the NodeManager knows; finished ones leave the list soon.
+func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
+	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
+	if err != nil {
+		return nil, err
+	}
+	var containers []NodeContainer
+	for _, e := range root.at("containers", "container").list() {
+		containers = append(containers, decodeNodeContainer(e))
+	}
+	return containers, nil
+}
+
+// Container asks for one container; errors.Is(err, ErrNotFound) when the NodeManager does not know it any
+// more.
+func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer, error) {
+	a, root, err := n.get(ctx, pathOf(nodePath, "containers", id))
+	if err != nil {
+		return nil, err
+	}
+	e := root.at("container")
+	if !e.at("id").present() {
+		return nil, a.lacks("container")
+	}
+	c := decodeNodeContainer(e)
+	return &c, nil
+}
+
+// get asks for a JSON object.
+func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
+	defer cancel()
+	response, err := n.open(ctx, path, nil)
+	if err != nil {
+		return answer{}, node{}, err
+	}
+	a := answer{url: n.base + path}
+	if a.body, err = readAll(response); err != nil {
+		return answer{}, node{}, fmt.Errorf("reading the answer of %s: %w", a.url, err)
+	}
+	root, err := a.json()
+	return a, root, err
+}
+
+// open sends a GET and follows redirects to a log server. Answers other than success are a *RemoteError.
+func (n *NodeManager) open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
+	return n.client.follow(ctx, "NodeManager", n.base, request{method: http.MethodGet, path: path, query: query})
+}
+
+// follow sends a GET to one server and follows its redirects.
+func (c *Client) follow(ctx context.Context, service, base string, r request) (*http.Response, error) {
+	start := time.Now()
+	for range maxRedirects + 1 {
+		response, err := c.send(ctx, base, r)
+		if err != nil {
+			return nil, &UnavailableError{Service: service, Elapsed: time.Since(start), Context: ctx.Err(),
+				Attempts: []Attempt{{Address: base, Tries: 1, Err: err}}}
+		}
+		if response.StatusCode >= 200 && response.StatusCode < 300 {
+			return response, nil
+		}
+		where := base + r.path
+		body, err := readAll(response)
+		if err != nil {
+			return nil, fmt.Errorf("reading the answer of %s: %w", where, err)
+		}
+		location := response.Header.Get("Location")
+		if response.StatusCode < 300 || response.StatusCode >= 400 || location == "" {
+			return nil, remoteError(response.StatusCode, where, body)
+		}
+		target, err := url.Parse(location)
+		if err == nil && target.Host != "" {
+			base = target.Scheme + "://" + target.Host
+		}
+		if err != nil || (target.Host != "" && target.Scheme != "http" && target.Scheme != "https") {
+			return nil, &RemoteError{Status: response.StatusCode, URL: where, Message: fmt.Sprintf("it redirects to %q", location)}
+		}
+		r.path, r.query = target.EscapedPath(), target.Query()
+	}
+	return nil, &RemoteError{Status: http.StatusLoopDetected, URL: base + r.path, Message: fmt.Sprintf("it redirects more than %d times", maxRedirects)}
+}

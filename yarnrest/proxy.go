@@ -1,0 +1,52 @@
+package yarnrest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Proxy gets a page of an application's own web server through the cluster's web proxy, which the
+// ResourceManager runs unless yarn.web-proxy.address names another. The path is the application's, "/status"
+// say. While the application has no web server the proxy redirects elsewhere, which is an error here.
+func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
+	base := c.webProxy
+	if base == "" {
+		active, err := c.activeBase(ctx)
+		if err != nil {
+			return nil, err
+		}
+		base = active
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
+	defer cancel()
+	full := pathOf("/proxy", applicationID) + "/" + strings.TrimPrefix(path, "/")
+	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full})
+	if err != nil {
+		return nil, fmt.Errorf("asking the web proxy %s: %w", base, err)
+	}
+	body, err := readAll(response)
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer of %s: %w", base+full, err)
+	}
+	if location := response.Header.Get("Location"); location != "" && response.StatusCode >= 300 && response.StatusCode < 400 {
+		return nil, &RemoteError{Status: response.StatusCode, URL: base + full,
+			Message: fmt.Sprintf("the application serves no page here: the proxy redirects to %s", location)}
+	}
+	if response.StatusCode < 200 || response.StatusCode >= 300 {
+		return nil, remoteError(response.StatusCode, base+full, body)
+	}
+	return body, nil
+}
+
+// activeBase finds the active ResourceManager; a standby's proxy would not redirect to it.
+func (c *Client) activeBase(ctx context.Context) (string, error) {
+	if active := c.active.Load(); active != nil {
+		return *active, nil
+	}
+	if _, err := c.ClusterInfo(ctx); err != nil {
+		return "", err
+	}
+	return *c.active.Load(), nil
+}

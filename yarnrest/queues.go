@@ -1,0 +1,129 @@
+package yarnrest
+
+import (
+	"context"
+	"strings"
+)
+
+// Scheduler is the ResourceManager's scheduler with its queues.
+type Scheduler struct {
+	Type   string // "capacityScheduler", "fairScheduler", "fifoScheduler"
+	Queues []Queue
+}
+
+// Queue is one queue. Percentages are of the parent queue, absolute ones of the cluster; only the capacity
+// scheduler gives them.
+type Queue struct {
+	Name             string // "default"
+	Path             string // "root.default"
+	Parent           string // the parent's path, "" for the root
+	Leaf             bool   // takes applications
+	State            string // "RUNNING", "STOPPED", "DRAINING"
+	Capacity         float64
+	MaxCapacity      float64
+	UsedCapacity     float64
+	AbsoluteCapacity float64
+	// MaximumAllocation is the largest container of the queue; zero when the scheduler does not say.
+	MaximumAllocation Resource
+}
+
+// Scheduler asks for the scheduler and its queues, in depth-first order from the root.
+func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
+	a, root, err := c.get(ctx, "/ws/v1/cluster/scheduler", nil)
+	if err != nil {
+		return nil, err
+	}
+	info := root.at("scheduler", "schedulerInfo")
+	if !info.present() {
+		return nil, a.lacks("schedulerInfo")
+	}
+	s := &Scheduler{Type: info.at("type").text()}
+	switch {
+	case info.at("rootQueue").present():
+		s.Queues = flattenQueues(nil, info.at("rootQueue"), "", 0)
+	case info.at("queueName").present():
+		s.Queues = flattenQueues(nil, info, "", 0)
+	default: // the FIFO scheduler's only queue
+		s.Queues = []Queue{{Name: "default", Path: "default", Leaf: true, State: orRunning(info.at("qstate").text()),
+			Capacity: info.at("capacity").float(), MaxCapacity: 100, UsedCapacity: info.at("usedCapacity").float()}}
+	}
+	return s, nil
+}
+
+// Find returns the leaf queue of a name or path, as a submission names it.
+func (s *Scheduler) Find(queue string) (Queue, bool) {
+	for _, q := range s.Queues {
+		if q.Leaf && (q.Path == queue || q.Name == queue) {
+			return q, true
+		}
+	}
+	return Queue{}, false
+}
+
+// maxQueueDepth bounds the recursion; real hierarchies are a few levels deep.
+const maxQueueDepth = 100
+
+func flattenQueues(queues []Queue, n node, parent string, depth int) []Queue {
+	if depth == maxQueueDepth {
+		return queues
+	}
+	name := n.at("queueName").text()
+	path := n.at("queuePath").text()
+	switch {
+	case path != "":
+	case strings.Contains(name, "."): // the fair scheduler names queues by path
+		path = name
+	case parent == "":
+		path = name
+	default:
+		path = parent + "." + name
+	}
+	children := n.at("queues", "queue").list()
+	if children == nil {
+		children = n.at("childQueues", "queue").list()
+	}
+	if children == nil { // Hadoop 3.3's fair scheduler writes the list itself
+		for _, child := range n.at("childQueues").list() {
+			if child.at("queueName").present() {
+				children = append(children, child)
+			}
+		}
+	}
+	leaf := len(children) == 0
+	if kind := n.at("queueType").text(); kind != "" {
+		leaf = kind == "leaf"
+	}
+	queues = append(queues, Queue{
+		Name:              path[strings.LastIndexByte(path, '.')+1:],
+		Path:              path,
+		Parent:            parent,
+		Leaf:              leaf,
+		State:             orRunning(n.at("state").text()),
+		Capacity:          n.at("capacity").float(),
+		MaxCapacity:       n.at("maxCapacity").float(),
+		UsedCapacity:      n.at("usedCapacity").float(),
+		AbsoluteCapacity:  n.at("absoluteCapacity").float(),
+		MaximumAllocation: decodeResource(firstPresent(n.at("maximumAllocation"), n.at("maxContainerAllocation"))),
+	})
+	for _, child := range children {
+		queues = flattenQueues(queues, child, path, depth+1)
+	}
+	return queues
+}
+
+func firstPresent(nodes ...node) node {
+	for _, n := range nodes {
+		if n.present() {
+			return n
+		}
+	}
+	return node{}
+}
+
+// orRunning fills in the state that the root and schedulers without queue states leave out.
+func orRunning(state string) string {
+	if state == "" {
+		return "RUNNING"
+	}
+	return state
+}

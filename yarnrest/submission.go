@@ -1,0 +1,230 @@
+package yarnrest
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// NewApplication is an application id to submit with, and the largest container the cluster gives.
+type NewApplication struct {
+	ID                string
+	MaximumAllocation Resource
+}
+
+// NewApplication asks for an application id.
+func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
+	a, err := c.call(ctx, request{method: http.MethodPost, path: appsPath + "/new-application"})
+	if err != nil {
+		return nil, err
+	}
+	root, err := a.json()
+	if err != nil {
+		return nil, err
+	}
+	n, wrapped := root.unwrap("NewApplication")
+	id := n.at("application-id").text()
+	if id == "" {
+		return nil, a.lacks("application-id")
+	}
+	c.rootWrapped.Store(wrapped)
+	return &NewApplication{ID: id, MaximumAllocation: decodeResource(n.at("maximum-resource-capability"))}, nil
+}
+
+// SubmissionContext says what an application is and how its ApplicationMaster is started.
+//
+// The names of the REST API are Hadoop's, of ApplicationSubmissionContextInfo and
+// ContainerLaunchContextInfo. What that API does not carry over into the submission is left out here:
+// patterns of local resources, and the black-listing requests that Hadoop 3 dropped.
+type SubmissionContext struct {
+	ID       string // of NewApplication
+	Name     string
+	Queue    string // "" for the cluster's default
+	Type     string // at most 20 characters, "" for "YARN"
+	Tags     []string
+	Priority *int // nil for the queue's default
+	AM       ContainerSpec
+	// Resource of the ApplicationMaster's container.
+	Resource Resource
+	// MaxAttempts is how often the ApplicationMaster may be started; 0 for the cluster's maximum.
+	MaxAttempts int
+	// AttemptFailuresValidityInterval makes failures older than this not count against MaxAttempts; 0 counts
+	// all of them.
+	AttemptFailuresValidityInterval time.Duration
+	// KeepContainers keeps the containers of an attempt for the next one.
+	KeepContainers bool
+	// KeepTokens leaves delegation tokens valid when the application ends.
+	KeepTokens            bool
+	UnmanagedAM           bool
+	LogAggregation        *LogAggregation
+	NodeLabelExpression   string // of all containers
+	AMNodeLabelExpression string
+	ReservationID         string
+}
+
+// ContainerSpec is a container's launch context.
+type ContainerSpec struct {
+	LocalResources map[string]LocalResource // by the name of the link in the working directory
+	Environment    map[string]string
+	Commands       []string          // lines of a shell script
+	ServiceData    map[string][]byte // for the NodeManagers' auxiliary services
+	Tokens         map[string]string // by alias, as Token.encodeToUrlString writes them
+	Secrets        map[string][]byte // by alias
+	ACLs           map[string]string // "VIEW_APP", "MODIFY_APP": "user1,user2 group1"
+}
+
+// LocalResourceType says what the NodeManager does with a resource.
+type LocalResourceType string
+
+// LocalResourceVisibility says who shares a localized resource.
+type LocalResourceVisibility string
+
+// The types and visibilities of local resources.
+const (
+	ResourceFile    LocalResourceType = "FILE"    // copied as it is
+	ResourceArchive LocalResourceType = "ARCHIVE" // unpacked into a directory
+
+	VisibilityPublic      LocalResourceVisibility = "PUBLIC"      // all users of the node
+	VisibilityPrivate     LocalResourceVisibility = "PRIVATE"     // all applications of the user on the node
+	VisibilityApplication LocalResourceVisibility = "APPLICATION" // this application
+)
+
+// LocalResource is a file that the NodeManager puts into a container's working directory.
+type LocalResource struct {
+	URL        string // "hdfs://cluster/user/a/app"
+	Type       LocalResourceType
+	Visibility LocalResourceVisibility
+	Size       int64 // bytes; must be the file's
+	Timestamp  int64 // milliseconds; must be the file's modification time
+}
+
+// LogAggregation chooses the log files that are aggregated, by regular expressions.
+type LogAggregation struct {
+	Include, Exclude             string // after the application has ended
+	RolledInclude, RolledExclude string // while it runs
+	Policy, PolicyParameters     string // class of the policy and its parameters
+}
+
+// SubmitApplication submits an application. It returns when the ResourceManager has accepted the request;
+// that the application itself is accepted shows in its state. A refusal, such as an unknown queue, is a
+// *RemoteError with the ResourceManager's whole message, but some refusals come later, as the FAILED state
+// with diagnostics.
+func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) error {
+	if s.ID == "" {
+		return errors.New("submitting an application: it has no id (see NewApplication)")
+	}
+	_, err := c.change(ctx, http.MethodPost, appsPath, "application-submission-context", s)
+	return err
+}
+
+// MarshalJSON writes the form that the ResourceManager reads.
+func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
+	m := map[string]any{
+		"application-id":    s.ID,
+		"application-name":  s.Name,
+		"am-container-spec": s.AM.encode(),
+		"resource":          s.Resource.encode(),
+	}
+	optional(m, "queue", s.Queue)
+	optional(m, "application-type", s.Type)
+	optional(m, "max-app-attempts", s.MaxAttempts)
+	optional(m, "attempt-failures-validity-interval", s.AttemptFailuresValidityInterval.Milliseconds())
+	optional(m, "keep-containers-across-application-attempts", s.KeepContainers)
+	optional(m, "unmanaged-AM", s.UnmanagedAM)
+	optional(m, "app-node-label-expression", s.NodeLabelExpression)
+	optional(m, "am-container-node-label-expression", s.AMNodeLabelExpression)
+	optional(m, "reservation-id", s.ReservationID)
+	if len(s.Tags) > 0 {
+		m["application-tags"] = map[string]any{"tag": s.Tags}
+	}
+	if s.Priority != nil {
+		m["priority"] = *s.Priority
+	}
+	if s.KeepTokens { // the server's default is to cancel them
+		m["cancel-tokens-when-complete"] = false
+	}
+	if l := s.LogAggregation; l != nil {
+		log := map[string]any{}
+		optional(log, "log-include-pattern", l.Include)
+		optional(log, "log-exclude-pattern", l.Exclude)
+		optional(log, "rolled-log-include-pattern", l.RolledInclude)
+		optional(log, "rolled-log-exclude-pattern", l.RolledExclude)
+		optional(log, "log-aggregation-policy-class-name", l.Policy)
+		optional(log, "log-aggregation-policy-parameters", l.PolicyParameters)
+		m["log-aggregation-context"] = log
+	}
+	return json.Marshal(m)
+}
+
+// optional leaves out what has the server's default.
+func optional[T comparable](m map[string]any, key string, value T) {
+	var zero T
+	if value != zero {
+		m[key] = value
+	}
+}
+
+func (s ContainerSpec) encode() map[string]any {
+	m := map[string]any{}
+	if len(s.LocalResources) > 0 {
+		m["local-resources"] = entries(s.LocalResources, func(r LocalResource) any {
+			return map[string]any{"resource": r.URL, "type": r.Type, "visibility": r.Visibility, "size": r.Size, "timestamp": r.Timestamp}
+		})
+	}
+	if len(s.Environment) > 0 {
+		m["environment"] = entries(s.Environment, asIs)
+	}
+	if len(s.Commands) > 0 {
+		// The API has one command; several lines become one as the NodeManager would join them.
+		m["commands"] = map[string]any{"command": s.Commands}
+	}
+	if len(s.ServiceData) > 0 {
+		m["service-data"] = entries(s.ServiceData, urlBase64)
+	}
+	credentials := map[string]any{}
+	if len(s.Tokens) > 0 {
+		credentials["tokens"] = entries(s.Tokens, asIs)
+	}
+	if len(s.Secrets) > 0 {
+		credentials["secrets"] = entries(s.Secrets, urlBase64)
+	}
+	if len(credentials) > 0 {
+		m["credentials"] = credentials
+	}
+	if len(s.ACLs) > 0 {
+		m["application-acls"] = entries(s.ACLs, asIs)
+	}
+	return m
+}
+
+// entries writes a map as JAXB does: {"entry": [{"key": …, "value": …}, …]}.
+func entries[V any](values map[string]V, encode func(V) any) map[string]any {
+	list := make([]map[string]any, 0, len(values))
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		list = append(list, map[string]any{"key": key, "value": encode(values[key])})
+	}
+	return map[string]any{"entry": list}
+}
+
+func asIs(s string) any { return s }
+
+// urlBase64 is the alphabet that the ResourceManager decodes secrets and service data with.
+func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }
+
+// Check compares a request for a container with the largest one allowed, so that a submission fails before
+// anything is uploaded; the error names both numbers.
+func (r Resource) Check(maximum Resource) error {
+	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
+		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
+	}
+	if maximum.VCores > 0 && r.VCores > maximum.VCores {
+		return fmt.Errorf("%d virtual cores are more than the largest container of the cluster, %d (yarn.scheduler.maximum-allocation-vcores)", r.VCores, maximum.VCores)
+	}
+	return nil
+}
