@@ -1,0 +1,94 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// overread bounds how much is read at once past the end of a split, where the
+// rest of a line is wanted and the rest of a block is not.
+const overread = 64 << 10
+
+// alignedReader gives the whole lines of a split of an uncompressed file.
+type alignedReader struct {
+	file     File
+	split    Split
+	position int64 // of the next byte to read from file
+	end      int64 // of the split
+	inside   bool  // the first line that belongs to the split has been reached
+	done     bool  // its last line has been read to its end
+}
+
+func (r *alignedReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for !r.inside {
+		n, err := r.skip(p)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	switch {
+	case r.done:
+		return 0, io.EOF
+	case r.position < r.end:
+		return r.readBody(p)
+	default:
+		return r.readTail(p)
+	}
+}
+
+// skip looks for the end of the line that the split begins in, and returns
+// what it has read beyond it. A line that goes on beyond the split's end is
+// another split's, and so are all that follow.
+func (r *alignedReader) skip(p []byte) (int, error) {
+	if r.position >= r.end {
+		r.inside, r.done = true, true
+		return 0, io.EOF
+	}
+	n, err := r.readBody(p)
+	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
+		r.inside = true
+		n = copy(p, p[i+1:n])
+		return n, nil
+	}
+	return 0, err
+}
+
+// readBody reads bytes within the split.
+func (r *alignedReader) readBody(p []byte) (int, error) {
+	if left := r.end - r.position; int64(len(p)) > left {
+		p = p[:left]
+	}
+	n, err := r.file.Read(p)
+	r.position += int64(n)
+	if errors.Is(err, io.EOF) {
+		if r.position < r.end {
+			return n, fmt.Errorf("split %s: the file ends at byte %d: it has changed since the splits were made: %w",
+				r.split, r.position, io.ErrUnexpectedEOF)
+		}
+		err = nil // readTail meets it again
+	}
+	return n, err
+}
+
+// readTail reads on to the end of the line that reaches the split's end, or
+// begins there.
+func (r *alignedReader) readTail(p []byte) (int, error) {
+	if len(p) > overread {
+		p = p[:overread]
+	}
+	n, err := r.file.Read(p)
+	r.position += int64(n)
+	if i := bytes.IndexByte(p[:n], '\n'); i >= 0 {
+		n, r.done, err = i+1, true, nil
+	}
+	return n, err
+}
+
+func (r *alignedReader) Close() error { return r.file.Close() }
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) }

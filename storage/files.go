@@ -1,0 +1,127 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/user"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+)
+
+// defaultTimeout bounds the search for a NameNode that answers.
+const defaultTimeout = 30 * time.Second
+
+// Options configure [New]. The zero value serves the local disk only.
+type Options struct {
+	// Hadoop is the cluster's configuration. Without one there is no HDFS, and
+	// plain paths are local.
+	Hadoop *conf.Config
+	// User is who the files belong to in HDFS; by default HADOOP_USER_NAME,
+	// else the user the process runs as.
+	User string
+	// Timeout is how long a call tries to reach a NameNode before it fails; by
+	// default 30 s. A context that ends earlier ends it earlier.
+	Timeout time.Duration
+	// Logger gets retries and clean-ups that did not succeed; by default nothing
+	// is logged.
+	Logger *slog.Logger
+}
+
+// Files gives access to the file systems. It is safe for concurrent use.
+// Connections to NameNodes are opened on first use and kept until Close.
+type Files struct {
+	options Options
+	// broken is the answer to every call, of a Files that was never made by New.
+	broken error
+
+	mu      sync.Mutex
+	closed  bool
+	systems map[string]fileSystem // by URI root, such as "hdfs://cluster1"
+
+	// wrap stands between Files and each file system, for tests that make them fail.
+	wrap func(fileSystem) fileSystem
+}
+
+// New makes a Files. It opens no connection yet.
+func New(options Options) *Files {
+	if options.User == "" {
+		options.User = currentUser()
+	}
+	if options.Timeout <= 0 {
+		options.Timeout = defaultTimeout
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Files{options: options, systems: map[string]fileSystem{}}
+}
+
+// currentUser names the user as Hadoop's client does on an unsecured cluster.
+func currentUser() string {
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		return name
+	}
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}
+
+// Close closes all connections. Files that are still open fail from then on.
+func (f *Files) Close() error {
+	f.mu.Lock()
+	systems := f.systems
+	f.systems, f.closed = nil, true
+	f.mu.Unlock()
+	var errs []error
+	for _, system := range systems {
+		errs = append(errs, system.close())
+	}
+	return errors.Join(errs...)
+}
+
+// system returns the file system of a URI root, made on first use.
+func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, fmt.Errorf("this storage.Files was closed: %w", fs.ErrClosed)
+	}
+	if s, ok := f.systems[root]; ok {
+		return s, nil
+	}
+	s, err := open()
+	if err != nil {
+		return nil, err
+	}
+	if f.wrap != nil {
+		s = f.wrap(s)
+	}
+	f.systems[root] = s
+	return s, nil
+}
+
+type contextKey struct{}
+
+// With returns a context that carries files for [From]. A task's context
+// carries one already.
+func With(ctx context.Context, files *Files) context.Context {
+	return context.WithValue(ctx, contextKey{}, files)
+}
+
+// From returns the Files that ctx carries. It is never nil: where ctx carries
+// none, every call on what From returns fails with an error that says so.
+func From(ctx context.Context) *Files {
+	if files, ok := ctx.Value(contextKey{}).(*Files); ok && files != nil {
+		return files
+	}
+	files := New(Options{})
+	files.broken = errors.New("this context carries no storage.Files: use the context of a task, or storage.With(ctx, files)")
+	return files
+}

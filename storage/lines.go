@@ -1,0 +1,82 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"iter"
+)
+
+// lineBuffer is the size in bytes of the buffer that lines are found in. It
+// grows for longer lines.
+const lineBuffer = 256 << 10
+
+// maxIdleReads is how many reads in a row may give nothing, as in package bufio.
+const maxIdleReads = 100
+
+// Lines yields the lines of the split (see [Split.Open]) without their "\n"
+// or "\r\n". A line may have any length and is held in memory whole. It is
+// only valid until the next one: copy what has to last longer. An error ends
+// the iteration, with a nil line.
+func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r, err := s.Open(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		// Nothing is lost when closing what was only read fails.
+		defer func() { _ = r.Close() }()
+		scanLines(r, make([]byte, lineBuffer), yield)
+	}
+}
+
+// scanLines yields the lines of r, found in buffer or in a larger one.
+func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
+	// buffer[start:filled] is unread and has no newline before searched.
+	var start, searched, filled int
+	for idle, eof := 0, false; ; {
+		for {
+			i := bytes.IndexByte(buffer[searched:filled], '\n')
+			if i < 0 {
+				break
+			}
+			end := searched + i
+			if !yield(trimReturn(buffer[start:end]), nil) {
+				return
+			}
+			start, searched = end+1, end+1
+		}
+		if eof {
+			// Only the last line of a file can lack its newline.
+			if start < filled {
+				yield(trimReturn(buffer[start:filled]), nil)
+			}
+			return
+		}
+		filled = copy(buffer, buffer[start:filled])
+		start, searched = 0, filled
+		if filled == len(buffer) {
+			buffer = append(buffer, make([]byte, len(buffer))...)
+		}
+		n, err := r.Read(buffer[filled:])
+		filled += n
+		if idle++; n > 0 {
+			idle = 0
+		} else if err == nil && idle == maxIdleReads {
+			err = io.ErrNoProgress
+		}
+		if eof = err == io.EOF; err != nil && !eof {
+			yield(nil, err)
+			return
+		}
+	}
+}
+
+// trimReturn takes the "\r" of a "\r\n" off a line.
+func trimReturn(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}

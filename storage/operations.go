@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Open opens a file to read. ctx governs the file until it is closed: when
+// ctx ends, reads return its error.
+func (f *Files) Open(ctx context.Context, path string) (File, error) {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := l.system.open(ctx, l.path)
+	return file, l.explain(err)
+}
+
+// Create makes a file to write, and the directories above it that are
+// missing. It fails with fs.ErrExist if there is one, unless told to
+// [Overwrite]. ctx governs the writing until Close returns.
+func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	settings := createSettings{perm: 0o644}
+	for _, option := range options {
+		option(&settings)
+	}
+	return create(ctx, l, settings)
+}
+
+// Stat describes a file or a directory.
+func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return Info{}, err
+	}
+	e, err := l.system.stat(ctx, l.path, false)
+	return e.Info, l.explain(err)
+}
+
+// Exists tells whether there is a file or a directory at path.
+func (f *Files) Exists(ctx context.Context, path string) (bool, error) {
+	_, err := f.Stat(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// List describes what a directory holds, sorted by name.
+func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := l.system.list(ctx, l.path, false)
+	if err != nil {
+		return nil, l.explain(err)
+	}
+	infos := make([]Info, len(entries))
+	for i, e := range entries {
+		infos[i] = e.Info
+	}
+	slices.SortFunc(infos, func(a, b Info) int { return strings.Compare(a.Name, b.Name) })
+	return infos, nil
+}
+
+// MkdirAll makes a directory and those above it that are missing, with the
+// permission bits perm. A directory that exists already stays as it is.
+func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return err
+	}
+	return l.system.mkdirAll(ctx, l.path, perm)
+}
+
+// Rename moves a file or a directory within one file system, in one step that
+// no reader sees half of. It fails with fs.ErrExist if there is something at
+// to already, even an empty directory.
+func (f *Files) Rename(ctx context.Context, from, to string) error {
+	a, err := f.begin(ctx, from)
+	if err != nil {
+		return err
+	}
+	b, err := f.resolve(to)
+	if err != nil {
+		return err
+	}
+	if a.root != b.root {
+		return fmt.Errorf("rename %s to %s: they are in different file systems: copy it instead", a.uri(), b.uri())
+	}
+	return a.explain(a.system.rename(ctx, a.path, b.path))
+}
+
+// Remove removes a file or an empty directory.
+func (f *Files) Remove(ctx context.Context, path string) error {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return err
+	}
+	return l.explain(l.system.remove(ctx, l.path, false))
+}
+
+// RemoveAll removes what is at path and everything below it. Nothing there is
+// no error.
+func (f *Files) RemoveAll(ctx context.Context, path string) error {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return err
+	}
+	return removeAll(ctx, l)
+}
+
+func removeAll(ctx context.Context, l location) error {
+	if l.path == "/" {
+		return &fs.PathError{Op: "remove", Path: l.uri(), Err: errors.New("refusing to remove the root directory")}
+	}
+	err := l.system.remove(ctx, l.path, true)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// SetTimes sets when a file was last read and last changed; a zero time is
+// left as it is. HDFS keeps milliseconds, and refuses access times where
+// dfs.namenode.accesstime.precision is 0.
+func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
+	l, err := f.begin(ctx, path)
+	if err != nil {
+		return err
+	}
+	return l.explain(l.system.setTimes(ctx, l.path, accessed, modified))
+}
+
+// begin resolves the path of a call whose context has not ended.
+func (f *Files) begin(ctx context.Context, path string) (location, error) {
+	if err := context.Cause(ctx); err != nil {
+		return location{}, err
+	}
+	return f.resolve(path)
+}
+
+// explain adds to the error of a missing path what may have been meant.
+func (l location) explain(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if hint := l.localHint(); hint != "" {
+		return fmt.Errorf("%w (%s)", err, hint)
+	}
+	return err
+}

@@ -1,0 +1,283 @@
+package storage
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"time"
+)
+
+// ErrCommitted says that an earlier attempt of the same job has committed the
+// output already: there is nothing left to do.
+var ErrCommitted = errors.New("the output was committed by an earlier attempt of this job")
+
+const (
+	successName  = "_SUCCESS"
+	markerPrefix = ".committed-by-"
+	finishedDir  = "finished" // the parts that are complete; becomes the target
+	attemptsDir  = "attempts" // the parts that are being written
+	// cleanupTimeout bounds the removal of temporary files after ctx has ended.
+	cleanupTimeout = 30 * time.Second
+)
+
+// Output is a directory of part files that the tasks of one job write and
+// that appears all at once, when the job commits it. It is plain data, made
+// by [Files.NewOutput] and sent to the tasks; its methods find their Files in
+// the context (see [With]).
+//
+// A part that several attempts of a task write, one after the other or at the
+// same time, is that of the first to commit; the others' are removed. Until
+// the commit everything is below a hidden directory beside the target, named
+// after the target and the job. The commit is one rename of a directory, which
+// readers see the whole of or nothing, however many parts there are.
+type Output struct {
+	// Path is the full URI of the target directory.
+	Path string
+	// JobID names the job, the same in each of its attempts.
+	JobID string
+	// Staging is the full URI of this attempt's temporary directory.
+	Staging string
+}
+
+var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// NewOutput prepares to write the directory path, which must not exist. The
+// job ID, of letters, digits, ".", "_" and "-", is one that no other job has
+// and that a later attempt of the same job has again, such as YARN's
+// application ID.
+//
+// It fails with [ErrCommitted] if an attempt of this job has committed the
+// output already, and with fs.ErrExist if anything else is there. What earlier
+// attempts of the job left behind is removed, and tasks of theirs that still
+// run can no longer write.
+func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
+	if !jobIDs.MatchString(jobID) {
+		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
+	}
+	target, err := f.begin(ctx, path)
+	if err != nil {
+		return Output{}, err
+	}
+	if target.path == "/" {
+		return Output{}, fmt.Errorf("output %s: the root directory cannot be replaced: name a directory below it", target.uri())
+	}
+	o := Output{Path: target.uri(), JobID: jobID}
+	job := o.jobDir(target)
+	// In this order: once they are cut off, no earlier attempt can commit after
+	// the check.
+	if err := o.cutOff(ctx, job); err != nil {
+		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
+	}
+	committed, err := o.check(ctx, target)
+	if err != nil {
+		return Output{}, err
+	}
+	if committed {
+		if err := removeAll(ctx, job); err != nil {
+			return Output{}, err
+		}
+		return Output{}, fmt.Errorf("%s: %w", o.Path, ErrCommitted)
+	}
+	staging := job.child(randomName())
+	o.Staging = staging.uri()
+	for _, name := range []string{finishedDir, attemptsDir} {
+		if err := staging.system.mkdirAll(ctx, staging.child(name).path, 0o755); err != nil {
+			return Output{}, err
+		}
+	}
+	return o, nil
+}
+
+// cutOff removes the temporary directories of earlier attempts. Each is first
+// moved out of its attempt's sight in one step: an attempt that still runs and
+// is about to commit must not publish a directory that is being emptied.
+func (o Output) cutOff(ctx context.Context, job location) error {
+	entries, err := job.system.list(ctx, job.path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		removed := job.child("removed-" + randomName())
+		err := job.system.rename(ctx, job.child(e.Name).path, removed.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its attempt has removed it
+		}
+		if err == nil {
+			err = removeAll(ctx, removed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit makes the target directory appear with its parts, an empty _SUCCESS
+// and an empty hidden file that names the job. Parts 0 to parts-1 must have
+// been committed, no others. A Commit whose outcome is unknown can be
+// repeated; where an attempt of this job has committed already, it does
+// nothing.
+func (o Output) Commit(ctx context.Context, parts int) error {
+	f := From(ctx)
+	target, staging, err := o.locate(f, ctx)
+	if err != nil {
+		return err
+	}
+	err = o.publish(ctx, target, staging, parts)
+	if err != nil {
+		// The rename may have been done though its answer was lost, and another
+		// attempt of this job may have been faster.
+		committed, checkErr := o.check(ctx, target)
+		switch {
+		case committed:
+		case errors.Is(err, fs.ErrExist) && checkErr != nil:
+			return checkErr
+		default:
+			return fmt.Errorf("committing %s: %w", o.Path, err)
+		}
+	}
+	if err := o.clean(ctx, target, staging); err != nil {
+		f.options.Logger.Warn("temporary output was not removed", "path", o.Staging, "error", err)
+	}
+	return nil
+}
+
+// publish checks the parts and renames their directory to the target.
+func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
+	finished := staging.child(finishedDir)
+	entries, err := finished.system.list(ctx, finished.path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.superseded(err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := o.checkParts(entries, parts); err != nil {
+		return err
+	}
+	for _, name := range []string{o.marker(), successName} {
+		w, err := create(ctx, finished.child(name), createSettings{overwrite: true, noParents: true, perm: 0o644})
+		if err != nil {
+			return err
+		}
+		if err := w.Close(); err != nil {
+			return err
+		}
+	}
+	return finished.system.rename(ctx, finished.path, target.path)
+}
+
+// checkParts makes sure that a commit loses no part, and adds none.
+func (o Output) checkParts(entries []entry, parts int) error {
+	found := map[string]bool{}
+	for _, e := range entries {
+		if e.Name != successName && e.Name != o.marker() {
+			found[e.Name] = true
+		}
+	}
+	for i := range parts {
+		if name := partName(i); !found[name] {
+			return fmt.Errorf("%s is missing, of %d parts: no task has committed it", name, parts)
+		}
+	}
+	if len(found) != parts {
+		return fmt.Errorf("%d parts are there, more than the %d of the job", len(found), parts)
+	}
+	return nil
+}
+
+// Abort removes everything this attempt has written. Once the output is
+// committed it changes nothing. It works after ctx has ended too, for at most
+// 30 s.
+func (o Output) Abort(ctx context.Context) error {
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	target, staging, err := o.locate(From(ctx), detached)
+	if err != nil {
+		return err
+	}
+	return o.clean(detached, target, staging)
+}
+
+// clean removes the temporary directory of this attempt, and that of the job
+// unless another attempt has begun.
+func (o Output) clean(ctx context.Context, target, staging location) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if err := removeAll(ctx, staging); err != nil {
+		return err
+	}
+	job := o.jobDir(target)
+	entries, err := job.system.list(ctx, job.path, false)
+	if err == nil && len(entries) == 0 {
+		err = job.system.remove(ctx, job.path, false)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// check tells whether an attempt of this job has committed the target. It
+// fails with fs.ErrExist if something else is there.
+func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
+	e, err := target.system.stat(ctx, target.path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if e.Dir {
+		_, err = target.system.stat(ctx, target.child(o.marker()).path, false)
+		if err == nil {
+			return true, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return false, fmt.Errorf("output %s: %w: name another directory, or remove that one first", o.Path, fs.ErrExist)
+}
+
+// locate resolves the handle's paths.
+func (o Output) locate(f *Files, ctx context.Context) (target, staging location, err error) {
+	if target, err = f.begin(ctx, o.Path); err != nil {
+		return target, staging, err
+	}
+	staging, err = f.resolve(o.Staging)
+	return target, staging, err
+}
+
+// superseded explains why an attempt's temporary directory is gone.
+func (o Output) superseded(err error) error {
+	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
+		o.Path, o.JobID, err)
+}
+
+// jobDir is where the attempts of the job have their temporary directories:
+// beside the target, as a rename does not cross file systems.
+func (o Output) jobDir(target location) location {
+	return target.parent().child("." + path.Base(target.path) + "." + o.JobID)
+}
+
+// marker is the name of the empty file that tells whose output a directory
+// is. It starts with a dot so that a shell's * leaves it out.
+func (o Output) marker() string { return markerPrefix + o.JobID }
+
+func partName(index int) string { return fmt.Sprintf("part-%05d", index) }
+
+// randomName tells apart what must never be taken for one another.
+func randomName() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,171 @@
+package storage
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	schemeFile = "file"
+	schemeHDFS = "hdfs"
+	localRoot  = schemeFile + "://"
+)
+
+// knownSchemes is what an unknown one is answered with.
+const knownSchemes = "file:// and hdfs://"
+
+// location is a path and the file system it is in.
+type location struct {
+	system fileSystem
+	root   string // "file://" or "hdfs://authority"
+	path   string // absolute and clean
+	// plain is the path as it was written if it had no scheme.
+	plain string
+}
+
+// uri is the full URI.
+func (l location) uri() string { return l.root + l.path }
+
+// at is another path in the same file system.
+func (l location) at(path string) location {
+	return location{system: l.system, root: l.root, path: path}
+}
+
+// parent is the location of the directory that l is in.
+func (l location) parent() location { return l.at(path.Dir(l.path)) }
+
+// child is the location of a name in the directory l.
+func (l location) child(name string) location { return l.at(path.Join(l.path, name)) }
+
+// Qualify returns the full URI of path: the scheme, the name service or host
+// for HDFS, and the absolute path. The path need not exist.
+func (f *Files) Qualify(path string) (string, error) {
+	l, err := f.resolve(path)
+	if err != nil {
+		return "", err
+	}
+	return l.uri(), nil
+}
+
+// resolve finds the file system that name is in and its path there.
+func (f *Files) resolve(name string) (location, error) {
+	if f.broken != nil {
+		return location{}, f.broken
+	}
+	if name == "" {
+		return location{}, fmt.Errorf("the path is empty")
+	}
+	if strings.ContainsRune(name, 0) {
+		return location{}, fmt.Errorf("path %q: contains a NUL byte", name)
+	}
+	scheme, authority, rest := splitURI(name)
+	switch scheme {
+	case "":
+		return f.resolvePlain(name)
+	case schemeFile:
+		if authority != "" && authority != "localhost" {
+			return location{}, fmt.Errorf("%s: a local path has no host: write file:///%s%s", name, authority, rest)
+		}
+		return f.local(rest, "")
+	case schemeHDFS:
+		return f.hdfs(name, authority, rest, "")
+	}
+	return location{}, fmt.Errorf("%s: unknown scheme %q; known are %s", name, scheme+"://", knownSchemes)
+}
+
+// resolvePlain resolves a path without a scheme against fs.defaultFS.
+func (f *Files) resolvePlain(name string) (location, error) {
+	if f.options.Hadoop == nil {
+		return f.local(name, name)
+	}
+	defaultFS := f.options.Hadoop.DefaultFS()
+	scheme, authority, _ := splitURI(defaultFS + "/")
+	switch scheme {
+	case schemeFile:
+		return f.local(name, name)
+	case schemeHDFS:
+		return f.hdfs(name, authority, name, name)
+	}
+	return location{}, fmt.Errorf("%s: fs.defaultFS is %s (%s), which bobbin cannot read; known are %s: write the path with its scheme",
+		name, defaultFS, f.options.Hadoop.Source("fs.defaultFS"), knownSchemes)
+}
+
+func (f *Files) local(name, plain string) (location, error) {
+	absolute, err := filepath.Abs(name)
+	if err != nil {
+		return location{}, fmt.Errorf("%s: %w", name, err)
+	}
+	system, err := f.system(localRoot, func() (fileSystem, error) { return localSystem{}, nil })
+	if err != nil {
+		return location{}, err
+	}
+	return location{system: system, root: localRoot, path: absolute, plain: plain}, nil
+}
+
+func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
+	if f.options.Hadoop == nil {
+		return location{}, fmt.Errorf("%s: no Hadoop configuration: set HADOOP_CONF_DIR to the cluster's client configuration directory", name)
+	}
+	if authority == "" {
+		scheme, host, _ := splitURI(f.options.Hadoop.DefaultFS() + "/")
+		if scheme != schemeHDFS || host == "" {
+			return location{}, fmt.Errorf("%s: names no NameNode, and fs.defaultFS is %s, not an hdfs:// URI: write hdfs://host:port%s",
+				name, f.options.Hadoop.DefaultFS(), rest)
+		}
+		authority = host
+	}
+	root := schemeHDFS + "://" + authority
+	system, err := f.system(root, func() (fileSystem, error) { return newHDFS(root, f.options) })
+	if err != nil {
+		return location{}, err
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/user/" + f.options.User + "/" + rest
+	}
+	return location{system: system, root: root, path: path.Clean(rest), plain: plain}, nil
+}
+
+// splitURI splits scheme://authority/path and scheme:/path. The scheme is
+// empty for a plain path; a colon later in a path does not make a scheme.
+func splitURI(name string) (scheme, authority, rest string) {
+	scheme, rest, ok := strings.Cut(name, ":")
+	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {
+		return "", "", name
+	}
+	scheme = strings.ToLower(scheme)
+	if after, ok := strings.CutPrefix(rest, "//"); ok {
+		authority, rest, _ = strings.Cut(after, "/")
+		rest = "/" + rest
+	}
+	return scheme, authority, rest
+}
+
+// isScheme checks the characters of a URI's scheme (RFC 3986, section 3.1).
+func isScheme(s string) bool {
+	for i, c := range []byte(s) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (i == 0 || !strings.ContainsRune("0123456789+-.", rune(c))) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// localHint says where a plain path that is not in HDFS may have been meant
+// to be, or is empty.
+func (l location) localHint() string {
+	if l.plain == "" || l.root == localRoot {
+		return ""
+	}
+	absolute, err := filepath.Abs(l.plain)
+	if err != nil {
+		return ""
+	}
+	if _, err := os.Lstat(absolute); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("it does exist on the local disk: write %s%s", localRoot, absolute)
+}
