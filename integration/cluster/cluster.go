@@ -1,0 +1,405 @@
+// Package cluster runs a real Hadoop cluster on this machine for tests: a
+// NameNode, a ResourceManager, and nodes that each run a DataNode and a
+// NodeManager, every one a JVM of its own that listens on loopback only.
+//
+// It needs Java, Maven (which brings Hadoop's jars), sh and no root. Each
+// cluster has its own ports and its own directory, so that many can run
+// beside each other.
+//
+// A node's DataNode and NodeManager have one host name, an address such as
+// 127.0.0.11, so that HDFS's block locations name YARN's nodes and locality is
+// real. A DataNode moves its data at 127.0.0.1, the address that the NameNode
+// sees it come from, and so wants clients with Hadoop's default of
+// dfs.client.use.datanode.hostname=false.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	// ErrNoCluster says that a directory has no cluster.
+	ErrNoCluster = errors.New("no cluster here")
+	// ErrRunning says that a directory's cluster already runs.
+	ErrRunning = errors.New("the cluster already runs")
+)
+
+// masterHost is where the NameNode and the ResourceManager listen.
+const masterHost = "127.0.0.1"
+
+const (
+	nameNodeName        = "namenode"
+	resourceManagerName = "resourcemanager"
+)
+
+func dataNodeName(index int) string    { return fmt.Sprintf("datanode-%d", index+1) }
+func nodeManagerName(index int) string { return fmt.Sprintf("nodemanager-%d", index+1) }
+
+// Cluster is a Hadoop cluster on this machine.
+type Cluster struct {
+	paths           paths
+	temporary       bool // the directory goes with the cluster
+	logger          *slog.Logger
+	namenode        *Daemon
+	resourceManager *Daemon
+	nodes           []*Node
+
+	// What holds the cluster while this process has started it; nil for a
+	// cluster that was attached to.
+	ports  *ports
+	guard  *guard
+	unlock func()
+}
+
+// Node is a host of a cluster.
+type Node struct {
+	// Host is the node's name in YARN and in HDFS, and the address that its
+	// NodeManager listens on.
+	Host string
+	// Rack is the node's place in the network topology.
+	Rack string
+	// DataNode and NodeManager are the node's daemons.
+	DataNode, NodeManager *Daemon
+	// LocalDir and LogDir are the NodeManager's directories for localized files
+	// and containers, and for containers' logs.
+	LocalDir, LogDir string
+}
+
+// HTTPAddress returns host:port of the NodeManager's web server, as YARN names
+// it to clients.
+func (n *Node) HTTPAddress() string { return n.NodeManager.Address(HTTP) }
+
+// Start starts a cluster and returns when it is usable; see
+// Cluster.WaitReady. When it fails, or ctx ends first, it leaves no process
+// behind. It returns ErrRunning when the directory's cluster already runs.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	temporary := options.Dir == ""
+	options, err := options.resolved()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{paths: paths{options.Dir}, temporary: temporary, logger: options.Logger, ports: &ports{}}
+	if err := c.lock(); err != nil {
+		return nil, err
+	}
+	// Before anything that a failure takes down again: a cluster that already
+	// runs is not ours to end.
+	if err := c.checkNotRunning(); err != nil {
+		c.unlock()
+		return nil, err
+	}
+	if err := c.start(ctx, options); err != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		return nil, errors.Join(err, c.end(stop))
+	}
+	return c, nil
+}
+
+// start does all that end takes back.
+func (c *Cluster) start(ctx context.Context, options Options) (err error) {
+	// Left by a cluster whose daemons were killed: its containers, its data.
+	if err := errors.Join(sweep(ctx, c.paths.dir), c.paths.clean()); err != nil {
+		return err
+	}
+	java, javaErr := findJava(ctx)
+	hadoop, hadoopErr := findHadoop(ctx, options.HadoopVersion, options.Logger)
+	if err := errors.Join(javaErr, hadoopErr); err != nil {
+		return err
+	}
+	if err := c.prepare(options, java, hadoop); err != nil {
+		return err
+	}
+	if c.guard, err = startGuard(options.Dir); err != nil {
+		return err
+	}
+	if err := c.launch(ctx); err != nil {
+		return err
+	}
+	if err := c.WaitReady(ctx); err != nil {
+		return err
+	}
+	if err := c.makeDirectories(ctx); err != nil {
+		return err
+	}
+	if options.Detached {
+		return c.detach()
+	}
+	return nil
+}
+
+// lock makes this process the only one that starts or ends the cluster.
+func (c *Cluster) lock() error {
+	unlock, err := tryLock(c.paths.lock())
+	if err != nil {
+		return fmt.Errorf("another process is starting, running or stopping a cluster in %s: %w", c.paths.dir, err)
+	}
+	c.unlock = unlock
+	return nil
+}
+
+// checkNotRunning returns ErrRunning when a daemon of an earlier cluster in the
+// directory runs.
+func (c *Cluster) checkNotRunning() error {
+	earlier, err := Attach(c.paths.dir)
+	if errors.Is(err, ErrNoCluster) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, daemon := range earlier.Daemons() {
+		if daemon.PID() != 0 {
+			return fmt.Errorf("%w in %s", ErrRunning, c.paths.dir)
+		}
+	}
+	return nil
+}
+
+// prepare chooses addresses and writes the configuration.
+func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
+	settings := properties{options: options, paths: c.paths, endpoints: map[string]map[Endpoint]string{}}
+	reserve := func(daemon string, hosts map[Endpoint]string) error {
+		addresses := map[Endpoint]string{}
+		for endpoint, host := range hosts {
+			address, err := c.ports.reserve(host)
+			if err != nil {
+				return err
+			}
+			addresses[endpoint] = address
+		}
+		settings.endpoints[daemon] = addresses
+		return nil
+	}
+	err := errors.Join(
+		reserve(nameNodeName, map[Endpoint]string{RPC: masterHost, HTTP: masterHost}),
+		reserve(resourceManagerName, map[Endpoint]string{RPC: masterHost, HTTP: masterHost, Scheduler: masterHost, Tracker: masterHost, Admin: masterHost}),
+	)
+	for i, node := range options.Nodes {
+		err = errors.Join(err,
+			reserve(dataNodeName(i), map[Endpoint]string{RPC: masterHost, Admin: masterHost, HTTP: node.Host}),
+			reserve(nodeManagerName(i), map[Endpoint]string{RPC: node.Host, Localizer: node.Host, HTTP: node.Host}),
+		)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.paths.write(settings); err != nil {
+		return err
+	}
+	s := state{HadoopVersion: options.HadoopVersion, Nodes: options.Nodes, Environ: daemonEnviron(options.Dir)}
+	add := func(name, class string) {
+		s.Daemons = append(s.Daemons, daemonState{
+			Name:      name,
+			Command:   daemonCommand(java, hadoop, c.paths, name, class),
+			Endpoints: settings.endpoints[name],
+		})
+	}
+	add(nameNodeName, "org.apache.hadoop.hdfs.server.namenode.NameNode")
+	add(resourceManagerName, "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager")
+	for i := range options.Nodes {
+		add(dataNodeName(i), "org.apache.hadoop.hdfs.server.datanode.DataNode")
+		add(nodeManagerName(i), "org.apache.hadoop.yarn.server.nodemanager.NodeManager")
+	}
+	file := &stateFile{path: c.paths.state(), state: s}
+	if err := file.write(); err != nil {
+		return err
+	}
+	c.adopt(file)
+	return nil
+}
+
+// adopt takes the daemons from the state.
+func (c *Cluster) adopt(file *stateFile) {
+	daemons := map[string]*Daemon{}
+	for _, s := range file.state.Daemons {
+		daemons[s.Name] = &Daemon{
+			name: s.Name, command: s.Command, logFile: c.paths.log(s.Name), endpoints: s.Endpoints,
+			environ: file.state.Environ, logger: c.logger, record: file.record, current: s.Process,
+		}
+	}
+	c.namenode, c.resourceManager = daemons[nameNodeName], daemons[resourceManagerName]
+	for i, node := range file.state.Nodes {
+		c.nodes = append(c.nodes, &Node{
+			Host: node.Host, Rack: node.Rack,
+			DataNode: daemons[dataNodeName(i)], NodeManager: daemons[nodeManagerName(i)],
+			LocalDir: c.paths.localDir(i), LogDir: c.paths.containerLogDir(i),
+		})
+	}
+}
+
+// Attach returns the cluster that another process has started in a directory
+// with Options.Detached, whether its daemons still run or not. ErrNoCluster
+// says that there is none.
+func Attach(dir string) (*Cluster, error) {
+	dir, err := cleanDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{paths: paths{dir}, logger: slog.New(slog.DiscardHandler)}
+	file, err := readState(c.paths.state())
+	if err != nil {
+		return nil, err
+	}
+	c.adopt(file)
+	return c, nil
+}
+
+// launch starts all daemons, the NameNode once its directory is formatted.
+func (c *Cluster) launch(ctx context.Context) error {
+	c.logger.Info("starting the daemons", "dir", c.paths.dir, "nodes", len(c.nodes))
+	for _, daemon := range c.Daemons() {
+		// Logs of an earlier cluster in the same directory.
+		if err := os.RemoveAll(daemon.logFile); err != nil {
+			return err
+		}
+	}
+	if err := c.resourceManager.launch(); err != nil {
+		return err
+	}
+	if err := c.format(ctx); err != nil {
+		return err
+	}
+	for _, daemon := range c.Daemons() {
+		if daemon == c.resourceManager {
+			continue
+		}
+		if err := daemon.launch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// format makes the NameNode's empty file system.
+func (c *Cluster) format(ctx context.Context) error {
+	command := c.namenode.command
+	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "-format", "-nonInteractive", "-force")...)
+	cmd.Env = c.namenode.environ
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("formatting the NameNode's directory: %w\n%s", err, lastLines(output, 25))
+	}
+	return nil
+}
+
+// detach lets go of the daemons, which then live on.
+func (c *Cluster) detach() error {
+	if err := c.guard.release(); err != nil {
+		return err
+	}
+	c.guard = nil
+	if err := c.ports.release(); err != nil {
+		return err
+	}
+	c.unlock()
+	c.unlock = nil
+	return nil
+}
+
+// ConfDir returns the directory of the clients' configuration (core-site.xml,
+// hdfs-site.xml, yarn-site.xml): the value for HADOOP_CONF_DIR.
+func (c *Cluster) ConfDir() string { return c.paths.client() }
+
+// NameNode returns the NameNode.
+func (c *Cluster) NameNode() *Daemon { return c.namenode }
+
+// ResourceManager returns the ResourceManager.
+func (c *Cluster) ResourceManager() *Daemon { return c.resourceManager }
+
+// Nodes returns the cluster's nodes in the order of the options.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Daemons returns all daemons.
+func (c *Cluster) Daemons() []*Daemon {
+	if c.namenode == nil {
+		return nil // nothing was prepared yet
+	}
+	daemons := []*Daemon{c.namenode, c.resourceManager}
+	for _, node := range c.nodes {
+		daemons = append(daemons, node.DataNode, node.NodeManager)
+	}
+	return daemons
+}
+
+// Stop ends all daemons and containers, waits until they are gone, and removes
+// the cluster's data. Daemons have ten seconds to end by themselves, or until
+// ctx ends; what is left then is killed.
+func (c *Cluster) Stop(ctx context.Context) error {
+	if c.unlock == nil {
+		if err := c.lock(); err != nil {
+			return err
+		}
+	}
+	return c.end(ctx)
+}
+
+// end ends whatever there is of the cluster; the caller holds its lock.
+func (c *Cluster) end(ctx context.Context) error {
+	// Nodes first: a NodeManager on its way out still calls the ResourceManager.
+	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
+	for _, node := range c.nodes {
+		nodes.Go(func() error { return node.NodeManager.Stop(ctx) })
+		nodes.Go(func() error { return node.DataNode.Stop(ctx) })
+	}
+	errs := []error{nodes.Wait()}
+	if c.namenode != nil {
+		masters.Go(func() error { return c.namenode.Stop(ctx) })
+		masters.Go(func() error { return c.resourceManager.Stop(ctx) })
+	}
+	errs = append(errs, masters.Wait())
+	killing, cancel := context.WithTimeout(context.WithoutCancel(ctx), killWait)
+	defer cancel()
+	errs = append(errs, sweep(killing, c.paths.dir), c.paths.clean())
+	if c.guard != nil {
+		errs = append(errs, c.guard.release())
+		c.guard = nil
+	}
+	if c.ports != nil {
+		errs = append(errs, c.ports.release())
+	}
+	c.unlock()
+	c.unlock = nil
+	if c.temporary {
+		errs = append(errs, os.RemoveAll(c.paths.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// daemonEnviron is the environment of the daemons: little of this process's,
+// so that no setting of an outer Hadoop reaches them.
+func daemonEnviron(dir string) []string {
+	environ := []string{marker + "=" + dir}
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
+		if value, ok := os.LookupEnv(name); ok {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	return environ
+}
+
+// daemonCommand is the command line of a daemon.
+func daemonCommand(java java, hadoop hadoop, p paths, name, class string) []string {
+	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
+	return []string{
+		java.path,
+		// Six JVMs share a small machine: start fast, stay small.
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx256m", "-Xss512k",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"-Djava.net.preferIPv4Stack=true",
+		"-Djdk.net.hosts.file=" + p.hosts(),
+		"-Djava.io.tmpdir=" + p.tmp(),
+		"-Dlog4j.configuration=file:" + p.log4j(),
+		"-cp", strings.Join(classPath, ":"),
+		class,
+	}
+}

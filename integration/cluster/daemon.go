@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Endpoint names one of the addresses that a daemon listens on.
+type Endpoint string
+
+// The endpoints of the daemons.
+const (
+	// RPC is where clients of a daemon call: ClientProtocol on the NameNode,
+	// ApplicationClientProtocol on the ResourceManager, ContainerManagementProtocol
+	// on a NodeManager, and the data transfer port of a DataNode.
+	RPC Endpoint = "rpc"
+	// HTTP serves a daemon's web pages and REST interface.
+	HTTP Endpoint = "http"
+	// Scheduler is the ResourceManager's ApplicationMasterProtocol.
+	Scheduler Endpoint = "scheduler"
+	// Tracker is where NodeManagers report to the ResourceManager.
+	Tracker Endpoint = "tracker"
+	// Admin is the ResourceManager's administration protocol, and a DataNode's.
+	Admin Endpoint = "admin"
+	// Localizer is where a NodeManager's localizers report to it.
+	Localizer Endpoint = "localizer"
+)
+
+// stopGrace is how long a daemon has to end by itself after SIGTERM. A
+// NodeManager uses it to end its containers.
+const stopGrace = 10 * time.Second
+
+// Daemon is one of a cluster's processes. Its methods can be called at the
+// same time.
+type Daemon struct {
+	name      string
+	command   []string
+	logFile   string
+	endpoints map[Endpoint]string
+	environ   []string
+	logger    *slog.Logger
+	// record keeps on disk which process the daemon is, zero for none.
+	record func(daemon string, current process) error
+
+	mu      sync.Mutex // held while starting and stopping
+	current process    // zero when there is none
+	// exited is closed when the current process, a child of this one, has been
+	// waited for; nil when another process started it.
+	exited chan struct{}
+}
+
+// Name returns the daemon's name in logs and paths, as "datanode-1".
+func (d *Daemon) Name() string { return d.name }
+
+// Address returns host:port of an endpoint, or "" where the daemon has none.
+func (d *Daemon) Address(endpoint Endpoint) string { return d.endpoints[endpoint] }
+
+// PID returns the daemon's process id, or 0 when it does not run.
+func (d *Daemon) PID() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.current.alive() {
+		return 0
+	}
+	return d.current.PID
+}
+
+// LogFile returns the path of the file that holds all the daemon printed.
+func (d *Daemon) LogFile() string { return d.logFile }
+
+// LogTail returns the last lines that the daemon printed.
+func (d *Daemon) LogTail(lines int) string {
+	content, err := os.ReadFile(d.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLines(content, lines)
+}
+
+// Start starts a daemon that does not run, and returns when it listens on its
+// addresses. See Cluster.WaitReady for when the cluster takes part again.
+func (d *Daemon) Start(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.launch(); err != nil {
+		return err
+	}
+	return d.waitListening(ctx)
+}
+
+// launch starts the process.
+func (d *Daemon) launch() error {
+	if d.current.alive() {
+		return fmt.Errorf("%s already runs as process %d", d.name, d.current.PID)
+	}
+	log, err := os.OpenFile(d.logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	cmd := exec.Command(d.command[0], d.command[1:]...)
+	cmd.Env = d.environ
+	cmd.Stdout, cmd.Stderr = log, log
+	// Its own session: a Ctrl-C at the terminal is for the fixture, which stops
+	// the daemons in order.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", d.name, err)
+	}
+	exited := make(chan struct{})
+	identity, err := identify(cmd.Process.Pid)
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		return fmt.Errorf("starting %s: %w", d.name, err)
+	}
+	go func() {
+		// How it ended is in its log.
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	d.current, d.exited = identity, exited
+	d.logger.Debug("started", "daemon", d.name, "pid", identity.PID)
+	return d.record(d.name, d.current)
+}
+
+// waitListening returns when all the daemon's addresses take connections.
+func (d *Daemon) waitListening(ctx context.Context) error {
+	for endpoint, address := range d.endpoints {
+		for !listens(ctx, address) {
+			if !d.current.alive() {
+				return d.died()
+			}
+			select {
+			case <-time.After(50 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("%s does not listen on its %s address %s: %w; its log %s ends with\n%s",
+					d.name, endpoint, address, context.Cause(ctx), d.logFile, d.LogTail(10))
+			}
+		}
+	}
+	return nil
+}
+
+func listens(ctx context.Context, address string) bool {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// died says that the daemon ended by itself.
+func (d *Daemon) died() error {
+	return fmt.Errorf("%s has ended; its log %s ends with\n%s", d.name, d.logFile, d.LogTail(25))
+}
+
+// check returns an error when the daemon does not run.
+func (d *Daemon) check() error {
+	if d.PID() == 0 {
+		return d.died()
+	}
+	return nil
+}
+
+// Stop ends the daemon by SIGTERM, or by SIGKILL when ctx ends or ten seconds
+// pass first, and returns when it is gone. A NodeManager that is stopped ends
+// its containers.
+func (d *Daemon) Stop(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.current.signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	if d.current.wait(ctx) != nil {
+		d.logger.Warn("killing a daemon that did not stop", "daemon", d.name, "pid", d.current.PID)
+	}
+	return d.kill()
+}
+
+// Kill ends the daemon by SIGKILL and returns when it is gone. The containers
+// of a NodeManager that is killed go on.
+func (d *Daemon) Kill() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.kill()
+}
+
+// killWait is how long the kernel has to end a killed process.
+const killWait = 10 * time.Second
+
+func (d *Daemon) kill() error {
+	if d.current == (process{}) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), killWait)
+	defer cancel()
+	if err := errors.Join(d.current.signal(syscall.SIGKILL), d.current.wait(ctx)); err != nil {
+		return fmt.Errorf("killing %s: %w", d.name, err)
+	}
+	if d.exited != nil {
+		<-d.exited
+	}
+	d.logger.Debug("ended", "daemon", d.name, "pid", d.current.PID)
+	d.current, d.exited = process{}, nil
+	return d.record(d.name, d.current)
+}
+
+// Restart stops the daemon and starts it again on the same addresses.
+func (d *Daemon) Restart(ctx context.Context) error {
+	if err := d.Stop(ctx); err != nil {
+		return err
+	}
+	return d.Start(ctx)
+}

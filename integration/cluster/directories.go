@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path"
+
+	"github.com/colinmarc/hdfs/v2"
+)
+
+// makeDirectories makes what users expect in an HDFS: /tmp for all, and a home
+// directory for this process's user.
+func (c *Cluster) makeDirectories(ctx context.Context) error {
+	superuser, err := user.Current()
+	if err != nil {
+		return err
+	}
+	client, err := hdfs.NewClient(hdfs.ClientOptions{
+		Addresses: []string{c.namenode.Address(RPC)},
+		// Whoever runs the NameNode may do everything in it.
+		User: superuser.Username,
+		NamenodeDialFunc: func(_ context.Context, network, address string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, network, address)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("namenode %s: %w", c.namenode.Address(RPC), err)
+	}
+	defer func() { _ = client.Close() }()
+	owner := superuser.Username
+	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
+		owner = name
+	}
+	home := path.Join("/user", owner)
+	if err := client.MkdirAll(home, 0o755); err != nil {
+		return err
+	}
+	if err := client.Chown(home, owner, owner); err != nil {
+		return err
+	}
+	if err := client.MkdirAll("/tmp", 0o777); err != nil {
+		return err
+	}
+	// HDFS takes the sticky bit as Unix does, where it is not Go's.
+	return client.Chmod("/tmp", 0o1777)
+}

@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// Every daemon carries this variable in its environment with the cluster's
+// directory as value, which tells a cluster's daemons from all other processes.
+const marker = "BOBBIN_CLUSTER_DIR"
+
+// containerMark is how the environment of a cluster's containers begins a
+// variable: YARN sets LOG_DIRS in each of them.
+func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
+
+// guardScript ends a cluster whose owner is gone, even by kill -9: it reads a
+// pipe that only the owner can write, and takes its end for the owner's.
+//
+// It finds daemons and containers by their environment at that moment, so it
+// needs no word about which were started, and can miss none. SIGTERM lets the
+// NodeManagers end their containers; the rest is killed until nothing is left.
+const guardScript = `
+read -r word
+[ "$word" = released ] && exit 0
+each() {
+	left=no
+	for p in /proc/[0-9]*; do
+		if { tr '\0' '\n' <"$p/environ" | grep -qF -e "$2" -e "$3"; } 2>/dev/null; then
+			left=yes
+			kill -s "$1" "${p#/proc/}" 2>/dev/null
+		fi
+	done
+}
+each TERM "$1" "$1"
+waited=0
+while [ $left = yes ] && [ $waited -lt 5 ]; do
+	sleep 1
+	waited=$((waited + 1))
+	each CONT "$1" "$2"
+done
+while [ $left = yes ]; do
+	each KILL "$1" "$2"
+	sleep 0.1
+done
+`
+
+// guard is the process that outlives the owner of a cluster.
+type guard struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+}
+
+func startGuard(dir string) (*guard, error) {
+	cmd := exec.Command("sh", "-c", guardScript, "cluster-guard", marker+"="+dir, containerMark(dir))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting the process that ends the daemons when this one dies: %w", err)
+	}
+	return &guard{cmd: cmd, stdin: stdin}, nil
+}
+
+// release ends the guard and lets the daemons be.
+func (g *guard) release() error {
+	_, err := io.WriteString(g.stdin, "released\n")
+	if closeErr := g.stdin.Close(); err == nil {
+		err = closeErr
+	}
+	if waitErr := g.cmd.Wait(); err == nil {
+		err = waitErr
+	}
+	if err != nil {
+		return fmt.Errorf("releasing the cluster's guard: %w", err)
+	}
+	return nil
+}
+
+// sweep kills what is left of the cluster of a directory, daemons and
+// containers, and returns when nothing is or ctx ends.
+func sweep(ctx context.Context, dir string) error {
+	for {
+		left, err := belonging(dir)
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		for _, p := range left {
+			if err := p.signal(syscall.SIGKILL); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("%d processes of the cluster in %s are left, the first is %d: %w", len(left), dir, left[0].PID, context.Cause(ctx))
+		}
+	}
+}
+
+// belonging returns the live processes of the cluster of a directory.
+func belonging(dir string) ([]process, error) {
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return nil, err
+	}
+	var found []process
+	for _, path := range environs {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil {
+			return nil, err
+		}
+		// Identified before its environment is looked at: what is then signalled
+		// is what was looked at.
+		p, err := identify(pid)
+		if err != nil {
+			continue
+		}
+		environ, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for variable := range bytes.SplitSeq(environ, []byte{0}) {
+			if string(variable) == marker+"="+dir || bytes.HasPrefix(variable, []byte(containerMark(dir))) {
+				if p.alive() {
+					found = append(found, p)
+				}
+				break
+			}
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,113 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// DefaultHadoopVersion is the Hadoop release that a cluster runs unless
+// Options.HadoopVersion names another.
+const DefaultHadoopVersion = "3.4.3"
+
+//go:embed pom.xml
+var pom []byte
+
+const installMaven = "install Maven 3.6 or newer (Debian, Ubuntu: apt-get install maven; Fedora: dnf install maven)"
+
+var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
+
+// hadoop is one Hadoop release on this machine.
+type hadoop struct {
+	version   string
+	classPath []string // jars, in Maven's order
+	cacheDir  string   // what is kept for this release and this pom between clusters
+}
+
+// findHadoop has Maven resolve the jars of a Hadoop release. The class path it
+// answers is kept in the user's cache directory, as Maven alone takes seconds
+// to say again what it said before.
+func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
+	if !hadoopVersionForm.MatchString(version) {
+		return hadoop{}, fmt.Errorf("%q is no Hadoop version: it must look like %s", version, DefaultHadoopVersion)
+	}
+	mvn, err := exec.LookPath("mvn")
+	if err != nil {
+		return hadoop{}, errors.New("no Maven: no mvn command on the PATH: " + installMaven)
+	}
+	dir, err := cacheDir(version)
+	if err != nil {
+		return hadoop{}, err
+	}
+	// Maven's local repository does not bear two first downloads at once, and
+	// test packages start clusters in parallel.
+	unlock, err := lockWait(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return hadoop{}, err
+	}
+	defer unlock()
+
+	h := hadoop{version: version, cacheDir: dir}
+	file := filepath.Join(dir, "classpath")
+	if h.classPath = readClassPath(file); h.classPath != nil {
+		return h, nil
+	}
+	logger.Info("resolving Hadoop's jars with Maven; the first time it downloads about 90 MB", "version", version)
+	pomFile := filepath.Join(dir, "pom.xml")
+	if err := os.WriteFile(pomFile, pom, 0o644); err != nil {
+		return hadoop{}, err
+	}
+	cmd := exec.CommandContext(ctx, mvn, "--batch-mode", "--quiet", "--file", pomFile, "-Dhadoop.version="+version,
+		"dependency:build-classpath", "-Dmdep.outputFile="+file)
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		return hadoop{}, fmt.Errorf("maven could not resolve Hadoop %s (command %s): %w\n%s",
+			version, strings.Join(cmd.Args, " "), err, lastLines(output, 15))
+	}
+	if h.classPath = readClassPath(file); h.classPath == nil {
+		return hadoop{}, fmt.Errorf("maven named no class path, or jars that are not there, in %s:\n%s", file, lastLines(output, 15))
+	}
+	return h, nil
+}
+
+// cacheDir returns the directory, made if need be, that keeps what was found
+// out about a Hadoop release. Its name covers the pom, so that a changed pom
+// is resolved anew.
+func cacheDir(version string) (string, error) {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		// No home directory, as in some containers.
+		base = filepath.Join(os.TempDir(), fmt.Sprintf("bobbin-cache-%d", os.Getuid()))
+	}
+	sum := sha256.Sum256(pom)
+	dir := filepath.Join(base, "bobbin", fmt.Sprintf("hadoop-%s-%x", version, sum[:6]))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	return dir, nil
+}
+
+// readClassPath returns the jars that file lists, or nil when there is no such
+// file or one of the jars is gone.
+func readClassPath(file string) []string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	jars := strings.Split(string(bytes.TrimSpace(content)), string(os.PathListSeparator))
+	for _, jar := range jars {
+		if _, err := os.Stat(jar); err != nil {
+			return nil
+		}
+	}
+	return jars
+}

@@ -1,0 +1,70 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// minimumJava is the oldest Java feature release that the daemons are run on.
+const minimumJava = 17
+
+const installJava = "install a Java runtime of version 17 or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
+	"Fedora: dnf install java-17-openjdk-headless), or point JAVA_HOME at one"
+
+// java is the Java runtime that runs the daemons.
+type java struct {
+	path    string // of the java command
+	version string // as it reports it, "17.0.15"
+	feature int    // 17
+}
+
+// findJava takes the Java of JAVA_HOME, or else the one on the PATH, and
+// refuses one that is too old.
+func findJava(ctx context.Context) (java, error) {
+	path, from := "", "the PATH"
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		from = "JAVA_HOME " + home
+		path = filepath.Join(home, "bin", "java")
+		if _, err := os.Stat(path); err != nil {
+			return java{}, fmt.Errorf("no Java at %s, which JAVA_HOME names: %s", path, installJava)
+		}
+	} else {
+		found, err := exec.LookPath("java")
+		if err != nil {
+			return java{}, errors.New("no Java: no java command on the PATH and JAVA_HOME is not set: " + installJava)
+		}
+		path = found
+	}
+	output, err := exec.CommandContext(ctx, path, "-version").CombinedOutput()
+	if err != nil {
+		return java{}, fmt.Errorf("%s -version: %w: %s", path, err, bytes.TrimSpace(output))
+	}
+	version, feature, ok := parseJavaVersion(string(output))
+	if !ok {
+		return java{}, fmt.Errorf("%s -version does not tell its version: %s", path, bytes.TrimSpace(output))
+	}
+	if feature < minimumJava {
+		return java{}, fmt.Errorf("the Java %s of %s is too old: %s", version, from, installJava)
+	}
+	return java{path: path, version: version, feature: feature}, nil
+}
+
+var javaVersionLine = regexp.MustCompile(`version "((?:1\.)?(\d+)[^"]*)"`)
+
+// parseJavaVersion reads what java -version prints; a version before 9 calls
+// itself 1.8, and so on.
+func parseJavaVersion(output string) (version string, feature int, ok bool) {
+	match := javaVersionLine.FindStringSubmatch(output)
+	if match == nil {
+		return "", 0, false
+	}
+	feature, err := strconv.Atoi(match[2])
+	return match[1], feature, err == nil
+}

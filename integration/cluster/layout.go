@@ -1,0 +1,165 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// paths knows where things are below a cluster's directory:
+//
+//	cluster.json   the daemons, their commands, addresses and processes
+//	lock           held while a process starts, stops or owns the cluster
+//	client/        the clients' configuration directory
+//	conf/DAEMON/   each daemon's configuration directory
+//	logs/          what each daemon printed
+//	hdfs/, yarn/   the NameNode's and the ResourceManager's data
+//	node-N/        a node's blocks, localized files and container logs
+//	tmp/           the daemons' temporary files
+type paths struct{ dir string }
+
+func (p paths) state() string                { return filepath.Join(p.dir, "cluster.json") }
+func (p paths) lock() string                 { return filepath.Join(p.dir, "lock") }
+func (p paths) client() string               { return filepath.Join(p.dir, "client") }
+func (p paths) conf(daemon string) string    { return filepath.Join(p.dir, "conf", daemon) }
+func (p paths) web() string                  { return filepath.Join(p.dir, "conf", "web") }
+func (p paths) hosts() string                { return filepath.Join(p.dir, "conf", "hosts") }
+func (p paths) topology() string             { return filepath.Join(p.dir, "conf", "topology") }
+func (p paths) httpSecret() string           { return filepath.Join(p.dir, "conf", "http-secret") }
+func (p paths) log4j() string                { return filepath.Join(p.dir, "conf", "log4j.properties") }
+func (p paths) log(daemon string) string     { return filepath.Join(p.dir, "logs", daemon+".log") }
+func (p paths) tmp() string                  { return filepath.Join(p.dir, "tmp") }
+func (p paths) nameDir() string              { return filepath.Join(p.dir, "hdfs", "name") }
+func (p paths) resourceManagerState() string { return filepath.Join(p.dir, "yarn", "state") }
+func (p paths) node(index int) string        { return filepath.Join(p.dir, fmt.Sprintf("node-%d", index+1)) }
+func (p paths) dataDir(index int) string     { return filepath.Join(p.node(index), "data") }
+func (p paths) localDir(index int) string    { return filepath.Join(p.node(index), "local") }
+func (p paths) containerLogDir(index int) string {
+	return filepath.Join(p.node(index), "containers")
+}
+func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(index), "recovery") }
+
+// clean removes what a cluster has made, except for the logs and the lock.
+func (p paths) clean() error {
+	made := []string{p.state(), p.client(), p.tmp()}
+	for _, name := range []string{"conf", "hdfs", "yarn"} {
+		made = append(made, filepath.Join(p.dir, name))
+	}
+	nodes, err := filepath.Glob(filepath.Join(p.dir, "node-*"))
+	errs := []error{err}
+	for _, path := range append(made, nodes...) {
+		errs = append(errs, os.RemoveAll(path))
+	}
+	return errors.Join(errs...)
+}
+
+// log4j has each daemon print to its standard error, which is its log file.
+const log4j = `log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.target=System.err
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %-5p %c{2} - %m%n
+# One line for each HTTP request, each block and each retry of a daemon that waits for another.
+log4j.logger.http.requests=WARN
+log4j.logger.BlockStateChange=WARN
+log4j.logger.org.apache.hadoop.hdfs.StateChange=WARN
+log4j.logger.org.apache.hadoop.ipc.Client=WARN
+log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
+`
+
+// webXML is a web application without anything: the NameNode and the DataNode
+// want one, and only Hadoop's distribution has theirs.
+const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
+`
+
+// write makes the directories and writes all configuration.
+func (p paths) write(settings properties) error {
+	hostname, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	// The JVMs' whole name service: no daemon waits for a DNS server, and a
+	// node's address has no other name.
+	hosts := "127.0.0.1 localhost " + hostname + "\n"
+	topology := ""
+	for _, node := range settings.options.Nodes {
+		hosts += node.Host + " " + node.Host + "\n"
+		topology += node.Host + " " + node.Rack + "\n"
+	}
+	files := map[string]string{
+		p.hosts():      hosts,
+		p.topology():   topology,
+		p.log4j():      log4j,
+		p.httpSecret(): "bobbin",
+		filepath.Join(p.web(), "webapps", "hdfs", "WEB-INF", "web.xml"):     webXML,
+		filepath.Join(p.web(), "webapps", "datanode", "WEB-INF", "web.xml"): webXML,
+	}
+	for path, content := range files {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	sites := map[string]site{
+		p.client():                  settings.client(),
+		p.conf(nameNodeName):        settings.daemon(),
+		p.conf(resourceManagerName): settings.resourceManager(),
+	}
+	for i := range settings.options.Nodes {
+		sites[p.conf(dataNodeName(i))] = settings.dataNode(i)
+		sites[p.conf(nodeManagerName(i))] = settings.nodeManager(i)
+	}
+	for dir, s := range sites {
+		if err := s.write(dir); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{p.tmp(), filepath.Dir(p.log("x"))} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes the files of a configuration directory.
+func (s site) write(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for name, properties := range map[string]Properties{
+		"core-site.xml":          s.core,
+		"hdfs-site.xml":          s.hdfs,
+		"yarn-site.xml":          s.yarn,
+		"capacity-scheduler.xml": s.capacityScheduler,
+	} {
+		if properties == nil {
+			continue
+		}
+		if err := properties.write(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastLines returns the last lines of an output, each cut to a length that
+// fits a terminal's few lines, without the banner that lists the class path.
+func lastLines(output []byte, count int) string {
+	const width = 400
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimRight(string(output), "\n"), "\n") {
+		if strings.HasPrefix(line, "STARTUP_MSG:") {
+			continue
+		}
+		if len(line) > width {
+			line = line[:width] + "…"
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines[max(0, len(lines)-count):], "\n")
+}

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say what cluster Start makes. The zero value is the usual cluster of
+// two nodes in two racks.
+type Options struct {
+	// Dir holds the cluster: configuration, data, logs. It is made if need be.
+	// Default: a new directory below os.TempDir, which Stop removes whole; in a
+	// Dir that is named, Stop leaves the logs.
+	Dir string
+	// HadoopVersion is a Hadoop release, as "3.3.6". Default: DefaultHadoopVersion.
+	HadoopVersion string
+	// Nodes are the hosts that each run a DataNode and a NodeManager. Default:
+	// DefaultNodes.
+	Nodes []NodeSpec
+	// Core, HDFS and YARN are laid over the fixture's own core-site, hdfs-site
+	// and yarn-site properties, in the daemons' and in the client's configuration.
+	Core, HDFS, YARN Properties
+	// CapacityScheduler is laid over the fixture's capacity-scheduler.xml.
+	CapacityScheduler Properties
+	// Detached lets the daemons outlive this process; a later process finds
+	// them by Attach. Otherwise they end with this process, however it ends.
+	Detached bool
+	// Logger gets the progress of starting and stopping. Default: none.
+	Logger *slog.Logger
+}
+
+// NodeSpec is one host of a cluster.
+type NodeSpec struct {
+	// Host is the node's host name: an IPv4 loopback address, as only such
+	// literals resolve to a host of its own for every program without root.
+	// (Not 127.0.0.2, which some systems resolve to the machine's own name.)
+	Host string
+	// Rack is its place in the network topology, as "/rack-a".
+	Rack string
+	// MemoryMB is what its NodeManager offers to containers. Default: 8192 MiB.
+	MemoryMB int
+	// VCores is what its NodeManager offers to containers. Default: 8.
+	VCores int
+}
+
+// DefaultNodes returns the two nodes of the usual cluster.
+func DefaultNodes() []NodeSpec {
+	return []NodeSpec{
+		{Host: "127.0.0.11", Rack: "/rack-a"},
+		{Host: "127.0.0.12", Rack: "/rack-b"},
+	}
+}
+
+// resolved returns the options with defaults filled in and checked. It makes
+// the directory.
+func (o Options) resolved() (Options, error) {
+	if o.HadoopVersion == "" {
+		o.HadoopVersion = DefaultHadoopVersion
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	nodes := o.Nodes
+	if nodes == nil {
+		nodes = DefaultNodes()
+	}
+	if len(nodes) == 0 {
+		return o, fmt.Errorf("a cluster needs at least one node")
+	}
+	o.Nodes = nil
+	seen := map[string]bool{}
+	for _, node := range nodes {
+		if ip := net.ParseIP(node.Host); ip == nil || ip.To4() == nil || !ip.IsLoopback() {
+			return o, fmt.Errorf("node host %q must be an IPv4 loopback address, as 127.0.0.11", node.Host)
+		}
+		if seen[node.Host] {
+			return o, fmt.Errorf("two nodes have the host %s", node.Host)
+		}
+		seen[node.Host] = true
+		if !strings.HasPrefix(node.Rack, "/") || len(node.Rack) < 2 {
+			return o, fmt.Errorf("rack %q of node %s must look like /rack-a", node.Rack, node.Host)
+		}
+		if node.MemoryMB == 0 {
+			node.MemoryMB = 8192
+		}
+		if node.VCores == 0 {
+			node.VCores = 8
+		}
+		o.Nodes = append(o.Nodes, node)
+	}
+	if o.Dir == "" {
+		dir, err := os.MkdirTemp("", "bobbin-cluster-")
+		if err != nil {
+			return o, err
+		}
+		o.Dir = dir
+	}
+	dir, err := cleanDir(o.Dir)
+	if err != nil {
+		return o, err
+	}
+	o.Dir = dir
+	return o, os.MkdirAll(dir, 0o755)
+}
+
+// cleanDir makes a directory's path absolute and refuses one that Hadoop's
+// configuration or Java's class path would take apart.
+func cleanDir(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if bad := strings.IndexAny(dir, " \t\n,:;%$&<>'\"\\*?#"); bad >= 0 {
+		return "", fmt.Errorf("cluster directory %q has the character %q, which Hadoop cannot have in a path: choose another", dir, dir[bad])
+	}
+	return dir, nil
+}

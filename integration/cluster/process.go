@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// process names one process for good. A process id alone is used again once
+// its process is gone; with the start time and the boot it is unique.
+type process struct {
+	PID int `json:"pid"`
+	// Start is the time of the process's start in clock ticks since boot, as
+	// field 22 of /proc/PID/stat tells it.
+	Start uint64 `json:"start"`
+	// Boot is the kernel's random id of this boot.
+	Boot string `json:"boot"`
+}
+
+// identify names the process that now has a pid.
+func identify(pid int) (process, error) {
+	boot, err := bootID()
+	if err != nil {
+		return process{}, err
+	}
+	start, _, err := readStat(pid)
+	if err != nil {
+		return process{}, err
+	}
+	return process{PID: pid, Start: start, Boot: boot}, nil
+}
+
+func bootID() (string, error) {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return string(bytes.TrimSpace(id)), err
+}
+
+// readStat returns a process's start time and whether it is still more than a
+// zombie.
+func readStat(pid int) (start uint64, live bool, err error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/stat"
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false, err
+	}
+	// The command, in parentheses, is the second field and can hold anything.
+	fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
+	if len(fields) < 20 {
+		return 0, false, fmt.Errorf("%s: too few fields: %q", path, content)
+	}
+	start, err = strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return 0, false, fmt.Errorf("%s: %w", path, err)
+	}
+	return start, fields[0][0] != 'Z' && fields[0][0] != 'X', nil
+}
+
+// alive says whether this very process still runs.
+func (p process) alive() bool {
+	start, live, err := readStat(p.PID)
+	if err != nil || !live || start != p.Start {
+		return false
+	}
+	boot, err := bootID()
+	return err == nil && boot == p.Boot
+}
+
+// signal sends a signal to this very process, and none to another that got its
+// id since. It does nothing when the process is gone.
+func (p process) signal(sig syscall.Signal) error {
+	// FindProcess holds the process by a pidfd: once alive has confirmed it,
+	// the signal can reach no other.
+	handle, err := os.FindProcess(p.PID)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = handle.Release() }()
+	if !p.alive() {
+		return nil
+	}
+	if err := handle.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("sending %v to process %d: %w", sig, p.PID, err)
+	}
+	return nil
+}
+
+// wait returns when the process is gone, or with an error when ctx ends first.
+func (p process) wait(ctx context.Context) error {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for p.alive() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("process %d still runs: %w", p.PID, context.Cause(ctx))
+		}
+	}
+	return nil
+}

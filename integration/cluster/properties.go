@@ -1,0 +1,150 @@
+package cluster
+
+import (
+	"strconv"
+)
+
+// site is the configuration of a daemon or of a client.
+type site struct {
+	core, hdfs, yarn  Properties
+	capacityScheduler Properties // only the ResourceManager's
+}
+
+// properties works out the cluster's configuration.
+type properties struct {
+	options   Options
+	paths     paths
+	endpoints map[string]map[Endpoint]string // by daemon
+}
+
+// client returns what a client needs to reach the cluster.
+func (p properties) client() site {
+	namenode, rm := p.endpoints[nameNodeName], p.endpoints[resourceManagerName]
+	return site{
+		core: Properties{
+			"fs.defaultFS": "hdfs://" + namenode[RPC],
+		}.with(p.options.Core),
+		hdfs: Properties{
+			"dfs.namenode.rpc-address":  namenode[RPC],
+			"dfs.namenode.http-address": namenode[HTTP],
+			"dfs.replication":           "1",
+			// Small, so that a file of a test spreads over the nodes.
+			"dfs.blocksize": strconv.Itoa(8 << 20),
+		}.with(p.options.HDFS),
+		yarn: Properties{
+			"yarn.resourcemanager.hostname":                 masterHost,
+			"yarn.resourcemanager.address":                  rm[RPC],
+			"yarn.resourcemanager.scheduler.address":        rm[Scheduler],
+			"yarn.resourcemanager.resource-tracker.address": rm[Tracker],
+			"yarn.resourcemanager.admin.address":            rm[Admin],
+			"yarn.resourcemanager.webapp.address":           rm[HTTP],
+			"yarn.resourcemanager.am.max-attempts":          "4",
+			"yarn.scheduler.minimum-allocation-mb":          "128",
+			"yarn.scheduler.maximum-allocation-mb":          "4096",
+			"yarn.scheduler.maximum-allocation-vcores":      "4",
+		}.with(p.options.YARN),
+	}
+}
+
+// daemon returns what every daemon has in common.
+func (p properties) daemon() site {
+	s := p.client()
+	s.core = Properties{
+		"hadoop.tmp.dir": p.paths.tmp(),
+		// The mapping inside TableMapping, without its cache: with the cache on
+		// top, the NameNode would look up a DataNode by the address that it
+		// connects from, which is 127.0.0.1 for all of them, and not by its host
+		// name. The ResourceManager puts a cache of its own on top.
+		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
+		"net.topology.table.file.name":          p.paths.topology(),
+		// Daemons are started all at once and wait for one another.
+		"ipc.client.connect.retry.interval": "200",
+		"ipc.client.connect.max.retries":    "150",
+		// By default a file of the home directory is looked for.
+		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
+	}.with(s.core)
+	s.hdfs = Properties{
+		"dfs.namenode.name.dir":                                fileURI(p.paths.nameDir()),
+		"dfs.namenode.datanode.registration.ip-hostname-check": "false",
+		"dfs.namenode.fs-limits.min-block-size":                "1024",
+		"dfs.namenode.safemode.extension":                      "0",
+		// Data that is thrown away need not survive a power cut, nor keep disk free.
+		"dfs.namenode.edits.noeditlogchannelflush": "true",
+		"dfs.namenode.resource.du.reserved":        "0",
+		"dfs.datanode.du.reserved":                 "0",
+	}.with(s.hdfs)
+	s.yarn = Properties{
+		"yarn.resourcemanager.connect.retry-interval.ms": "300",
+		"yarn.resourcemanager.scheduler.class":           "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
+		// Used once an option sets yarn.resourcemanager.recovery.enabled.
+		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
+	}.with(s.yarn)
+	return s
+}
+
+// resourceManager returns the ResourceManager's configuration.
+func (p properties) resourceManager() site {
+	const prefix = "yarn.scheduler.capacity."
+	s := p.daemon()
+	s.capacityScheduler = Properties{
+		prefix + "root.queues":                   "default,batch",
+		prefix + "root.default.capacity":         "50",
+		prefix + "root.default.maximum-capacity": "100",
+		prefix + "root.batch.capacity":           "50",
+		prefix + "root.batch.maximum-capacity":   "100",
+		// One user may have all of a queue's maximum, and AMs all of the cluster.
+		prefix + "root.default.user-limit-factor": "100",
+		prefix + "root.batch.user-limit-factor":   "100",
+		prefix + "maximum-am-resource-percent":    "1.0",
+		prefix + "resource-calculator":            "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+	}.with(p.options.CapacityScheduler)
+	return s
+}
+
+// dataNode returns the configuration of a node's DataNode.
+func (p properties) dataNode(index int) site {
+	host := p.options.Nodes[index].Host
+	addresses := p.endpoints[dataNodeName(index)]
+	s := p.daemon()
+	s.hdfs = s.hdfs.with(Properties{
+		"dfs.datanode.hostname":     host,
+		"dfs.datanode.address":      addresses[RPC],
+		"dfs.datanode.ipc.address":  addresses[Admin],
+		"dfs.datanode.http.address": addresses[HTTP],
+		"dfs.datanode.data.dir":     fileURI(p.paths.dataDir(index)),
+	})
+	return s
+}
+
+// nodeManager returns the configuration of a node's NodeManager.
+func (p properties) nodeManager(index int) site {
+	node := p.options.Nodes[index]
+	addresses := p.endpoints[nodeManagerName(index)]
+	s := p.daemon()
+	s.yarn = Properties{
+		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
+		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
+		// Memory kills are the real thing, and come soon.
+		"yarn.nodemanager.pmem-check-enabled":                   "true",
+		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
+		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
+		// The machine's disk may be quite full.
+		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
+		"yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb":               "0",
+		"yarn.nodemanager.delete.debug-delay-sec":                                       "0",
+		"yarn.nodemanager.log.retain-seconds":                                           "86400",
+		// Used once an option sets yarn.nodemanager.recovery.enabled.
+		"yarn.nodemanager.recovery.dir": p.paths.nodeRecoveryDir(index),
+	}.with(s.yarn, Properties{
+		"yarn.nodemanager.hostname":          node.Host,
+		"yarn.nodemanager.bind-host":         node.Host,
+		"yarn.nodemanager.address":           addresses[RPC],
+		"yarn.nodemanager.localizer.address": addresses[Localizer],
+		"yarn.nodemanager.webapp.address":    addresses[HTTP],
+		"yarn.nodemanager.local-dirs":        p.paths.localDir(index),
+		"yarn.nodemanager.log-dirs":          p.paths.containerLogDir(index),
+	})
+	return s
+}
+
+func fileURI(path string) string { return "file://" + path }

@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// state is what a later process must know about a cluster, as kept in its
+// directory's cluster.json.
+type state struct {
+	HadoopVersion string        `json:"hadoopVersion"`
+	Nodes         []NodeSpec    `json:"nodes"`
+	Environ       []string      `json:"environ"`
+	Daemons       []daemonState `json:"daemons"`
+}
+
+type daemonState struct {
+	Name      string              `json:"name"`
+	Command   []string            `json:"command"`
+	Endpoints map[Endpoint]string `json:"endpoints"`
+	Process   process             `json:"process"`
+}
+
+// stateFile is a state that is kept on disk.
+type stateFile struct {
+	path string
+
+	mu    sync.Mutex
+	state state
+}
+
+// record notes which process a daemon is.
+func (f *stateFile) record(daemon string, current process) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.state.Daemons {
+		if f.state.Daemons[i].Name == daemon {
+			f.state.Daemons[i].Process = current
+		}
+	}
+	return f.write()
+}
+
+// write replaces the file whole, so that a reader never sees half of it.
+func (f *stateFile) write() error {
+	content, err := json.MarshalIndent(f.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	fresh := f.path + ".new"
+	if err := os.WriteFile(fresh, content, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(fresh, f.path)
+}
+
+// readState reads the state of the cluster in a directory; ErrNoCluster says
+// that there is none.
+func readState(path string) (*stateFile, error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: no %s", ErrNoCluster, path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &stateFile{path: path}
+	if err := json.Unmarshal(content, &f.state); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}

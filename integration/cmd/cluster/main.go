@@ -1,0 +1,145 @@
+// Command cluster starts and stops a real Hadoop cluster on this machine, of a
+// NameNode, a ResourceManager and two nodes, for trying things out.
+//
+// Usage, from the module's root:
+//
+//	go run ./integration/cmd/cluster [-dir DIR] [-hadoop VERSION] [-timeout DURATION] up|down|status
+//
+// up returns when the cluster is usable, which then stays until down. On
+// standard output it prints the shell command that points clients to it, so
+// that eval "$(go run ./integration/cmd/cluster up)" sets up a shell.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+func run(ctx context.Context, args []string) int {
+	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	dir := flags.String("dir", ".cluster", "directory of the cluster's configuration, data and logs")
+	version := flags.String("hadoop", cluster.DefaultHadoopVersion, "Hadoop release that up runs")
+	timeout := flags.Duration("timeout", 5*time.Minute, "how long up or down may take; a first up downloads Hadoop's jars")
+	verbose := flags.Bool("v", false, "tell of every process")
+	flags.Usage = func() {
+		fmt.Fprintln(flags.Output(), "Usage: cluster [flags] up|down|status")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return exitUsage
+	}
+	commands := map[string]func(context.Context) error{
+		"down":   func(ctx context.Context) error { return down(ctx, *dir) },
+		"status": func(context.Context) error { return status(*dir) },
+		"up": func(ctx context.Context) error {
+			level := slog.LevelInfo
+			if *verbose {
+				level = slog.LevelDebug
+			}
+			logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Detached: true, Logger: logger})
+		},
+	}
+	command := commands[flags.Arg(0)]
+	if command == nil || flags.NArg() != 1 {
+		flags.Usage()
+		return exitUsage
+	}
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	if err := command(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return exitFailed
+	}
+	return 0
+}
+
+func up(ctx context.Context, options cluster.Options) error {
+	begin := time.Now()
+	c, err := cluster.Start(ctx, options)
+	switch {
+	case errors.Is(err, cluster.ErrRunning):
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		if c, err = cluster.Attach(options.Dir); err != nil {
+			return err
+		}
+		// All of it, or an error that says what has ended.
+		if err := c.WaitReady(ctx); err != nil {
+			return fmt.Errorf("%w\nrun down, then up again", err)
+		}
+	case err != nil:
+		return err
+	default:
+		fmt.Fprintf(os.Stderr, "cluster: up after %.1f s; the ResourceManager's pages are at http://%s\n",
+			time.Since(begin).Seconds(), c.ResourceManager().Address(cluster.HTTP))
+	}
+	fmt.Printf("export HADOOP_CONF_DIR=%s\n", c.ConfDir())
+	return nil
+}
+
+func down(ctx context.Context, dir string) error {
+	c, err := cluster.Attach(dir)
+	if errors.Is(err, cluster.ErrNoCluster) {
+		fmt.Fprintln(os.Stderr, "cluster:", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.Stop(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "cluster: down")
+	return nil
+}
+
+func status(dir string) error {
+	c, err := cluster.Attach(dir)
+	if err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "DAEMON\tPID\tRPC\tHTTP\tLOG")
+	ended := 0
+	for _, daemon := range c.Daemons() {
+		pid := "ended"
+		if p := daemon.PID(); p != 0 {
+			pid = fmt.Sprint(p)
+		} else {
+			ended++
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", daemon.Name(), pid, daemon.Address(cluster.RPC), daemon.Address(cluster.HTTP), daemon.LogFile())
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if ended > 0 {
+		return fmt.Errorf("%d daemons have ended", ended)
+	}
+	return nil
+}
