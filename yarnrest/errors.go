@@ -42,13 +42,15 @@ func (e *RemoteError) Error() string {
 }
 
 // Is makes errors.Is(err, ErrNotFound) and errors.Is(err, ErrForbidden) work. The status alone does not
-// tell: Hadoop's GenericExceptionHandler answers 404 for every IOException.
+// tell: Hadoop's GenericExceptionHandler answers 404 for every IOException, and the NodeManager 503 for the
+// logs of a container it does not know.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
 		return slices.Contains([]string{"NotFoundException", "FileNotFoundException", "ApplicationNotFoundException",
 			"ApplicationAttemptNotFoundException", "ContainerNotFoundException"}, e.Exception) ||
-			e.Status == http.StatusNotFound && e.Exception == ""
+			e.Status == http.StatusNotFound && e.Exception == "" ||
+			e.Exception == "WebApplicationException" && strings.Contains(e.Message, ".NotFoundException:")
 	case ErrForbidden:
 		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 	}
@@ -116,6 +118,10 @@ func remoteError(status int, url string, body []byte) *RemoteError {
 			if e.Message == "" {
 				e.Message = e.JavaClass
 			}
+			return e
+		}
+		if message := root.at("message").text(); message != "" { // Jetty's own error page
+			e.Message = message
 			return e
 		}
 	}

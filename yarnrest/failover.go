@@ -2,6 +2,7 @@ package yarnrest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -30,6 +31,7 @@ type request struct {
 	path   string // begins with a slash
 	query  url.Values
 	body   []byte // JSON, or nil
+	accept string // media type, "" for JSON
 	// check refuses an answer that an inactive ResourceManager gives as if it were active; it may be nil.
 	check func(answer) error
 }
@@ -200,7 +202,7 @@ func (c *Client) send(ctx context.Context, base string, r request) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
 	// Clusters with yarn.resourcemanager.webapp.rest-csrf.enabled refuse changes without this header.
 	req.Header.Set("X-XSRF-Header", "bobbin")
 	if r.body != nil {

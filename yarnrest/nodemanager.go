@@ -97,7 +97,7 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
-	response, err := n.open(ctx, path, nil)
+	response, err := n.open(ctx, request{method: http.MethodGet, path: path})
 	if err != nil {
 		return answer{}, node{}, err
 	}
@@ -110,17 +110,12 @@ func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error
 }
 
 // open sends a GET and follows redirects to a log server. Answers other than success are a *RemoteError.
-func (n *NodeManager) open(ctx context.Context, path string, query url.Values) (*http.Response, error) {
-	return n.client.follow(ctx, "NodeManager", n.base, request{method: http.MethodGet, path: path, query: query})
-}
-
-// follow sends a GET to one server and follows its redirects.
-func (c *Client) follow(ctx context.Context, service, base string, r request) (*http.Response, error) {
-	start := time.Now()
+func (n *NodeManager) open(ctx context.Context, r request) (*http.Response, error) {
+	start, base := time.Now(), n.base
 	for range maxRedirects + 1 {
-		response, err := c.send(ctx, base, r)
+		response, err := n.client.send(ctx, base, r)
 		if err != nil {
-			return nil, &UnavailableError{Service: service, Elapsed: time.Since(start), Context: ctx.Err(),
+			return nil, &UnavailableError{Service: "NodeManager", Elapsed: time.Since(start), Context: ctx.Err(),
 				Attempts: []Attempt{{Address: base, Tries: 1, Err: err}}}
 		}
 		if response.StatusCode >= 200 && response.StatusCode < 300 {

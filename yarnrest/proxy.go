@@ -22,7 +22,7 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
 	defer cancel()
 	full := pathOf("/proxy", applicationID) + "/" + strings.TrimPrefix(path, "/")
-	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full})
+	response, err := c.send(ctx, base, request{method: http.MethodGet, path: full, accept: "*/*"})
 	if err != nil {
 		return nil, fmt.Errorf("asking the web proxy %s: %w", base, err)
 	}

@@ -72,11 +72,13 @@ type SubmissionContext struct {
 type ContainerSpec struct {
 	LocalResources map[string]LocalResource // by the name of the link in the working directory
 	Environment    map[string]string
-	Commands       []string          // lines of a shell script
-	ServiceData    map[string][]byte // for the NodeManagers' auxiliary services
-	Tokens         map[string]string // by alias, as Token.encodeToUrlString writes them
-	Secrets        map[string][]byte // by alias
-	ACLs           map[string]string // "VIEW_APP", "MODIFY_APP": "user1,user2 group1"
+	// Commands are joined with spaces to one command line. The NodeManager puts it between double quotes
+	// after "exec /bin/bash -c" and replaces <LOG_DIR> by the container's log directory.
+	Commands    []string
+	ServiceData map[string][]byte // for the NodeManagers' auxiliary services
+	Tokens      map[string]string // by alias, as Token.encodeToUrlString writes them
+	Secrets     map[string][]byte // by alias
+	ACLs        map[string]string // "VIEW_APP", "MODIFY_APP": "user1,user2 group1"
 }
 
 // LocalResourceType says what the NodeManager does with a resource.
@@ -181,7 +183,6 @@ func (s ContainerSpec) encode() map[string]any {
 		m["environment"] = entries(s.Environment, asIs)
 	}
 	if len(s.Commands) > 0 {
-		// The API has one command; several lines become one as the NodeManager would join them.
 		m["commands"] = map[string]any{"command": s.Commands}
 	}
 	if len(s.ServiceData) > 0 {
