@@ -124,8 +124,14 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Memory kills are the real thing, and come soon.
-		"yarn.nodemanager.pmem-check-enabled":                   "true",
+		// Memory kills are the real thing, and come soon. With memory.enforced at
+		// its default of true, the NodeManager would leave them to cgroups, which
+		// it does not have here, and check nothing.
+		"yarn.nodemanager.resource.memory.enforced": "false",
+		"yarn.nodemanager.pmem-check-enabled":       "true",
+		// A Go program of a few megabytes maps 1.5 GB of address space: against
+		// YARN's 2.1 times the physical limit, no container below 750 MB lives.
+		"yarn.nodemanager.vmem-check-enabled":                   "false",
 		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
 		// The machine's disk may be quite full.
