@@ -4,6 +4,7 @@ package function
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,21 +29,39 @@ type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
 	sync.RWMutex
-	bodies map[string]Body
+	bodies   map[string]Body
+	problems []error
 }{bodies: map[string]Body{}}
 
-// Register makes a body known under a name that no other has.
-func Register(name string, body Body) error {
+// Register makes a body known under a name that no other has. It is called
+// while package variables are made, where there is nobody to give an error to:
+// what is wrong is kept for Problems.
+func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
 	if name == "" {
-		return fmt.Errorf("a function needs a name")
+		registry.problems = append(registry.problems, errors.New("a function needs a name"))
+		return
 	}
 	if _, taken := registry.bodies[name]; taken {
-		return fmt.Errorf("two functions are named %q", name)
+		registry.problems = append(registry.problems, fmt.Errorf("two functions are named %q", name))
+		return
 	}
 	registry.bodies[name] = body
-	return nil
+}
+
+// Reject keeps the reason why a function cannot be registered.
+func Reject(name string, reason error) {
+	registry.Lock()
+	defer registry.Unlock()
+	registry.problems = append(registry.problems, fmt.Errorf("function %q: %w", name, reason))
+}
+
+// Problems is what went wrong with the program's functions, nil if nothing.
+func Problems() error {
+	registry.RLock()
+	defer registry.RUnlock()
+	return errors.Join(registry.problems...)
 }
 
 // Lookup finds the body of a name. The error lists the names there are.

@@ -54,6 +54,9 @@ type Spec struct {
 	// StagingDir holds what was uploaded for this application alone; "" where
 	// nothing was.
 	StagingDir string `json:"stagingDir,omitempty"`
+	// Racks are the cluster's nodes when it was submitted, each with its rack:
+	// the AM itself may not ask the ResourceManager for them.
+	Racks map[string]string `json:"racks,omitempty"`
 	// CacheDirs hold the application's files that other submissions may share.
 	// The AM renews their age while it runs.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
