@@ -1,0 +1,88 @@
+package driver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// kept is how many lost executors and how many ended jobs the status shows.
+const kept = 100
+
+// history is what the status shows beyond what is now.
+type history struct {
+	executors []ExecutorStatus // lost, the latest last
+	jobs      []JobStatus      // ended, the latest last
+	totals    Totals
+}
+
+func (h *history) lost(e *executor, text string, now time.Time) {
+	status := e.status()
+	status.State, status.Running, status.Lost, status.LossText = ExecutorLost, 0, &now, text
+	h.executors = appendKept(h.executors, status)
+	h.totals.ExecutorsLost++
+}
+
+// explain adds the cluster manager's word to an executor that was lost before.
+func (h *history) explain(id, text string) {
+	for i := len(h.executors) - 1; i >= 0; i-- {
+		if h.executors[i].ID == id {
+			h.executors[i].LossText = text
+			return
+		}
+	}
+}
+
+func appendKept[T any](list []T, item T) []T {
+	if len(list) >= kept {
+		list = slices.Delete(list, 0, len(list)-kept+1)
+	}
+	return append(list, item)
+}
+
+func (e *executor) status() ExecutorStatus {
+	return ExecutorStatus{
+		ID: e.id, Host: e.host, State: ExecutorRegistered, Cores: e.cores, Running: len(e.attempts),
+		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
+		Registered: e.registered, LastHeard: e.lastHeard,
+	}
+}
+
+func (r *run) status(state string) JobStatus {
+	return JobStatus{
+		ID: r.id, Name: r.job.Name, State: state, Total: len(r.job.Tasks), Done: r.done, Running: r.running,
+		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
+	}
+}
+
+// status is a snapshot of everything.
+func (l *loop) status() Status {
+	status := Status{
+		ApplicationID: l.d.options.ApplicationID,
+		User:          l.d.options.User,
+		Started:       l.started,
+		Executors:     make([]ExecutorStatus, 0, len(l.executors)+len(l.history.executors)),
+		Jobs:          make([]JobStatus, 0, len(l.runs)+len(l.history.jobs)),
+		Totals:        l.history.totals,
+	}
+	for _, e := range l.executors {
+		status.Executors = append(status.Executors, e.status())
+		status.Totals.Cores += e.cores
+	}
+	slices.SortFunc(status.Executors, func(a, b ExecutorStatus) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // 2 before 10
+	})
+	status.Totals.Executors = len(l.executors)
+	status.Executors = append(status.Executors, l.history.executors...)
+
+	status.Jobs = append(status.Jobs, l.history.jobs...)
+	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
+		r := l.runs[id]
+		status.Jobs = append(status.Jobs, r.status(JobRunning))
+		status.Totals.Waiting += len(r.job.Tasks) - r.done - r.running
+		status.Totals.Running += r.running
+	}
+	slices.SortStableFunc(status.Jobs, func(a, b JobStatus) int { return cmp.Compare(a.ID, b.ID) })
+	return status
+}

@@ -1,0 +1,77 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// Job is one task set to run: a function over inputs.
+type Job struct {
+	Name     string // for errors, logs and the status
+	Function string // the name under which package function has it
+	Common   []byte // what the tasks share; goes to each executor once; at most 1 GiB
+	Tasks    []TaskSpec
+
+	CPUs        int // cores that each task takes; 0 is task.cpus
+	MaxFailures int // how often one task may fail before the job does; 0 is task.maxFailures
+}
+
+// TaskSpec is one task of a job. Neither it nor what it refers to may be
+// changed while the job runs.
+type TaskSpec struct {
+	Input []byte   // at most 1 GiB
+	Hosts []string // where the task runs best; none has a say where it is empty
+}
+
+// Result is what one task returned.
+type Result struct {
+	Index         int // the task's place in Job.Tasks
+	Value         []byte
+	AttemptNumber int // 0 where the task's first attempt succeeded
+	ExecutorID    string
+	Host          string
+	RunTime       time.Duration // of the function, in the executor
+}
+
+// TaskError ends a job whose task failed too often, or in a way in which
+// another try cannot help.
+type TaskError struct {
+	Job        string
+	Index      int // of the task
+	Failures   int // how often it failed
+	ExecutorID string
+	Host       string
+	Message    string // of the last failure
+	Stack      string // of the last failure, where it was a panic
+}
+
+// Error is one line about the failure; where there was a panic, its stack
+// stands on the lines after.
+func (e *TaskError) Error() string {
+	times := "once"
+	if e.Failures != 1 {
+		times = fmt.Sprintf("%d times", e.Failures)
+	}
+	text := fmt.Sprintf("task %d of %q failed %s, last on executor %s (%s): %s", e.Index, e.Job, times, e.ExecutorID, e.Host, e.Message)
+	if e.Stack != "" {
+		text += "\n" + e.Stack
+	}
+	return text
+}
+
+// check finds what no executor could be sent.
+func (j *Job) check() error {
+	if len(j.Common) > wire.MaxInput {
+		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",
+			j.Name, len(j.Common), wire.MaxInput)
+	}
+	for i := range j.Tasks {
+		if size := len(j.Tasks[i].Input); size > wire.MaxInput {
+			return fmt.Errorf("job %q: the input of task %d takes %d bytes encoded, the most is %d: write it to a file that the task reads",
+				j.Name, i, size, wire.MaxInput)
+		}
+	}
+	return nil
+}

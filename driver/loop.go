@@ -1,0 +1,169 @@
+package driver
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
+)
+
+// loop is the driver's state. One goroutine, run, touches it: it takes
+// everything that has reached the inbox, then offers what cores are free, then
+// hands each executor all that is for it as one message.
+type loop struct {
+	d       *Driver
+	logger  *slog.Logger
+	started time.Time
+	now     time.Time // of this turn
+
+	scheduler *scheduler.Scheduler
+	executors map[string]*executor // registered, by id
+	dirty     []*executor          // those with a message of this turn
+	runs      map[uint64]*run      // not ended, by task set
+	lastRun   uint64
+	attempts  map[uint64]*attempt // running, by number
+	demand    demand
+	vigil     vigil
+	losses    map[string]*openLoss // of executors whose end nobody has explained yet
+	history   history
+	emptied   []chan struct{} // closed when no executor is registered any more
+	stopping  bool
+}
+
+func newLoop(d *Driver) *loop {
+	now := time.Now()
+	process, node, rack := config.LocalityWaits(d.options.Config)
+	return &loop{
+		d:       d,
+		logger:  d.options.Logger,
+		started: now,
+		now:     now,
+		scheduler: scheduler.New(scheduler.Options{
+			WaitProcess: process, WaitNode: node, WaitRack: rack,
+			RackOf: d.options.RackOf,
+		}),
+		executors: map[string]*executor{},
+		runs:      map[uint64]*run{},
+		attempts:  map[uint64]*attempt{},
+		demand:    newDemand(d.options.Config, d.options.Manager),
+		vigil:     newVigil(d.options.Config, now),
+		losses:    map[string]*openLoss{},
+	}
+}
+
+// run turns until the driver stops.
+func (l *loop) run() {
+	defer l.end()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-l.d.inbox:
+			l.now = time.Now()
+			l.handle(e)
+			// What else is there is handled before anything is offered, so that
+			// one round of offers serves many updates.
+			for range len(l.d.inbox) {
+				l.handle(<-l.d.inbox)
+			}
+		case <-timer.C:
+			l.now = time.Now()
+		case <-l.d.stopc:
+			return
+		}
+		wake := l.turn()
+		if wake.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(wake.Sub(l.now))
+		}
+	}
+}
+
+func (l *loop) handle(e event) {
+	switch {
+	case e.call != nil:
+		e.call(l)
+	case e.message.GetRegister() != nil:
+		l.register(e.link, e.message.GetRegister())
+	case e.link.executor != nil:
+		l.heard(e.link.executor, e.message)
+	}
+}
+
+// turn does what follows from the events of this turn, and says when time
+// alone will be a reason for the next one; the zero time where it will not.
+func (l *loop) turn() time.Time {
+	l.expireExecutors()
+	l.expireLosses()
+	if !l.stopping {
+		l.offer()
+	}
+	wake := earliest(l.vigil.next, l.nextLoss(), l.demand.update(l.now, l.scheduler.PendingHosts))
+	if !l.stopping {
+		wake = earliest(wake, l.scheduler.NextDeadline(l.now))
+	}
+	for _, e := range l.dirty {
+		e.link.out.put(e.outgoing)
+		e.outgoing = nil
+	}
+	l.dirty = l.dirty[:0]
+	return wake
+}
+
+// earliest of the times that are set.
+func earliest(times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}
+
+// outgoing is this turn's message to an executor.
+func (l *loop) outgoing(e *executor) *wire.DriverMessage {
+	if e.outgoing == nil {
+		e.outgoing = &wire.DriverMessage{}
+		l.dirty = append(l.dirty, e)
+	}
+	return e.outgoing
+}
+
+// stopExecutors ends every run and tells every executor to leave; empty is
+// closed when all have.
+func (l *loop) stopExecutors(empty chan struct{}) {
+	l.stopping = true
+	for _, r := range l.runs {
+		l.endRun(r, ErrStopped)
+	}
+	for _, e := range l.executors {
+		l.outgoing(e).Stop = &wire.Stop{Reason: "the application ends"}
+	}
+	l.emptied = append(l.emptied, empty)
+	l.noteEmpty()
+}
+
+func (l *loop) noteEmpty() {
+	if len(l.executors) > 0 {
+		return
+	}
+	for _, empty := range l.emptied {
+		close(empty)
+	}
+	l.emptied = nil
+}
+
+// end leaves nothing behind that waits for the loop.
+func (l *loop) end() {
+	for _, r := range l.runs {
+		l.endRun(r, ErrStopped)
+	}
+	for _, e := range l.executors {
+		e.link.out.close(ErrStopped)
+	}
+	close(l.d.ended)
+}

@@ -1,0 +1,92 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+)
+
+// explanationWait is how long the cluster manager has to say why an executor
+// ended whose stream broke. YARN's NodeManagers report a container's end once a
+// second, and an ApplicationMaster that waits for nothing else asks every few
+// seconds.
+const explanationWait = 10 * time.Second
+
+// openLoss is a loss of which it is not known yet whether it counts.
+//
+// When a stream breaks, the executor's tasks go back to the scheduler at once:
+// they run elsewhere while the cluster manager finds out what happened. Only
+// whether the loss counts as a failure of those tasks waits for its word. (Spark
+// holds the tasks back as well until it has the reason.) Without a word in time
+// it counts, so a task that takes each of its executors down with it ends its
+// job in any case.
+type openLoss struct {
+	executor executor // what is known of it, for texts
+	text     string
+	tasks    []lostTask
+	due      time.Time
+}
+
+// lostTask is a task that ran on an executor when that was lost.
+type lostTask struct {
+	run   *run
+	index int
+}
+
+// awaitExplanation keeps a loss open until the cluster manager speaks.
+func (l *loop) awaitExplanation(e *executor, text string, tasks []lostTask) {
+	if len(tasks) == 0 {
+		return
+	}
+	l.losses[e.id] = &openLoss{executor: *e, text: text, tasks: tasks, due: l.now.Add(explanationWait)}
+}
+
+// managerSaysLost is the cluster manager's word on an executor's end.
+func (l *loop) managerSaysLost(id string, loss Loss) {
+	l.demand.changed = true
+	if e := l.executors[id]; e != nil {
+		l.lose(e, loss)
+		return
+	}
+	l.history.explain(id, loss.Text)
+	if open := l.losses[id]; open != nil {
+		delete(l.losses, id)
+		l.logger.Info("executor's loss explained", "executor", id, "reason", loss.Text, "countsAsFailure", loss.CountsAsFailure)
+		if loss.CountsAsFailure {
+			l.charge(&open.executor, loss.Text, open.tasks)
+		}
+	}
+}
+
+// charge counts a loss as one failure of each task that ran there.
+func (l *loop) charge(e *executor, text string, tasks []lostTask) {
+	for _, lost := range tasks {
+		if lost.run.ended {
+			continue
+		}
+		lost.run.failedAttempts++
+		if failures, exhausted := l.scheduler.ChargeFailure(lost.run.id, lost.index); exhausted {
+			l.endRun(lost.run, &TaskError{
+				Job: lost.run.job.Name, Index: lost.index, Failures: failures,
+				ExecutorID: e.id, Host: e.host, Message: fmt.Sprintf("the executor %s", text),
+			})
+		}
+	}
+}
+
+// expireLosses counts what the cluster manager did not explain in time.
+func (l *loop) expireLosses() {
+	for id, open := range l.losses {
+		if !l.now.Before(open.due) {
+			delete(l.losses, id)
+			l.charge(&open.executor, open.text, open.tasks)
+		}
+	}
+}
+
+func (l *loop) nextLoss() time.Time {
+	var first time.Time
+	for _, open := range l.losses {
+		first = earliest(first, open.due)
+	}
+	return first
+}

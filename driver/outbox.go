@@ -1,0 +1,127 @@
+package driver
+
+import (
+	"context"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// outbox is what waits to be sent to one executor. The event loop puts in
+// without ever waiting; the goroutine of the stream sends all there is.
+type outbox struct {
+	ready chan struct{} // holds a token where something was put in, or the box was closed
+
+	mu      sync.Mutex
+	waiting *wire.DriverMessage // of any size; nil where there is nothing
+	closed  bool                // nothing more comes
+	reason  error               // with which drain then returns
+}
+
+func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
+
+// put adds a message. It becomes one with those that wait: an executor takes
+// the fields in an order in which that changes nothing, as no task set is sent
+// again after it was forgotten.
+func (o *outbox) put(message *wire.DriverMessage) {
+	o.mu.Lock()
+	if o.waiting == nil {
+		o.waiting = message
+	} else {
+		join(o.waiting, message)
+	}
+	o.mu.Unlock()
+	o.signal()
+}
+
+func join(into, message *wire.DriverMessage) {
+	if message.Registered != nil {
+		into.Registered = message.Registered
+	}
+	if message.Refused != nil {
+		into.Refused = message.Refused
+	}
+	into.TaskSets = append(into.TaskSets, message.TaskSets...)
+	into.Launches = append(into.Launches, message.Launches...)
+	into.Kills = append(into.Kills, message.Kills...)
+	into.Forget = append(into.Forget, message.Forget...)
+	if message.Stop != nil {
+		into.Stop = message.Stop
+	}
+}
+
+// close ends the sending once what waits was sent; drain then returns reason.
+func (o *outbox) close(reason error) {
+	o.mu.Lock()
+	if !o.closed {
+		o.closed, o.reason = true, reason
+	}
+	o.mu.Unlock()
+	o.signal()
+}
+
+func (o *outbox) signal() {
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (o *outbox) take() (message *wire.DriverMessage, closed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	message, o.waiting = o.waiting, nil
+	return message, o.closed
+}
+
+// drain sends what comes until the box is closed or ctx ends.
+func (o *outbox) drain(ctx context.Context, stream wire.DriverSide) error {
+	for {
+		select {
+		case <-o.ready:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		message, closed := o.take()
+		if message != nil {
+			if err := sendSplit(stream, message); err != nil {
+				return err
+			}
+		}
+		if closed {
+			return o.reason
+		}
+	}
+}
+
+// itemOverhead is about what a launch or a task set takes in a message beside
+// its payload.
+const itemOverhead = 64
+
+// sendSplit sends a message as several where it is much larger than
+// wire.MaxPart. What comes last in the fields' order goes with the last one.
+func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
+	for {
+		sets, launches, size := 0, 0, 0
+		for ; sets < len(message.TaskSets) && size < wire.MaxPart; sets++ {
+			size += len(message.TaskSets[sets].Common) + itemOverhead
+		}
+		if sets == len(message.TaskSets) {
+			for ; launches < len(message.Launches) && size < wire.MaxPart; launches++ {
+				size += len(message.Launches[launches].Input) + itemOverhead
+			}
+		}
+		if sets == len(message.TaskSets) && launches == len(message.Launches) {
+			return stream.Send(message)
+		}
+		first := &wire.DriverMessage{
+			Registered: message.Registered, Refused: message.Refused,
+			TaskSets: message.TaskSets[:sets], Launches: message.Launches[:launches],
+		}
+		if err := stream.Send(first); err != nil {
+			return err
+		}
+		message.Registered, message.Refused = nil, nil
+		message.TaskSets, message.Launches = message.TaskSets[sets:], message.Launches[launches:]
+	}
+}

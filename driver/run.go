@@ -1,0 +1,116 @@
+package driver
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// Run runs a job and yields each task's result as it finishes; it ends without
+// an error when all have, and otherwise yields one error last: *TaskError,
+// ErrStopped, or the cause of ctx's end. The job is submitted when the loop
+// over Run begins; a loop that is left early kills what still runs. Runs may go
+// on at the same time. A slow loop holds up nobody: results wait in memory.
+func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		if err := job.check(); err != nil {
+			yield(Result{}, err)
+			return
+		}
+		if ctx.Err() != nil {
+			yield(Result{}, context.Cause(ctx))
+			return
+		}
+		r := &run{job: job, results: newResults()}
+		if !d.do(func(l *loop) { l.submit(r) }) {
+			yield(Result{}, ErrStopped)
+			return
+		}
+		over := false
+		defer func() {
+			if !over {
+				d.do(func(l *loop) { l.cancel(r, errAbandoned) })
+			}
+		}()
+		for {
+			ready, ended, err := r.results.take()
+			for _, result := range ready {
+				if !yield(result, nil) {
+					return
+				}
+			}
+			if ended {
+				over = true
+				if err != nil {
+					yield(Result{}, err)
+				}
+				return
+			}
+			select {
+			case <-r.results.ready:
+			case <-d.ended:
+				// The loop ended every run that it knew, with all its results.
+				if r.results.isQuiet() {
+					over = true
+					yield(Result{}, ErrStopped)
+					return
+				}
+			case <-ctx.Done():
+				over = true
+				cause := context.Cause(ctx)
+				d.do(func(l *loop) { l.cancel(r, cause) })
+				yield(Result{}, cause)
+				return
+			}
+		}
+	}
+}
+
+// results are what a run has for its consumer. The event loop puts in without
+// ever waiting.
+type results struct {
+	ready chan struct{} // holds a token where something was put in
+
+	mu    sync.Mutex
+	items []Result
+	ended bool
+	err   error
+}
+
+func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
+
+func (r *results) put(result Result) {
+	r.mu.Lock()
+	r.items = append(r.items, result)
+	r.mu.Unlock()
+	r.signal()
+}
+
+// end is the last that is put in.
+func (r *results) end(err error) {
+	r.mu.Lock()
+	r.ended, r.err = true, err
+	r.mu.Unlock()
+	r.signal()
+}
+
+func (r *results) signal() {
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (r *results) take() (items []Result, ended bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	items, r.items = r.items, nil
+	return items, r.ended, r.err
+}
+
+// isQuiet reports whether there is nothing to take.
+func (r *results) isQuiet() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.items) == 0 && !r.ended
+}

@@ -1,0 +1,81 @@
+package driver
+
+import "time"
+
+// Status is a driver at one moment.
+type Status struct {
+	ApplicationID string           `json:"applicationId"`
+	User          string           `json:"user"`
+	Started       time.Time        `json:"started"`
+	Executors     []ExecutorStatus `json:"executors"` // those that live by id, then the latest of the lost ones
+	Jobs          []JobStatus      `json:"jobs"`      // in the order in which they were submitted; of the ended ones the latest
+	Totals        Totals           `json:"totals"`
+}
+
+// States of an executor.
+const (
+	ExecutorRegistered = "registered"
+	ExecutorLost       = "lost"
+)
+
+// ExecutorStatus is one executor.
+type ExecutorStatus struct {
+	ID            string            `json:"id"`
+	Host          string            `json:"host"`
+	State         string            `json:"state"` // one of the Executor constants
+	Cores         int               `json:"cores"`
+	Running       int               `json:"running"` // tasks
+	Done          int               `json:"done"`
+	Failed        int               `json:"failed"`
+	ResidentBytes uint64            `json:"residentBytes"`
+	LogURLs       map[string]string `json:"logUrls,omitempty"`
+	Registered    time.Time         `json:"registered"`
+	LastHeard     time.Time         `json:"lastHeard"`
+	Lost          *time.Time        `json:"lost,omitempty"`
+	LossText      string            `json:"lossText,omitempty"`
+}
+
+// States of a job.
+const (
+	JobRunning   = "running"
+	JobSucceeded = "succeeded"
+	JobFailed    = "failed"
+	JobCancelled = "cancelled"
+)
+
+// JobStatus is one run of a task set.
+type JobStatus struct {
+	ID             uint64     `json:"id"`
+	Name           string     `json:"name"`
+	State          string     `json:"state"` // one of the Job constants
+	Total          int        `json:"total"` // tasks
+	Done           int        `json:"done"`
+	Running        int        `json:"running"`
+	FailedAttempts int        `json:"failedAttempts"`
+	Locality       Locality   `json:"locality"`
+	Submitted      time.Time  `json:"submitted"`
+	Ended          *time.Time `json:"ended,omitempty"`
+	Error          string     `json:"error,omitempty"`
+}
+
+// Locality counts launched attempts by how close to their data they ran.
+type Locality struct {
+	ProcessLocal int `json:"processLocal"`
+	NodeLocal    int `json:"nodeLocal"`
+	NoPref       int `json:"noPref"`
+	RackLocal    int `json:"rackLocal"`
+	Any          int `json:"any"`
+}
+
+// Totals are over the driver's whole life, but for what is now.
+type Totals struct {
+	Executors      int      `json:"executors"` // now
+	Cores          int      `json:"cores"`     // now
+	Running        int      `json:"running"`   // tasks, now
+	Waiting        int      `json:"waiting"`   // tasks, now
+	Jobs           int      `json:"jobs"`
+	Done           int      `json:"done"` // tasks
+	FailedAttempts int      `json:"failedAttempts"`
+	ExecutorsLost  int      `json:"executorsLost"`
+	Locality       Locality `json:"locality"`
+}
