@@ -1,0 +1,88 @@
+// Package client is everything that happens on the user's side of an
+// application: one submission from its configuration to its end, and the
+// questions about applications that follow later.
+//
+// A submission checks the program and the request before it uploads anything,
+// stages files in HDFS, hands the application to the ResourceManager, follows
+// it to its end and removes what it staged. Errors carry the exit status that
+// belongs to them, see [ExitCode].
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// Cluster is a YARN cluster as one user sees it. It is safe for concurrent use.
+type Cluster struct {
+	hadoop *conf.Config
+	user   string
+	rest   *yarnrest.Client
+	log    *slog.Logger
+}
+
+// Connect reads the Hadoop configuration that the environment names, with the
+// settings' hadoop.* keys over it. It asks the cluster nothing yet.
+func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
+	hadoop, err := conf.FromEnvironment()
+	if err != nil {
+		return nil, Usage(err)
+	}
+	return newCluster(withOverrides(hadoop, config.Hadoop.In(settings)), log)
+}
+
+func newCluster(hadoop *conf.Config, log *slog.Logger) (*Cluster, error) {
+	if hadoop.SecurityEnabled() {
+		return nil, refusedf("the cluster asks for Kerberos (hadoop.security.authentication in %s), which this version of bobbin does not speak",
+			hadoop.Source("hadoop.security.authentication"))
+	}
+	user, err := security.CurrentUser()
+	if err != nil {
+		return nil, Usage(err)
+	}
+	rest, err := yarnrest.FromConf(hadoop, yarnrest.Options{User: user.Effective, Logger: log})
+	if err != nil {
+		return nil, Usage(err)
+	}
+	return &Cluster{hadoop: hadoop, user: user.Effective, rest: rest, log: log}, nil
+}
+
+// withOverrides puts keys over a configuration.
+func withOverrides(hadoop *conf.Config, overrides map[string]string) *conf.Config {
+	if len(overrides) == 0 {
+		return hadoop
+	}
+	values := hadoop.Map()
+	maps.Copy(values, overrides)
+	return conf.FromMap(values)
+}
+
+// Close ends the connections to the cluster.
+func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
+
+// applicationID is how YARN writes ids: the ResourceManager's start and a number.
+var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)
+
+// CheckApplicationID tells whether id can be an application's.
+func CheckApplicationID(id string) error {
+	if !applicationID.MatchString(id) {
+		return usagef("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
+	}
+	return nil
+}
+
+// unknown makes a refusal of an application that the cluster does not know.
+func unknown(id string, err error) error {
+	if errors.Is(err, yarnrest.ErrNotFound) {
+		return refused(fmt.Errorf("the cluster does not know %s (it forgets applications some time after their end, or when its ResourceManager starts anew): %w", id, err))
+	}
+	return refused(err)
+}

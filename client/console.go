@@ -1,0 +1,161 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// Console tells a person what happens: lines that stay, and on a terminal one
+// live line below them that is written over. It is safe for concurrent use.
+type Console struct {
+	mu    sync.Mutex
+	out   io.Writer
+	width func() int // columns; nil where out is no terminal
+	color bool
+	live  string // what stands on the live line
+}
+
+// NewConsole writes to out. The live line is shown where out is a terminal, in
+// colour unless NO_COLOR is set.
+func NewConsole(out io.Writer) *Console {
+	console := &Console{out: out}
+	file, ok := out.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) || os.Getenv("TERM") == "dumb" {
+		return console
+	}
+	console.color = os.Getenv("NO_COLOR") == ""
+	console.width = func() int {
+		columns, _, err := term.GetSize(int(file.Fd()))
+		if err != nil || columns <= 0 {
+			return 80
+		}
+		return columns
+	}
+	return console
+}
+
+// isLive tells whether there is a live line.
+func (c *Console) isLive() bool { return c.width != nil }
+
+// Print writes a line that stays.
+func (c *Console) Print(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+	fmt.Fprintf(c.out, format+"\n", args...)
+	c.draw()
+}
+
+// Warn writes a line about something that the user should know of.
+func (c *Console) Warn(format string, args ...any) {
+	c.Print("warning: %s", fmt.Sprintf(format, args...))
+}
+
+// setLive replaces the live line; "" removes it.
+func (c *Console) setLive(text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.width == nil || text == c.live {
+		return
+	}
+	c.erase()
+	c.live = text
+	c.draw()
+}
+
+// Close removes the live line, so that what comes next starts at a line's beginning.
+func (c *Console) Close() { c.setLive("") }
+
+func (c *Console) erase() {
+	if c.live != "" {
+		fmt.Fprint(c.out, "\r\x1b[K")
+	}
+}
+
+func (c *Console) draw() {
+	if c.live == "" {
+		return
+	}
+	line := c.live
+	// The last column stays free: a terminal would wrap the line.
+	if most := c.width() - 1; utf8.RuneCountInString(line) > most {
+		line = string([]rune(line)[:max(most, 0)])
+	}
+	if c.color {
+		line = colourBar(line)
+	}
+	fmt.Fprint(c.out, line)
+}
+
+const (
+	green = "\x1b[32m"
+	red   = "\x1b[31m"
+	reset = "\x1b[0m"
+)
+
+// colourBar shows the done part of a progress bar in green.
+func colourBar(line string) string {
+	open := strings.IndexByte(line, '[')
+	if open < 0 {
+		return line
+	}
+	done := strings.IndexFunc(line[open+1:], func(r rune) bool { return r != '=' && r != '>' })
+	if done < 0 {
+		done = len(line) - open - 1
+	}
+	return line[:open+1] + green + line[open+1:open+1+done] + reset + line[open+1+done:]
+}
+
+// paint colours a word where the console has colours.
+func (c *Console) paint(colour, word string) string {
+	if !c.color {
+		return word
+	}
+	return colour + word + reset
+}
+
+// bar draws done of total in a bar of the given width.
+func bar(done, total, width int) string {
+	if total <= 0 {
+		return "[" + strings.Repeat(" ", width) + "]"
+	}
+	filled := width * min(done, total) / total
+	switch {
+	case filled == 0:
+		return "[" + strings.Repeat(" ", width) + "]"
+	case filled == width:
+		return "[" + strings.Repeat("=", width) + "]"
+	}
+	return "[" + strings.Repeat("=", filled-1) + ">" + strings.Repeat(" ", width-filled) + "]"
+}
+
+// seconds writes a time as short as it stays readable: 0.3s, 12.3s, 2m05s, 1h02m.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// bytesText writes a size for a person: 812 B, 21.0 MB.
+func bytesText(n int64) string {
+	value, unit := float64(n), 0
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	for value >= 1000 && unit < len(units)-1 {
+		value, unit = value/1000, unit+1
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", value, units[unit])
+}

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// cause is why an application ended without success, as a person reads it.
+type cause struct {
+	message string // one line: what happened, and which setting helps where one does
+	details string // the cluster's or the program's own words; "" where the message has them all
+}
+
+// explain reads the diagnostics that the ResourceManager keeps of an application
+// that ended without success. What an ApplicationMaster left there starts with
+// its message; what YARN wrote there is long, and says what happened somewhere
+// in the middle.
+func explain(state, diagnostics string) cause {
+	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
+	switch state {
+	case stateFinished:
+		return byProgram(diagnostics)
+	case stateKilled:
+		return byKill(diagnostics)
+	}
+	return byCluster(diagnostics)
+}
+
+// recoveredPrefix stands before an application's diagnostics after the
+// ResourceManager was restarted (RMAppImpl.java of Hadoop 3).
+const recoveredPrefix = "Attempt recovered after RM restart"
+
+func byProgram(diagnostics string) cause {
+	if diagnostics == "" {
+		return cause{message: "the program gave no reason; see its logs with yarn-submit logs"}
+	}
+	message, details, _ := strings.Cut(diagnostics, "\n")
+	return cause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
+}
+
+// killedBy is what ClientRMService writes into a killed application's diagnostics.
+var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
+
+func byKill(diagnostics string) cause {
+	if who := killedBy.FindStringSubmatch(diagnostics); who != nil {
+		message := "killed by user " + who[1]
+		if who[2] != "" {
+			message += " from " + who[2]
+		}
+		if who[3] != "" {
+			message += ": " + strings.TrimSpace(who[3])
+		}
+		return cause{message: message, details: unlessContained(diagnostics, who[0])}
+	}
+	if strings.Contains(diagnostics, "exceed") && strings.Contains(diagnostics, "lifetime") {
+		return cause{message: "killed by YARN because it ran longer than its lifetime allows", details: diagnostics}
+	}
+	if first, rest, _ := strings.Cut(diagnostics, "\n"); first != "" {
+		return cause{message: "killed: " + first, details: rest}
+	}
+	return cause{message: "killed; YARN does not say by whom"}
+}
+
+// unlessContained drops details that are one line which the message repeats.
+func unlessContained(diagnostics, told string) string {
+	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, told) {
+		return ""
+	}
+	return diagnostics
+}
+
+// clusterCauses are what YARN's diagnostics say when an application failed
+// before its ApplicationMaster could say anything, most telling first. In the
+// words, $1 and so on stand for what the pattern caught.
+var clusterCauses = []struct {
+	pattern *regexp.Regexp
+	words   string
+}{
+	{regexp.MustCompile(`(?s)beyond (?:the )?'?(?:PHYSICAL|physical)'? memory limits?\. Current usage: (\S+ ?\S+) of (\S+ ?\S+) physical memory used`),
+		"the ApplicationMaster's container was killed for using $1 of $2 physical memory: raise --driver-memory (driver.memory)"},
+	{regexp.MustCompile(`(?s)beyond (?:the )?'?(?:VIRTUAL|virtual)'? memory limits?\..*?; (\S+ ?\S+) of (\S+ ?\S+) virtual memory used`),
+		"the ApplicationMaster's container was killed for using $1 of $2 virtual memory: raise --driver-memory (driver.memory), " +
+			"or have the cluster set yarn.nodemanager.vmem-check-enabled to false"},
+	{regexp.MustCompile(`to unknown queue: ?(\S+)`), "the queue $1 does not exist: name another with --queue (yarn.queue)"},
+	{regexp.MustCompile(`to non-leaf queue: ?(\S+)`), "the queue $1 only holds other queues: name one of those with --queue (yarn.queue)"},
+	{regexp.MustCompile(`User (\S+) (?:does not have permission to|cannot) submit (?:\S+ |applications )?to queue (\S+)`),
+		"user $1 may not submit to queue $2: name another with --queue (yarn.queue), or ask for access"},
+	{regexp.MustCompile(`(?:Queue|queue) (\S+) already has (\d+) applications`), "the queue $1 is full ($2 applications): try again later or name another with --queue"},
+	{regexp.MustCompile(`Resource (\S+) changed on src filesystem`),
+		"a staged file was replaced after the submission: $1; submit again"},
+	{regexp.MustCompile(`File does not exist: (\S+)`), "a staged file was removed before the containers could fetch it: $1; submit again"},
+	{regexp.MustCompile(`Permission denied: user=([^,\s]+), access=(\w+), inode="([^"]+)"`), "user $1 may not $2 $3 in HDFS"},
+	{regexp.MustCompile(`ApplicationMaster for attempt (\S+) timed out`),
+		"the ApplicationMaster ($1) stopped reporting: its node may be down, or the program hangs (yarn.am.liveness-monitor.expiry-interval-ms of the cluster)"},
+	{regexp.MustCompile(`(?m)^((?:panic|fatal error): .+)$`), "the ApplicationMaster crashed: $1"},
+	{regexp.MustCompile(`(?i)(cannot execute binary file|exec format error)`),
+		"the nodes cannot execute the program ($1): it was built for another processor; set yarn.platform to that of the nodes"},
+	{regexp.MustCompile(`Error launching (appattempt_\S+)\. Got exception: ([^\n]+)`), "YARN could not start the ApplicationMaster ($1): $2"},
+}
+
+var containerExit = regexp.MustCompile(`exited with\s+exitCode:?\s*(-?\d+)`)
+
+func byCluster(diagnostics string) cause {
+	if diagnostics == "" {
+		return cause{message: "YARN gave no reason; its ResourceManager's log has more"}
+	}
+	for _, known := range clusterCauses {
+		if match := known.pattern.FindStringSubmatchIndex(diagnostics); match != nil {
+			return cause{message: string(known.pattern.ExpandString(nil, known.words, diagnostics, match)), details: diagnostics}
+		}
+	}
+	if exit := containerExit.FindStringSubmatch(diagnostics); exit != nil {
+		if status, err := strconv.Atoi(exit[1]); err == nil {
+			return cause{message: "the ApplicationMaster's container ended: " + exitMeaning(status), details: diagnostics}
+		}
+	}
+	message, rest, _ := strings.Cut(diagnostics, "\n")
+	return cause{message: message, details: strings.Trim(rest, "\n")}
+}
+
+// exitMeanings are the statuses of containers that YARN gives
+// (ContainerExitStatus.java of Hadoop 3), and those with which a bobbin
+// ApplicationMaster ends.
+var exitMeanings = map[int]string{
+	-100:  "aborted by YARN",
+	-101:  "the node's disks failed",
+	-102:  "preempted for another application: submit it to a queue with more room, or try again",
+	-103:  "killed for using more virtual memory than it was given: raise --driver-memory (driver.memory)",
+	-104:  "killed for using more physical memory than it was given: raise --driver-memory (driver.memory)",
+	-105:  "stopped by the application itself",
+	-106:  "stopped by the ResourceManager",
+	-107:  "stopped after the application had ended",
+	-108:  "killed by the node's container scheduler",
+	-109:  "killed for writing more to its disk than the node allows",
+	-1000: "its files could not be fetched to the node, or it could not be set up there",
+	10:    "an error that nothing handled",
+	11:    "too many executors failed",
+	12:    "it lost the ResourceManager",
+	13:    "the program did not create its Session in time (yarn.am.waitTime)",
+	14:    "its credentials were not accepted",
+	15:    "the program's function failed",
+	16:    "the program ended the process before its function returned",
+	17:    "it was disconnected from the driver",
+	126:   "the program could not be executed (exit status 126)",
+	127:   "the program was not found in its container (exit status 127)",
+	137:   "killed (exit status 137): where nobody did so, its node ran out of memory",
+	143:   "stopped by SIGTERM (exit status 143)",
+}
+
+func exitMeaning(status int) string {
+	if meaning, ok := exitMeanings[status]; ok {
+		return meaning
+	}
+	return fmt.Sprintf("exit status %d", status)
+}
+
+// The states that the ResourceManager gives an application
+// (YarnApplicationState.java of Hadoop 3).
+const (
+	stateAccepted = "ACCEPTED"
+	stateRunning  = "RUNNING"
+	stateFinished = "FINISHED"
+	stateFailed   = "FAILED"
+	stateKilled   = "KILLED"
+)
+
+func ended(state string) bool {
+	return state == stateFinished || state == stateFailed || state == stateKilled
+}

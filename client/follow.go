@@ -1,0 +1,225 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	// firstInterval lies between the first looks at an application, which
+	// changes quickly when it is young.
+	firstInterval = 200 * time.Millisecond
+	// statusTimeout bounds a question to the ApplicationMaster, which is busy
+	// with other things.
+	statusTimeout = 3 * time.Second
+	// outageLimit is how long a follower waits for a ResourceManager that is away.
+	outageLimit = 10 * time.Minute
+	// waitingNote is how long an application waits before the reason is shown.
+	waitingNote = 5 * time.Second
+)
+
+// Times are when an application got somewhere. What is not known is zero.
+type Times struct {
+	Submitted time.Time `json:"submitted,omitzero"`
+	Accepted  time.Time `json:"accepted,omitzero"`
+	Running   time.Time `json:"running,omitzero"`   // the ApplicationMaster registered
+	Executors time.Time `json:"executors,omitzero"` // all that were asked for had joined
+	Finished  time.Time `json:"finished,omitzero"`
+}
+
+// follower watches one application.
+type follower struct {
+	rest     *yarnrest.Client
+	id       string
+	interval time.Duration // between two looks, in the long run
+	progress *progress
+	times    Times
+	note     string // the ResourceManager's reason for waiting, as last shown
+}
+
+func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
+	now := time.Now()
+	return &follower{
+		rest: c.rest, id: id, interval: interval, times: Times{Submitted: now},
+		progress: &progress{console: console, began: now, now: time.Now},
+	}
+}
+
+// toEnd follows the application until YARN says that it is over, or until ctx
+// ends.
+func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
+	defer f.progress.console.setLive("")
+	asking := &asker{answers: make(chan *status, 1)}
+	defer asking.group.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case answer := <-asking.answers:
+			asking.busy = false
+			if answer != nil {
+				f.hear(answer)
+			}
+		case <-timer.C:
+			application, err := f.look(ctx)
+			if err != nil {
+				return nil, err
+			}
+			f.observe(application)
+			if application.State.Ended() {
+				return application, nil
+			}
+			if application.State == yarnrest.StateRunning {
+				asking.ask(ctx, f.rest, f.id)
+			}
+			f.progress.tick()
+			timer.Reset(f.pause())
+		}
+	}
+}
+
+// asker has one question to the ApplicationMaster on its way at the most, so
+// that an ApplicationMaster that is slow holds nothing up.
+type asker struct {
+	answers chan *status // nil for none
+	busy    bool
+	group   sync.WaitGroup
+}
+
+func (a *asker) ask(ctx context.Context, rest *yarnrest.Client, id string) {
+	if a.busy {
+		return
+	}
+	a.busy = true
+	a.group.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+		defer cancel()
+		var answer *status
+		if body, err := rest.Proxy(ctx, id, "/api/status"); err == nil {
+			// What cannot be read comes from a program of another version: its
+			// end is known all the same.
+			answer, _ = parseStatus(body)
+		}
+		a.answers <- answer
+	})
+}
+
+// look asks for the application, and goes on asking while the ResourceManager
+// is away.
+func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
+	began := time.Now()
+	for told := false; ; told = true {
+		application, err := f.rest.Application(ctx, f.id)
+		var away *yarnrest.UnavailableError
+		switch {
+		case err == nil:
+			if told {
+				f.progress.line("the ResourceManager answers again")
+			}
+			return application, nil
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case !errors.As(err, &away):
+			return nil, unknown(f.id, err)
+		case time.Since(began) > outageLimit:
+			return nil, refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
+		case !told:
+			f.progress.console.Warn("%v; asking on", err)
+		}
+	}
+}
+
+// observe takes note of what the ResourceManager says of the application.
+func (f *follower) observe(application *yarnrest.Application) {
+	state := string(application.State)
+	switch application.State {
+	case yarnrest.StateAccepted:
+		if f.times.Accepted.IsZero() {
+			f.times.Accepted = f.progress.now()
+		}
+	case yarnrest.StateRunning:
+		if f.times.Running.IsZero() {
+			f.times.Running = f.progress.now()
+		}
+	}
+	if application.State.Ended() {
+		f.times.Finished = f.progress.now()
+		return // the report says the rest
+	}
+	if state != f.progress.state {
+		f.enter(application)
+		return
+	}
+	if application.State == yarnrest.StateAccepted && f.progress.now().Sub(f.times.Accepted) >= waitingNote {
+		f.explainWait(application.Diagnostics)
+	}
+}
+
+// enter shows a state that the application was not in before.
+func (f *follower) enter(application *yarnrest.Application) {
+	state := string(application.State)
+	switch {
+	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
+		host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":")
+		f.progress.enter(state, fmt.Sprintf("on %s, %s", host, application.TrackingURL))
+	case f.progress.state == stateRunning:
+		f.progress.status = nil
+		f.progress.enter(state, "again: the ApplicationMaster failed and is started anew")
+	default:
+		f.progress.enter(state, "")
+	}
+}
+
+// explainWait shows why the ResourceManager lets the application wait, when it
+// says something else than before.
+func (f *follower) explainWait(diagnostics string) {
+	note := diagnostics
+	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
+	if strings.HasPrefix(note, "[") {
+		_, note, _ = strings.Cut(note, "] ")
+	}
+	// What follows the first sentence are the queue's numbers, which change all
+	// the time.
+	sentence, _, _ := strings.Cut(note, ". ")
+	sentence = strings.TrimSpace(sentence)
+	if sentence == "" || sentence == f.note {
+		return
+	}
+	f.note = sentence
+	details := strings.TrimSpace(note)
+	const most = 500
+	if len(details) > most {
+		details = details[:most] + "…"
+	}
+	f.progress.line("waiting: %s", details)
+}
+
+// hear takes note of what the ApplicationMaster says.
+func (f *follower) hear(s *status) {
+	if f.times.Executors.IsZero() && s.Executors.Requested > 0 && s.Executors.Running >= s.Executors.Requested {
+		f.times.Executors = f.progress.now()
+	}
+	f.progress.update(s)
+	f.progress.tick()
+}
+
+// pause is the time to the next look: short while the application is young or
+// about to end, so that little is added to what it takes itself.
+func (f *follower) pause() time.Duration {
+	if f.progress.status != nil && f.progress.status.idle() {
+		return min(firstInterval, f.interval)
+	}
+	const share = 20 // of the time that it runs already
+	return min(f.interval, max(firstInterval, f.progress.now().Sub(f.progress.began)/share))
+}

@@ -1,0 +1,160 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// clearance is what the ResourceManager said before anything was uploaded.
+type clearance struct {
+	applicationID string
+	queue         string
+	racks         map[string]string // of the nodes that are up, by host
+}
+
+// preflight asks the ResourceManager for an application's id, and compares the
+// request with its queues and its largest container.
+func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*clearance, error) {
+	var application *yarnrest.NewApplication
+	var scheduler *yarnrest.Scheduler
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		application, err = c.rest.NewApplication(ctx)
+		return err
+	})
+	group.Go(func() (err error) {
+		scheduler, err = c.rest.Scheduler(ctx)
+		return err
+	})
+	var nodes []yarnrest.Node
+	group.Go(func() (err error) {
+		nodes, err = c.rest.Nodes(ctx, "RUNNING")
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, refused(err)
+	}
+	if len(nodes) == 0 {
+		console.Warn("the cluster has no node that is up: the application waits until one is")
+	}
+	name, err := chooseQueue(scheduler, config.Queue.In(settings), settings.IsSet(config.Queue.Name()), console)
+	if err != nil {
+		return nil, refused(err)
+	}
+	maximum := application.MaximumAllocation
+	if queue, ok := scheduler.Find(name); ok {
+		maximum = smaller(maximum, queue.MaximumAllocation)
+	}
+	if err := checkSizes(settings, maximum); err != nil {
+		return nil, refused(err)
+	}
+	racks := make(map[string]string, len(nodes))
+	for _, node := range nodes {
+		racks[node.Host] = node.Rack
+	}
+	return &clearance{applicationID: application.ID, queue: name, racks: racks}, nil
+}
+
+// chooseQueue finds the queue to submit to. A queue that was asked for must
+// exist. Where none was asked for and the cluster has no queue of the default
+// name, its only queue will do; among several the ResourceManager's placement
+// rules decide.
+func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
+	if queue, ok := scheduler.Find(name); ok {
+		if queue.State != "RUNNING" {
+			return "", fmt.Errorf("the queue %s is %s and takes no applications: name another with --queue; there are %s", name, queue.State, leaves(scheduler))
+		}
+		return name, nil
+	}
+	var running []string
+	for _, queue := range scheduler.Queues {
+		if queue.Leaf && queue.State == "RUNNING" {
+			running = append(running, queue.Name)
+		}
+	}
+	if !asked {
+		if len(running) == 1 {
+			console.Print("submitting to %s, the cluster's only queue", running[0])
+			return running[0], nil
+		}
+		return name, nil
+	}
+	byName := func(wanted string) bool {
+		return slices.ContainsFunc(scheduler.Queues, func(q yarnrest.Queue) bool {
+			return !q.Leaf && (q.Path == wanted || q.Name == wanted)
+		})
+	}
+	if byName(name) {
+		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leaves(scheduler))
+	}
+	// Some schedulers make queues for users below a parent when they are asked to.
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 && byName(name[:dot]) || scheduler.Type == "fairScheduler" {
+		return name, nil
+	}
+	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leaves(scheduler))
+}
+
+// leaves names the queues that take applications.
+func leaves(scheduler *yarnrest.Scheduler) string {
+	var names []string
+	for _, queue := range scheduler.Queues {
+		switch {
+		case !queue.Leaf:
+		case queue.State != "RUNNING":
+			names = append(names, queue.Path+" ("+queue.State+")")
+		default:
+			names = append(names, queue.Path)
+		}
+	}
+	const most = 20
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// smaller is the least of two largest containers; a zero amount says nothing.
+func smaller(a, b yarnrest.Resource) yarnrest.Resource {
+	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
+		a.MemoryMB = b.MemoryMB
+	}
+	if b.VCores > 0 && (a.VCores == 0 || b.VCores < a.VCores) {
+		a.VCores = b.VCores
+	}
+	return a
+}
+
+// checkSizes compares the containers that the application will ask for with the
+// largest one that the cluster gives.
+func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
+	executor := yarnrest.Resource{
+		MemoryMB: (config.ExecutorMem.In(settings) + config.ExecutorOverhead.In(settings)).MiB(),
+		VCores:   config.ExecutorCores.In(settings),
+	}
+	for _, container := range []struct {
+		what     string
+		resource yarnrest.Resource
+	}{
+		{"the ApplicationMaster (--driver-memory, --driver-cores)", amResource(settings)},
+		{"an executor (--executor-memory and executor.memoryOverhead, --executor-cores)", executor},
+	} {
+		if err := container.resource.Check(maximum); err != nil {
+			return fmt.Errorf("%s: %w", container.what, err)
+		}
+	}
+	return nil
+}
+
+func amResource(settings *config.Config) yarnrest.Resource {
+	return yarnrest.Resource{MemoryMB: config.DriverMemory.In(settings).MiB(), VCores: config.DriverCores.In(settings)}
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"bytes"
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// Program is a local executable that passed CheckProgram.
+type Program struct {
+	Path        string // as it was given
+	Name        string // in a container's working directory
+	Size        int64  // bytes
+	Interpreter string // the dynamic linker that it needs; "" for a static program
+}
+
+// machines are the processors of yarn.platform as ELF files name them.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// CheckProgram tells whether a file can be started as an ApplicationMaster and
+// as an executor on a cluster of the given platform ("linux/amd64"). The error
+// says what the file is and what to do instead.
+func CheckProgram(path, platform string) (*Program, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, usagef("the program %s does not exist", path)
+		}
+		return nil, usagef("the program cannot be read: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, usagef("the program cannot be read: %w", err)
+	}
+	if info.IsDir() {
+		return nil, usagef("the program %s is a directory: build it with %s, and submit what that writes", path, build(platform))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, usagef("the program %s is no regular file", path)
+	}
+	if what := unlikeELF(file); what != "" {
+		return nil, usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
+	}
+	program := &Program{Path: path, Name: filepath.Base(path), Size: info.Size()}
+	if program.Interpreter, err = checkELF(file, platform); err != nil {
+		return nil, usagef("the program %s %w", path, err)
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return nil, usagef("the program cannot be read: %w", err)
+	}
+	marked, err := launch.Marked(file)
+	if err != nil {
+		return nil, usagef("the program %s cannot be read: %w", path, err)
+	}
+	if !marked {
+		return nil, usagef("the program %s does not use bobbin: call bobbin.Main in it, or run it as a command: "+
+			"yarn-submit run -- %s", path, path)
+	}
+	return program, nil
+}
+
+// build is the command that makes a program for the platform.
+func build(platform string) string {
+	system, processor, _ := strings.Cut(platform, "/")
+	return "GOOS=" + system + " GOARCH=" + processor + " CGO_ENABLED=0 go build"
+}
+
+const rebuild = "; build it for the cluster: %[1]s"
+
+// magics are beginnings of files that people take for programs; %[1]s in the
+// words stands for the command that builds what would do.
+var magics = []struct{ magic, what string }{
+	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
+	{"MZ", "a Windows executable" + rebuild},
+	{"\xfe\xed\xfa\xce", "a macOS executable" + rebuild},
+	{"\xfe\xed\xfa\xcf", "a macOS executable" + rebuild},
+	{"\xce\xfa\xed\xfe", "a macOS executable" + rebuild},
+	{"\xcf\xfa\xed\xfe", "a macOS executable" + rebuild},
+	{"\xca\xfe\xba\xbe", "a macOS universal executable or a Java class" + rebuild},
+	{"PK\x03\x04", "a zip or jar archive, not a program: bobbin runs Go programs, built with %[1]s"},
+	{"package ", "Go source, not a program" + rebuild},
+}
+
+// unlikeELF says what a file is that is no ELF file, and what to do about it;
+// "" for an ELF file.
+func unlikeELF(file io.ReaderAt) string {
+	head := make([]byte, 16)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "not readable: " + strings.ReplaceAll(err.Error(), "%", "%%") + rebuild
+	}
+	head = head[:n]
+	switch {
+	case n == 0:
+		return "empty" + rebuild
+	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
+		return ""
+	}
+	for _, known := range magics {
+		if bytes.HasPrefix(head, []byte(known.magic)) {
+			return known.what
+		}
+	}
+	return "no Linux executable" + rebuild
+}
+
+// checkELF tells whether an ELF file is an executable of the platform, and
+// which dynamic linker it wants.
+func checkELF(file io.ReaderAt, platform string) (interpreter string, err error) {
+	image, err := elf.NewFile(file)
+	if err != nil {
+		return "", fmt.Errorf("is a damaged executable (%w): build it again: %s", err, build(platform))
+	}
+	system, processor, _ := strings.Cut(platform, "/")
+	if image.Type != elf.ET_EXEC && image.Type != elf.ET_DYN {
+		return "", fmt.Errorf("is an ELF file, but no executable (%v); build it for the cluster: %s", image.Type, build(platform))
+	}
+	// Go marks programs of other Unix systems by the ABI byte; Linux leaves it 0.
+	if image.OSABI != elf.ELFOSABI_NONE && image.OSABI != elf.ELFOSABI_LINUX {
+		return "", fmt.Errorf("is an executable for another system (%s), the cluster's nodes are %s; build it for them: %s",
+			strings.TrimPrefix(image.OSABI.String(), "ELFOSABI_"), system, build(platform))
+	}
+	if image.Machine != machines[processor] {
+		return "", fmt.Errorf("is an executable for %s, the cluster's nodes are %s; build it for them: %s, "+
+			"or set yarn.platform where the nodes are not %[2]s", machineName(image.Machine), platform, build(platform))
+	}
+	for _, segment := range image.Progs {
+		if segment.Type != elf.PT_INTERP {
+			continue
+		}
+		const longest = 4096 // of a path
+		name, err := io.ReadAll(io.LimitReader(segment.Open(), longest))
+		if err != nil {
+			return "", fmt.Errorf("is a damaged executable (%w): build it again: %s", err, build(platform))
+		}
+		return string(bytes.TrimRight(name, "\x00")), nil
+	}
+	return "", nil
+}
+
+func machineName(machine elf.Machine) string {
+	for name, known := range machines {
+		if machine == known {
+			return "linux/" + name
+		}
+	}
+	return "a processor of the kind " + strings.TrimPrefix(machine.String(), "EM_")
+}

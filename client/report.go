@@ -1,0 +1,119 @@
+package client
+
+import (
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// Report is what became of an application.
+type Report struct {
+	ApplicationID string `json:"applicationId"`
+	Name          string `json:"name"`
+	User          string `json:"user,omitempty"`
+	Queue         string `json:"queue"`
+	State         string `json:"state"`
+	FinalStatus   string `json:"finalStatus"`
+	// Message is why it did not succeed, in one line.
+	Message     string `json:"message,omitempty"`
+	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own words
+	TrackingURL string `json:"trackingUrl"`
+	Times       Times  `json:"times"`
+	// Summary is what the ApplicationMaster counted, where it succeeded:
+	// tasks, locality, executors.
+	Summary map[string]any `json:"summary,omitempty"`
+}
+
+// Failure is the error of an application that ended without success.
+type Failure struct {
+	Report  *Report
+	Details string // lines about the reason that belong above the message
+	killed  bool
+}
+
+func (f *Failure) Error() string {
+	if f.killed {
+		return f.Report.ApplicationID + " was " + f.Report.Message
+	}
+	return f.Report.ApplicationID + " failed: " + f.Report.Message
+}
+
+func newReport(application *yarnrest.Application, times Times) *Report {
+	return &Report{
+		ApplicationID: application.ID, Name: application.Name, User: application.User, Queue: application.Queue,
+		State: string(application.State), FinalStatus: string(application.FinalStatus), Diagnostics: application.Diagnostics,
+		TrackingURL: application.TrackingURL, Times: withReported(times, application),
+	}
+}
+
+// withReported fills in times that only the ResourceManager knows.
+func withReported(times Times, application *yarnrest.Application) Times {
+	if times.Submitted.IsZero() {
+		times.Submitted = application.Started
+	}
+	if times.Finished.IsZero() {
+		times.Finished = application.Finished
+	}
+	return times
+}
+
+// conclude makes the report of an application that is over, and the error of
+// one that did not succeed.
+func conclude(application *yarnrest.Application, times Times) (*Report, error) {
+	report := newReport(application, times)
+	if application.State == yarnrest.StateFinished && application.FinalStatus == yarnrest.StatusSucceeded {
+		if pairs := parseSummary(application.Diagnostics); pairs != nil {
+			report.Summary = numbers(pairs)
+		}
+		return report, nil
+	}
+	state := report.State
+	if application.FinalStatus == yarnrest.StatusKilled {
+		state = stateKilled
+	}
+	why := explain(state, application.Diagnostics)
+	report.Message = why.message
+	return report, withCode(ExitFailed, &Failure{Report: report, Details: why.details, killed: state == stateKilled})
+}
+
+// show prints the report of an application that is over.
+func (r *Report) show(console *Console) {
+	colour := green
+	if r.FinalStatus != string(yarnrest.StatusSucceeded) {
+		colour = red
+	}
+	status := r.FinalStatus
+	if r.State == stateKilled {
+		status = stateKilled
+	}
+	took := ""
+	if !r.Times.Submitted.IsZero() && r.Times.Finished.After(r.Times.Submitted) {
+		took = " after " + seconds(r.Times.Finished.Sub(r.Times.Submitted))
+	}
+	console.Print("%s %s%s", r.ApplicationID, console.paint(colour, status), took)
+	rows := summaryRows(parseSummary(r.Diagnostics))
+	if line := r.Times.line(); line != "" {
+		rows = append(rows, row{"times", line})
+	}
+	if r.TrackingURL != "" {
+		rows = append(rows, row{"tracking", r.TrackingURL})
+	}
+	for _, row := range rows {
+		console.Print("  %-10s %s", row.label, row.text)
+	}
+}
+
+// line writes the times since the submission.
+func (t Times) line() string {
+	var parts []string
+	for _, moment := range []struct {
+		name string
+		at   time.Time
+	}{{"accepted", t.Accepted}, {"running", t.Running}, {"executors", t.Executors}, {"finished", t.Finished}} {
+		if !moment.at.IsZero() && !t.Submitted.IsZero() {
+			parts = append(parts, moment.name+" "+seconds(max(0, moment.at.Sub(t.Submitted))))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,336 @@
+package client
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// stager puts an application's files where NodeManagers fetch them: large ones
+// into a cache that the user's submissions share, small ones into a directory
+// of the application's own.
+//
+//	<base>/cache/<sha-256>/<name>
+//	<base>/staging/<application id>/<name>
+type stager struct {
+	files   *storage.Files
+	base    string      // the user's directory of bobbin's files, as a URI
+	user    string      // owner of base
+	minSize config.Size // of what goes into the cache
+	console *Console
+	staging string // the application's own directory, from the moment it may exist
+}
+
+// newStager stages below dir, the setting yarn.stagingDir, or in the user's home.
+func newStager(files *storage.Files, dir, user string, minSize config.Size, console *Console) (*stager, error) {
+	home := path.Join("/user", user)
+	if dir != "" {
+		home = strings.TrimRight(dir, "/") + "/" + user
+	}
+	base, err := files.Qualify(home + "/.bobbin")
+	if err != nil {
+		return nil, fmt.Errorf("the staging directory: %w", err)
+	}
+	return &stager{files: files, base: base, user: user, minSize: minSize, console: console}, nil
+}
+
+// staged is one input on its way to where containers fetch it.
+type staged struct {
+	input
+	dir   string       // URI of the directory in HDFS that it goes into
+	file  string       // its name there
+	found storage.Info // the file in HDFS, where it is there already
+	ready bool         // found holds it
+}
+
+func (s *staged) target() string { return s.dir + "/" + s.file }
+
+// look finds out what is in HDFS already, and uploads nothing. What it finds in
+// the cache it marks as used.
+func (s *stager) look(ctx context.Context, all []input) ([]staged, error) {
+	found := make([]staged, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	group.Go(func() error {
+		if err := s.checkBase(ctx); !errors.Is(err, fs.ErrNotExist) {
+			return refused(err)
+		}
+		return nil
+	})
+	for i, one := range all {
+		group.Go(func() (err error) {
+			found[i], err = s.lookAt(ctx, one)
+			return err
+		})
+	}
+	return found, group.Wait()
+}
+
+func (s *stager) lookAt(ctx context.Context, one input) (staged, error) {
+	if one.remote {
+		return s.lookAtRemote(ctx, one)
+	}
+	if one.size < int64(s.minSize) {
+		return staged{input: one}, nil
+	}
+	hash, err := hashFile(ctx, one.path)
+	if err != nil {
+		return staged{}, Usage(err)
+	}
+	entry := staged{input: one, dir: s.cache() + "/" + hash, file: safeName(one.path)}
+	return entry, refused(s.lookInCache(ctx, &entry))
+}
+
+// lookAtRemote is for a file that was named by its hdfs:// URI: it is used
+// where it is.
+func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
+	info, err := s.files.Stat(ctx, one.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return staged{}, usagef("%s does not exist", one.path)
+	case err != nil:
+		return staged{}, refused(err)
+	case info.Dir:
+		return staged{}, usagef("%s is a directory; name a file, or an archive for --archives", one.path)
+	}
+	return staged{input: one, found: info, ready: true}, nil
+}
+
+// upload brings everything that look did not find into HDFS, and returns what
+// containers fetch. What belongs to the application alone is gone again after
+// remove, whether or not upload succeeded.
+func (s *stager) upload(ctx context.Context, all []staged, application string) ([]launch.Resource, error) {
+	if err := s.place(ctx, all, application); err != nil {
+		return nil, refused(err)
+	}
+	uploads := map[string]*staged{} // by target: what is shipped under two names is uploaded once
+	for i := range all {
+		switch one := &all[i]; {
+		case one.remote:
+		case one.ready:
+			s.console.Print("reused %s (%s), uploaded before", one.name, bytesText(one.size))
+		case uploads[one.target()] == nil:
+			uploads[one.target()] = one
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(4)
+	for _, one := range uploads {
+		group.Go(func() error { return s.uploadOne(groupCtx, one, application) })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, refused(err)
+	}
+	resources := make([]launch.Resource, len(all))
+	for i, one := range all {
+		if !one.ready {
+			one.found = uploads[one.target()].found
+		}
+		location, err := escaped(one.found.Path)
+		if err != nil {
+			return nil, err
+		}
+		resources[i] = launch.Resource{
+			Name: one.name, URL: location, Size: one.found.Size, Timestamp: one.found.ModTime.UnixMilli(), Archive: one.archive,
+		}
+	}
+	return resources, nil
+}
+
+// place gives small files their targets and makes the directories.
+func (s *stager) place(ctx context.Context, all []staged, application string) error {
+	if !slices.ContainsFunc(all, func(one staged) bool { return !one.ready }) {
+		return nil
+	}
+	if err := s.makeBase(ctx); err != nil {
+		return err
+	}
+	own := s.base + "/staging/" + application
+	taken := map[string]bool{}
+	for i := range all {
+		if all[i].ready || all[i].dir != "" {
+			continue
+		}
+		name := safeName(all[i].path)
+		if taken[name] {
+			name = fmt.Sprintf("%d-%s", i, name)
+		}
+		taken[name] = true
+		all[i].dir, all[i].file = own, name
+		s.staging = own
+	}
+	if s.staging == "" {
+		return nil
+	}
+	return s.files.MkdirAll(ctx, own, 0o700)
+}
+
+// makeBase makes the user's directory.
+func (s *stager) makeBase(ctx context.Context) error {
+	err := s.files.MkdirAll(ctx, s.base, 0o700)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; have %s made for user %s, or name another place with --conf yarn.stagingDir=hdfs:///…",
+			err, s.base[:strings.LastIndexByte(s.base, '/')], s.user)
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkBase(ctx)
+}
+
+// checkBase refuses a directory that others could put files into: what lies
+// there is run as the user. It fails with fs.ErrNotExist where there is none. The
+// local disk does not always tell an owner; HDFS does.
+func (s *stager) checkBase(ctx context.Context) error {
+	info, err := s.files.Stat(ctx, s.base)
+	if err != nil {
+		return err
+	}
+	if info.Owner != "" && info.Owner != s.user || info.Mode.Perm()&0o022 != 0 {
+		return fmt.Errorf("the staging directory %s belongs to %s with mode %04o, so others could change what runs as %s: "+
+			"have it belong to %[4]s with mode 0700, or name another place with --conf yarn.stagingDir=hdfs:///…",
+			s.base, info.Owner, info.Mode.Perm(), s.user)
+	}
+	return nil
+}
+
+// uploadOne writes the file under a name of its own, then renames it, so that
+// nobody sees half a file and of two submissions the first one's stays.
+func (s *stager) uploadOne(ctx context.Context, one *staged, application string) error {
+	began := time.Now()
+	part := one.dir + "/." + one.file + "." + application + partEnding
+	if err := s.copyTo(ctx, one.input, part); err != nil {
+		return err
+	}
+	err := s.files.Rename(ctx, part, one.target())
+	if errors.Is(err, fs.ErrExist) {
+		err = s.files.Remove(ctx, part)
+	}
+	if err != nil {
+		return err
+	}
+	if one.found, err = s.files.Stat(ctx, one.target()); err != nil {
+		return err
+	}
+	s.console.Print("uploaded %s (%s) in %s", one.name, bytesText(one.found.Size), seconds(time.Since(began)))
+	return nil
+}
+
+// partEnding marks files that are being uploaded.
+const partEnding = ".part"
+
+func (s *stager) copyTo(ctx context.Context, one input, target string) error {
+	file, err := os.Open(one.path)
+	if err != nil {
+		return Usage(err)
+	}
+	defer file.Close()
+	writer, err := s.files.Create(ctx, target, storage.Perm(0o500))
+	if err != nil {
+		return err
+	}
+	s.console.setLive("uploading " + one.name)
+	meter := &uploadMeter{console: s.console, name: one.name, total: one.size}
+	written, err := io.Copy(io.MultiWriter(writer, meter), file)
+	s.console.setLive("")
+	if err == nil && written != one.size {
+		err = usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", one.path, one.size, written)
+	}
+	if err != nil {
+		return errors.Join(err, writer.Abort())
+	}
+	return writer.Close()
+}
+
+// uploadMeter shows on the live line how far an upload is.
+type uploadMeter struct {
+	console     *Console
+	name        string
+	done, total int64
+}
+
+func (m *uploadMeter) Write(p []byte) (int, error) {
+	m.done += int64(len(p))
+	if m.console.isLive() && m.total > 0 {
+		const width = 30
+		m.console.setLive(fmt.Sprintf("uploading %s %s %s of %s", m.name,
+			bar(int(m.done*width/m.total), width, width), bytesText(m.done), bytesText(m.total)))
+	}
+	return len(p), nil
+}
+
+// remove removes what belongs to the application alone.
+func (s *stager) remove(ctx context.Context) error {
+	if s.staging == "" {
+		return nil
+	}
+	if err := s.files.RemoveAll(ctx, s.staging); err != nil {
+		return fmt.Errorf("removing the staging directory: %w", err)
+	}
+	s.staging = ""
+	// Another application's directory may be in it: then it stays.
+	_ = s.files.Remove(ctx, s.base+"/staging")
+	return nil
+}
+
+// hashFile gives a file's SHA-256 in hex.
+func hashFile(ctx context.Context, name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	hash := sha256.New()
+	buffer := make([]byte, 1<<20)
+	for ctx.Err() == nil {
+		n, err := file.Read(buffer)
+		hash.Write(buffer[:n])
+		if errors.Is(err, io.EOF) {
+			return hex.EncodeToString(hash.Sum(nil)), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", context.Cause(ctx)
+}
+
+// safeName is a local file's name with only characters that mean nothing to
+// anybody on the way to the containers. Its ending stays: NodeManagers go by it
+// when they unpack.
+func safeName(local string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("._-+", r):
+			return r
+		}
+		return '_'
+	}, path.Base(local))
+}
+
+// escaped is a path's URI as URLs are written: storage takes percent signs and
+// spaces for themselves.
+func escaped(uri string) (string, error) {
+	scheme, rest, ok := strings.Cut(uri, "://")
+	if !ok {
+		return "", fmt.Errorf("%s is no URI", uri)
+	}
+	host, name, _ := strings.Cut(rest, "/")
+	return (&url.URL{Scheme: scheme, Host: host, Path: "/" + name}).String(), nil
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// ApplicationType is what bobbin's applications are called in the
+// ResourceManager's lists.
+const ApplicationType = "BOBBIN"
+
+// request is an application that is ready to be submitted.
+type request struct {
+	settings  *config.Config
+	cleared   *clearance
+	user      string
+	command   []string // the program as named in the working directory, and its arguments
+	resources []launch.Resource
+	hadoop    map[string]string
+	staging   string   // URI of the application's own directory; "" for none
+	cacheDirs []string // URIs of the cache's entries in use
+}
+
+// name is what the application is called.
+func (r *request) name() string {
+	if name := config.AppName.In(r.settings); name != "" {
+		return name
+	}
+	return strings.TrimPrefix(r.command[0], "./")
+}
+
+// context is what the ResourceManager gets.
+func (r *request) context() (*yarnrest.SubmissionContext, error) {
+	properties := r.settings.Map()
+	// What the AM is told must be what it was submitted with.
+	properties[config.Queue.Name()] = r.cleared.queue
+	spec := &launch.Spec{
+		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
+		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Racks: r.cleared.racks,
+	}
+	secret, err := spec.Encode()
+	if err != nil {
+		return nil, Usage(err)
+	}
+	environment, err := amEnvironment(r.settings, r.user)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	context := &yarnrest.SubmissionContext{
+		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: ApplicationType,
+		Tags: config.Tags.In(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings), Resource: amResource(r.settings),
+		AM: yarnrest.ContainerSpec{
+			LocalResources: localResources(r.resources),
+			Environment:    environment,
+			Commands:       []string{launch.ShellCommand(r.command)},
+			Secrets:        map[string][]byte{launch.SecretSpec: secret},
+		},
+	}
+	if r.settings.IsSet(config.Priority.Name()) {
+		priority := config.Priority.In(r.settings)
+		context.Priority = &priority
+	}
+	return context, nil
+}
+
+func localResources(resources []launch.Resource) map[string]yarnrest.LocalResource {
+	local := make(map[string]yarnrest.LocalResource, len(resources))
+	for _, resource := range resources {
+		kind := yarnrest.ResourceFile
+		if resource.Archive {
+			kind = yarnrest.ResourceArchive
+		}
+		local[resource.Name] = yarnrest.LocalResource{
+			URL: resource.URL, Type: kind, Visibility: yarnrest.VisibilityPrivate, Size: resource.Size, Timestamp: resource.Timestamp,
+		}
+	}
+	return local
+}
+
+// amEnvironment is the environment of the ApplicationMaster beside what its
+// node gives it.
+func amEnvironment(settings *config.Config, user string) (map[string]string, error) {
+	environment := launch.GoLimits(config.DriverCores.In(settings), config.DriverMemory.In(settings))
+	own := config.AMEnv.In(settings)
+	for name := range own {
+		if !isVariable(name) {
+			return nil, fmt.Errorf("%s%s: %q is no name of an environment variable", config.AMEnv.Key, name, name)
+		}
+		if strings.HasPrefix(name, config.LaunchPrefix) {
+			return nil, fmt.Errorf("%s%s: names that begin with %s are bobbin's own", config.AMEnv.Key, name, config.LaunchPrefix)
+		}
+	}
+	maps.Copy(environment, own)
+	environment["HADOOP_USER_NAME"] = user
+	environment[launch.EnvRole] = string(launch.RoleAM)
+	for name, value := range environment {
+		environment[name] = launch.EnvironmentValue(value)
+	}
+	return environment, nil
+}
+
+// isVariable tells whether a shell takes the name as a variable's.
+func isVariable(name string) bool {
+	for i, b := range []byte(name) {
+		letter := b == '_' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+		if !letter && (i == 0 || b < '0' || b > '9') {
+			return false
+		}
+	}
+	return name != ""
+}

@@ -1,0 +1,220 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	// cleanupTimeout bounds what is done after an application's end or an
+	// interruption.
+	cleanupTimeout = 30 * time.Second
+	// pruneTimeout bounds the search for old entries of the cache.
+	pruneTimeout = 30 * time.Second
+)
+
+// Job is what is to be submitted.
+type Job struct {
+	Program  string   // path of the executable
+	Args     []string // of the program
+	Settings *config.Config
+	Console  *Console
+	// Submitted is called with the application's id as soon as the cluster has
+	// taken it; may be nil.
+	Submitted func(id string)
+}
+
+// Submit brings a program to the cluster. Unless yarn.submit.waitAppCompletion
+// is off it follows the application to its end; the error of an application
+// that did not succeed is a *Failure, and the report is there all the same.
+// Whatever goes wrong, nothing that belongs to this submission alone is left in
+// HDFS.
+//
+// When ctx ends while the application is followed, the application is killed.
+func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
+	program, err := CheckProgram(job.Program, config.Platform.In(job.Settings))
+	if err != nil {
+		return nil, err
+	}
+	if program.Interpreter != "" {
+		job.Console.Warn("%s is linked dynamically (it needs %s): it runs only where the nodes have its libraries; CGO_ENABLED=0 go build makes a static one",
+			job.Program, program.Interpreter)
+	}
+	all, err := inputs(program, config.Files.In(job.Settings), config.Archives.In(job.Settings))
+	if err != nil {
+		return nil, err
+	}
+	files := storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})
+	defer func() {
+		if err := files.Close(); err != nil {
+			c.log.Debug("closing the connections to HDFS", "error", err)
+		}
+	}()
+	stager, err := newStager(files, config.StagingDir.In(job.Settings), c.user, config.CacheMinSize.In(job.Settings), job.Console)
+	if err != nil {
+		return nil, Usage(err)
+	}
+	submission := &submission{cluster: c, job: job, stager: stager}
+	return submission.run(ctx, program, all)
+}
+
+// submission is one Submit on its way.
+type submission struct {
+	cluster *Cluster
+	job     Job
+	stager  *stager
+	id      string // of the application, once the cluster may know it
+}
+
+func (s *submission) run(ctx context.Context, program *Program, all []input) (*Report, error) {
+	request, err := s.prepare(ctx, program, all)
+	if err == nil {
+		err = s.submit(ctx, request)
+	}
+	if err != nil {
+		s.cleanUp(ctx)
+		if ctx.Err() != nil {
+			err = withCode(ExitFailed, fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
+		}
+		return nil, err
+	}
+	pruned := s.prune(ctx, request.cacheDirs)
+	defer func() { <-pruned }()
+	if !config.WaitForEnd.In(s.job.Settings) {
+		return &Report{
+			ApplicationID: s.id, Name: request.name(), User: s.cluster.user, Queue: request.cleared.queue, State: string(yarnrest.StateSubmitted),
+			FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
+		}, nil
+	}
+	return s.follow(ctx)
+}
+
+// prepare brings the files into HDFS, after everything that can be known
+// before was found in order.
+func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
+	var files []staged
+	var cleared *clearance
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		files, err = s.stager.look(groupCtx, all)
+		return err
+	})
+	group.Go(func() (err error) {
+		cleared, err = s.cluster.preflight(groupCtx, s.job.Settings, s.job.Console)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	resources, err := s.stager.upload(ctx, files, cleared.applicationID)
+	if err != nil {
+		return nil, err
+	}
+	return &request{
+		settings: s.job.Settings, cleared: cleared, user: s.cluster.user,
+		command:   append([]string{"./" + program.Name}, s.job.Args...),
+		resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+	}, nil
+}
+
+// submit hands the application to the ResourceManager. Once it has begun it is
+// not interrupted: whether the cluster took the application must be known.
+func (s *submission) submit(ctx context.Context, request *request) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	submitted, err := request.context()
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	s.id = submitted.ID
+	err = s.cluster.rest.SubmitApplication(ctx, submitted)
+	if err == nil {
+		s.job.Console.Print("submitted %s to queue %s", s.id, submitted.Queue)
+		if s.job.Submitted != nil {
+			s.job.Submitted(s.id)
+		}
+		return nil
+	}
+	var refusal *yarnrest.RemoteError
+	if errors.As(err, &refusal) {
+		return refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, refusal.Message).message, err))
+	}
+	// The cluster may have taken it all the same: then it must not run on its own.
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
+		err = fmt.Errorf("%w; should the cluster have taken the application, stop it with yarn-submit kill %s", err, s.id)
+	}
+	return refused(err)
+}
+
+// follow watches the application to its end, and kills it when ctx ends before.
+func (s *submission) follow(ctx context.Context) (*Report, error) {
+	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
+	application, err := follower.toEnd(ctx)
+	if err != nil && ctx.Err() != nil {
+		application, err = s.kill(ctx, follower)
+	}
+	if err != nil {
+		return nil, err // it may run on, and then removes what was staged itself
+	}
+	s.cleanUp(ctx)
+	report, err := conclude(application, follower.times)
+	var failure *Failure
+	if errors.As(err, &failure) && failure.Details != "" {
+		s.job.Console.Print("%s", failure.Details)
+	}
+	report.show(s.job.Console)
+	return report, err
+}
+
+// kill ends the application after an interruption, and waits until YARN says
+// that it is over.
+func (s *submission) kill(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
+	s.job.Console.Print("%v: killing %s; once more to leave at once", context.Cause(ctx), s.id)
+	cause := context.Cause(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	err := s.cluster.rest.Kill(ctx, s.id, cause.Error()+" of yarn-submit")
+	if err == nil {
+		var application *yarnrest.Application
+		if application, err = follower.toEnd(ctx); err == nil {
+			return application, nil
+		}
+	}
+	return nil, refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", s.id, err))
+}
+
+// cleanUp removes what was staged for this application alone.
+func (s *submission) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+	defer cancel()
+	if err := s.stager.remove(ctx); err != nil {
+		s.job.Console.Warn("%v; remove it with hdfs dfs -rm -r", err)
+	}
+}
+
+// prune clears the cache while the application runs; the channel is closed when
+// it is done.
+func (s *submission) prune(ctx context.Context, inUse []string) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, pruneTimeout)
+		defer cancel()
+		if err := s.stager.prune(ctx, config.CacheMaxAge.In(s.job.Settings), inUse); err != nil && ctx.Err() == nil {
+			s.job.Console.Warn("%v", err)
+		}
+	}()
+	return done
+}

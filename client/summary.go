@@ -1,0 +1,118 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// summaryPrefix begins the line by which a bobbin ApplicationMaster sums up an
+// application that succeeded. It is the first or a later line of the
+// diagnostics, so that it is known as long as the ResourceManager remembers the
+// application.
+const summaryPrefix = "summary: "
+
+// parseSummary reads the key=value pairs of the summary line; nil where there
+// is none. Values with spaces are in Go's double quotes.
+func parseSummary(diagnostics string) map[string]string {
+	for line := range strings.Lines(diagnostics) {
+		if pairs, ok := strings.CutPrefix(strings.TrimSpace(line), summaryPrefix); ok {
+			return parsePairs(pairs)
+		}
+	}
+	return nil
+}
+
+func parsePairs(text string) map[string]string {
+	pairs := map[string]string{}
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
+		key, rest, ok := strings.Cut(text, "=")
+		if !ok || strings.ContainsAny(key, " \"") {
+			_, text, _ = strings.Cut(text, " ")
+			continue
+		}
+		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
+			pairs[key], _ = strconv.Unquote(quoted) // QuotedPrefix gives only what Unquote takes
+			text = rest[len(quoted):]
+			continue
+		}
+		pairs[key], text, _ = strings.Cut(rest, " ")
+	}
+	return pairs
+}
+
+// numbers gives the values that are whole numbers as such, for JSON.
+func numbers(pairs map[string]string) map[string]any {
+	typed := make(map[string]any, len(pairs))
+	for key, value := range pairs {
+		if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+			typed[key] = n
+		} else {
+			typed[key] = value
+		}
+	}
+	return typed
+}
+
+// localities are the levels of the summary, nearest first.
+var localities = []struct{ key, words string }{
+	{"process_local", "process-local"}, {"node_local", "node-local"}, {"rack_local", "rack-local"}, {"any", "any"}, {"no_pref", "no preference"},
+}
+
+// row is one line of a summary: a label and what it says.
+type row struct{ label, text string }
+
+// summaryRows puts a summary's pairs into words. Pairs that it does not know
+// come last as they are, so that a newer program loses nothing.
+func summaryRows(pairs map[string]string) []row {
+	rest := maps.Clone(pairs)
+	take := func(key string) (string, bool) {
+		value, ok := rest[key]
+		delete(rest, key)
+		return value, ok
+	}
+	var rows []row
+	if tasks, ok := take("tasks"); ok {
+		words := counted(tasks, "task")
+		if sets, ok := take("task_sets"); ok {
+			words += " in " + counted(sets, "task set")
+		}
+		if failed, ok := take("failed_attempts"); ok && failed != "0" {
+			words += ", " + counted(failed, "failed attempt")
+		}
+		rows = append(rows, row{"tasks", words})
+	}
+	var levels []string
+	for _, level := range localities {
+		if count, ok := take(level.key); ok && count != "0" {
+			levels = append(levels, count+" "+level.words)
+		}
+	}
+	if levels != nil {
+		rows = append(rows, row{"locality", strings.Join(levels, ", ")})
+	}
+	if executors, ok := take("executors"); ok {
+		if lost, ok := take("lost_executors"); ok && lost != "0" {
+			executors += ", " + lost + " lost"
+		}
+		rows = append(rows, row{"executors", executors})
+	}
+	if run, ok := take("run"); ok {
+		rows = append(rows, row{"run", run})
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		rows = append(rows, row{strings.ReplaceAll(key, "_", " "), rest[key]})
+	}
+	return rows
+}
+
+// counted writes a number with its noun, in the plural where it is not one.
+func counted[N string | int](n N, noun string) string {
+	number := fmt.Sprint(n)
+	if number != "1" {
+		noun += "s"
+	}
+	return number + " " + noun
+}
