@@ -33,6 +33,9 @@ var errNotRegistering = errors.New("an executor's first message must register it
 // or the driver takes the executor for lost. The stream's Recv must return
 // when ctx ends or, as gRPC's does, once Attach has returned.
 func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
+	if closer, ok := stream.(interface{ CloseSend() error }); ok {
+		defer func() { _ = closer.CloseSend() }()
+	}
 	if !d.addStream() {
 		return ErrStopped
 	}

@@ -13,7 +13,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,8 +157,14 @@ func (d *Driver) Stop(ctx context.Context) error {
 	case <-empty:
 	case <-d.ended:
 	case <-limited.Done():
-		remaining := d.Status().Executors
-		err = fmt.Errorf("%d executors had not left when the driver stopped", len(remaining))
+		remaining := make(chan []string, 1)
+		if d.do(func(l *loop) { remaining <- slices.Sorted(maps.Keys(l.executors)) }) {
+			select {
+			case ids := <-remaining:
+				err = fmt.Errorf("executors %s had not left when the driver stopped", strings.Join(ids, ", "))
+			case <-d.ended:
+			}
+		}
 	}
 	d.stop.Do(func() {
 		d.streams.Lock()

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/internal/wire"
 	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
 // executor is one that is registered.

@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"time"
 
+	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 )
 
 // loop is the driver's state. One goroutine, run, touches it: it takes

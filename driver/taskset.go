@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 )
 
 // errAbandoned is the cause with which a run ends whose results nobody wants

@@ -21,12 +21,13 @@ const leaveWait = 3 * time.Second
 // stops the executor.
 var errStopped = errors.New("the executor was told to stop")
 
-// Serve is an executor over any stream; the stream must end when ctx does.
+// Serve is an executor over a stream such as wire.Pipe makes: it must end when
+// ctx does, and its CloseSend may be called while Send is.
 // Tasks run under contexts made from ctx. Serve returns nil when the driver
 // told it to stop and *ExitError when the driver refused it or the stream
 // broke, after it cancelled what was running and waited a bounded time for it.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
-	return serve(ctx, options.withDefaults(), stream, func() {})
+	return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() })
 }
 
 // engine is an executor at work. The goroutine that receives messages starts
@@ -46,8 +47,10 @@ type engine struct {
 	running sync.WaitGroup
 }
 
-// serve runs an executor. leave makes the stream's Recv return.
+// serve runs an executor. leave ends the stream: it is called at the end, and
+// by another goroutine when nothing can be sent any more.
 func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave func()) error {
+	defer leave()
 	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
 	defer cancelTasks(nil)
 	e := &engine{

@@ -3,31 +3,44 @@ package wire
 import (
 	"context"
 	"io"
+	"sync"
 )
 
 // pipeDepth is how many messages one side may be ahead of the other.
 const pipeDepth = 64
 
 // Pipe connects a driver and an executor of the same process. Messages are
-// handed over as they are: neither side changes one after it was sent. Both
-// sides end with io.EOF when ctx does.
+// handed over as they are: neither side changes one after it was sent. A side
+// that is done calls CloseSend; the other then gets what was sent before, and
+// io.EOF. Both sides end with io.EOF when ctx does.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
-	down := make(chan *DriverMessage, pipeDepth)
-	up := make(chan *ExecutorMessage, pipeDepth)
+	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
+	up := &half[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
 	return &pipeEnd[*DriverMessage, *ExecutorMessage]{ctx: ctx, out: down, in: up},
 		&pipeEnd[*ExecutorMessage, *DriverMessage]{ctx: ctx, out: up, in: down}
 }
 
-type pipeEnd[Out, In any] struct {
-	ctx context.Context
-	out chan<- Out
-	in  <-chan In
+// half is one direction of a pipe.
+type half[M any] struct {
+	messages chan M
+	once     sync.Once
+	closed   chan struct{} // by the side that sends
 }
 
+type pipeEnd[Out, In any] struct {
+	ctx context.Context
+	out *half[Out]
+	in  *half[In]
+}
+
+// Send hands a message over. It fails where the other side is done: nobody
+// would take it.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
-	case p.out <- message:
+	case p.out.messages <- message:
 		return nil
+	case <-p.in.closed:
+		return io.EOF
 	case <-p.ctx.Done():
 		return io.EOF
 	}
@@ -35,10 +48,22 @@ func (p *pipeEnd[Out, In]) Send(message Out) error {
 
 func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	select {
-	case message := <-p.in:
+	case message := <-p.in.messages:
 		return message, nil
+	case <-p.in.closed:
 	case <-p.ctx.Done():
+	}
+	select {
+	case message := <-p.in.messages:
+		return message, nil
+	default:
 		var none In
 		return none, io.EOF
 	}
+}
+
+// CloseSend says that this side is done.
+func (p *pipeEnd[Out, In]) CloseSend() error {
+	p.out.once.Do(func() { close(p.out.closed) })
+	return nil
 }

@@ -15,7 +15,8 @@ const (
 )
 
 // DriverSide is the driver's end of one executor's stream. The server stream
-// of Driver.Attach is one.
+// of Driver.Attach is one; it closes when the call returns, others have a
+// method CloseSend as ExecutorSide has.
 type DriverSide interface {
 	Send(*DriverMessage) error
 	Recv() (*ExecutorMessage, error)
@@ -26,4 +27,6 @@ type DriverSide interface {
 type ExecutorSide interface {
 	Send(*ExecutorMessage) error
 	Recv() (*DriverMessage, error)
+	// CloseSend says that the executor is done.
+	CloseSend() error
 }
