@@ -1,0 +1,324 @@
+// Package am is the ApplicationMaster: it registers the application with the
+// ResourceManager, runs the driver, keeps the executors that the driver wants,
+// and says at the end how it all went. It knows nothing of tasks.
+package am
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Exit codes of the ApplicationMaster, those of Spark's (ApplicationMaster.scala).
+const (
+	ExitUncaught            = 10 // an error of the ApplicationMaster's own
+	ExitMaxExecutorFailures = 11
+	ExitReporterFailure     = 12 // the ResourceManager could not be talked to any more
+	ExitSessionNotCreated   = 13 // within yarn.am.waitTime
+	ExitSecurity            = 14 // no credentials, or none that help
+	ExitUserFunction        = 15 // the driver function returned an error or panicked
+	ExitEarly               = 16 // told to stop before the driver function had returned
+)
+
+const (
+	// unregisterTimeout bounds the last words to the ResourceManager.
+	unregisterTimeout = 30 * time.Second
+	// unregisterInterval is between two tries while the ResourceManager has not
+	// stored the end yet.
+	unregisterInterval = 50 * time.Millisecond
+	// maxDiagnostics bounds what the ResourceManager is given to keep. It cuts
+	// longer texts itself, at yarn.app.attempt.diagnostics.limit.kc (64 KiB).
+	maxDiagnostics = 32 << 10
+)
+
+// Application is what the user's driver function works with.
+type Application struct {
+	ID     string
+	Config *config.Config
+	Driver *driver.Driver
+	Files  *storage.Files
+	// SessionCreated is to be called when the function asks for executors.
+	SessionCreated func()
+}
+
+// Main is an ApplicationMaster's process, from what YARN put into its
+// environment to its exit code. run is the user's driver function; a panic in
+// it must have been made an error.
+func Main(run func(ctx context.Context, application *Application) error, newLogger func(*config.Config) *slog.Logger) int {
+	// A NodeManager that stops the container sends SIGTERM, and SIGKILL a quarter
+	// of a second later (yarn.nodemanager.sleep-delay-before-sigkill.ms).
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	started, err := fromEnvironment()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ApplicationMaster:", err)
+		return ExitSecurity
+	}
+	logger := newLogger(started.config)
+	slog.SetDefault(logger)
+	master := &master{start: started, run: run, logger: logger, began: time.Now()}
+	code, err := master.serve(ctx)
+	if err != nil {
+		logger.Error("the application failed", "exit", code, "error", err)
+	}
+	return code
+}
+
+// master is one attempt of one application.
+type master struct {
+	start  *start
+	run    func(ctx context.Context, application *Application) error
+	logger *slog.Logger
+	began  time.Time
+
+	driver    *driver.Driver
+	files     *storage.Files
+	allocator *allocator
+	rm        *yarn.AMClient
+}
+
+// serve runs the application and tells the ResourceManager of its end. The
+// error is why the application failed, nil where it did not.
+func (m *master) serve(ctx context.Context) (code int, err error) {
+	if err := m.build(); err != nil {
+		return ExitUncaught, err
+	}
+	m.files = storage.New(storage.Options{Hadoop: m.start.hadoop, User: m.start.spec.User, Logger: m.logger})
+	defer func() {
+		if err := m.files.Close(); err != nil {
+			m.logger.Debug("closing HDFS", "error", err)
+		}
+	}()
+	page, err := serveStatus(m.start.host, m.status)
+	if err != nil {
+		return ExitUncaught, err
+	}
+	defer page.close()
+	m.allocator.registration.TrackingURL = page.url(m.start.host)
+	defer func() { _ = m.rm.Close() }()
+
+	outcome := m.work(ctx)
+	summary := m.summary()
+	m.stopDriver(ctx)
+	if !outcome.interrupted && !outcome.unreachable {
+		m.finish(ctx, outcome, summary)
+	}
+	return outcome.code, outcome.err
+}
+
+// outcome is how the work ended.
+type outcome struct {
+	code        int
+	err         error
+	interrupted bool // told to end from outside: another attempt may follow
+	unreachable bool // the ResourceManager does not listen to this attempt any more
+}
+
+// work runs the driver function and the allocator until one of them has ended,
+// then the other.
+func (m *master) work(ctx context.Context) outcome {
+	var both sync.WaitGroup
+	defer both.Wait()
+
+	allocating, stopAllocating := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopAllocating()
+	allocated := make(chan error, 1)
+	both.Go(func() { allocated <- m.allocator.run(allocating) })
+
+	running, stopRunning := context.WithCancelCause(ctx)
+	defer stopRunning(nil)
+	returned := make(chan error, 1)
+	created := make(chan struct{})
+	var once sync.Once
+	both.Go(func() {
+		returned <- m.run(running, &Application{
+			ID:             m.start.attempt.Application.String(),
+			Config:         m.start.config,
+			Driver:         m.driver,
+			Files:          m.files,
+			SessionCreated: func() { once.Do(func() { close(created) }) },
+		})
+	})
+
+	patience := time.NewTimer(config.AMWaitTime.In(m.start.config))
+	defer patience.Stop()
+	for {
+		select {
+		case err := <-returned:
+			if ctx.Err() != nil {
+				return outcome{code: ExitEarly, err: errors.New("told to stop"), interrupted: true}
+			}
+			if err != nil {
+				return outcome{code: ExitUserFunction, err: err}
+			}
+			return outcome{}
+		case err := <-allocated:
+			ended := outcomeOf(err)
+			stopRunning(ended.err)
+			<-returned
+			return ended
+		case <-created:
+			created = nil
+			patience.Stop()
+		case <-patience.C:
+			err := fmt.Errorf("the driver function did not create a session within %v (yarn.am.waitTime)", config.AMWaitTime.In(m.start.config))
+			stopRunning(err)
+			<-returned
+			return outcome{code: ExitSessionNotCreated, err: err}
+		}
+	}
+}
+
+// outcomeOf is what the end of the allocator means for the application.
+func outcomeOf(err error) outcome {
+	var exhausted *tooManyFailures
+	switch {
+	case errors.As(err, &exhausted):
+		return outcome{code: ExitMaxExecutorFailures, err: err}
+	case errors.Is(err, yarn.ErrAttemptNotFound), errors.Is(err, yarn.ErrInvalidToken):
+		return outcome{code: ExitReporterFailure, err: err, unreachable: true}
+	default:
+		return outcome{code: ExitReporterFailure, err: err}
+	}
+}
+
+// stopDriver has the executors leave.
+func (m *master) stopDriver(ctx context.Context) {
+	if err := m.driver.Stop(context.WithoutCancel(ctx)); err != nil {
+		m.logger.Warn("stopping the driver", "error", err)
+	}
+	m.allocator.diary.close()
+}
+
+// finish tells the ResourceManager how the application ended, and removes what
+// was staged for it.
+func (m *master) finish(ctx context.Context, outcome outcome, summary string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
+	defer cancel()
+	request := yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: summary}
+	if outcome.err != nil {
+		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: outcome.err.Error()}
+	}
+	if len(request.Diagnostics) > maxDiagnostics {
+		request.Diagnostics = request.Diagnostics[:maxDiagnostics] + "\n…"
+	}
+	m.removeStaging(ctx)
+	for {
+		done, err := m.rm.Finish(ctx, request)
+		if err != nil {
+			m.logger.Error("unregister from the ResourceManager", "error", err)
+			return
+		}
+		if done {
+			return
+		}
+		select {
+		case <-time.After(unregisterInterval):
+		case <-ctx.Done():
+			m.logger.Error("the ResourceManager did not store the application's end", "waited", unregisterTimeout)
+			return
+		}
+	}
+}
+
+// removeStaging removes the files that were uploaded for this application
+// alone. It is over: no container will ask for them any more.
+func (m *master) removeStaging(ctx context.Context) {
+	if m.start.spec.StagingDir == "" {
+		return
+	}
+	if err := m.files.RemoveAll(ctx, m.start.spec.StagingDir); err != nil {
+		m.logger.Warn("staged files were not removed", "directory", m.start.spec.StagingDir, "error", err)
+	}
+}
+
+// build makes the parts and connects them.
+func (m *master) build() error {
+	settings := m.start.config
+	access, err := identity.New()
+	if err != nil {
+		return err
+	}
+	schedulers, err := m.start.hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
+	if err != nil {
+		return err
+	}
+	token, err := yarn.AMRMToken(m.start.credentials)
+	if err != nil {
+		return err
+	}
+	memory := config.ExecutorMem.In(settings)
+	count := config.ExecutorCount.In(settings)
+	maxFailures := config.MaxExecutorFailures.In(settings)
+	if maxFailures == 0 {
+		maxFailures = max(3, 2*count)
+	}
+	fleet := newFleet(count, maxFailures, m.start.spec.Racks, memory.String(), rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
+
+	bind := net.JoinHostPort(m.start.host, strconv.Itoa(config.DriverPort.In(settings)))
+	m.driver, err = driver.New(driver.Options{
+		ApplicationID: m.start.attempt.Application.String(),
+		User:          m.start.spec.User,
+		Config:        settings,
+		Hadoop:        m.start.spec.Hadoop,
+		Identity:      access,
+		BindAddress:   bind,
+		RackOf:        racks(m.start.spec.Racks),
+		Logger:        m.logger,
+	})
+	if err != nil {
+		return err
+	}
+	_, driverPort, err := net.SplitHostPort(m.driver.Addr())
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(driverPort)
+	if err != nil {
+		return err
+	}
+	contexts, err := newExecutorContexts(m.start, net.JoinHostPort(m.start.host, driverPort), access)
+	if err != nil {
+		return err
+	}
+	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.logger})
+	m.allocator = &allocator{
+		rm:           m.rm,
+		registration: yarn.RegisterRequest{Host: m.start.host, RPCPort: int32(port)},
+		fleet:        fleet,
+		size:         contexts.resource(),
+		launcher: newLauncher(config.LauncherThreads.In(settings), func(node yarn.NodeID, token security.Token) nodeManager {
+			return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: m.logger})
+		}, contexts.of, m.logger),
+		diary:    openDiary(m.start.logDirectory, m.logger),
+		lost:     m.driver.ExecutorLost,
+		progress: m.progress,
+		initial:  config.InitialHeartbeat.In(settings),
+		idle:     config.Heartbeat.In(settings),
+		logger:   m.logger,
+		wake:     make(chan struct{}, 1),
+	}
+	m.driver.SetManager(m.allocator)
+	return nil
+}
+
+// racks tells the driver of the cluster's topology as it was at submission.
+func racks(byHost map[string]string) func(host string) string {
+	return func(host string) string { return byHost[host] }
+}

@@ -1,0 +1,59 @@
+package am
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// judge says why an executor's container ended, and whether that counts
+// towards executor.maxNumFailures. What the cluster did to it does not, and its
+// tasks are not to blame either.
+func judge(status yarn.ContainerStatus, killed bool, memory string) (loss driver.Loss, failed bool) {
+	if killed {
+		return driver.Loss{Text: "was ended by the driver"}, false
+	}
+	switch status.ExitStatus {
+	case yarn.ExitSuccess:
+		return driver.Loss{Text: "ended by itself"}, false
+	case yarn.ExitExceededPhysicalMemory:
+		return driver.Loss{
+			Text:            fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %s) or executor.memoryOverhead", usage(status.Diagnostics), memory),
+			CountsAsFailure: true,
+		}, true
+	case yarn.ExitExceededVirtualMemory:
+		return driver.Loss{
+			Text: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
+				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %s)", usage(status.Diagnostics), memory),
+			CountsAsFailure: true,
+		}, true
+	case yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitPreempted, yarn.ExitKilledByResourceManager,
+		yarn.ExitKilledAfterApplication, yarn.ExitKilledByContainerScheduler, yarn.ExitKilledByApplicationMaster:
+		return driver.Loss{Text: status.ExitStatus.Meaning()}, false
+	}
+	text := status.ExitStatus.Meaning()
+	if last := lastLine(status.Diagnostics); last != "" {
+		text += ": " + last
+	}
+	return driver.Loss{Text: text, CountsAsFailure: true}, true
+}
+
+// usage finds the sentence with the numbers in a NodeManager's words about a
+// memory kill, or returns the exit status's meaning in its place.
+func usage(diagnostics string) string {
+	for line := range strings.Lines(diagnostics) {
+		if _, said, ok := strings.Cut(line, "Current usage: "); ok {
+			said, _, _ = strings.Cut(said, ". Killing container")
+			return strings.TrimSpace(said)
+		}
+	}
+	return "it used more than its container has"
+}
+
+// lastLine is the last line of a text that says something.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

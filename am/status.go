@@ -1,0 +1,188 @@
+package am
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+)
+
+// StatusPath is where the tracking URL serves Status as JSON.
+const StatusPath = "api/status"
+
+// Status is the application at one moment, for its page and for yarn-submit.
+type Status struct {
+	Application string           `json:"application"`
+	Name        string           `json:"name"`
+	User        string           `json:"user"`
+	Attempt     int              `json:"attempt"`
+	State       string           `json:"state"`
+	Started     time.Time        `json:"started"`
+	Executors   ExecutorCounts   `json:"executors"`
+	Tasks       TaskCounts       `json:"tasks"`
+	Locality    driver.Locality  `json:"locality"`
+	TaskSets    []TaskSetCounts  `json:"taskSets"`
+	Details     []ExecutorDetail `json:"executorDetails"`
+}
+
+// ExecutorCounts counts executors.
+type ExecutorCounts struct {
+	Requested int `json:"requested"`
+	Allocated int `json:"allocated"`
+	Running   int `json:"running"` // registered with the driver
+	Failed    int `json:"failed"`
+}
+
+// TaskCounts counts tasks, and attempts that failed.
+type TaskCounts struct {
+	Total   int `json:"total"`
+	Done    int `json:"done"`
+	Running int `json:"running"`
+	Failed  int `json:"failed"`
+}
+
+// TaskSetCounts are the counts of one task set.
+type TaskSetCounts struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	TaskCounts
+}
+
+// ExecutorDetail is one executor.
+type ExecutorDetail struct {
+	ID            string            `json:"id"`
+	Host          string            `json:"host"`
+	State         string            `json:"state"`
+	Cores         int               `json:"cores"`
+	Running       int               `json:"running"`
+	Done          int               `json:"done"`
+	Failed        int               `json:"failed"`
+	ResidentBytes uint64            `json:"residentBytes"`
+	LogURLs       map[string]string `json:"logUrls,omitempty"`
+	Reason        string            `json:"reason,omitempty"` // why a lost one was lost
+}
+
+// status makes a Status of what the driver and the allocator know.
+func (m *master) status() Status {
+	now, fleet := m.driver.Status(), m.allocator.snapshot()
+	status := Status{
+		Application: m.start.attempt.Application.String(),
+		Name:        m.start.spec.Name,
+		User:        m.start.spec.User,
+		Attempt:     int(m.start.attempt.Attempt),
+		State:       "RUNNING",
+		Started:     m.began,
+		Executors: ExecutorCounts{
+			Requested: fleet.wanted, Allocated: fleet.allocated, Running: now.Totals.Executors, Failed: fleet.failed,
+		},
+		Tasks: TaskCounts{
+			Total: now.Totals.Done + now.Totals.Running + now.Totals.Waiting,
+			Done:  now.Totals.Done, Running: now.Totals.Running, Failed: now.Totals.FailedAttempts,
+		},
+		Locality: now.Totals.Locality,
+		TaskSets: []TaskSetCounts{},
+		Details:  []ExecutorDetail{},
+	}
+	for _, job := range now.Jobs {
+		status.TaskSets = append(status.TaskSets, TaskSetCounts{Name: job.Name, State: job.State, TaskCounts: TaskCounts{
+			Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts,
+		}})
+	}
+	for _, executor := range now.Executors {
+		status.Details = append(status.Details, ExecutorDetail{
+			ID: executor.ID, Host: executor.Host, State: executor.State, Cores: executor.Cores, Running: executor.Running,
+			Done: executor.Done, Failed: executor.Failed, ResidentBytes: executor.ResidentBytes, LogURLs: executor.LogURLs,
+			Reason: executor.LossText,
+		})
+	}
+	return status
+}
+
+// progress is how much of the known work is done, for the ResourceManager's lists.
+func (m *master) progress() float32 {
+	totals := m.driver.Status().Totals
+	all := totals.Done + totals.Running + totals.Waiting
+	if all == 0 {
+		return 0
+	}
+	return float32(totals.Done) / float32(all)
+}
+
+// summary is the application in one line, for the diagnostics of one that
+// succeeded: the ResourceManager keeps them when the AM is gone.
+func (m *master) summary() string {
+	totals, fleet := m.driver.Status().Totals, m.allocator.snapshot()
+	return fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d run=%.1fs",
+		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
+		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, fleet.wanted, totals.ExecutorsLost,
+		time.Since(m.began).Seconds())
+}
+
+//go:embed status.html
+var statusHTML string
+
+var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
+	"mib": func(bytes uint64) uint64 { return bytes >> 20 },
+}).Parse(statusHTML))
+
+const (
+	headerTimeout = 10 * time.Second
+	closeTimeout  = time.Second
+)
+
+// statusServer serves the tracking URL. It only shows: nothing can be changed
+// through it.
+type statusServer struct {
+	listener net.Listener
+	server   *http.Server
+	serving  sync.WaitGroup
+}
+
+func serveStatus(host string, status func() Status) (*statusServer, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("status page: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = statusPage.Execute(w, status()) // a reader that went away needs no answer
+	})
+	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(status())
+	})
+	s := &statusServer{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}}
+	s.serving.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			_ = listener.Close()
+		}
+	})
+	return s, nil
+}
+
+// url is the server's address, by the host's name in the cluster.
+func (s *statusServer) url(host string) string {
+	_, port, err := net.SplitHostPort(s.listener.Addr().String())
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+func (s *statusServer) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		_ = s.server.Close()
+	}
+	s.serving.Wait()
+}

@@ -1,0 +1,93 @@
+package bobbin
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// runAM is this process as ApplicationMaster.
+func runAM(run func(ctx context.Context) error) int {
+	return am.Main(func(ctx context.Context, application *am.Application) error {
+		shared := &process{
+			applicationID: application.ID,
+			settings:      application.Config,
+			maxFailures:   config.TaskMaxFailures.In(application.Config),
+			driver:        application.Driver,
+			files:         application.Files,
+			created:       application.SessionCreated,
+		}
+		return call(shared.context(ctx), run)
+	}, func(settings *config.Config) *slog.Logger { return newLogger(os.Stderr, settings) })
+}
+
+// runExecutor is this process as executor, until its driver tells it to stop.
+func runExecutor() int {
+	logger := newLogger(os.Stderr, config.Default())
+	slog.SetDefault(logger)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := serveAsExecutor(ctx, logger); err != nil {
+		logger.Error("executor ended", "error", err)
+		return executorbackend.ExitCode(err)
+	}
+	return 0
+}
+
+func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
+	cores, err := strconv.Atoi(os.Getenv(launch.EnvCores))
+	if err != nil {
+		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
+	}
+	credentials, err := security.CredentialsFromEnvironment()
+	if err != nil {
+		return err
+	}
+	pass, ok := credentials.Secret(launch.SecretDriver)
+	if !ok {
+		return fmt.Errorf("the container's credentials hold nothing to join the driver by")
+	}
+	options := executorbackend.Options{
+		ID:      os.Getenv(launch.EnvExecutorID),
+		Host:    os.Getenv(launch.EnvHost),
+		Cores:   cores,
+		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
+		Prepare: prepareTasks(logger),
+		Logger:  logger,
+	}
+	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
+}
+
+// prepareTasks gives tasks the file systems of the driver, as the user of the
+// driver.
+func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
+	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
+		files := storage.New(storage.Options{Hadoop: conf.FromMap(boot.GetHadoop()), User: boot.GetUser(), Logger: logger})
+		end := func() {
+			if err := files.Close(); err != nil {
+				logger.Debug("closing HDFS", "error", err)
+			}
+		}
+		return storage.With(ctx, files), end, nil
+	}
+}
+
+func logURLs(page string) map[string]string {
+	if page == "" {
+		return nil
+	}
+	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
+}

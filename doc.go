@@ -1,0 +1,28 @@
+// Package bobbin runs Go programs on a Hadoop YARN cluster, or on the cores of
+// one machine.
+//
+// A program hands its driver function to [Main]. Started by hand it runs on
+// this machine; started by yarn-submit, the same binary is the ApplicationMaster
+// with the driver in one container and the executors in others:
+//
+//	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
+//		return n * n, nil
+//	})
+//
+//	func main() { bobbin.Main(run) }
+//
+//	func run(ctx context.Context) error {
+//		session, err := bobbin.NewSession(ctx)
+//		if err != nil {
+//			return err
+//		}
+//		defer session.Close()
+//		squares, err := square.Run(ctx, session, []int{1, 2, 3})
+//		...
+//	}
+//
+// The driver runs task functions over inputs: one task an input, each on an
+// executor as close as possible to the hosts that the input prefers, and again
+// elsewhere when it fails or its executor is lost. Functions are registered by
+// name in package variables, so that every process of the same binary has them.
+package bobbin

@@ -1,0 +1,132 @@
+// Command wordcount counts the words of a text.
+//
+//	wordcount IN OUT
+//
+// IN is a text file or a directory of them, OUT a directory that must not
+// exist, both in HDFS or on disk. A word is what lies between Unicode white
+// space. OUT gets files part-00000, part-00001, … of lines word<TAB>count, in
+// the order of the words' bytes over all of them.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// count counts the words of one split. It reads word by word, so a line may be
+// as long as the split.
+var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (map[string]int64, error) {
+	text, err := split.Open(task)
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+
+	counts := map[string]*int64{}
+	words := bufio.NewScanner(text)
+	words.Buffer(make([]byte, 0, 256<<10), longestWord)
+	words.Split(bufio.ScanWords)
+	for words.Scan() {
+		// The look-up does not copy the word; only a new one is copied.
+		if n, seen := counts[string(words.Bytes())]; seen {
+			*n++
+		} else {
+			counts[words.Text()] = new(int64(1))
+		}
+	}
+	if err := words.Err(); err != nil {
+		return nil, fmt.Errorf("%s from byte %d: %w", split.Path, split.Offset, err)
+	}
+	plain := make(map[string]int64, len(counts))
+	for word, n := range counts {
+		plain[word] = *n
+	}
+	return plain, nil
+})
+
+// longestWord is the most bytes a word may have.
+const longestWord = 1 << 30
+
+// write writes one part of the sorted words.
+var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, error) {
+	output, err := bobbin.SharedValue[storage.Output](task)
+	if err != nil {
+		return 0, err
+	}
+	file, err := output.Part(task, task.Index(), task.Attempt())
+	if err != nil {
+		return 0, err
+	}
+	text := bufio.NewWriterSize(file, 256<<10)
+	for _, line := range part {
+		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
+	}
+	if err := text.Flush(); err != nil {
+		return 0, errors.Join(err, file.Abort())
+	}
+	return len(part), file.Commit()
+})
+
+func main() { bobbin.Main(run) }
+
+func run(ctx context.Context) error {
+	flags := flag.NewFlagSet("wordcount", flag.ContinueOnError)
+	parts := flags.Int("parts", 4, "how many part files to write at the most")
+	splitSize := flags.Int64("split", 0, "bytes of text for a task; 0 takes the file's blocks")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	if flags.NArg() != 2 || *parts < 1 {
+		return errors.New("usage: wordcount [-parts N] [-split BYTES] IN OUT")
+	}
+	in, out := flags.Arg(0), flags.Arg(1)
+
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+
+	output, err := session.Files().NewOutput(ctx, out, session.ApplicationID())
+	if errors.Is(err, storage.ErrCommitted) {
+		slog.Info("an earlier attempt of this application has written the output", "output", out)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := countInto(ctx, session, output, in, *splitSize, *parts); err != nil {
+		return errors.Join(err, output.Abort(ctx))
+	}
+	return nil
+}
+
+// countInto counts the words of in and commits them to output.
+func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, splitSize int64, parts int) error {
+	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
+	if err != nil {
+		return err
+	}
+	total := map[string]int64{}
+	for result, err := range count.Stream(ctx, session, splits) {
+		if err != nil {
+			return err
+		}
+		for word, n := range result.Value {
+			total[word] += n
+		}
+	}
+	ranges := sortedRanges(total, parts)
+	if _, err := write.Run(ctx, session, ranges, bobbin.Shared(output)); err != nil {
+		return err
+	}
+	return output.Commit(ctx, len(ranges))
+}

@@ -1,0 +1,146 @@
+// Package text gives the word count demonstration and tests what they need
+// beside bobbin: a real text, a count of its words made without bobbin, and a
+// reader of what wordcount wrote.
+package text
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// errEnough ends the walk over the sources.
+var errEnough = errors.New("enough text")
+
+// WriteGoSources writes the Go distribution's own source texts to w, one after
+// the other in the order of their paths, until about limit bytes are written.
+// It returns how many were.
+func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error) {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return 0, fmt.Errorf("go env GOROOT: %w", err)
+	}
+	var written int64
+	err = filepath.WalkDir(filepath.Join(strings.TrimSpace(string(root)), "src"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !entry.Type().IsRegular() || !slices.Contains([]string{".go", ".s", ".txt", ".md"}, filepath.Ext(path)) {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		n, err := w.Write(source)
+		written += int64(n)
+		if err == nil && written >= limit {
+			err = errEnough
+		}
+		return errors.Join(err, ctx.Err())
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return written, err
+}
+
+// Count counts the words of a text: what lies between Unicode white space.
+func Count(text []byte) map[string]int64 {
+	counts := map[string]int64{}
+	for word := range bytes.FieldsSeq(text) {
+		counts[string(word)]++
+	}
+	return counts
+}
+
+// ReadCounts reads the part files that wordcount wrote. Over all of them, in
+// the order of their names, the words must be in order and each there once.
+func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
+	entries, err := files.List(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	previous := ""
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name, "_") || strings.HasPrefix(entry.Name, ".") {
+			continue
+		}
+		file, err := files.Open(ctx, entry.Path)
+		if err != nil {
+			return nil, err
+		}
+		previous, err = readPart(file, previous, counts)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("%s: %w", entry.Path, err)
+		}
+	}
+	return counts, nil
+}
+
+func readPart(file io.Reader, previous string, counts map[string]int64) (last string, err error) {
+	lines := bufio.NewReaderSize(file, 1<<20)
+	for number := 1; ; number++ {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) && line == "" {
+			return previous, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("line %d: %w", number, err)
+		}
+		word, count, found := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		n, err := strconv.ParseInt(count, 10, 64)
+		if !found || err != nil {
+			return "", fmt.Errorf("line %d: %q is no word<TAB>count", number, line)
+		}
+		if word <= previous {
+			return "", fmt.Errorf("line %d: %q comes after %q", number, word, previous)
+		}
+		counts[word], previous = n, word
+	}
+}
+
+// Top returns the n commonest words, in the order of their bytes among equals.
+func Top(counts map[string]int64, n int) []string {
+	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		if counts[a] != counts[b] {
+			return int(counts[b] - counts[a])
+		}
+		return strings.Compare(a, b)
+	})
+	return words[:min(n, len(words))]
+}
+
+// Difference says in a few words where two counts differ, or "" where they do not.
+func Difference(want, got map[string]int64) string {
+	if maps.Equal(want, got) {
+		return ""
+	}
+	var differ []string
+	for word := range want {
+		if got[word] != want[word] {
+			differ = append(differ, fmt.Sprintf("%q is there %d times, counted %d", word, want[word], got[word]))
+		}
+	}
+	for word := range got {
+		if _, there := want[word]; !there {
+			differ = append(differ, fmt.Sprintf("%q is not there, counted %d", word, got[word]))
+		}
+	}
+	slices.Sort(differ)
+	return fmt.Sprintf("%d words differ: %s", len(differ), strings.Join(differ[:min(5, len(differ))], "; "))
+}

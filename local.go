@@ -1,0 +1,148 @@
+package bobbin
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+const (
+	// localExecutor and localHost name the one executor of a local master.
+	localExecutor = "driver"
+	localHost     = "localhost"
+	// localStop bounds the end of a local driver.
+	localStop = 10 * time.Second
+)
+
+// local is a driver with an executor in the same process.
+type local struct {
+	settings *config.Config
+	hadoop   *conf.Config // nil where there is none
+	master   localMaster
+	logger   *slog.Logger
+}
+
+func newLocal(settings *config.Config, logger *slog.Logger) (*local, error) {
+	master, err := parseLocalMaster(config.Master.In(settings))
+	if err != nil {
+		return nil, err
+	}
+	hadoop, err := conf.FromEnvironment()
+	if errors.Is(err, conf.ErrNotConfigured) {
+		hadoop, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &local{settings: settings, hadoop: hadoop, master: master, logger: logger}, nil
+}
+
+// run gives the driver function a driver of its own, and ends that with it.
+func (l *local) run(ctx context.Context, function func(ctx context.Context) error) (err error) {
+	user, err := security.CurrentUser()
+	if err != nil {
+		return err
+	}
+	files := storage.New(storage.Options{Hadoop: l.hadoop, User: user.Effective, Logger: l.logger})
+	defer func() { err = errors.Join(err, files.Close()) }()
+	scheduler, err := driver.New(driver.Options{
+		ApplicationID: "local-" + randomHex(),
+		User:          user.Effective,
+		Config:        l.settings,
+		Logger:        l.logger,
+	})
+	if err != nil {
+		return err
+	}
+
+	executorContext, stopExecutor := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
+	driverSide, executorSide := wire.Pipe(executorContext)
+	var sides sync.WaitGroup
+	sides.Go(func() { _ = scheduler.Attach(executorContext, driverSide) })
+	sides.Go(func() {
+		_ = executorbackend.Serve(executorContext, executorbackend.Options{
+			ID: localExecutor, Host: localHost, Cores: l.master.cores, Config: l.settings, Logger: l.logger,
+		}, executorSide)
+	})
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), localStop)
+		defer cancel()
+		err = errors.Join(err, scheduler.Stop(bounded))
+		stopExecutor()
+		sides.Wait()
+	}()
+
+	shared := &process{
+		applicationID: scheduler.ApplicationID(),
+		settings:      l.settings,
+		maxFailures:   l.master.maxFailures,
+		driver:        scheduler,
+		files:         files,
+		created:       func() {},
+	}
+	return call(shared.context(ctx), function)
+}
+
+// localMaster is a master URL of the kind local[N,F].
+type localMaster struct {
+	cores       int
+	maxFailures int // of one task
+}
+
+var localURL = regexp.MustCompile(`^local(?:\[(\d+|\*)(?:,(\d+))?\])?$`)
+
+// parseLocalMaster reads local (one core), local[N], local[*] (every core),
+// local[N,F] and local[*,F]. Without an F a task that fails is not tried again:
+// what fails on this machine once fails again.
+func parseLocalMaster(master string) (localMaster, error) {
+	if master == "" {
+		master = "local[*]"
+	}
+	parts := localURL.FindStringSubmatch(master)
+	if parts == nil {
+		if master == "yarn" {
+			return localMaster{}, errors.New("master yarn: a program is sent to a cluster by yarn-submit: yarn-submit submit " + os.Args[0])
+		}
+		return localMaster{}, fmt.Errorf("master %q: want local, local[N], local[*], local[N,F] or local[*,F]; "+
+			"yarn-submit submits to yarn", master)
+	}
+	parsed := localMaster{cores: 1, maxFailures: 1}
+	switch count := parts[1]; count {
+	case "":
+	case "*":
+		parsed.cores = runtime.GOMAXPROCS(0)
+	default:
+		parsed.cores, _ = strconv.Atoi(count)
+	}
+	if parts[2] != "" {
+		parsed.maxFailures, _ = strconv.Atoi(parts[2])
+	}
+	const most = 1 << 16
+	if parsed.cores < 1 || parsed.cores > most || parsed.maxFailures < 1 {
+		return localMaster{}, fmt.Errorf("master %q: want 1 to %d cores, and at least 1 failure", master, most)
+	}
+	return parsed, nil
+}
+
+func randomHex() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

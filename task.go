@@ -1,0 +1,39 @@
+package bobbin
+
+import (
+	"context"
+
+	"github.com/bobbin-yarn/bobbin/internal/codec"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Task is one attempt of one task, as its function sees it. It is the context
+// that the function should pass on: it ends when the attempt is killed, with
+// the reason as its cause.
+type Task struct {
+	context.Context
+	call function.Call
+}
+
+// Index is the place of the task's input among the inputs of its run, from 0.
+func (t *Task) Index() int { return t.call.Index }
+
+// Attempt counts the tries of this task before this one: 0 in the first.
+func (t *Task) Attempt() int { return t.call.AttemptNumber }
+
+// CPUs is how many cores the task may use.
+func (t *Task) CPUs() int { return t.call.CPUs }
+
+// ExecutorID names the executor that runs the attempt.
+func (t *Task) ExecutorID() string { return t.call.ExecutorID }
+
+// Host is the node on which the attempt runs, as the cluster names it.
+func (t *Task) Host() string { return t.call.Host }
+
+// Files reaches HDFS and the local disk of the executor.
+func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
+
+// Shared decodes the value that the run was given by [Shared]. Each call
+// decodes it anew, so the caller may change what it gets.
+func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Common) }
