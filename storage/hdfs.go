@@ -1,7 +1,239 @@
 package storage
 
-import "errors"
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
+	"github.com/bobbin-yarn/bobbin/storage/internal/stream"
+)
+
+// hdfsSystem is the HDFS of one name service.
+type hdfsSystem struct {
+	root     string // "hdfs://authority"
+	namenode *namenode.Client
+	streams  stream.Options
+	defaults createSettings
+	// ended is closed with the Files, and takes the open files with it.
+	ended context.Context
+	end   context.CancelCauseFunc
+}
 
 func newHDFS(root string, options Options) (fileSystem, error) {
-	return nil, errors.New("not yet")
+	hadoop := options.Hadoop
+	if hadoop.SecurityEnabled() {
+		return nil, fmt.Errorf("%s: hadoop.security.authentication is kerberos (%s), which storage does not support",
+			root, hadoop.Source("hadoop.security.authentication"))
+	}
+	addresses, err := hadoop.NameNodes(root)
+	if err != nil {
+		return nil, err
+	}
+	replication, err := hadoop.Int("dfs.replication", 0)
+	if err != nil {
+		return nil, err
+	}
+	socketTimeout, err := hadoop.Duration("dfs.client.socket-timeout", 0, time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	client := namenode.New(namenode.Options{
+		Addresses: addresses, User: options.User, Timeout: options.Timeout, Logger: options.Logger,
+	})
+	h := &hdfsSystem{
+		root:     root,
+		namenode: client,
+		streams: stream.Options{
+			NameNode: client, User: options.User, Hadoop: hadoop.Map(), SocketTimeout: socketTimeout, Logger: options.Logger,
+		},
+		defaults: createSettings{replication: replication},
+	}
+	h.ended, h.end = context.WithCancelCause(context.Background())
+	return h, nil
+}
+
+func (h *hdfsSystem) close() error {
+	h.end(fmt.Errorf("the storage.Files was closed: %w", fs.ErrClosed))
+	return h.namenode.Close()
+}
+
+// during returns a context for an open file, which ends with ctx, with h, and
+// when the file is released.
+func (h *hdfsSystem) during(ctx context.Context) (joined context.Context, release func()) {
+	joined, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(h.ended, func() { cancel(context.Cause(h.ended)) })
+	return joined, func() { stop(); cancel(fs.ErrClosed) }
+}
+
+func (h *hdfsSystem) failed(ctx context.Context, op, path string, err error) error {
+	return namenode.PathError(ctx, op, h.root+path, err)
+}
+
+func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
+	status, err := h.namenode.FileInfo(ctx, path)
+	if err == nil {
+		err = readable(status)
+	}
+	if err != nil {
+		return nil, h.failed(ctx, "open", path, err)
+	}
+	f := &hdfsFile{system: h, path: path, info: h.info(path, status)}
+	f.ctx, f.release = h.during(ctx)
+	for _, r := range []**stream.Reader{&f.reader, &f.readerAt} {
+		if *r, err = stream.NewReader(f.ctx, h.streams, path, status); err != nil {
+			f.release()
+			return nil, h.failed(ctx, "open", path, err)
+		}
+	}
+	return f, nil
+}
+
+// readable refuses what would be read as garbage, or not at all.
+func readable(status *pb.FileStatus) error {
+	switch {
+	case status.GetType() == pb.FileStatus_DIRECTORY:
+		return errors.New("is a directory")
+	case status.Encryption != nil:
+		return errors.New("is in an encryption zone, which storage does not support")
+	case status.ErasureCoding != nil:
+		return fmt.Errorf("is erasure-coded (%s), which storage does not support: copy it to a directory with the replication policy",
+			status.ErasureCoding.GetName())
+	}
+	return nil
+}
+
+func (h *hdfsSystem) create(ctx context.Context, path string, settings createSettings) (sink, error) {
+	joined, release := h.during(ctx)
+	w, err := stream.Create(joined, h.streams, path, stream.Settings{
+		Overwrite:   settings.overwrite,
+		Parents:     !settings.noParents,
+		Mode:        settings.perm,
+		Replication: cmp.Or(settings.replication, h.defaults.replication),
+		BlockSize:   settings.blockSize,
+	})
+	if err != nil {
+		err = h.failed(joined, "create", path, err)
+		release()
+		return nil, err
+	}
+	return &hdfsSink{system: h, ctx: joined, release: release, path: path, writer: w}, nil
+}
+
+func (h *hdfsSystem) stat(ctx context.Context, path string, withBlocks bool) (entry, error) {
+	status, err := h.namenode.FileInfo(ctx, path)
+	if err == nil && withBlocks && status.GetType() == pb.FileStatus_FILE && status.GetLength() > 0 {
+		status.Locations, err = h.namenode.BlockLocations(ctx, path, status.GetLength())
+	}
+	if err != nil {
+		return entry{}, h.failed(ctx, "stat", path, err)
+	}
+	return entry{Info: h.info(path, status), blocks: blocksOf(status)}, nil
+}
+
+func (h *hdfsSystem) list(ctx context.Context, dir string, withBlocks bool) ([]entry, error) {
+	found, err := h.namenode.List(ctx, dir, withBlocks)
+	if err != nil {
+		return nil, h.failed(ctx, "list", dir, err)
+	}
+	entries := make([]entry, len(found))
+	for i, status := range found {
+		entries[i] = entry{Info: h.info(path.Join(dir, string(status.Name)), status), blocks: blocksOf(status)}
+	}
+	return entries, nil
+}
+
+func (h *hdfsSystem) mkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
+	return h.failed(ctx, "mkdir", path, h.namenode.Mkdirs(ctx, path, perm))
+}
+
+func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
+	err := h.failed(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
+	if errors.Is(err, fs.ErrExist) {
+		return &fs.PathError{Op: "rename", Path: h.root + to, Err: fs.ErrExist}
+	}
+	return err
+}
+
+func (h *hdfsSystem) remove(ctx context.Context, path string, recursive bool) error {
+	existed, err := h.namenode.Delete(ctx, path, recursive)
+	if err == nil && !existed {
+		err = fs.ErrNotExist
+	}
+	return h.failed(ctx, "remove", path, err)
+}
+
+func (h *hdfsSystem) setTimes(ctx context.Context, path string, accessed, modified time.Time) error {
+	return h.failed(ctx, "set times of", path, h.namenode.SetTimes(ctx, path, accessed, modified))
+}
+
+func (h *hdfsSystem) info(name string, status *pb.FileStatus) Info {
+	i := Info{
+		Path:       h.root + name,
+		Name:       path.Base(name),
+		Size:       int64(status.GetLength()),
+		ModTime:    time.UnixMilli(int64(status.GetModificationTime())),
+		AccessTime: time.UnixMilli(int64(status.GetAccessTime())),
+		Mode:       fs.FileMode(status.GetPermission().GetMode()).Perm(),
+		Owner:      status.GetOwner(),
+		BlockSize:  int64(status.GetBlockSize()),
+	}
+	switch status.GetType() {
+	case pb.FileStatus_DIRECTORY:
+		i.Dir, i.Size, i.Mode = true, 0, i.Mode|os.ModeDir
+	case pb.FileStatus_SYMLINK:
+		i.Mode |= os.ModeSymlink
+	}
+	return i
+}
+
+// blocksOf are the blocks of a file, as far as their locations were asked for.
+func blocksOf(status *pb.FileStatus) []block {
+	located := status.GetLocations().GetBlocks()
+	blocks := make([]block, 0, len(located))
+	for _, l := range located {
+		b := block{offset: int64(l.GetOffset()), length: int64(l.GetBlock().GetLength())}
+		if !l.GetCorrupt() {
+			for _, d := range l.Datanodes {
+				b.hosts = append(b.hosts, d.GetId().GetHostName())
+			}
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks
+}
+
+// hdfsSink writes a file in HDFS.
+type hdfsSink struct {
+	system  *hdfsSystem
+	ctx     context.Context
+	release func()
+	path    string
+	writer  *stream.Writer
+}
+
+func (s *hdfsSink) Write(p []byte) (int, error) {
+	n, err := s.writer.Write(p)
+	return n, s.system.failed(s.ctx, "write", s.path, err)
+}
+
+func (s *hdfsSink) Close() error {
+	err := s.writer.Close()
+	if err != nil {
+		return s.system.failed(s.ctx, "write", s.path, err)
+	}
+	s.release()
+	return nil
+}
+
+func (s *hdfsSink) Abort() error {
+	defer s.release()
+	// The context of the file may have ended; the removal goes on without it.
+	return s.system.failed(context.Background(), "remove", s.path, s.writer.Abort())
 }

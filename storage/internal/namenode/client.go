@@ -1,0 +1,212 @@
+// Package namenode calls HDFS's NameNodes: the metadata calls of
+// ClientProtocol that package storage needs, and a way to let colinmarc/hdfs
+// make its own calls over the same connections.
+package namenode
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
+)
+
+// protocol is the Java interface that NameNodes serve to clients.
+const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
+
+// defaultsValidity is how long the server's defaults are believed
+// (dfs.client.server-defaults.validity.period.ms).
+const defaultsValidity = time.Hour
+
+// ErrNotDirectory says that a listing was asked of a file.
+var ErrNotDirectory = errors.New("is not a directory")
+
+// Caller makes the calls: an *ipc.Client, or what stands for it in a test.
+type Caller interface {
+	Call(ctx context.Context, method string, request, response proto.Message, options ...ipc.CallOption) error
+	Close() error
+}
+
+// Options of a Client.
+type Options struct {
+	// Addresses are the host:port of the NameNodes of one name service.
+	Addresses []string
+	// User is whom the calls act as.
+	User string
+	// Timeout is how long a call tries to find a NameNode that answers.
+	Timeout time.Duration
+	Logger  *slog.Logger
+}
+
+// Client calls the NameNodes of one name service. It is safe for concurrent
+// use; its errors are those of package ipc, fs.ErrNotExist and ErrNotDirectory.
+type Client struct {
+	caller Caller
+
+	mu         sync.Mutex
+	defaults   []byte // the last answer of getServerDefaults
+	defaultsAt time.Time
+}
+
+// New makes a Client. It connects on first use.
+func New(options Options) *Client {
+	return NewClient(ipc.NewClient(options.Addresses, ipc.Options{
+		Protocol: protocol,
+		Simple:   true,
+		User:     security.UserGroup{Effective: options.User},
+		Logger:   options.Logger,
+		// So that a NameNode that swallows packets leaves time to try another.
+		ConnectTimeout: options.Timeout / 3,
+		RetryFor:       options.Timeout,
+	}))
+}
+
+// NewClient makes a Client of what makes its calls.
+func NewClient(caller Caller) *Client { return &Client{caller: caller} }
+
+// Close closes the connections.
+func (c *Client) Close() error { return c.caller.Close() }
+
+// call makes a call that may be processed twice: the calls used here either
+// change nothing the second time, or are ones whose answers the NameNode keeps
+// for a client that asks again (its retry cache).
+func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
+	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
+}
+
+// Forward makes a call whose request and response are given as they are
+// encoded.
+func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]byte, error) {
+	in, out := &pb.Opaque{}, &pb.Opaque{}
+	in.ProtoReflect().SetUnknown(request)
+	if err := c.call(ctx, method, in, out); err != nil {
+		return nil, err
+	}
+	return out.ProtoReflect().GetUnknown(), nil
+}
+
+// FileInfo describes what is at path.
+func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, error) {
+	response := &pb.GetFileInfoResponse{}
+	if err := c.call(ctx, "getFileInfo", &pb.GetFileInfoRequest{Path: &path}, response); err != nil {
+		return nil, err
+	}
+	if response.Status == nil {
+		return nil, fs.ErrNotExist
+	}
+	return response.Status, nil
+}
+
+// BlockLocations tells where the first length bytes of a file are stored.
+func (c *Client) BlockLocations(ctx context.Context, path string, length uint64) (*pb.LocatedBlocks, error) {
+	request := &pb.GetBlockLocationsRequest{Path: &path, Offset: proto.Uint64(0), Length: &length}
+	response := &pb.GetBlockLocationsResponse{}
+	if err := c.call(ctx, "getBlockLocations", request, response); err != nil {
+		return nil, err
+	}
+	if response.Locations == nil {
+		return nil, fs.ErrNotExist
+	}
+	return response.Locations, nil
+}
+
+// List describes the entries of a directory, of files with the locations of
+// their blocks if asked. The NameNode answers in batches, of a thousand by
+// default.
+func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
+	var entries []*pb.FileStatus
+	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
+	for {
+		response := &pb.GetListingResponse{}
+		if err := c.call(ctx, "getListing", request, response); err != nil {
+			return nil, err
+		}
+		if response.Listing == nil {
+			return nil, fs.ErrNotExist
+		}
+		batch := response.Listing.Entries
+		entries = append(entries, batch...)
+		if len(batch) == 0 || response.Listing.GetRemaining() == 0 {
+			break
+		}
+		request.StartAfter = batch[len(batch)-1].Name
+	}
+	// A file lists itself, under no name.
+	if len(entries) == 1 && len(entries[0].Name) == 0 {
+		return nil, ErrNotDirectory
+	}
+	return entries, nil
+}
+
+// Mkdirs makes a directory and those above it. It is no error if it exists.
+func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) error {
+	request := &pb.MkdirsRequest{
+		Path: &path, Permission: &pb.Permission{Mode: proto.Uint32(uint32(mode.Perm()))}, CreateParents: proto.Bool(true),
+	}
+	response := &pb.BoolResponse{}
+	if err := c.call(ctx, "mkdirs", request, response); err != nil {
+		return err
+	}
+	if !response.GetResult() {
+		return errors.New("the NameNode did not make the directory and does not say why")
+	}
+	return nil
+}
+
+// Rename moves a file or a directory to a path where there is nothing.
+func (c *Client) Rename(ctx context.Context, from, to string) error {
+	request := &pb.RenameRequest{From: &from, To: &to, Overwrite: proto.Bool(false)}
+	return c.call(ctx, "rename2", request, &pb.Opaque{})
+}
+
+// Delete removes a file or directory. It reports whether there was one.
+func (c *Client) Delete(ctx context.Context, path string, recursive bool) (bool, error) {
+	response := &pb.BoolResponse{}
+	err := c.call(ctx, "delete", &pb.DeleteRequest{Path: &path, Recursive: &recursive}, response)
+	return response.GetResult(), err
+}
+
+// SetTimes sets the times that are not zero.
+func (c *Client) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
+	request := &pb.SetTimesRequest{Path: &path, ModificationTime: milliseconds(modified), AccessTime: milliseconds(accessed)}
+	return c.call(ctx, "setTimes", request, &pb.Opaque{})
+}
+
+func milliseconds(t time.Time) *uint64 {
+	if t.IsZero() {
+		return proto.Uint64(math.MaxUint64)
+	}
+	return proto.Uint64(uint64(t.UnixMilli()))
+}
+
+// AbandonBlock takes back a block that was added to a file being written.
+func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockRequest) error {
+	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
+}
+
+// ServerDefaults are the NameNode's settings for new files, as encoded in its
+// answer to getServerDefaults. They are asked for once an hour.
+func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
+	c.mu.Lock()
+	defaults, at := c.defaults, c.defaultsAt
+	c.mu.Unlock()
+	if defaults != nil && time.Since(at) < defaultsValidity {
+		return defaults, nil
+	}
+	defaults, err := c.Forward(ctx, "getServerDefaults", nil)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.defaults, c.defaultsAt = defaults, time.Now()
+	return defaults, nil
+}

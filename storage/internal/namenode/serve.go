@@ -1,0 +1,127 @@
+package namenode
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	ipcpb "github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
+)
+
+const (
+	// preambleLength is that of "hrpc", the version, the service class and the
+	// authentication protocol, with which a client begins.
+	preambleLength = 7
+	// contextCallID is the call ID of the message that says whom a connection
+	// acts as.
+	contextCallID = -3
+	// maxRequest bounds a client's message (ipc.maximum.data.length).
+	maxRequest = 64 << 20
+)
+
+// Handler answers one call; request and response are the encoded messages.
+type Handler func(method string, request []byte) (response []byte, err error)
+
+// Serve is the NameNode's end of a connection on which colinmarc/hdfs is the
+// client: it reads its calls, one at a time, has handle answer them, and
+// returns when the client has closed the connection.
+//
+// It is there because colinmarc/hdfs's own connections to NameNodes know no
+// deadlines and no contexts, give up for 5 s after one idle connection was
+// closed by the server, and hold all files of a client up while one call
+// waits. Behind Serve the calls go over package ipc.
+func Serve(conn net.Conn, handle Handler) error {
+	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
+		return endOfCalls(err)
+	}
+	for {
+		frame, err := readFrame(conn)
+		if err != nil {
+			return endOfCalls(err)
+		}
+		header := &ipcpb.RequestHeader{}
+		body, err := cutMessage(frame, header)
+		if err != nil {
+			return fmt.Errorf("header of a call: %w", err)
+		}
+		if header.GetCallId() == contextCallID {
+			continue
+		}
+		method := &ipcpb.CallHeader{}
+		if body, err = cutMessage(body, method); err != nil {
+			return fmt.Errorf("method of a call: %w", err)
+		}
+		request, n := protowire.ConsumeBytes(body)
+		if n < 0 {
+			return fmt.Errorf("request of %s: %w", method.GetMethodName(), protowire.ParseError(n))
+		}
+		response, callErr := handle(method.GetMethodName(), request)
+		if err := writeResponse(conn, header, response, callErr); err != nil {
+			return endOfCalls(err)
+		}
+	}
+}
+
+// endOfCalls tells a client that has gone from one that sends nonsense.
+func endOfCalls(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+func readFrame(r io.Reader) ([]byte, error) {
+	var length [4]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > maxRequest {
+		return nil, fmt.Errorf("a call of %d bytes, more than %d", n, maxRequest)
+	}
+	frame := make([]byte, n)
+	_, err := io.ReadFull(r, frame)
+	return frame, err
+}
+
+// cutMessage decodes the length-delimited message at the beginning of b.
+func cutMessage(b []byte, message proto.Message) (rest []byte, err error) {
+	encoded, n := protowire.ConsumeBytes(b)
+	if n < 0 {
+		return nil, protowire.ParseError(n)
+	}
+	return b[n:], proto.Unmarshal(encoded, message)
+}
+
+func writeResponse(w io.Writer, call *ipcpb.RequestHeader, response []byte, callErr error) error {
+	header := &ipcpb.ResponseHeader{
+		CallId:   proto.Uint32(uint32(call.GetCallId())),
+		Status:   ipcpb.ResponseHeader_SUCCESS.Enum(),
+		ClientId: call.ClientId,
+	}
+	if callErr != nil {
+		header.Status = ipcpb.ResponseHeader_ERROR.Enum()
+		header.ErrorCode = ipcpb.ResponseHeader_ERROR_APPLICATION.Enum()
+		header.ErrorMessage = proto.String(callErr.Error())
+		if remote, ok := errors.AsType[*ipc.RemoteError](callErr); ok {
+			header.ExceptionClass = proto.String(string(remote.Class))
+		}
+	}
+	encoded, err := proto.Marshal(header)
+	if err != nil {
+		return err
+	}
+	frame := protowire.AppendBytes(make([]byte, 4), encoded)
+	if callErr == nil {
+		frame = protowire.AppendBytes(frame, response)
+	}
+	binary.BigEndian.PutUint32(frame, uint32(len(frame)-4))
+	_, err = w.Write(frame)
+	return err
+}

@@ -1,0 +1,96 @@
+package stream
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// connBuffer holds a packet of a datanode, its header and its checksums, which
+// colinmarc/hdfs reads one by one.
+const connBuffer = 96 << 10
+
+// conn is a connection to a datanode that breaks when the peer takes longer
+// than the session's timeout, however the deadlines are set.
+//
+// While a file is being written it also hides a write that failed: the
+// goroutines with which colinmarc/hdfs sends a block only end when they could
+// send the block's last packet. It learns of the failure when it reads the
+// acknowledgement, and the Writer from the session before that.
+type conn struct {
+	net.Conn
+	session *session
+	reader  *bufio.Reader
+	broken  atomic.Bool
+}
+
+func newConn(raw net.Conn, s *session) *conn {
+	return &conn{
+		Conn:    raw,
+		session: s,
+		reader:  bufio.NewReaderSize(timedReader{Conn: raw, timeout: s.options.SocketTimeout}, connBuffer),
+	}
+}
+
+// timedReader gives each read the same time.
+type timedReader struct {
+	net.Conn
+	timeout time.Duration
+}
+
+func (r timedReader) Read(p []byte) (int, error) {
+	if err := r.Conn.SetReadDeadline(time.Now().Add(r.timeout)); err != nil {
+		return 0, err
+	}
+	return r.Conn.Read(p)
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.reader.Read(p)
+	if err == io.EOF {
+		// Datanodes say what is the last packet: the end of the connection is
+		// never that of the data. colinmarc/hdfs would take it for that, and
+		// connect to the same datanode again without end.
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && c.session.writing {
+		c.breaks(err)
+	}
+	return n, err
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	if c.broken.Load() {
+		return len(p), nil
+	}
+	err := c.Conn.SetWriteDeadline(time.Now().Add(c.session.options.SocketTimeout))
+	if err == nil {
+		var n int
+		if n, err = c.Conn.Write(p); err == nil || !c.session.writing {
+			return n, err
+		}
+	}
+	if !c.session.writing {
+		return 0, err
+	}
+	c.breaks(err)
+	return len(p), nil
+}
+
+func (c *conn) breaks(err error) {
+	c.broken.Store(true)
+	c.session.fail(err)
+}
+
+func (c *conn) Close() error {
+	c.session.mu.Lock()
+	delete(c.session.conns, c)
+	c.session.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (c *conn) SetDeadline(time.Time) error      { return nil }
+func (c *conn) SetReadDeadline(time.Time) error  { return nil }
+func (c *conn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,128 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
+)
+
+// pipelineAttempts is how many blocks are asked for to find one whose
+// datanodes all answer (dfs.client.block.write.retries is 3, and each goes on
+// without one datanode).
+const pipelineAttempts = 5
+
+// pipeline chooses the datanodes of a new file's blocks. The NameNode goes on
+// to name a dead datanode for ten minutes, and a block that is sent to one
+// cannot be saved: colinmarc/hdfs has no recovery. So each block's datanodes
+// are tried before it begins, and those that do not answer are left out for
+// the rest of the file.
+type pipeline struct {
+	session    *session
+	byHostName bool
+	dead       []*pb.Datanode
+}
+
+// addBlock answers colinmarc/hdfs's call for a new block.
+func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
+	request := &pb.AddBlockRequest{}
+	if err := proto.Unmarshal(encoded, request); err != nil {
+		return nil, err
+	}
+	var lastDead error
+	for range pipelineAttempts {
+		request.Excluded = p.dead
+		block, answer, err := p.ask(request)
+		if err != nil {
+			if lastDead != nil {
+				err = fmt.Errorf("%w (a datanode was left out: %w)", err, lastDead)
+			}
+			return nil, err
+		}
+		dead, err := p.try(block.Datanodes)
+		if len(dead) == 0 {
+			return answer, err
+		}
+		lastDead = err
+		p.dead = append(p.dead, dead...)
+		p.session.options.Logger.Info("leaving a datanode out", "path", request.GetPath(), "error", err)
+		abandon := &pb.AbandonBlockRequest{Block: block.Block, Path: request.Path, ClientName: request.ClientName, FileId: request.FileId}
+		if err := p.session.options.NameNode.AbandonBlock(p.session.ctx, abandon); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
+}
+
+// ask asks the NameNode for a block.
+func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
+	encoded, err := proto.Marshal(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := p.session.forward("addBlock", encoded)
+	if err != nil {
+		return nil, nil, err
+	}
+	response := &pb.AddBlockResponse{}
+	if err := proto.Unmarshal(answer, response); err != nil {
+		return nil, nil, err
+	}
+	return response.Block, answer, nil
+}
+
+// try connects to all datanodes at once and returns those that do not answer.
+// The connection to the first is kept: it is the one that is written to.
+func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
+	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
+	defer cancel()
+	conns := make([]net.Conn, len(datanodes))
+	errs := make([]error, len(datanodes))
+	var trying sync.WaitGroup
+	for i, d := range datanodes {
+		trying.Go(func() { conns[i], errs[i] = p.session.options.Dial(ctx, "tcp", p.address(d)) })
+	}
+	trying.Wait()
+	for i, c := range conns {
+		switch {
+		case errs[i] != nil:
+			dead = append(dead, datanodes[i])
+		case i == 0 && errors.Join(errs...) == nil:
+			p.session.keep(p.address(datanodes[0]), c)
+		default:
+			_ = c.Close()
+		}
+	}
+	if p.session.ctx.Err() != nil {
+		return nil, p.session.ctx.Err()
+	}
+	return dead, errors.Join(errs...)
+}
+
+// address is where colinmarc/hdfs will connect to.
+func (p *pipeline) address(d *pb.Datanode) string {
+	host := d.Id.GetIpAddress()
+	if p.byHostName {
+		host = d.Id.GetHostName()
+	}
+	return fmt.Sprintf("%s:%d", host, d.Id.GetTransferPort())
+}
+
+// keep holds a connection ready for dialDatanode.
+func (s *session) keep(address string, c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.ready[address]; old != nil {
+		_ = old.Close()
+	}
+	if s.ctx.Err() != nil {
+		_ = c.Close()
+		return
+	}
+	s.ready[address] = c
+}

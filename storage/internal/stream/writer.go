@@ -1,0 +1,208 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
+	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
+)
+
+const (
+	// leaseRenewal is how often a writer tells the NameNode that it lives: half
+	// of the time after which others may take the file over.
+	leaseRenewal = 30 * time.Second
+	// completionTimeout is how long a closed file may take to have its last
+	// block reported, where the context sets no deadline.
+	completionTimeout = time.Minute
+	// completionPause is before asking the second time; each further pause is
+	// twice as long, up to completionPauseMax.
+	completionPause    = 50 * time.Millisecond
+	completionPauseMax = 5 * time.Second
+	// removalTimeout bounds the removal of a file that was given up.
+	removalTimeout = 30 * time.Second
+)
+
+// Settings of a new file.
+type Settings struct {
+	// Overwrite replaces a file that exists.
+	Overwrite bool
+	// Parents makes the directories above the file.
+	Parents bool
+	// Mode holds the permission bits.
+	Mode fs.FileMode
+	// Replication and BlockSize are the cluster's defaults where they are 0.
+	Replication int
+	BlockSize   int64
+}
+
+// Flags of a create call.
+const (
+	flagCreate    = 1
+	flagOverwrite = 2
+)
+
+// Writer writes one new file. It is for one goroutine at a time.
+type Writer struct {
+	ctx      context.Context
+	options  Options
+	path     string
+	settings Settings
+	session  *session
+	file     *hdfs.FileWriter
+	pipeline pipeline
+	renewed  time.Time // when the lease was renewed last
+	err      error     // of a write that failed
+}
+
+// Create makes a file. When ctx ends, writing it fails with its error.
+func Create(ctx context.Context, options Options, path string, settings Settings) (*Writer, error) {
+	w := &Writer{ctx: ctx, options: options, path: path, settings: settings, renewed: time.Now()}
+	if err := w.complement(ctx); err != nil {
+		return nil, err
+	}
+	s, err := newSession(ctx, options, true, w.answers)
+	if err != nil {
+		return nil, err
+	}
+	w.session = s
+	w.file, err = s.client.CreateFile(path, w.settings.Replication, w.settings.BlockSize, settings.Mode)
+	if err != nil {
+		err, _ = s.cause(err)
+		s.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// complement fills in the server's defaults.
+func (w *Writer) complement(ctx context.Context) error {
+	if w.settings.Replication > 0 && w.settings.BlockSize > 0 {
+		return nil
+	}
+	encoded, err := w.options.NameNode.ServerDefaults(ctx)
+	if err != nil {
+		return err
+	}
+	response := &pb.GetServerDefaultsResponse{}
+	if err := proto.Unmarshal(encoded, response); err != nil {
+		return fmt.Errorf("the NameNode's defaults: %w", err)
+	}
+	w.settings.Replication = cmp.Or(w.settings.Replication, int(response.Defaults.GetReplication()))
+	w.settings.BlockSize = cmp.Or(w.settings.BlockSize, int64(response.Defaults.GetBlockSize()))
+	return nil
+}
+
+// answers are those to the calls of a client that writes.
+func (w *Writer) answers(s *session) namenode.Handler {
+	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
+	return func(method string, request []byte) ([]byte, error) {
+		switch method {
+		case "create":
+			return w.create(s, request)
+		case "addBlock":
+			return w.pipeline.addBlock(request)
+		case "renewLease":
+			if time.Since(w.renewed) < leaseRenewal {
+				return nil, nil
+			}
+			w.renewed = time.Now()
+		}
+		return s.forward(method, request)
+	}
+}
+
+// create adds what colinmarc/hdfs does not offer to a create call.
+func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
+	request := &pb.CreateRequest{}
+	if err := proto.Unmarshal(encoded, request); err != nil {
+		return nil, err
+	}
+	request.Flags = proto.Uint32(flagCreate)
+	if w.settings.Overwrite {
+		request.Flags = proto.Uint32(flagCreate | flagOverwrite)
+	}
+	request.CreateParents = proto.Bool(w.settings.Parents)
+	encoded, err := proto.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	return s.forward("create", encoded)
+}
+
+// Write writes p. An error may be that of an earlier write.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err != nil {
+		return 0, w.err
+	}
+	n, err := w.file.Write(p)
+	w.err = w.outcome(err)
+	return n, w.err
+}
+
+// outcome is how an operation ended for which colinmarc/hdfs returned err.
+func (w *Writer) outcome(err error) error {
+	if cause := context.Cause(w.ctx); cause != nil {
+		return cause
+	}
+	if cause, fromCall := w.session.cause(err); fromCall || cause == nil {
+		return cause
+	} else if cause != err {
+		return fmt.Errorf("a datanode failed while it was written to: %w", cause)
+	}
+	return err
+}
+
+// Close completes the file: all its bytes are stored when it returns nil.
+// Otherwise Abort is to be called.
+func (w *Writer) Close() error {
+	if w.err != nil {
+		return w.err
+	}
+	started, pause := time.Now(), completionPause
+	for {
+		err := w.file.Close()
+		if !hdfs.IsErrReplicating(err) {
+			if w.err = w.outcome(err); w.err == nil {
+				w.session.close()
+			}
+			return w.err
+		}
+		// The datanodes have the last block, and have yet to tell the NameNode.
+		_, limited := w.ctx.Deadline()
+		if waited := time.Since(started); !limited && waited > completionTimeout {
+			w.err = fmt.Errorf("no datanode has reported the last block to the NameNode within %v", waited.Round(time.Second))
+			return w.err
+		}
+		select {
+		case <-time.After(pause):
+		case <-w.ctx.Done():
+			w.err = context.Cause(w.ctx)
+			return w.err
+		}
+		pause = min(2*pause, completionPauseMax)
+	}
+}
+
+// Abort ends the writing and removes the file.
+func (w *Writer) Abort() error {
+	w.err = errors.New("the writing was given up")
+	w.session.cancel()
+	w.session.fail(w.err)
+	w.session.closeConns()
+	// Only closing it ends the goroutines that send the block. The session has
+	// ended, so that nothing of this reaches the NameNode.
+	_ = w.file.Close()
+	w.session.close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
+	defer cancel()
+	_, err := w.options.NameNode.Delete(ctx, w.path, false)
+	return err
+}

@@ -1,0 +1,209 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var errCrash = errors.New("crashed")
+
+// faultySystem fails the n-th call that changes something, before or after
+// the change, and every call after it: as for a process that dies, or whose
+// connection is lost after the server has done its part.
+type faultySystem struct {
+	fileSystem
+	left  int // calls that still succeed
+	after bool
+	dead  bool
+}
+
+func (s *faultySystem) step(change func() error) error {
+	if s.dead {
+		return errCrash
+	}
+	if s.left--; s.left >= 0 {
+		return change()
+	}
+	s.dead = true
+	if s.after {
+		_ = change()
+	}
+	return errCrash
+}
+
+func (s *faultySystem) create(ctx context.Context, path string, settings createSettings) (sink, error) {
+	var made sink
+	err := s.step(func() (err error) {
+		made, err = s.fileSystem.create(ctx, path, settings)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &faultySink{sink: made, system: s}, nil
+}
+
+func (s *faultySystem) stat(ctx context.Context, path string, withBlocks bool) (entry, error) {
+	if s.dead {
+		return entry{}, errCrash
+	}
+	return s.fileSystem.stat(ctx, path, withBlocks)
+}
+
+func (s *faultySystem) list(ctx context.Context, path string, withBlocks bool) ([]entry, error) {
+	if s.dead {
+		return nil, errCrash
+	}
+	return s.fileSystem.list(ctx, path, withBlocks)
+}
+
+func (s *faultySystem) mkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
+	return s.step(func() error { return s.fileSystem.mkdirAll(ctx, path, perm) })
+}
+
+func (s *faultySystem) rename(ctx context.Context, from, to string) error {
+	return s.step(func() error { return s.fileSystem.rename(ctx, from, to) })
+}
+
+func (s *faultySystem) remove(ctx context.Context, path string, recursive bool) error {
+	return s.step(func() error { return s.fileSystem.remove(ctx, path, recursive) })
+}
+
+type faultySink struct {
+	sink
+	system *faultySystem
+}
+
+func (s *faultySink) Write(p []byte) (n int, err error) {
+	err = s.system.step(func() error { n, err = s.sink.Write(p); return err })
+	return n, err
+}
+
+func (s *faultySink) Close() error { return s.system.step(s.sink.Close) }
+
+func (s *faultySink) Abort() error { return s.system.step(s.sink.Abort) }
+
+// runJob is one attempt of a job that writes parts, the second of them by two
+// attempts of its task.
+func runJob(files *Files, target, content string) error {
+	ctx := With(context.Background(), files)
+	out, err := files.NewOutput(ctx, target, "job")
+	if errors.Is(err, ErrCommitted) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, task := range []struct{ index, attempt int }{{0, 0}, {1, 0}, {1, 1}} {
+		part, err := out.Part(ctx, task.index, task.attempt)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(part, "%s %d", content, task.index); err != nil {
+			_ = part.Abort()
+			return err
+		}
+		if err := part.Commit(); err != nil {
+			return err
+		}
+	}
+	return out.Commit(ctx, 2)
+}
+
+// content of a committed output, which must be whole; false if there is none.
+func committed(t *testing.T, target string) (content string, ok bool) {
+	t.Helper()
+	_, err := os.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false
+	}
+	require.NoError(t, err)
+	first, err := os.ReadFile(filepath.Join(target, "part-00000"))
+	require.NoError(t, err)
+	second, err := os.ReadFile(filepath.Join(target, "part-00001"))
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(target, successName))
+	content, _, ok = cutLast(string(first))
+	require.True(t, ok)
+	require.Equal(t, content+" 0", string(first))
+	require.Equal(t, content+" 1", string(second))
+	return content, true
+}
+
+func cutLast(s string) (before, after string, ok bool) {
+	if len(s) < 2 {
+		return s, "", false
+	}
+	return s[:len(s)-2], s[len(s)-1:], true
+}
+
+func TestOutputSurvivesACrashAtEveryStep(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		finished := false
+		for steps := 0; !finished; steps++ {
+			require.Less(t, steps, 200)
+			t.Run(fmt.Sprintf("after=%v/%d", after, steps), func(t *testing.T) {
+				parent := t.TempDir()
+				target := filepath.Join(parent, "out")
+				broken := New(Options{})
+				broken.wrap = func(s fileSystem) fileSystem {
+					return &faultySystem{fileSystem: s, left: steps, after: after}
+				}
+				err := runJob(broken, target, "first")
+				system, ok := broken.systems[localRoot].(*faultySystem)
+				require.True(t, ok)
+				finished = !system.dead
+				content, done := committed(t, target)
+				if err == nil {
+					require.True(t, done, "what is reported as committed is there")
+				}
+				if done {
+					require.Equal(t, "first", content)
+				}
+
+				require.NoError(t, runJob(New(Options{}), target, "second"), "the second attempt")
+				content, ok = committed(t, target)
+				require.True(t, ok)
+				if done {
+					require.Equal(t, "first", content, "what was committed stays")
+				} else {
+					require.Equal(t, "second", content)
+				}
+				entries, err := os.ReadDir(parent)
+				require.NoError(t, err)
+				require.Len(t, entries, 1, "nothing temporary is left")
+			})
+		}
+	}
+}
+
+// lossySystem does every rename and loses the answer to it, once.
+type lossySystem struct {
+	fileSystem
+	lost map[string]bool
+}
+
+func (s *lossySystem) rename(ctx context.Context, from, to string) error {
+	if err := s.fileSystem.rename(ctx, from, to); err != nil || s.lost[to] {
+		return err
+	}
+	s.lost[to] = true
+	return errors.New("the connection was lost")
+}
+
+func TestOutputToleratesLostAnswersToRenames(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "out")
+	files := New(Options{})
+	files.wrap = func(s fileSystem) fileSystem { return &lossySystem{fileSystem: s, lost: map[string]bool{}} }
+	require.NoError(t, runJob(files, target, "only"))
+	content, ok := committed(t, target)
+	require.True(t, ok)
+	require.Equal(t, "only", content)
+}
