@@ -30,24 +30,34 @@ func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
-each() {
+daemon=$1 container=$2 newline='
+'
+belongs() {
+	environ=$(tr '\0' '\n' <"$1/environ") || return 1
+	case $newline$environ$newline in
+	*"$newline$daemon$newline"* | *"$newline$container"*) return 0 ;;
+	esac
+	return 1
+}
+signal() {
 	left=no
 	for p in /proc/[0-9]*; do
-		if { tr '\0' '\n' <"$p/environ" | grep -qF -e "$2" -e "$3"; } 2>/dev/null; then
+		if belongs "$p"; then
 			left=yes
-			kill -s "$1" "${p#/proc/}" 2>/dev/null
+			kill -s "$1" "${p#/proc/}"
 		fi
 	done
 }
-each TERM "$1" "$1"
+exec 2>/dev/null
+signal TERM
 waited=0
 while [ $left = yes ] && [ $waited -lt 5 ]; do
 	sleep 1
 	waited=$((waited + 1))
-	each CONT "$1" "$2"
+	signal 0
 done
 while [ $left = yes ]; do
-	each KILL "$1" "$2"
+	signal KILL
 	sleep 0.1
 done
 `
