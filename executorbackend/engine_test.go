@@ -1,0 +1,360 @@
+package executorbackend
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+func TestMain(m *testing.M) {
+	function.Register("echo", func(_ context.Context, call function.Call) ([]byte, error) {
+		return fmt.Appendf(nil, "%s %d/%d on %s@%s with %d: %s%s", call.TaskSet, call.Index, call.AttemptNumber,
+			call.ExecutorID, call.Host, call.CPUs, call.Common, call.Input), nil
+	})
+	function.Register("error", func(context.Context, function.Call) ([]byte, error) { return nil, errors.New("it went wrong") })
+	function.Register("permanent", func(context.Context, function.Call) ([]byte, error) {
+		return nil, fmt.Errorf("wrapped: %w", permanentError{})
+	})
+	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { return deeper() })
+	function.Register("nil map", func(context.Context, function.Call) ([]byte, error) {
+		var m map[string]int
+		m["x"] = 1
+		return nil, nil
+	})
+	function.Register("goexit", func(context.Context, function.Call) ([]byte, error) { runtime.Goexit(); return nil, nil })
+	function.Register("wait", func(ctx context.Context, _ function.Call) ([]byte, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	function.Register("sleep", func(_ context.Context, call function.Call) ([]byte, error) {
+		d, err := time.ParseDuration(string(call.Input))
+		time.Sleep(d)
+		return nil, err
+	})
+	function.Register("size", func(_ context.Context, call function.Call) ([]byte, error) {
+		var size int
+		_, err := fmt.Sscan(string(call.Input), &size)
+		return pattern(size), err
+	})
+	function.Register("long error", func(context.Context, function.Call) ([]byte, error) {
+		return nil, errors.New(strings.Repeat("x", 10<<20))
+	})
+	goleak.VerifyTestMain(m)
+}
+
+type permanentError struct{}
+
+func (permanentError) Error() string   { return "never" }
+func (permanentError) Permanent() bool { return true }
+
+//go:noinline
+func deeper() ([]byte, error) { panic(errors.New("the user's mistake")) }
+
+func pattern(size int) []byte {
+	return bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
+}
+
+// scripted is a driver that the test plays.
+type scripted struct {
+	t      *testing.T
+	stream wire.DriverSide
+	leave  context.CancelFunc
+	served chan error
+}
+
+func start(t *testing.T, options Options) *scripted {
+	ctx, cancel := context.WithCancel(t.Context())
+	driverSide, executorSide := wire.Pipe(ctx)
+	s := &scripted{t: t, stream: driverSide, leave: cancel, served: make(chan error, 1)}
+	if options.ID == "" {
+		options.ID, options.Host, options.Cores = "7", "node", 2
+	}
+	go func() { s.served <- Serve(ctx, options, executorSide) }()
+	register := s.recv().GetRegister()
+	require.NotNil(t, register)
+	s.send(&wire.DriverMessage{Registered: &wire.Registered{}})
+	return s
+}
+
+func (s *scripted) send(message *wire.DriverMessage) { require.NoError(s.t, s.stream.Send(message)) }
+
+func (s *scripted) recv() *wire.ExecutorMessage {
+	message, err := s.stream.Recv()
+	require.NoError(s.t, err)
+	return message
+}
+
+// update is the next one that is not about a part.
+func (s *scripted) update() *wire.TaskUpdate {
+	for {
+		for _, update := range s.recv().GetUpdates() {
+			if update.GetState() != wire.TaskState_TASK_STATE_PART {
+				return update
+			}
+		}
+	}
+}
+
+func (s *scripted) stop() {
+	s.send(&wire.DriverMessage{Stop: &wire.Stop{Reason: "done"}})
+	require.NoError(s.t, <-s.served)
+	s.leave()
+}
+
+func launch(attempt uint64, input string) *wire.LaunchTask {
+	return &wire.LaunchTask{Attempt: attempt, TaskSet: 1, Index: 3, AttemptNumber: 1, Cpus: 1, Input: []byte(input)}
+}
+
+func sets(function string) []*wire.TaskSet {
+	return []*wire.TaskSet{{Id: 1, Name: "count", Function: function, Common: []byte("common ")}}
+}
+
+func settings(t *testing.T, values map[string]string) *config.Config {
+	c, err := config.FromMap(values)
+	require.NoError(t, err)
+	return c
+}
+
+func TestTaskGetsItsCall(t *testing.T) {
+	s := start(t, Options{})
+	s.send(&wire.DriverMessage{TaskSets: sets("echo"), Launches: []*wire.LaunchTask{launch(9, "input")}})
+	update := s.update()
+	require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, update.GetState())
+	require.Equal(t, uint64(9), update.GetAttempt())
+	require.Equal(t, "count 3/1 on 7@node with 1: common input", string(update.GetResult()))
+	require.Equal(t, uint64(len(update.GetResult())), update.GetMetrics().GetResultBytes())
+	s.stop()
+}
+
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		function, input, message, stack string
+		permanent                       bool
+	}{
+		{function: "error", message: "it went wrong"},
+		{function: "permanent", message: "wrapped: never", permanent: true},
+		{function: "panic", message: "panic: the user's mistake", stack: "executorbackend.deeper("},
+		{function: "nil map", message: "panic: assignment to entry in nil map", stack: "executorbackend.TestMain.func"},
+		{function: "goexit", message: "runtime.Goexit"},
+		{function: "unheard", message: `has no function "unheard"`, permanent: true},
+		{function: "size", input: "2000000", message: "2000000 bytes encoded, the most is 1048576 (1m)", permanent: true},
+		{function: "long error", message: "bytes more)"},
+	} {
+		t.Run(test.function, func(t *testing.T) {
+			s := start(t, Options{Config: settings(t, map[string]string{"task.maxResultSize": "1m"})})
+			s.send(&wire.DriverMessage{TaskSets: sets(test.function), Launches: []*wire.LaunchTask{launch(9, test.input)}})
+			update := s.update()
+			require.Equal(t, wire.TaskState_TASK_STATE_FAILED, update.GetState())
+			require.Contains(t, update.GetFailure().GetMessage(), test.message)
+			require.Less(t, len(update.GetFailure().GetMessage()), 64<<10)
+			require.Equal(t, test.permanent, update.GetFailure().GetPermanent())
+			require.Contains(t, update.GetFailure().GetStack(), test.stack)
+			require.Equal(t, test.stack == "", update.GetFailure().GetStack() == "")
+			s.stop()
+		})
+	}
+}
+
+func TestStackIsTheUsers(t *testing.T) {
+	const own = "github.com/bobbin-yarn/bobbin"
+	trace := `goroutine 22 [running]:
+runtime/debug.Stack()
+	/go/src/runtime/debug/stack.go:26 +0x5e
+` + own + `/executorbackend.abnormalEnd({0x1, 0x2})
+	/x/executorbackend/task.go:1 +0x1
+panic({0x5, 0x6})
+	/go/src/runtime/panic.go:783 +0x132
+runtime.panicmem(...)
+	/go/src/runtime/panic.go:262
+main.inner(0x3)
+	/home/user/main.go:12 +0x3
+main.outer.func1(0x3)
+	/home/user/main.go:20 +0x3
+` + own + `.Func[...].func1({0x1})
+	/x/function.go:3 +0x3
+` + own + `/executorbackend.(*engine).run(0x1)
+	/x/executorbackend/task.go:3 +0x4
+created by ` + own + `/executorbackend.(*engine).startWaiting in goroutine 9
+	/x/executorbackend/engine.go:1 +0x4
+`
+	require.Equal(t, "main.inner(0x3)\n\t/home/user/main.go:12 +0x3\nmain.outer.func1(0x3)\n\t/home/user/main.go:20 +0x3", trimStack(trace))
+	require.Equal(t, "odd", trimStack("odd"))
+}
+
+func TestKill(t *testing.T) {
+	s := start(t, Options{})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, ""), launch(2, ""), launch(3, "")}})
+	// The third has no core yet; it is gone all the same.
+	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 3, Reason: "not wanted"}, {Attempt: 77, Reason: "unknown"}}})
+	update := s.update()
+	require.Equal(t, uint64(3), update.GetAttempt())
+	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, update.GetState())
+	require.Equal(t, "not wanted", update.GetFailure().GetMessage())
+	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "not wanted"}}})
+	update = s.update()
+	require.Equal(t, uint64(1), update.GetAttempt())
+	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, update.GetState())
+	require.Equal(t, "not wanted", update.GetFailure().GetMessage())
+	s.stop()
+}
+
+func TestCoresAreNeverOvercommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "h", Cores: 3, Config: settings(t, map[string]string{"executor.heartbeatInterval": "1d"})})
+		began := time.Now()
+		two := launch(4, "1s")
+		two.Cpus = 2
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.LaunchTask{
+			launch(1, "1s"), launch(2, "1s"), launch(3, "2s"), two, launch(5, "1s"),
+		}})
+		ends := map[uint64]time.Duration{}
+		for len(ends) < 5 {
+			ends[s.update().GetAttempt()] = time.Since(began)
+		}
+		// 1, 2 and 3 fill it; 4 takes what 1 and 2 leave; 5 waits its turn.
+		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
+		s.send(&wire.DriverMessage{Launches: []*wire.LaunchTask{{Attempt: 6, TaskSet: 1, Cpus: 4}}})
+		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")
+		s.stop()
+	})
+}
+
+func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
+	s := start(t, Options{})
+	again := launch(1, "")
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{again, again}, Forget: []uint64{1, 8}})
+	s.send(&wire.DriverMessage{Launches: []*wire.LaunchTask{launch(2, "")}})
+	require.Contains(t, s.update().GetFailure().GetMessage(), "before the set itself")
+	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1}}})
+	require.Equal(t, uint64(1), s.update().GetAttempt())
+	s.stop()
+}
+
+func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
+	const size = 20<<20 + 17
+	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
+	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.LaunchTask{launch(1, fmt.Sprint(size))}})
+	var got []byte
+	heartbeats := 0
+	for finished := false; !finished; {
+		message := s.recv()
+		carried := 0
+		for _, update := range message.GetUpdates() {
+			got = append(got, update.GetResult()...)
+			carried += len(update.GetResult())
+			finished = update.GetState() == wire.TaskState_TASK_STATE_FINISHED
+			if finished {
+				require.Equal(t, uint64(size), update.GetMetrics().GetResultBytes())
+			}
+		}
+		require.LessOrEqual(t, carried, wire.MaxPart)
+		if message.GetHeartbeat() != nil {
+			heartbeats++
+			if heartbeats == 1 {
+				// What is small overtakes what is large.
+				require.Less(t, len(got), size)
+			}
+		}
+	}
+	require.True(t, bytes.Equal(pattern(size), got))
+	s.stop()
+}
+
+func TestHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{})
+		began := time.Now()
+		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(5, ""), launch(6, ""), launch(4, "")}})
+		first := s.recv().GetHeartbeat()
+		require.Less(t, time.Since(began), 10*time.Second)
+		require.Equal(t, []uint64{4, 5, 6}, first.GetRunning())
+		require.Greater(t, first.GetResidentBytes(), uint64(1<<20))
+		at := time.Now()
+		for range 5 {
+			require.NotNil(t, s.recv().GetHeartbeat())
+			require.Equal(t, 10*time.Second, time.Since(at))
+			at = time.Now()
+		}
+		s.stop()
+	})
+}
+
+func TestDriverThatTakesNothingEndsTheExecutor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream, leave := context.WithCancel(t.Context())
+		defer leave()
+		_, executorSide := wire.Pipe(stream) // of which nobody reads the other end
+		began := time.Now()
+		err := serve(t.Context(), Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
+			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults(), executorSide, leave)
+		require.Equal(t, ExitHeartbeatFailure, ExitCode(err), "%v", err)
+		// The pipe took a minute's worth of heartbeats first.
+		require.InDelta(t, 3*time.Minute, time.Since(began), float64(10*time.Second))
+	})
+}
+
+func TestRefusal(t *testing.T) {
+	driverSide, executorSide := wire.Pipe(t.Context())
+	require.NoError(t, driverSide.Send(&wire.DriverMessage{Refused: &wire.Refused{Reason: "node h is excluded"}}))
+	err := Serve(t.Context(), Options{ID: "1", Host: "h"}, executorSide)
+	require.Equal(t, ExitRefused, ExitCode(err))
+	require.ErrorContains(t, err, "node h is excluded")
+	_, err = driverSide.Recv() // its registration
+	require.NoError(t, err)
+	_, err = driverSide.Recv()
+	require.ErrorIs(t, err, io.EOF)
+}
+
+func TestLostStreamCancelsTasks(t *testing.T) {
+	s := start(t, Options{})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, "")}})
+	require.NoError(t, s.stream.(interface{ CloseSend() error }).CloseSend())
+	err := <-s.served
+	require.Equal(t, ExitDisconnected, ExitCode(err))
+	require.ErrorContains(t, err, "executor 7 lost its stream to the driver")
+	s.leave()
+}
+
+func TestContextEndsTheExecutor(t *testing.T) {
+	s := start(t, Options{})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, "")}})
+	s.leave()
+	require.ErrorIs(t, <-s.served, context.Canceled)
+}
+
+func TestStopWaitsABoundedTimeForTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.LaunchTask{launch(1, "1h")}})
+		began := time.Now()
+		s.stop()
+		require.Equal(t, leaveWait, time.Since(began))
+		time.Sleep(time.Hour) // the task ends some time
+	})
+}
+
+func TestResidentBytes(t *testing.T) {
+	require.Greater(t, residentBytes(), uint64(1<<20))
+	require.Zero(t, residentBytes()%uint64(os.Getpagesize()))
+}
+
+func TestExitCodes(t *testing.T) {
+	require.Equal(t, 0, ExitCode(nil))
+	require.Equal(t, 1, ExitCode(errors.New("x")))
+	require.Equal(t, ExitRefused, ExitCode(fmt.Errorf("y: %w", exitError(ExitRefused, "z"))))
+}
