@@ -1,0 +1,52 @@
+// Package scheduler decides which task runs on which executor and when.
+//
+// A [Scheduler] is a plain value: it starts no goroutine, takes no lock, does
+// no input or output and has no clock. Its owner, one goroutine, tells it what
+// happened (an executor joined, a task set was submitted, an attempt ended),
+// carries out the events that it answers with, and calls [Scheduler.Offer]
+// with the time to learn which attempts to launch.
+//
+// # Order
+//
+// Task sets are served first in, first out: a free core goes to the first set
+// that has a task for it. Within a set, tasks that come back after a failure or
+// a loss go first, then tasks in the order of their index. Tasks spread over
+// the executors: the one with the most free cores gets the next, the one that
+// has been waiting longest among equals.
+//
+// # Locality
+//
+// A free core takes the most local task of a set: process-local, then
+// node-local, then one without preference, then rack-local, then any. A task
+// with preferences is not given to a less local core at once: the set leaves
+// that core unused (to later sets, or idle) while a better place may become
+// free. This is delay scheduling, with one wait for each level (see [Config]).
+//
+// The wait works by a budget, which is where this departs from Spark. A set's
+// clock runs only while it leaves a core unused that it could have taken, and
+// it is never set back. Each level that is live (an executor is there that some
+// waiting task of the set prefers) costs its wait; when the clock has run for
+// the waits of all the live levels before a level, that level is open to the
+// set. So a set leaves cores unused for no longer than its waits in all. Spark
+// sets its timer back whenever a task is launched locally (since 3.1: whenever
+// an offer of all free cores left none unused, SPARK-18886), so that a few busy
+// hosts with much data can keep all others idle again and again. Time during
+// which the set is offered nothing does not count: a set that waits for its
+// first executors, or behind another set, still gets its local places.
+//
+// # Failures
+//
+// A task whose attempt failed is tried again until it has failed as often as
+// its set allows. It stays away from the host of its latest failure as long as
+// an executor on another host is alive that is large enough for it, and from
+// that executor as long as there is another one at all. Attempts that end for
+// reasons that are not the task's (its executor was preempted, its node lost,
+// it was killed) are made again and don't count.
+//
+// # Cost
+//
+// The work of an event doesn't grow with the number of executors or tasks: a
+// freed core looks at the waiting sets in order, and at each one in constant
+// time. A waiting task costs 1 byte and 4 more, and 8 for each place that it
+// prefers.
+package scheduler
