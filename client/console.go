@@ -53,6 +53,17 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
+// Write writes whole lines that stay, so that a logger can write between the
+// others.
+func (c *Console) Write(lines []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.erase()
+	n, err := c.out.Write(lines)
+	c.draw()
+	return n, err
+}
+
 // Warn writes a line about something that the user should know of.
 func (c *Console) Warn(format string, args ...any) {
 	c.Print("warning: %s", fmt.Sprintf(format, args...))

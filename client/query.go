@@ -1,0 +1,127 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// Status asks for an application, of which the cluster may not have seen the end.
+func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
+	if err := CheckApplicationID(id); err != nil {
+		return nil, err
+	}
+	application, err := c.rest.Application(ctx, id)
+	if err != nil {
+		return nil, unknown(id, err)
+	}
+	if application.State.Ended() {
+		report, _ := conclude(application, Times{}) // how it ended is in the report
+		return report, nil
+	}
+	return newReport(application, Times{}), nil
+}
+
+// Write prints a report for a person.
+func (r *Report) Write(w io.Writer) {
+	rows := []row{
+		{"application", r.ApplicationID}, {"name", r.Name}, {"user", r.User}, {"queue", r.Queue}, {"state", r.State},
+		{"status", r.FinalStatus}, {"tracking", r.TrackingURL},
+	}
+	if !r.Times.Submitted.IsZero() {
+		rows = append(rows, row{"submitted", r.Times.Submitted.Format(time.DateTime)})
+	}
+	if !r.Times.Finished.IsZero() {
+		rows = append(rows, row{"finished", r.Times.Finished.Format(time.DateTime)})
+	}
+	rows = append(rows, summaryRows(parseSummary(r.Diagnostics))...)
+	if r.Message != "" {
+		rows = append(rows, row{"message", r.Message})
+	}
+	for _, row := range rows {
+		fmt.Fprintf(w, "%-11s  %s\n", row.label, row.text)
+	}
+}
+
+// Kill ends an application and waits until YARN says that it is over.
+func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
+	if err := CheckApplicationID(id); err != nil {
+		return nil, err
+	}
+	if err := c.rest.Kill(ctx, id, "yarn-submit kill"); err != nil {
+		return nil, unknown(id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	for {
+		application, err := c.rest.Application(ctx, id)
+		if err != nil {
+			return nil, unknown(id, err)
+		}
+		if application.State.Ended() {
+			report, _ := conclude(application, Times{}) // that it was killed is no failure here
+			return report, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, refused(fmt.Errorf("%s was told to end and is still %s: %w", id, application.State, context.Cause(ctx)))
+		case <-time.After(firstInterval):
+		}
+	}
+}
+
+// Listed is one application of a list.
+type Listed struct {
+	ApplicationID string    `json:"applicationId"`
+	Name          string    `json:"name"`
+	User          string    `json:"user"`
+	Queue         string    `json:"queue"`
+	State         string    `json:"state"`
+	FinalStatus   string    `json:"finalStatus"`
+	Started       time.Time `json:"started,omitzero"`
+	Finished      time.Time `json:"finished,omitzero"`
+	Progress      float64   `json:"progress"` // percent
+	TrackingURL   string    `json:"trackingUrl"`
+}
+
+// Selection says which applications to list; a zero field leaves none out.
+type Selection struct {
+	States []string
+	User   string
+	Queue  string
+	Limit  int // the newest so many
+}
+
+// states of applications that can be selected.
+var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
+
+// List gives bobbin's applications, the newest first.
+func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
+	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: []string{ApplicationType}}
+	for _, state := range selection.States {
+		if !slices.Contains(states, state) {
+			return nil, usagef("%q is no state of an application: %v", state, states)
+		}
+		filter.States = append(filter.States, yarnrest.ApplicationState(state))
+	}
+	applications, err := c.rest.Applications(ctx, filter)
+	if err != nil {
+		return nil, refused(err)
+	}
+	slices.SortFunc(applications, func(a, b yarnrest.Application) int { return b.Started.Compare(a.Started) })
+	if selection.Limit > 0 && len(applications) > selection.Limit {
+		applications = applications[:selection.Limit]
+	}
+	listed := make([]Listed, len(applications))
+	for i, a := range applications {
+		listed[i] = Listed{
+			ApplicationID: a.ID, Name: a.Name, User: a.User, Queue: a.Queue, State: string(a.State), FinalStatus: string(a.FinalStatus),
+			Started: a.Started, Finished: a.Finished, Progress: a.Progress, TrackingURL: a.TrackingURL,
+		}
+	}
+	return listed, nil
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+func newKill(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "kill application-id",
+		Short: "End an application",
+		Args:  exactArgs("application-id"),
+	}
+	asJSON := addJSON(c)
+	c.RunE = connected(t, func(c *cobra.Command, args []string, cluster *client.Cluster) error {
+		report, err := cluster.Kill(c.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return t.printJSON(report)
+		}
+		t.console.Print("%s is %s", report.ApplicationID, report.State)
+		return nil
+	})
+	return c
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// localMaster is a master on this machine; the program itself checks what is in
+// the brackets.
+var localMaster = regexp.MustCompile(`^local(\[.*\])?$`)
+
+// runsLocally tells whether the program is to run on this machine.
+func runsLocally(settings *config.Config) (bool, error) {
+	switch master := config.Master.In(settings); {
+	case master == "" || master == "yarn":
+		return false, nil
+	case localMaster.MatchString(master):
+		return true, nil
+	default:
+		return false, client.Usage(fmt.Errorf("master %q (from %s): want yarn, local, local[N], local[N,F] or local[*]%s",
+			master, settings.Source(config.Master.Name()), didYouMean(master, []string{"yarn", "local"})))
+	}
+}
+
+// runInPlace puts the program in this process's place, so that its exit status,
+// signals and output are its own. It returns only when that fails.
+func runInPlace(t terminal, program string, argv []string, settings *config.Config) error {
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return client.Usage(err)
+	}
+	environment, err := localEnvironment(t, settings)
+	if err != nil {
+		return client.Usage(err)
+	}
+	t.console.Close()
+	err = syscall.Exec(path, argv, append(os.Environ(), environment...))
+	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
+}
+
+// localEnvironment carries the settings to a program that runs on this machine,
+// where driver and executors are one process.
+func localEnvironment(t terminal, settings *config.Config) ([]string, error) {
+	var environment []string
+	set := settings.Map()
+	for _, setting := range config.Settings() {
+		value, ok := set[setting.Key]
+		if !ok {
+			continue
+		}
+		if setting.Key == config.Files.Name() || setting.Key == config.Archives.Name() {
+			t.console.Warn("%s has no effect on this machine: the program runs where its files are", setting.Key)
+		}
+		environment = append(environment, setting.Variable()+"="+value)
+	}
+	for key := range config.Hadoop.In(settings) {
+		return nil, fmt.Errorf("%s%s (from %s) has no effect on this machine: put it into the files of HADOOP_CONF_DIR",
+			config.Hadoop.Key, key, settings.Source(config.Hadoop.Key+key))
+	}
+	for _, prefix := range []config.Prefix{config.AMEnv, config.ExecutorEnv} {
+		for name, value := range prefix.In(settings) {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	return environment, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+func newLogs(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "logs application-id",
+		Short: "Print the logs of an application's containers, running and finished",
+		Args:  exactArgs("application-id"),
+	}
+	var selection client.LogSelection
+	c.Flags().StringVar(&selection.Container, "container", "", "`ID`: only this container's")
+	c.Flags().IntVar(&selection.Tail, "tail", 0, "`N`: only the last N lines of each file")
+	asJSON := addJSON(c)
+	c.RunE = connected(t, func(c *cobra.Command, args []string, cluster *client.Cluster) error {
+		if selection.Tail < 0 {
+			return client.Usage(errors.New("--tail: want 1 or more lines, or 0 for all"))
+		}
+		if *asJSON {
+			files := []fileWithContent{}
+			err := cluster.Logs(c.Context(), args[0], selection, t.console, func(file client.LogFile, content io.Reader) error {
+				text, err := io.ReadAll(content)
+				files = append(files, fileWithContent{LogFile: file, Content: strings.ToValidUTF8(string(text), "\uFFFD")})
+				return err
+			})
+			return errors.Join(err, t.printJSON(files))
+		}
+		return cluster.Logs(c.Context(), args[0], selection, t.console, func(file client.LogFile, content io.Reader) error {
+			return printLog(t.stdout, file, content)
+		})
+	})
+	return c
+}
+
+type fileWithContent struct {
+	client.LogFile
+	Content string `json:"content"`
+}
+
+// printLog prints a file below a line that says whose it is.
+func printLog(w io.Writer, file client.LogFile, content io.Reader) error {
+	who := "the driver"
+	switch file.Executor {
+	case "driver":
+	case "":
+		who = "an executor"
+	default:
+		who = "executor " + file.Executor
+	}
+	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %d bytes) <==\n", file.Name, who, file.Container, file.Attempt, file.Host, file.Size)
+	last := &lastByte{w: w, b: '\n'}
+	if _, err := io.Copy(last, content); err != nil {
+		return err
+	}
+	if last.b != '\n' {
+		fmt.Fprintln(w)
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+// lastByte knows what was written last.
+type lastByte struct {
+	w io.Writer
+	b byte
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	n, err := l.w.Write(p)
+	if n > 0 {
+		l.b = p[n-1]
+	}
+	return n, err
+}

@@ -1,0 +1,88 @@
+// Command yarn-submit submits programs and commands to a YARN cluster, and
+// tells what became of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/command"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+func main() {
+	// An executor of yarn-submit run is this same binary: what it does comes from
+	// the driver, not from a command line.
+	if launch.Role(os.Getenv(launch.EnvRole)) == launch.RoleExecutor {
+		command.Main(command.Options{})
+	}
+	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// execute runs one command line and returns the exit status.
+func execute(args []string, stdout, stderr io.Writer) int {
+	console := client.NewConsole(stderr)
+	ctx, stop := interruptible(console)
+	defer stop()
+	root := newRoot(terminal{stdout: stdout, console: console})
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	console.Close()
+	if err == nil {
+		return client.ExitSuccess
+	}
+	for line := range strings.Lines(err.Error()) {
+		fmt.Fprintf(stderr, "yarn-submit: %s\n", strings.TrimRight(line, "\n"))
+	}
+	var carried *carriedStatus
+	if errors.As(err, &carried) {
+		return carried.status
+	}
+	return client.ExitCode(err)
+}
+
+// interruptible gives a context that ends with the first SIGINT or SIGTERM; a
+// second one ends the process.
+func interruptible(console *client.Console) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for count := 0; ; count++ {
+			select {
+			case <-done:
+				return
+			case received := <-signals:
+				if count > 0 {
+					console.Close()
+					os.Exit(client.ExitFailed)
+				}
+				cancel(interrupted(received))
+			}
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		<-ended
+		cancel(nil)
+	}
+}
+
+func interrupted(received os.Signal) error {
+	if received == os.Interrupt {
+		return errors.New("interrupted (Ctrl-C)")
+	}
+	return fmt.Errorf("interrupted (%v)", received)
+}

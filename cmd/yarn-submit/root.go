@@ -1,0 +1,119 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// terminal is where a command's results and its words to the user go.
+type terminal struct {
+	stdout  io.Writer
+	console *client.Console
+}
+
+// printJSON writes one value as JSON on stdout.
+func (t terminal) printJSON(value any) error {
+	encoder := json.NewEncoder(t.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// logger writes the libraries' logs between the console's lines.
+func (t terminal) logger(verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(t.console, &slog.HandlerOptions{Level: level}))
+}
+
+func newRoot(t terminal) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "yarn-submit",
+		Short:         "Run Go programs and commands on a Hadoop YARN cluster",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return client.Usage(fmt.Errorf("no command: want one of %s; see yarn-submit --help", strings.Join(commandNames(c), ", ")))
+			}
+			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames(c))))
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newVersion(t))
+	return root
+}
+
+func commandNames(c *cobra.Command) []string {
+	var names []string
+	for _, child := range c.Commands() {
+		if !child.Hidden && child.Name() != "help" {
+			names = append(names, child.Name())
+		}
+	}
+	return names
+}
+
+// flagError says which flag was meant where one is unknown.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return client.Usage(fmt.Errorf("%w; see %s --help", err, c.CommandPath()))
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	name := "--" + unknown.GetSpecifiedName()
+	return client.Usage(fmt.Errorf("unknown flag %s%s; see %s --help", name, didYouMean(name, names), c.CommandPath()))
+}
+
+func didYouMean(name string, candidates []string) string {
+	if nearest, ok := config.Nearest(name, candidates); ok {
+		return ", did you mean " + nearest + "?"
+	}
+	return ""
+}
+
+// exactArgs wants so many arguments, named in the error.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		return client.Usage(fmt.Errorf("want %s, got %d arguments: %s", strings.Join(names, " "), len(args), c.UseLine()))
+	}
+}
+
+// connected runs a command that needs only the cluster, with the settings of
+// the environment.
+func connected(t terminal, run func(c *cobra.Command, args []string, cluster *client.Cluster) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		settings, err := config.FromEnvironment()
+		if err != nil {
+			return client.Usage(err)
+		}
+		cluster, err := client.Connect(settings, t.logger(false))
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		return run(c, args, cluster)
+	}
+}
+
+func addJSON(c *cobra.Command) *bool {
+	return c.Flags().Bool("json", false, "print the result as JSON on stdout")
+}

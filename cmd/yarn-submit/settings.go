@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// settingFlags are the flags that have a key of the configuration, named as
+// spark-submit's are.
+var settingFlags = []struct{ flag, key, value, usage string }{
+	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), local, local[N], local[N,F], local[*]"},
+	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster"},
+	{"name", config.AppName.Name(), "NAME", "the application's name (default: the program's)"},
+	{"queue", config.Queue.Name(), "QUEUE", "the queue to submit to"},
+	{"num-executors", config.ExecutorCount.Name(), "N", "how many executors to ask for"},
+	{"executor-cores", config.ExecutorCores.Name(), "N", "cores of an executor: how many tasks it runs at once"},
+	{"executor-memory", config.ExecutorMem.Name(), "SIZE", "memory of an executor, as 512m or 2g"},
+	{"driver-cores", config.DriverCores.Name(), "N", "cores of the driver"},
+	{"driver-memory", config.DriverMemory.Name(), "SIZE", "memory of the driver"},
+	{"files", config.Files.Name(), "FILES", "files for every container's working directory, with commas; file#name renames one"},
+	{"archives", config.Archives.Name(), "FILES", "archives to unpack in every container's working directory"},
+}
+
+// settingsFlags are the values of a command's flags about settings.
+type settingsFlags struct {
+	command    *cobra.Command
+	conf       []string
+	properties string
+	verbose    bool
+}
+
+func addSettings(c *cobra.Command) *settingsFlags {
+	s := &settingsFlags{command: c}
+	flags := c.Flags()
+	flags.SortFlags = false
+	for _, f := range settingFlags {
+		// The back quotes name the value in the help.
+		flags.String(f.flag, "", "`"+f.value+"`: "+f.usage)
+	}
+	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
+	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
+	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, and what happens in detail")
+	return s
+}
+
+// load reads the settings of all sources.
+func (s *settingsFlags) load(t terminal) (*config.Config, error) {
+	values := map[string]string{}
+	for _, entry := range s.conf {
+		key, value, ok := strings.Cut(entry, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", entry))
+		}
+		values[key] = value
+	}
+	for _, f := range settingFlags {
+		if flag := s.command.Flags().Lookup(f.flag); flag.Changed {
+			values[f.key] = flag.Value.String()
+		}
+	}
+	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), PropertiesFile: s.properties})
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	if s.verbose {
+		printSettings(t, settings)
+	}
+	return settings, nil
+}
+
+// printSettings prints every setting that there is, and where its value came from.
+func printSettings(t terminal, settings *config.Config) {
+	set := settings.Map()
+	for _, setting := range config.Settings() {
+		if _, ok := set[setting.Key]; !ok {
+			set[setting.Key] = setting.Default
+		}
+	}
+	keys := make([]string, 0, len(set))
+	for key := range set {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		t.console.Print("%s=%s  (%s)", key, set[key], settings.Source(key))
+	}
+}

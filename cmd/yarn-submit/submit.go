@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+func newSubmit(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "submit [flags] ./program [argument…]",
+		Short: "Run a program that calls bobbin.Main",
+		Long: `Run a program that calls bobbin.Main on the YARN cluster that HADOOP_CONF_DIR
+describes, and follow it to its end. Flags end at the program; what follows it
+are the program's own arguments.
+
+Exit status: 0 the application succeeded, 1 it failed or was killed, 2 wrong
+usage, 3 the cluster could not be reached or refused.`,
+		Example: "  yarn-submit submit --num-executors 2 bin/wordcount hdfs:///in hdfs:///out\n" +
+			"  yarn-submit submit --master 'local[*]' bin/pi 1000",
+	}
+	c.Flags().SetInterspersed(false)
+	flags := addSettings(c)
+	asJSON := addJSON(c)
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return client.Usage(errors.New("no program to submit: yarn-submit submit [flags] ./program [argument…]"))
+		}
+		return nil
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		settings, err := flags.load(t)
+		if err != nil {
+			return err
+		}
+		local, err := runsLocally(settings)
+		if err != nil {
+			return err
+		}
+		if local {
+			return runInPlace(t, args[0], args, settings)
+		}
+		_, err = submit(c.Context(), t, submission{
+			program: args[0], args: args[1:], settings: settings, json: *asJSON, verbose: flags.verbose,
+		})
+		return err
+	}
+	return c
+}
+
+// submission is a program with its arguments and settings.
+type submission struct {
+	program  string
+	args     []string
+	settings *config.Config
+	json     bool // print the report
+	verbose  bool
+}
+
+// submit brings the program to the cluster. The application's id goes to
+// stdout as soon as there is one, or the report at the end.
+func submit(ctx context.Context, t terminal, s submission) (*client.Report, error) {
+	cluster, err := client.Connect(s.settings, t.logger(s.verbose))
+	if err != nil {
+		return nil, err
+	}
+	defer cluster.Close()
+	report, err := cluster.Submit(ctx, client.Job{
+		Program: s.program, Args: s.args, Settings: s.settings, Console: t.console,
+		Submitted: func(id string) {
+			if !s.json {
+				fmt.Fprintln(t.stdout, id)
+			}
+		},
+	})
+	if s.json && report != nil {
+		err = errors.Join(err, t.printJSON(report))
+	}
+	return report, err
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is what is known of this binary.
+type version struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the source
+	Modified bool   `json:"modified,omitempty"` // the source was not that of the revision
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+func newVersion(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of yarn-submit",
+		Args:  cobra.NoArgs,
+	}
+	asJSON := addJSON(c)
+	c.RunE = func(*cobra.Command, []string) error {
+		v := thisVersion()
+		if *asJSON {
+			return t.printJSON(v)
+		}
+		revision := v.Revision
+		if v.Modified {
+			revision += "+changes"
+		}
+		if revision != "" {
+			revision = " " + revision
+		}
+		_, err := fmt.Fprintf(t.stdout, "yarn-submit %s%s (%s, %s)\n", v.Version, revision, v.Go, v.Platform)
+		return err
+	}
+	return c
+}
+
+func thisVersion() version {
+	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	if info.Main.Version != "" {
+		v.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			v.Revision = setting.Value
+		case "vcs.modified":
+			v.Modified = setting.Value == "true"
+		}
+	}
+	return v
+}
