@@ -155,7 +155,14 @@ func (h *hdfsSystem) mkdirAll(ctx context.Context, path string, perm fs.FileMode
 
 func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
 	err := h.failed(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
-	if errors.Is(err, fs.ErrExist) {
+	exists := errors.Is(err, fs.ErrExist)
+	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
+		// Where one is a file and the other a directory, the NameNode complains
+		// of that with an IOException like any other.
+		_, statErr := h.namenode.FileInfo(ctx, to)
+		exists = statErr == nil
+	}
+	if exists {
 		return &fs.PathError{Op: "rename", Path: h.root + to, Err: fs.ErrExist}
 	}
 	return err
