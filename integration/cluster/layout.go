@@ -80,9 +80,9 @@ func (p paths) write(settings properties) error {
 	if err != nil {
 		return err
 	}
-	// The JVMs' whole name service: no daemon waits for a DNS server, and a
-	// node's address has no other name.
-	hosts := "127.0.0.1 localhost " + hostname + "\n"
+	// The JVMs' whole name service: no daemon waits for a DNS server, and
+	// daemons call addresses by themselves, as that is each line's first name.
+	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {
 		hosts += node.Host + " " + node.Host + "\n"
