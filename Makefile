@@ -1,6 +1,57 @@
+# bobbin's tasks. `make demo` shows it, `make test` checks it.
+
+GO ?= go
+# Programs for the cluster are static: they need nothing of the node they run on.
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: all build test check unit integration demo generate check-generated bench-launch clean
+
+all: build
+
+build:
+	@mkdir -p bin
+	$(BUILD) -o bin/ ./cmd/yarn-submit ./examples/wordcount ./examples/pi
+
+# Counts the words of a real text on a real Hadoop cluster on this machine.
+demo: build
+	$(GO) run ./integration/cmd/demo
+
+test: check unit integration
+
+check:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run gofmt -w:" $$unformatted; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags integration ./integration/...
+	$(GO) tool staticcheck ./...
+	$(GO) tool staticcheck -tags integration ./integration/...
+
+unit:
+	$(GO) test -race ./...
+
+# Runs against a real Hadoop cluster that the tests start; needs Java 17 and Maven.
+integration: build
+	$(GO) test -tags integration -count=1 -timeout 30m ./integration/...
+
+# Writes generated code and pages again.
+generate:
+	$(GO) run ./internal/protogen
+	$(GO) run ./internal/configdoc > docs/configuration.md
+
+check-generated: generate
+	git diff --exit-code -- '*.pb.go' docs/configuration.md
+
+# From yarn-submit starting to both executors registered, beside the cluster's own floor.
+bench-launch: build
+	@$(GO) run ./bench/launch
+
+clean:
+	rm -rf bin
+
 # A real Hadoop cluster on this machine; needs Java 17 and Maven.
 CLUSTER_DIR ?= .cluster
-CLUSTER = go run ./integration/cmd/cluster -dir $(CLUSTER_DIR) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
+CLUSTER = $(GO) run ./integration/cmd/cluster -dir $(CLUSTER_DIR) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
 
 .PHONY: cluster-up cluster-down cluster-status
 
