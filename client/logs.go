@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/bobbin-yarn/bobbin/internal/launch"
@@ -29,6 +30,10 @@ type LogFile struct {
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
 }
+
+// notForReaders are files beside a program's logs: what a NodeManager writes
+// about the container's start, and the diary.
+var notForReaders = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.DiaryFile}
 
 // logDriver stands for the ApplicationMaster where executors have numbers.
 const logDriver = "driver"
@@ -159,7 +164,7 @@ func (c *Cluster) containerLogs(ctx context.Context, container logContainer, tai
 	}
 	written := 0
 	for _, file := range files {
-		if file.Aggregated {
+		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
 			continue
 		}
 		described := LogFile{

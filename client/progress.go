@@ -114,7 +114,8 @@ func (p *progress) enter(state, note string) {
 // update shows what the ApplicationMaster says.
 func (p *progress) update(s *status) {
 	p.status = s
-	if text := s.executors(); s.Executors.Requested > 0 && text != p.executors {
+	// Executors that leave when the work is done are no news.
+	if text := s.executors(); s.Executors.Requested > 0 && text != p.executors && !s.idle() {
 		complete := s.Executors.Running >= s.Executors.Requested
 		if complete || s.Executors.Failed > 0 || !p.console.isLive() {
 			p.line("%s", text)

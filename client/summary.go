@@ -75,7 +75,7 @@ func summaryRows(pairs map[string]string) []row {
 	}
 	var rows []row
 	if tasks, ok := take("tasks"); ok {
-		words := counted(tasks, "task")
+		words := tasks
 		if sets, ok := take("task_sets"); ok {
 			words += " in " + counted(sets, "task set")
 		}

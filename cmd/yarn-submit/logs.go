@@ -46,8 +46,12 @@ type fileWithContent struct {
 	Content string `json:"content"`
 }
 
-// printLog prints a file below a line that says whose it is.
+// printLog prints a file below a line that says whose it is; nothing for an
+// empty one.
 func printLog(w io.Writer, file client.LogFile, content io.Reader) error {
+	if file.Size == 0 {
+		return nil
+	}
 	who := "the driver"
 	switch file.Executor {
 	case "driver":

@@ -11,6 +11,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
+
+	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/command"
@@ -31,7 +34,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	console := client.NewConsole(stderr)
 	ctx, stop := interruptible(console)
 	defer stop()
-	root := newRoot(terminal{stdout: stdout, console: console})
+	root := newRoot(terminal{stdout: stdout, console: console, sameScreen: isTerminal(stdout) && isTerminal(stderr)})
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -50,6 +53,10 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return client.ExitCode(err)
 }
 
+// sameSignal is within what time a second signal is taken for the first one:
+// timeout(1) and others signal a process and then its whole group.
+const sameSignal = 300 * time.Millisecond
+
 // interruptible gives a context that ends with the first SIGINT or SIGTERM; a
 // second one ends the process.
 func interruptible(console *client.Console) (ctx context.Context, stop func()) {
@@ -59,16 +66,20 @@ func interruptible(console *client.Console) (ctx context.Context, stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for count := 0; ; count++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case received := <-signals:
-				if count > 0 {
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					cancel(interrupted(received))
+				case time.Since(first) > sameSignal:
 					console.Close()
 					os.Exit(client.ExitFailed)
 				}
-				cancel(interrupted(received))
 			}
 		}
 	}()
@@ -85,4 +96,9 @@ func interrupted(received os.Signal) error {
 		return errors.New("interrupted (Ctrl-C)")
 	}
 	return fmt.Errorf("interrupted (%v)", received)
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -19,6 +19,9 @@ import (
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
+	// sameScreen tells that both are the same terminal, so that what the console
+	// says need not be repeated.
+	sameScreen bool
 }
 
 // printJSON writes one value as JSON on stdout.

@@ -36,8 +36,8 @@ func newRun(t terminal) *cobra.Command {
 
 In the command and its arguments {index} stands for the task's number from 0,
 {tasks} for the number of tasks, and {attempt} for the number of earlier tries;
-the command finds them in its environment too, as BOBBIN_TASK_INDEX,
-BOBBIN_TASK_COUNT and BOBBIN_TASK_ATTEMPT. A command that is a file of this
+the command finds them in its environment too, as TASK_INDEX,
+TASK_COUNT and TASK_ATTEMPT. A command that is a file of this
 machine, named with a relative path such as ./script.sh, is shipped with it.
 
 Exit status: that of the command where a task failed with 1 to 125; otherwise as

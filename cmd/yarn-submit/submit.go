@@ -73,7 +73,7 @@ func submit(ctx context.Context, t terminal, s submission) (*client.Report, erro
 	report, err := cluster.Submit(ctx, client.Job{
 		Program: s.program, Args: s.args, Settings: s.settings, Console: t.console,
 		Submitted: func(id string) {
-			if !s.json {
+			if !s.json && !t.sameScreen {
 				fmt.Fprintln(t.stdout, id)
 			}
 		},

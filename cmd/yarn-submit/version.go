@@ -8,8 +8,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is what is known of this binary.
-type version struct {
+// version is set by the linker (-X main.version=…) where a build has a name of
+// its own.
+var version string
+
+// build is what is known of this binary.
+type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source
 	Modified bool   `json:"modified,omitempty"` // the source was not that of the revision
@@ -25,7 +29,7 @@ func newVersion(t terminal) *cobra.Command {
 	}
 	asJSON := addJSON(c)
 	c.RunE = func(*cobra.Command, []string) error {
-		v := thisVersion()
+		v := thisBuild()
 		if *asJSON {
 			return t.printJSON(v)
 		}
@@ -42,13 +46,16 @@ func newVersion(t terminal) *cobra.Command {
 	return c
 }
 
-func thisVersion() version {
-	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func thisBuild() build {
+	v := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	if info.Main.Version != "" {
+	switch {
+	case version != "":
+		v.Version = version
+	case info.Main.Version != "":
 		v.Version = info.Main.Version
 	}
 	for _, setting := range info.Settings {
