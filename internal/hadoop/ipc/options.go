@@ -63,6 +63,9 @@ type Options struct {
 	// have been processed, or is Idempotent. Below 0: never again. Default: 45 s
 	// (not Hadoop's, which counts attempts).
 	RetryFor time.Duration
+	// Retriable are exceptions that say, as RetriableException does, that the
+	// call was not processed and may be later. Default: none.
+	Retriable []ErrorClass
 	// RetryDelay is the first pause between rounds over all addresses. Each
 	// pause is twice the one before, up to RetryMaxDelay, less a random part of
 	// up to a half. Defaults: 100 ms and 5 s.

@@ -35,7 +35,8 @@ type Mechanism interface {
 // Layer is a security layer. Wrap may be used beside Unwrap, but neither beside
 // itself, and the peer must unwrap in the order of wrapping.
 type Layer interface {
-	// Wrap protects a piece of at most MaxPiece bytes.
+	// Wrap protects a piece, which should be of at most MaxPiece bytes: Hadoop's
+	// servers keep to no limit, and take none amiss.
 	Wrap(piece []byte) ([]byte, error)
 	// Unwrap checks and opens what the peer's Wrap made.
 	Unwrap(wrapped []byte) ([]byte, error)

@@ -1,0 +1,119 @@
+package frame
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
+)
+
+// Side is who sends a message: headers differ.
+type Side int
+
+const (
+	// Client sends request headers.
+	Client Side = iota
+	// Server sends response headers.
+	Server
+)
+
+// AppendSASL appends a frame with a SASL message.
+func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
+	if s == Client {
+		return Append(b, RequestHeader(SASLCallID, nil, NoRetryCount), message)
+	}
+	id := SASLCallID
+	return Append(b, &pb.ResponseHeader{
+		CallId:           proto.Uint32(uint32(id)),
+		Status:           pb.ResponseHeader_SUCCESS.Enum(),
+		ServerIpcVersion: proto.Uint32(Version),
+		ClientId:         []byte{},
+	}, message)
+}
+
+// sealed returns the token of a frame that the security layer made.
+func (s Side) sealed(body []byte) ([]byte, error) {
+	var callID int32
+	var rest []byte
+	var err error
+	if s == Client {
+		header := &pb.RequestHeader{}
+		rest, err = Next(body, header)
+		callID = header.GetCallId()
+	} else {
+		header := &pb.ResponseHeader{}
+		rest, err = Next(body, header)
+		callID = ResponseCallID(header)
+	}
+	if err != nil {
+		return nil, err
+	}
+	message := &pb.SaslMessage{}
+	if callID != SASLCallID {
+		return nil, errors.New("an unprotected message came where protection was agreed on")
+	}
+	if _, err := Next(rest, message); err != nil {
+		return nil, err
+	}
+	if message.GetState() != pb.SaslMessage_WRAP {
+		return nil, fmt.Errorf("a SASL message %v came where protection was agreed on", message.GetState())
+	}
+	return message.GetToken(), nil
+}
+
+// AppendSealed appends the frames that carry plain under a security layer:
+// the stream of plain frames in pieces of the layer's size.
+func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, error) {
+	for len(plain) > 0 {
+		piece := plain[:min(len(plain), layer.MaxPiece())]
+		plain = plain[len(piece):]
+		token, err := layer.Wrap(piece)
+		if err != nil {
+			return nil, err
+		}
+		if b, err = s.AppendSASL(b, &pb.SaslMessage{State: pb.SaslMessage_WRAP.Enum(), Token: token}); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// UnsealReader reads the stream of plain frames out of the frames of a security
+// layer.
+type UnsealReader struct {
+	peer  Side
+	r     io.Reader
+	layer sasl.Layer
+	limit int
+	plain []byte
+}
+
+// NewUnsealReader returns a reader of what peer sends by r, in frames of at
+// most limit bytes.
+func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *UnsealReader {
+	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
+}
+
+// Read reads plain bytes; pieces of the layer and plain frames need not agree.
+func (u *UnsealReader) Read(p []byte) (int, error) {
+	for len(u.plain) == 0 {
+		body, err := Read(u.r, u.limit)
+		if err != nil {
+			return 0, err
+		}
+		token, err := u.peer.sealed(body)
+		if err != nil {
+			return 0, err
+		}
+		if u.plain, err = u.layer.Unwrap(token); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, u.plain)
+	u.plain = u.plain[n:]
+	return n, nil
+}

@@ -1,0 +1,277 @@
+package ipc
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/frame"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
+)
+
+// sealOverhead is how much longer a frame may be under a security layer.
+const sealOverhead = 1 << 10
+
+// errNoIdentity says that the options name no way to authenticate.
+var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
+
+// handshake is a connection that is being opened.
+type handshake struct {
+	options  Options
+	token    security.Token
+	clientID []byte
+	address  string
+	conn     net.Conn
+	reader   io.Reader
+	layer    sasl.Layer
+}
+
+// open connects to address and authenticates. Errors of the network come as
+// *ConnectionError, refusals of the server as *RemoteError; others mean that
+// this client and this server do not fit.
+func open(ctx context.Context, address string, clientID []byte, token security.Token, options Options) (*handshake, error) {
+	if token.IsZero() && !options.Simple {
+		return nil, errNoIdentity
+	}
+	ctx, cancel := context.WithTimeout(ctx, options.ConnectTimeout)
+	defer cancel()
+	conn, err := options.Dial(ctx, "tcp", address)
+	if err != nil {
+		return nil, &ConnectionError{Address: address, Err: err}
+	}
+	h := &handshake{
+		options:  options,
+		token:    token,
+		clientID: clientID,
+		address:  address,
+		conn:     conn,
+		reader:   bufio.NewReader(conn),
+	}
+	// The end of the context interrupts reads and writes under way.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	err = h.run()
+	if !stop() && err == nil {
+		err = &ConnectionError{Address: address, Err: context.Cause(ctx)}
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, h.explain(ctx, err)
+	}
+	return h, nil
+}
+
+// explain names the timeout where that is what a network error means.
+func (h *handshake) explain(ctx context.Context, err error) error {
+	var lost *ConnectionError
+	if errors.As(err, &lost) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		lost.Err = fmt.Errorf("authentication did not end within %v", h.options.ConnectTimeout)
+	}
+	return err
+}
+
+func (h *handshake) run() error {
+	auth := frame.AuthNone
+	if !h.token.IsZero() {
+		auth = frame.AuthSASL
+	}
+	if err := h.write(frame.Opening(auth)); err != nil {
+		return err
+	}
+	if auth == frame.AuthSASL {
+		mechanism, err := h.authenticate()
+		if err != nil {
+			return err
+		}
+		if h.layer = mechanism.Layer(); h.layer != nil {
+			limit := h.options.MaxResponse + sealOverhead
+			h.reader = bufio.NewReader(frame.NewUnsealReader(frame.Server, h.reader, h.layer, limit))
+		}
+	}
+	return h.sendContext()
+}
+
+// sendContext says who calls which protocol. A token names the user itself, and
+// servers refuse a context that names one beside it.
+func (h *handshake) sendContext() error {
+	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
+	if h.token.IsZero() {
+		message.UserInfo = &pb.UserInformation{EffectiveUser: &h.options.User.Effective}
+		if h.options.User.Real != "" {
+			message.UserInfo.RealUser = &h.options.User.Real
+		}
+	}
+	b, err := frame.Append(nil, frame.RequestHeader(frame.ContextCallID, h.clientID, frame.NoRetryCount), message)
+	if err == nil && h.layer != nil {
+		b, err = frame.Client.AppendSealed(nil, h.layer, b)
+	}
+	if err != nil {
+		return err
+	}
+	return h.write(b)
+}
+
+// authenticate runs the SASL exchange: the client asks for the ways there are,
+// initiates one, and answers challenges until both sides are satisfied.
+func (h *handshake) authenticate() (sasl.Mechanism, error) {
+	if err := h.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()}); err != nil {
+		return nil, err
+	}
+	var mechanism sasl.Mechanism
+	for {
+		message, err := h.readSASL()
+		if err != nil {
+			return nil, err
+		}
+		switch state := message.GetState(); {
+		case state == pb.SaslMessage_NEGOTIATE && mechanism == nil:
+			if mechanism, err = h.initiate(message.GetAuths()); err != nil {
+				return nil, err
+			}
+		case state == pb.SaslMessage_CHALLENGE && mechanism != nil:
+			answer, err := mechanism.Step(message.GetToken())
+			if err != nil {
+				return nil, err
+			}
+			if err := h.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_RESPONSE.Enum(), Token: nonNil(answer)}); err != nil {
+				return nil, err
+			}
+		case state == pb.SaslMessage_SUCCESS && mechanism != nil:
+			return mechanism, finish(mechanism, message)
+		case state == pb.SaslMessage_SUCCESS:
+			return nil, errors.New("the server does not check tokens (its security is off), so it cannot be told from an impostor: refused")
+		default:
+			return nil, fmt.Errorf("the server sent SASL message %v out of order", state)
+		}
+	}
+}
+
+// finish takes the server's success, which must leave the client satisfied too.
+func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
+	if message.Token != nil {
+		answer, err := mechanism.Step(message.GetToken())
+		if err != nil {
+			return err
+		}
+		if answer != nil {
+			return errors.New("the server ended authentication before its time")
+		}
+	}
+	if !mechanism.Complete() {
+		return errors.New("the server ended authentication without proving that it knows the token")
+	}
+	return nil
+}
+
+// initiate picks the first way of those offered that the client's token can go.
+func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
+	var offered []string
+	for _, auth := range auths {
+		offered = append(offered, auth.GetMethod())
+		if auth.GetMethod() != "TOKEN" || auth.GetMechanism() != "DIGEST-MD5" {
+			continue
+		}
+		mechanism := sasl.NewDigestClient(sasl.DigestClient{
+			Username: base64.StdEncoding.EncodeToString(h.token.Identifier),
+			Password: base64.StdEncoding.EncodeToString(h.token.Password),
+			Protocol: auth.GetProtocol(),
+			ServerID: auth.GetServerId(),
+			QOPs:     h.options.QOPs,
+		})
+		reply := &pb.SaslMessage{
+			State: pb.SaslMessage_INITIATE.Enum(),
+			Token: []byte{},
+			Auths: []*pb.SaslMessage_SaslAuth{{
+				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
+			}},
+		}
+		// A server with but one way saves a round trip by challenging at once.
+		if auth.Challenge != nil {
+			answer, err := mechanism.Step(auth.GetChallenge())
+			if err != nil {
+				return nil, err
+			}
+			reply.Token = answer
+		}
+		return mechanism, h.sendSASL(reply)
+	}
+	return nil, fmt.Errorf("the server authenticates by %s, and this client by a token alone", strings.Join(offered, ", "))
+}
+
+func (h *handshake) sendSASL(message *pb.SaslMessage) error {
+	b, err := frame.Client.AppendSASL(nil, message)
+	if err != nil {
+		return err
+	}
+	return h.write(b)
+}
+
+func (h *handshake) readSASL() (*pb.SaslMessage, error) {
+	body, err := frame.Read(h.reader, h.options.MaxResponse)
+	if err != nil {
+		if errors.Is(err, frame.ErrTooLong) {
+			return nil, err
+		}
+		return nil, h.lost(fmt.Errorf("connection lost while authenticating: %w", err))
+	}
+	header := &pb.ResponseHeader{}
+	rest, err := frame.Next(body, header)
+	if err != nil {
+		return nil, err
+	}
+	if remote := remoteError(header); remote != nil {
+		return nil, remote
+	}
+	if id := frame.ResponseCallID(header); id != frame.SASLCallID {
+		return nil, fmt.Errorf("the server answered call %d while authenticating", id)
+	}
+	message := &pb.SaslMessage{}
+	_, err = frame.Next(rest, message)
+	return message, err
+}
+
+func (h *handshake) write(b []byte) error {
+	if _, err := h.conn.Write(b); err != nil {
+		return h.lost(fmt.Errorf("connection lost while authenticating: %w", err))
+	}
+	return nil
+}
+
+func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
+
+// remoteError returns the exception that a header carries, nil for success.
+func remoteError(header *pb.ResponseHeader) *RemoteError {
+	if header.GetStatus() == pb.ResponseHeader_SUCCESS {
+		return nil
+	}
+	remote := NewRemoteError(header.GetExceptionClass(), header.GetErrorMessage())
+	remote.Detail = ErrorDetail(header.GetErrorCode())
+	remote.Fatal = header.GetStatus() == pb.ResponseHeader_FATAL
+	return remote
+}
+
+// nonNil makes an empty value present: to protobuf a nil slice is no value.
+func nonNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// callFrame encodes one sending of a call.
+func callFrame(id int32, clientID []byte, retry int, options *Options, method string, request proto.Message) ([]byte, error) {
+	return frame.Append(nil, frame.RequestHeader(id, clientID, int32(retry)), &pb.CallHeader{
+		MethodName:      &method,
+		ProtocolName:    &options.Protocol,
+		ProtocolVersion: &options.ProtocolVersion,
+	}, request)
+}

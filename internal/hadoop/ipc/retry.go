@@ -1,0 +1,158 @@
+package ipc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// retryCall is one call of a caller: as many sendings as it takes, all under
+// one call id, so that a server's retry cache recognizes it.
+type retryCall struct {
+	callOptions
+	client   *Client
+	method   string
+	id       int32
+	began    time.Time
+	address  string
+	attempts int
+	// failures counts attempts that call for a pause once every address had its
+	// turn.
+	failures int
+	// cause is why the attempt before failed.
+	cause error
+}
+
+// verdict is what to do about a failed attempt.
+type verdict int
+
+const (
+	giveUp verdict = iota
+	// again tries at once.
+	again
+	// nextAddress tries at once, until all addresses had their turn.
+	nextAddress
+	// pause waits first.
+	pause
+)
+
+// run sends the call until it is answered or must be given up.
+func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, error) {
+	for {
+		r.attempts++
+		message, err := callFrame(r.id, r.client.id, r.attempts-1, &r.client.options, r.method, request)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		connection, address, err := r.client.connect(ctx)
+		r.address = address
+		var body []byte
+		if err == nil {
+			body, err = connection.roundTrip(ctx, r.id, message)
+		}
+		if err == nil {
+			return body, nil
+		}
+		if ctx.Err() != nil {
+			return nil, r.interrupted(ctx, err)
+		}
+		decision := r.judge(err, connection)
+		if decision == nextAddress && connection != nil {
+			r.client.failover(connection)
+		}
+		if decision == giveUp || !r.wait(ctx, decision, err) {
+			return nil, r.interrupted(ctx, err)
+		}
+		r.cause = err
+	}
+}
+
+// interrupted returns err, or where ctx has ended its error and the last that
+// the call failed by before.
+func (r *retryCall) interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	if errors.Is(err, ctx.Err()) {
+		err = r.cause
+	}
+	if err == nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
+}
+
+// judge says what to do about err, which came before or, where there is one, on
+// connection.
+func (r *retryCall) judge(err error, connection *connection) verdict {
+	var lost *ConnectionError
+	var remote *RemoteError
+	switch {
+	case errors.Is(err, ErrClosed):
+		return giveUp
+	case errors.As(err, &remote):
+		switch {
+		case remote.Class == StandbyException:
+			return nextAddress
+		case remote.Class == RetriableException || slices.Contains(r.client.options.Retriable, remote.Class):
+			return pause
+		default:
+			return giveUp
+		}
+	case errors.As(err, &lost):
+		switch {
+		case lost.Sent && !r.idempotent:
+			return giveUp
+		case errors.Is(err, errIdle):
+			return again
+		case connection != nil && !connection.alive():
+			// The server was there a moment ago. If it has gone, connecting shows.
+			return pause
+		default:
+			return nextAddress
+		}
+	default:
+		return giveUp
+	}
+}
+
+// wait pauses as the decision wants, and reports whether there is time for
+// another attempt.
+func (r *retryCall) wait(ctx context.Context, decision verdict, cause error) bool {
+	options := &r.client.options
+	if decision == again {
+		return true
+	}
+	r.failures++
+	round := r.failures
+	if decision == nextAddress {
+		if r.failures%len(r.client.addresses) != 0 {
+			return options.RetryFor >= 0
+		}
+		round = r.failures / len(r.client.addresses)
+	}
+	delay := options.RetryMaxDelay
+	if doublings := round - 1; doublings < 30 {
+		delay = min(options.RetryDelay<<doublings, options.RetryMaxDelay)
+	}
+	delay -= time.Duration(rand.Int64N(int64(delay)/2 + 1))
+	if time.Since(r.began)+delay > options.RetryFor {
+		return false
+	}
+	options.Logger.Info("call is tried again", "method", r.method, "address", r.address, "attempt", r.attempts, "pause", delay, "error", cause)
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-r.client.ctx.Done():
+		return true
+	}
+}

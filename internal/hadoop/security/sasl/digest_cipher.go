@@ -1,0 +1,140 @@
+package sasl
+
+import (
+	"crypto/cipher"
+	"crypto/des"
+	"crypto/md5"
+	"crypto/rc4"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// digestCipher is a cipher of DIGEST-MD5 by its name on the wire.
+type digestCipher string
+
+const (
+	cipher3DES  digestCipher = "3des"
+	cipherRC4   digestCipher = "rc4"
+	cipherDES   digestCipher = "des"
+	cipherRC456 digestCipher = "rc4-56"
+	cipherRC440 digestCipher = "rc4-40"
+)
+
+// digestCiphers lists the ciphers from the strongest to the weakest; Java
+// prefers them in the same order.
+func digestCiphers() []digestCipher {
+	return []digestCipher{cipher3DES, cipherRC4, cipherDES, cipherRC456, cipherRC440}
+}
+
+// pickCipher returns the strongest cipher of those offered.
+func pickCipher(offered []string) (digestCipher, error) {
+	for _, known := range digestCiphers() {
+		if slices.Contains(offered, string(known)) {
+			return known, nil
+		}
+	}
+	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
+}
+
+// keyBytes is how much of H(A1) goes into the cipher's key (RFC 2831, 2.4).
+func (c digestCipher) keyBytes() int {
+	switch c {
+	case cipherRC440:
+		return 5
+	case cipherRC456:
+		return 7
+	default:
+		return md5.Size
+	}
+}
+
+// crypter encrypts or decrypts one direction of a connection: its state goes
+// on from message to message.
+type crypter struct {
+	stream cipher.Stream
+	block  cipher.BlockMode
+}
+
+// newCrypter makes one direction's crypter of its sealing key.
+func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
+	var block cipher.Block
+	var err error
+	switch name {
+	case cipherRC4, cipherRC456, cipherRC440:
+		stream, err := rc4.NewCipher(key[:])
+		return &crypter{stream: stream}, err
+	case cipherDES:
+		block, err = des.NewCipher(desKey(key[:7]))
+	case cipher3DES:
+		first, second := desKey(key[:7]), desKey(key[7:14])
+		block, err = des.NewTripleDESCipher(slices.Concat(first, second, first))
+	default:
+		return nil, fmt.Errorf("cipher %q is not known", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The vector is the end of the key, after what DES uses of it.
+	iv := key[md5.Size-des.BlockSize:]
+	if encrypt {
+		return &crypter{block: cipher.NewCBCEncrypter(block, iv)}, nil
+	}
+	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
+}
+
+// desKey spreads 56 bits over 8 bytes, whose lowest bits are for parity and
+// which DES does not look at.
+func desKey(bits []byte) []byte {
+	key := make([]byte, 8)
+	for i := range 56 {
+		if bits[i/8]&(0x80>>(i%8)) != 0 {
+			key[i/7] |= 0x80 >> (i % 7)
+		}
+	}
+	return key
+}
+
+// seal pads and encrypts message and mac.
+func (c *crypter) seal(message, mac []byte) []byte {
+	out := make([]byte, 0, len(message)+len(mac)+des.BlockSize+trailerSize)
+	out = append(out, message...)
+	if c.block != nil {
+		pad := des.BlockSize - (len(message)+len(mac))%des.BlockSize
+		for range pad {
+			out = append(out, byte(pad))
+		}
+	}
+	out = append(out, mac...)
+	if c.stream != nil {
+		c.stream.XORKeyStream(out, out)
+	} else {
+		c.block.CryptBlocks(out, out)
+	}
+	return out
+}
+
+// errSealed says that a sealed message is not what seal makes.
+var errSealed = errors.New("a sealed message is malformed")
+
+// open decrypts what seal made with a mac of macSize bytes.
+func (c *crypter) open(sealed []byte, macSize int) (message, mac []byte, err error) {
+	if len(sealed) < macSize || c.block != nil && len(sealed)%des.BlockSize != 0 {
+		return nil, nil, errSealed
+	}
+	plain := make([]byte, len(sealed))
+	if c.stream != nil {
+		c.stream.XORKeyStream(plain, sealed)
+		return plain[:len(plain)-macSize], plain[len(plain)-macSize:], nil
+	}
+	c.block.CryptBlocks(plain, sealed)
+	message, mac = plain[:len(plain)-macSize], plain[len(plain)-macSize:]
+	if len(message) == 0 {
+		return nil, nil, errSealed
+	}
+	pad := int(message[len(message)-1])
+	if pad < 1 || pad > des.BlockSize || pad > len(message) {
+		return nil, nil, errSealed
+	}
+	return message[:len(message)-pad], mac, nil
+}

@@ -1,0 +1,79 @@
+package sasl
+
+import (
+	"crypto/md5"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Names and bounds of RFC 2831.
+const (
+	digestName = "DIGEST-MD5"
+	// maxChallenge and maxResponse bound a challenge and a response (2.1.1, 2.1.2).
+	maxChallenge = 2048
+	maxResponse  = 4096
+	// defaultMaxBuf is the size of a wrapped piece that every peer takes.
+	defaultMaxBuf = 65536
+	// maxMaxBuf is what a maxbuf can be at most: 24 bits.
+	maxMaxBuf = 1<<24 - 1
+	// firstUse is the nonce count; no nonce is used again here.
+	firstUse = "00000001"
+	// noBody stands for the hash of a body in A2 where messages are protected.
+	noBody = ":00000000000000000000000000000000"
+)
+
+// digest is what both sides hash.
+type digest struct {
+	username, realm, password string
+	nonce, cnonce             string
+	authzid                   string
+	uri                       string
+	qop                       QOP
+}
+
+// sessionKey is H(A1), from which everything else derives.
+func (d digest) sessionKey() [md5.Size]byte {
+	secret := md5.Sum([]byte(d.encode(d.username) + ":" + d.encode(d.realm) + ":" + d.encode(d.password)))
+	a1 := string(secret[:]) + ":" + d.nonce + ":" + d.cnonce
+	if d.authzid != "" {
+		a1 += ":" + d.authzid
+	}
+	return md5.Sum([]byte(a1))
+}
+
+// response is the client's proof (verb AUTHENTICATE) or the server's (no verb).
+func (d digest) response(verb string) string {
+	a2 := verb + ":" + d.uri
+	if d.qop != Auth {
+		a2 += noBody
+	}
+	key, h2 := d.sessionKey(), md5.Sum([]byte(a2))
+	proof := md5.Sum([]byte(strings.Join([]string{
+		hex.EncodeToString(key[:]), d.nonce, firstUse, d.cnonce, string(d.qop), hex.EncodeToString(h2[:]),
+	}, ":")))
+	return hex.EncodeToString(proof[:])
+}
+
+// encode turns s into ISO 8859-1 where that can say it, which both RFC 2831
+// and Java do even where the charset is UTF-8.
+func (d digest) encode(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r > 0xff {
+			return s
+		}
+		b.WriteByte(byte(r))
+	}
+	return b.String()
+}
+
+// newNonce reads 30 random bytes, as Java does, and writes them in hex.
+func newNonce(random io.Reader) (string, error) {
+	var b [30]byte
+	if _, err := io.ReadFull(random, b[:]); err != nil {
+		return "", fmt.Errorf("make a nonce: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
