@@ -36,7 +36,7 @@ type Handler func(method string, request []byte) (response []byte, err error)
 // deadlines and no contexts, give up for 5 s after one idle connection was
 // closed by the server, and hold all files of a client up while one call
 // waits. Behind Serve the calls go over package ipc.
-func Serve(conn net.Conn, handle Handler) error {
+func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
 		return endOfCalls(err)
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +21,8 @@ const (
 	// NameNode anew and tries every datanode it names
 	// (dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
-	// firstPause is before the second attempt; each further one is twice as long.
-	firstPause = 500 * time.Millisecond
+	// defaultPause is before the second attempt; each further one is twice as long.
+	defaultPause = 500 * time.Millisecond
 )
 
 // Reader reads one file. It is for one goroutine at a time.
@@ -59,7 +60,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	pause := firstPause
+	pause := cmp.Or(r.options.pause, defaultPause)
 	for attempt := 1; ; attempt++ {
 		n, again, err := r.try(p, offset)
 		if n > 0 {

@@ -36,6 +36,8 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Logger gets what was tried again.
 	Logger *slog.Logger
+
+	pause time.Duration // before reading again; shorter in tests
 }
 
 // session is one open file's colinmarc client and its connections.

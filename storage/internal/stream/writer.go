@@ -134,7 +134,19 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.forward("create", encoded)
+	answer, err := s.forward("create", encoded)
+	if err != nil {
+		return nil, err
+	}
+	response := &pb.CreateResponse{}
+	if err := proto.Unmarshal(answer, response); err != nil {
+		return nil, err
+	}
+	if response.Status == nil {
+		// colinmarc/hdfs would not survive it.
+		return nil, errors.New("the NameNode answered create without describing the file")
+	}
+	return answer, nil
 }
 
 // Write writes p. An error may be that of an earlier write.

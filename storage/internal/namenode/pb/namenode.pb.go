@@ -1096,6 +1096,50 @@ func (x *CreateRequest) GetBlockSize() uint64 {
 	return 0
 }
 
+type CreateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Status        *FileStatus            `protobuf:"bytes,1,opt,name=status" json:"status,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateResponse) Reset() {
+	*x = CreateResponse{}
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateResponse) ProtoMessage() {}
+
+func (x *CreateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateResponse.ProtoReflect.Descriptor instead.
+func (*CreateResponse) Descriptor() ([]byte, []int) {
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *CreateResponse) GetStatus() *FileStatus {
+	if x != nil {
+		return x.Status
+	}
+	return nil
+}
+
 type AddBlockRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Path          *string                `protobuf:"bytes,1,req,name=path" json:"path,omitempty"`
@@ -1108,7 +1152,7 @@ type AddBlockRequest struct {
 
 func (x *AddBlockRequest) Reset() {
 	*x = AddBlockRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[17]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1164,7 @@ func (x *AddBlockRequest) String() string {
 func (*AddBlockRequest) ProtoMessage() {}
 
 func (x *AddBlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[17]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1177,7 @@ func (x *AddBlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddBlockRequest.ProtoReflect.Descriptor instead.
 func (*AddBlockRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{17}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AddBlockRequest) GetPath() string {
@@ -1173,7 +1217,7 @@ type AddBlockResponse struct {
 
 func (x *AddBlockResponse) Reset() {
 	*x = AddBlockResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[18]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1229,7 @@ func (x *AddBlockResponse) String() string {
 func (*AddBlockResponse) ProtoMessage() {}
 
 func (x *AddBlockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[18]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1242,7 @@ func (x *AddBlockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddBlockResponse.ProtoReflect.Descriptor instead.
 func (*AddBlockResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{18}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AddBlockResponse) GetBlock() *LocatedBlock {
@@ -1220,7 +1264,7 @@ type AbandonBlockRequest struct {
 
 func (x *AbandonBlockRequest) Reset() {
 	*x = AbandonBlockRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[19]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1276,7 @@ func (x *AbandonBlockRequest) String() string {
 func (*AbandonBlockRequest) ProtoMessage() {}
 
 func (x *AbandonBlockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[19]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1289,7 @@ func (x *AbandonBlockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AbandonBlockRequest.ProtoReflect.Descriptor instead.
 func (*AbandonBlockRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{19}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AbandonBlockRequest) GetBlock() *Block {
@@ -1287,7 +1331,7 @@ type MkdirsRequest struct {
 
 func (x *MkdirsRequest) Reset() {
 	*x = MkdirsRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[20]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1343,7 @@ func (x *MkdirsRequest) String() string {
 func (*MkdirsRequest) ProtoMessage() {}
 
 func (x *MkdirsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[20]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1356,7 @@ func (x *MkdirsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MkdirsRequest.ProtoReflect.Descriptor instead.
 func (*MkdirsRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{20}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MkdirsRequest) GetPath() string {
@@ -1347,7 +1391,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1403,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[21]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1416,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{21}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RenameRequest) GetFrom() string {
@@ -1406,7 +1450,7 @@ type DeleteRequest struct {
 
 func (x *DeleteRequest) Reset() {
 	*x = DeleteRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1418,7 +1462,7 @@ func (x *DeleteRequest) String() string {
 func (*DeleteRequest) ProtoMessage() {}
 
 func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[22]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1431,7 +1475,7 @@ func (x *DeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteRequest.ProtoReflect.Descriptor instead.
 func (*DeleteRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{22}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DeleteRequest) GetPath() string {
@@ -1460,7 +1504,7 @@ type SetTimesRequest struct {
 
 func (x *SetTimesRequest) Reset() {
 	*x = SetTimesRequest{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1516,7 @@ func (x *SetTimesRequest) String() string {
 func (*SetTimesRequest) ProtoMessage() {}
 
 func (x *SetTimesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[23]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1529,7 @@ func (x *SetTimesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetTimesRequest.ProtoReflect.Descriptor instead.
 func (*SetTimesRequest) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{23}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetTimesRequest) GetPath() string {
@@ -1519,7 +1563,7 @@ type BoolResponse struct {
 
 func (x *BoolResponse) Reset() {
 	*x = BoolResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1575,7 @@ func (x *BoolResponse) String() string {
 func (*BoolResponse) ProtoMessage() {}
 
 func (x *BoolResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[24]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1588,7 @@ func (x *BoolResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BoolResponse.ProtoReflect.Descriptor instead.
 func (*BoolResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{24}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BoolResponse) GetResult() bool {
@@ -1563,7 +1607,7 @@ type GetServerDefaultsResponse struct {
 
 func (x *GetServerDefaultsResponse) Reset() {
 	*x = GetServerDefaultsResponse{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1575,7 +1619,7 @@ func (x *GetServerDefaultsResponse) String() string {
 func (*GetServerDefaultsResponse) ProtoMessage() {}
 
 func (x *GetServerDefaultsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[25]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1588,7 +1632,7 @@ func (x *GetServerDefaultsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetServerDefaultsResponse.ProtoReflect.Descriptor instead.
 func (*GetServerDefaultsResponse) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{25}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetServerDefaultsResponse) GetDefaults() *ServerDefaults {
@@ -1608,7 +1652,7 @@ type ServerDefaults struct {
 
 func (x *ServerDefaults) Reset() {
 	*x = ServerDefaults{}
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1664,7 @@ func (x *ServerDefaults) String() string {
 func (*ServerDefaults) ProtoMessage() {}
 
 func (x *ServerDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[26]
+	mi := &file_storage_internal_namenode_pb_namenode_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1677,7 @@ func (x *ServerDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerDefaults.ProtoReflect.Descriptor instead.
 func (*ServerDefaults) Descriptor() ([]byte, []int) {
-	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{26}
+	return file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ServerDefaults) GetBlockSize() uint64 {
@@ -1741,7 +1785,9 @@ const file_storage_internal_namenode_pb_namenode_proto_rawDesc = "" +
 	"\x0ecreate_parents\x18\x05 \x02(\bR\rcreateParents\x12 \n" +
 	"\vreplication\x18\x06 \x02(\rR\vreplication\x12\x1d\n" +
 	"\n" +
-	"block_size\x18\a \x02(\x04R\tblockSize\"\x99\x01\n" +
+	"block_size\x18\a \x02(\x04R\tblockSize\"H\n" +
+	"\x0eCreateResponse\x126\n" +
+	"\x06status\x18\x01 \x01(\v2\x1e.bobbin.hadoop.hdfs.FileStatusR\x06status\"\x99\x01\n" +
 	"\x0fAddBlockRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x02(\tR\x04path\x12\x1f\n" +
 	"\vclient_name\x18\x02 \x02(\tR\n" +
@@ -1796,7 +1842,7 @@ func file_storage_internal_namenode_pb_namenode_proto_rawDescGZIP() []byte {
 }
 
 var file_storage_internal_namenode_pb_namenode_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_storage_internal_namenode_pb_namenode_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
 	(FileStatus_Type)(0),              // 0: bobbin.hadoop.hdfs.FileStatus.Type
 	(*Opaque)(nil),                    // 1: bobbin.hadoop.hdfs.Opaque
@@ -1816,16 +1862,17 @@ var file_storage_internal_namenode_pb_namenode_proto_goTypes = []any{
 	(*GetBlockLocationsRequest)(nil),  // 15: bobbin.hadoop.hdfs.GetBlockLocationsRequest
 	(*GetBlockLocationsResponse)(nil), // 16: bobbin.hadoop.hdfs.GetBlockLocationsResponse
 	(*CreateRequest)(nil),             // 17: bobbin.hadoop.hdfs.CreateRequest
-	(*AddBlockRequest)(nil),           // 18: bobbin.hadoop.hdfs.AddBlockRequest
-	(*AddBlockResponse)(nil),          // 19: bobbin.hadoop.hdfs.AddBlockResponse
-	(*AbandonBlockRequest)(nil),       // 20: bobbin.hadoop.hdfs.AbandonBlockRequest
-	(*MkdirsRequest)(nil),             // 21: bobbin.hadoop.hdfs.MkdirsRequest
-	(*RenameRequest)(nil),             // 22: bobbin.hadoop.hdfs.RenameRequest
-	(*DeleteRequest)(nil),             // 23: bobbin.hadoop.hdfs.DeleteRequest
-	(*SetTimesRequest)(nil),           // 24: bobbin.hadoop.hdfs.SetTimesRequest
-	(*BoolResponse)(nil),              // 25: bobbin.hadoop.hdfs.BoolResponse
-	(*GetServerDefaultsResponse)(nil), // 26: bobbin.hadoop.hdfs.GetServerDefaultsResponse
-	(*ServerDefaults)(nil),            // 27: bobbin.hadoop.hdfs.ServerDefaults
+	(*CreateResponse)(nil),            // 18: bobbin.hadoop.hdfs.CreateResponse
+	(*AddBlockRequest)(nil),           // 19: bobbin.hadoop.hdfs.AddBlockRequest
+	(*AddBlockResponse)(nil),          // 20: bobbin.hadoop.hdfs.AddBlockResponse
+	(*AbandonBlockRequest)(nil),       // 21: bobbin.hadoop.hdfs.AbandonBlockRequest
+	(*MkdirsRequest)(nil),             // 22: bobbin.hadoop.hdfs.MkdirsRequest
+	(*RenameRequest)(nil),             // 23: bobbin.hadoop.hdfs.RenameRequest
+	(*DeleteRequest)(nil),             // 24: bobbin.hadoop.hdfs.DeleteRequest
+	(*SetTimesRequest)(nil),           // 25: bobbin.hadoop.hdfs.SetTimesRequest
+	(*BoolResponse)(nil),              // 26: bobbin.hadoop.hdfs.BoolResponse
+	(*GetServerDefaultsResponse)(nil), // 27: bobbin.hadoop.hdfs.GetServerDefaultsResponse
+	(*ServerDefaults)(nil),            // 28: bobbin.hadoop.hdfs.ServerDefaults
 }
 var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	0,  // 0: bobbin.hadoop.hdfs.FileStatus.type:type_name -> bobbin.hadoop.hdfs.FileStatus.Type
@@ -1842,16 +1889,17 @@ var file_storage_internal_namenode_pb_namenode_proto_depIdxs = []int32{
 	3,  // 11: bobbin.hadoop.hdfs.Listing.entries:type_name -> bobbin.hadoop.hdfs.FileStatus
 	5,  // 12: bobbin.hadoop.hdfs.GetBlockLocationsResponse.locations:type_name -> bobbin.hadoop.hdfs.LocatedBlocks
 	2,  // 13: bobbin.hadoop.hdfs.CreateRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	8,  // 14: bobbin.hadoop.hdfs.AddBlockRequest.excluded:type_name -> bobbin.hadoop.hdfs.Datanode
-	6,  // 15: bobbin.hadoop.hdfs.AddBlockResponse.block:type_name -> bobbin.hadoop.hdfs.LocatedBlock
-	7,  // 16: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
-	2,  // 17: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
-	27, // 18: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	3,  // 14: bobbin.hadoop.hdfs.CreateResponse.status:type_name -> bobbin.hadoop.hdfs.FileStatus
+	8,  // 15: bobbin.hadoop.hdfs.AddBlockRequest.excluded:type_name -> bobbin.hadoop.hdfs.Datanode
+	6,  // 16: bobbin.hadoop.hdfs.AddBlockResponse.block:type_name -> bobbin.hadoop.hdfs.LocatedBlock
+	7,  // 17: bobbin.hadoop.hdfs.AbandonBlockRequest.block:type_name -> bobbin.hadoop.hdfs.Block
+	2,  // 18: bobbin.hadoop.hdfs.MkdirsRequest.permission:type_name -> bobbin.hadoop.hdfs.Permission
+	28, // 19: bobbin.hadoop.hdfs.GetServerDefaultsResponse.defaults:type_name -> bobbin.hadoop.hdfs.ServerDefaults
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_storage_internal_namenode_pb_namenode_proto_init() }
@@ -1865,7 +1913,7 @@ func file_storage_internal_namenode_pb_namenode_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_storage_internal_namenode_pb_namenode_proto_rawDesc), len(file_storage_internal_namenode_pb_namenode_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
