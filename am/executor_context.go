@@ -55,6 +55,9 @@ func (c *executorContexts) of(executor *executor) yarn.ContainerLaunchContext {
 	env[launch.EnvExecutorID] = executor.id
 	env[launch.EnvHost] = node
 	env[launch.EnvLogURL] = launch.LogURL(executor.container.NodeHTTPAddress, executor.container.ID.String(), c.user)
+	for name, value := range env {
+		env[name] = launch.EnvironmentValue(value)
+	}
 	return yarn.ContainerLaunchContext{
 		LocalResources: c.resources,
 		Env:            env,

@@ -67,6 +67,7 @@ type ExecutorDetail struct {
 	Failed        int               `json:"failed"`
 	ResidentBytes uint64            `json:"residentBytes"`
 	LogURLs       map[string]string `json:"logUrls,omitempty"`
+	Registered    time.Time         `json:"registered"`
 	Reason        string            `json:"reason,omitempty"` // why a lost one was lost
 }
 
@@ -100,7 +101,7 @@ func (m *master) status() Status {
 		status.Details = append(status.Details, ExecutorDetail{
 			ID: executor.ID, Host: executor.Host, State: executor.State, Cores: executor.Cores, Running: executor.Running,
 			Done: executor.Done, Failed: executor.Failed, ResidentBytes: executor.ResidentBytes, LogURLs: executor.LogURLs,
-			Reason: executor.LossText,
+			Registered: executor.Registered, Reason: executor.LossText,
 		})
 	}
 	return status

@@ -1,0 +1,38 @@
+// Package figures prints what a benchmark measured, for people and machines to
+// read: one JSON object a line.
+package figures
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+)
+
+// Figure is one measurement.
+type Figure struct {
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"` // "" for a ratio
+}
+
+// Print writes the figures, one a line.
+func Print(w io.Writer, figures ...Figure) error {
+	encoder := json.NewEncoder(w)
+	for _, figure := range figures {
+		if err := encoder.Encode(figure); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Median is the middle one of the values, or the mean of the two in the
+// middle. There must be at least one.
+func Median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle]
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2
+}

@@ -1,0 +1,21 @@
+// Command idle takes its executors and does nothing until it is told to stop:
+// what bobbin itself costs.
+package main
+
+import (
+	"context"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		<-ctx.Done()
+		return nil
+	})
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am"
+)
+
+// settle is how long an application idles before its memory is read, so that
+// what starting took can be given back.
+const settle = 3 * time.Second
+
+// launched is what one launch took.
+type launched struct {
+	took      time.Duration
+	megabytes float64 // resident, of the AM and the executors
+}
+
+// launch is the time from yarn-submit starting to the last executor registered.
+func (b *bench) launch(ctx context.Context) (launched, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, b.submit, "submit", "--num-executors", strconv.Itoa(executors),
+		"--conf", "yarn.submit.waitAppCompletion=false", b.program)
+	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+b.confDir)
+	command.Stderr = new(strings.Builder)
+	began := time.Now()
+	printed, err := command.Output()
+	if err != nil {
+		return launched{}, fmt.Errorf("yarn-submit: %w\n%s", err, command.Stderr)
+	}
+	id := strings.TrimSpace(string(printed))
+	result, err := b.watch(ctx, id, began)
+	return result, errors.Join(err, b.end(ctx, id))
+}
+
+// watch waits until the application has its executors and reads their memory.
+func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched, error) {
+	var status am.Status
+	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
+		page, err := b.rest.Proxy(ctx, id, am.StatusPath)
+		if err != nil || json.Unmarshal(page, &status) != nil {
+			return false, nil // there is no AM yet
+		}
+		return status.Executors.Running == executors, nil
+	})
+	if err != nil {
+		return launched{}, err
+	}
+	var last time.Time
+	for _, executor := range status.Details {
+		if executor.Registered.After(last) {
+			last = executor.Registered
+		}
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return launched{}, context.Cause(ctx)
+	}
+	megabytes, err := residentMemory(id)
+	return launched{took: last.Sub(began), megabytes: megabytes}, err
+}

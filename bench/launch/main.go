@@ -1,0 +1,138 @@
+// Command launch measures how long it takes from yarn-submit starting to both
+// executors registered, and what AM and executors hold in memory when idle,
+// beside the floor that the cluster itself sets: from the submission of an
+// application over REST, whose AM is a shell command, to its first line
+// running. The floor counts twice, as an executor takes a second hop: first
+// the AM's container, then the executor's.
+//
+// Floor and bobbin take turns on one cluster, which the benchmark starts.
+//
+// Usage, from the module's root, after make build:
+//
+//	go run ./bench/launch [-runs 10]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/bench/figures"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	executors   = 2
+	stopTimeout = time.Minute
+	runTimeout  = 2 * time.Minute
+)
+
+func main() {
+	runs := flag.Int("runs", 10, "how often each is measured")
+	submit := flag.String("submit", "bin/yarn-submit", "the yarn-submit to measure")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *runs, *submit); err != nil {
+		fmt.Fprintln(os.Stderr, "bench launch:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	submit  string // path of yarn-submit
+	program string // path of the idle application
+	confDir string
+	rest    *yarnrest.Client
+}
+
+func run(ctx context.Context, runs int, submit string) (err error) {
+	if runs < 1 {
+		return fmt.Errorf("-runs %d: want at least 1", runs)
+	}
+	dir, err := os.MkdirTemp("", "bobbin-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	program, err := buildIdle(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
+	hadoop, err := cluster.Start(ctx, cluster.Options{
+		Dir:    filepath.Join(dir, "cluster"),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, hadoop.Stop(bounded))
+	}()
+	settings, err := conf.Load(hadoop.ConfDir())
+	if err != nil {
+		return err
+	}
+	rest, err := yarnrest.FromConf(settings, yarnrest.Options{})
+	if err != nil {
+		return err
+	}
+	defer rest.CloseIdleConnections()
+	b := &bench{submit: submit, program: program, confDir: hadoop.ConfDir(), rest: rest}
+	return b.measure(ctx, runs)
+}
+
+// buildIdle builds the application as make build builds programs.
+func buildIdle(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "idle")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./bench/idle")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build ./bench/idle: %w\n%s", err, output)
+	}
+	return program, nil
+}
+
+// measure takes turns between the floor and bobbin. The first turn, in which
+// the daemons' JVMs are cold and the program is uploaded, does not count.
+func (b *bench) measure(ctx context.Context, runs int) error {
+	var floors, launches, memory []float64
+	for i := range runs + 1 {
+		hop, err := b.floor(ctx)
+		if err != nil {
+			return fmt.Errorf("floor: %w", err)
+		}
+		launched, err := b.launch(ctx)
+		if err != nil {
+			return fmt.Errorf("bobbin: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "run %2d: floor %.2f s, bobbin %.2f s, %.1f MB\n", i, 2*hop.Seconds(), launched.took.Seconds(), launched.megabytes)
+		if i == 0 {
+			continue
+		}
+		floors = append(floors, 2*hop.Seconds())
+		launches = append(launches, launched.took.Seconds())
+		memory = append(memory, launched.megabytes)
+	}
+	floor, launch := figures.Median(floors), figures.Median(launches)
+	return figures.Print(os.Stdout,
+		figures.Figure{Name: "launch/seconds", Value: launch, Unit: "s"},
+		figures.Figure{Name: "launch/floor-seconds", Value: floor, Unit: "s"},
+		figures.Figure{Name: "launch/over-floor", Value: launch / floor},
+		figures.Figure{Name: "launch/rss-mb", Value: figures.Median(memory), Unit: "MB"},
+	)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// residentMemory adds up the resident memory, in MB of 1,000,000 bytes, of an
+// application's AM and executors on this machine. They are found by their
+// environment; the shells that NodeManagers start them by end when they do exec.
+func residentMemory(applicationID string) (float64, error) {
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		return 0, err
+	}
+	// container_<cluster>_<application>_<attempt>_<container>
+	container := []byte("CONTAINER_ID=container_" + strings.TrimPrefix(applicationID, "application_") + "_")
+	bytesInAll, found := 0, 0
+	for _, process := range processes {
+		environment, err := os.ReadFile(filepath.Join(process, "environ"))
+		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
+			continue // of another user, gone, or something else
+		}
+		program, err := os.Readlink(filepath.Join(process, "exe"))
+		if err != nil || filepath.Base(program) == "bash" || filepath.Base(program) == "dash" {
+			continue
+		}
+		pages, err := os.ReadFile(filepath.Join(process, "statm"))
+		if err != nil {
+			return 0, err
+		}
+		fields := strings.Fields(string(pages))
+		if len(fields) < 2 {
+			return 0, fmt.Errorf("%s/statm: %q", process, pages)
+		}
+		resident, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return 0, fmt.Errorf("%s/statm: %w", process, err)
+		}
+		bytesInAll += resident * os.Getpagesize()
+		found++
+	}
+	if found != 1+executors {
+		return 0, fmt.Errorf("found %d processes of %s, want the AM and %d executors", found, applicationID, executors)
+	}
+	return float64(bytesInAll) / 1e6, nil
+}
