@@ -51,3 +51,11 @@ func (d *demand) update(now time.Time, waiting func() (hostTasks map[string]int,
 	d.manager.RequestExecutors(request)
 	return time.Time{}
 }
+
+// waitingForHosts is what waiting tasks prefer.
+func (l *loop) waitingForHosts() (hostTasks map[string]int, localityAware int) {
+	for _, r := range l.runs {
+		localityAware += r.choosy
+	}
+	return l.scheduler.PreferredHosts(), localityAware
+}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // executor is one that is registered.
@@ -15,8 +15,8 @@ type executor struct {
 	cores      int
 	logURLs    map[string]string
 	link       *link
-	outgoing   *wire.DriverMessage // of this turn
-	attempts   map[uint64]*attempt // that it runs
+	outgoing   *wire.DriverMessage              // of this turn
+	attempts   map[scheduler.AttemptID]*attempt // that it runs
 	registered time.Time
 	lastHeard  time.Time
 	resident   uint64
@@ -33,10 +33,6 @@ func (l *loop) register(from *link, r *wire.Register) {
 	switch {
 	case from.executor != nil:
 		refused = "it is registered already"
-	case id == "" || r.GetHost() == "":
-		refused = "it does not say its id and its host"
-	case r.GetCores() == 0:
-		refused = "it has no cores"
 	case r.GetResourceProfile() != 0:
 		refused = fmt.Sprintf("its resource profile %d is unknown", r.GetResourceProfile())
 	case l.executors[id] != nil:
@@ -45,6 +41,11 @@ func (l *loop) register(from *link, r *wire.Register) {
 		refused = fmt.Sprintf("node %s is excluded", r.GetHost())
 	case l.stopping:
 		refused = "the application ends"
+	}
+	if refused == "" {
+		if err := l.scheduler.AddExecutor(scheduler.Executor{ID: id, Host: r.GetHost(), Cores: int(r.GetCores())}); err != nil {
+			refused = err.Error()
+		}
 	}
 	if refused != "" {
 		l.logger.Warn("executor refused", "executor", id, "host", r.GetHost(), "reason", refused)
@@ -56,11 +57,10 @@ func (l *loop) register(from *link, r *wire.Register) {
 	}
 	e := &executor{
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
-		link: from, attempts: map[uint64]*attempt{}, registered: l.now, lastHeard: l.now,
+		link: from, attempts: map[scheduler.AttemptID]*attempt{}, registered: l.now, lastHeard: l.now,
 	}
 	from.executor = e
 	l.executors[id] = e
-	l.scheduler.AddExecutor(scheduler.Executor{ID: id, Host: e.host, Cores: e.cores}, l.now)
 	l.outgoing(e).Registered = &wire.Registered{}
 	l.demand.changed = true
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores)
@@ -75,7 +75,7 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	for _, update := range message.GetUpdates() {
 		// An attempt that is not this executor's was given up before: its last
 		// word came too late, or came twice.
-		if a := e.attempts[update.GetAttempt()]; a != nil {
+		if a := e.attempts[scheduler.AttemptID(update.GetAttempt())]; a != nil {
 			l.update(a, update)
 		}
 	}
@@ -88,41 +88,49 @@ func (l *loop) streamEnded(from *link, reason error) {
 	if e == nil {
 		return
 	}
-	text := fmt.Sprintf("lost its stream to the driver: %v", reason)
+	loss := Loss{Text: fmt.Sprintf("lost its stream to the driver: %v", reason)}
 	if l.stopping || l.demand.manager == nil {
-		l.lose(e, Loss{Text: text, CountsAsFailure: true})
+		loss.CountsAsFailure = true
+		l.lose(e, loss)
 		return
 	}
-	l.awaitExplanation(e, text, l.lose(e, Loss{Text: text}))
+	tasks := l.lose(e, loss)
+	l.awaitExplanation(e, loss.Text, tasks)
 }
 
 // lose takes an executor out and gives its tasks back to the scheduler. It
-// returns the tasks that ran there where the loss does not count as their
-// failure.
+// returns the tasks that ran there.
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	delete(l.executors, e.id)
 	e.link.executor = nil
-	e.link.out.close(fmt.Errorf("executor %s: %s", e.id, loss.Text))
+	e.link.out.close(fmt.Errorf("executor %s %s", e.id, loss.Text))
 	if l.stopping {
 		l.logger.Debug("executor left", "executor", e.id)
 	} else {
 		l.logger.Warn("executor lost", "executor", e.id, "host", e.host, "reason", loss.Text, "tasks", len(e.attempts))
 	}
 	l.history.lost(e, loss.Text, l.now)
-	lost := make([]lostTask, 0, len(e.attempts))
-	for _, a := range e.attempts {
-		delete(l.attempts, a.number)
-		a.run.running--
-		lost = append(lost, lostTask{run: a.run, index: a.index})
-	}
+	l.demand.changed = true
 	for _, r := range l.runs {
 		delete(r.sentTo, e)
 	}
-	l.scheduler.RemoveExecutor(e.id, l.now)
-	l.demand.changed = true
-	l.noteEmpty()
-	if loss.CountsAsFailure {
-		l.charge(e, loss.Text, lost)
+	tasks := make([]lostTask, 0, len(e.attempts))
+	for _, a := range e.attempts {
+		if loss.CountsAsFailure {
+			a.failure = lossFailure(loss.Text)
+		}
+		a.run.running--
+		tasks = append(tasks, lostTask{run: a.run, index: a.index})
 	}
-	return lost
+	attempts := e.attempts
+	e.attempts = nil
+	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
+	for id := range attempts {
+		delete(l.attempts, id)
+	}
+	l.noteEmpty()
+	return tasks
 }
+
+// lossFailure is how a task fails whose executor was lost.
+func lossFailure(text string) *wire.Failure { return &wire.Failure{Message: "the executor " + text} }

@@ -80,9 +80,9 @@ func (l *loop) status() Status {
 	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
 		r := l.runs[id]
 		status.Jobs = append(status.Jobs, r.status(JobRunning))
-		status.Totals.Waiting += len(r.job.Tasks) - r.done - r.running
-		status.Totals.Running += r.running
 	}
+	demand := l.scheduler.Demand()
+	status.Totals.Waiting, status.Totals.Running = demand.WaitingTasks, demand.RunningTasks
 	slices.SortStableFunc(status.Jobs, func(a, b JobStatus) int { return cmp.Compare(a.ID, b.ID) })
 	return status
 }

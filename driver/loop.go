@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"time"
 
-	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // loop is the driver's state. One goroutine, run, touches it: it takes
@@ -23,7 +23,7 @@ type loop struct {
 	dirty     []*executor          // those with a message of this turn
 	runs      map[uint64]*run      // not ended, by task set
 	lastRun   uint64
-	attempts  map[uint64]*attempt // running, by number
+	attempts  map[scheduler.AttemptID]*attempt // running
 	demand    demand
 	vigil     vigil
 	losses    map[string]*openLoss // of executors whose end nobody has explained yet
@@ -40,13 +40,14 @@ func newLoop(d *Driver) *loop {
 		logger:  d.options.Logger,
 		started: now,
 		now:     now,
-		scheduler: scheduler.New(scheduler.Options{
-			WaitProcess: process, WaitNode: node, WaitRack: rack,
-			RackOf: d.options.RackOf,
+		scheduler: scheduler.New(scheduler.Config{
+			LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
+			MaxTaskFailures: config.TaskMaxFailures.In(d.options.Config),
+			RackOf:          d.options.RackOf,
 		}),
 		executors: map[string]*executor{},
 		runs:      map[uint64]*run{},
-		attempts:  map[uint64]*attempt{},
+		attempts:  map[scheduler.AttemptID]*attempt{},
 		demand:    newDemand(d.options.Config, d.options.Manager),
 		vigil:     newVigil(d.options.Config, now),
 		losses:    map[string]*openLoss{},
@@ -101,9 +102,9 @@ func (l *loop) turn() time.Time {
 	if !l.stopping {
 		l.offer()
 	}
-	wake := earliest(l.vigil.next, l.nextLoss(), l.demand.update(l.now, l.scheduler.PendingHosts))
-	if !l.stopping {
-		wake = earliest(wake, l.scheduler.NextDeadline(l.now))
+	wake := earliest(l.vigil.next, l.nextLoss(), l.demand.update(l.now, l.waitingForHosts))
+	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
+		wake = earliest(wake, deadline)
 	}
 	for _, e := range l.dirty {
 		e.link.out.put(e.outgoing)

@@ -1,9 +1,6 @@
 package driver
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // explanationWait is how long the cluster manager has to say why an executor
 // ended whose stream broke. YARN's NodeManagers report a container's end once a
@@ -57,18 +54,17 @@ func (l *loop) managerSaysLost(id string, loss Loss) {
 	}
 }
 
-// charge counts a loss as one failure of each task that ran there.
+// charge counts a loss, some time after it, as one failure of each task that
+// ran there. The scheduler was told of a loss that does not count, so it is
+// here that these failures are added to those that it counts.
 func (l *loop) charge(e *executor, text string, tasks []lostTask) {
 	for _, lost := range tasks {
-		if lost.run.ended {
-			continue
-		}
-		lost.run.failedAttempts++
-		if failures, exhausted := l.scheduler.ChargeFailure(lost.run.id, lost.index); exhausted {
-			l.endRun(lost.run, &TaskError{
-				Job: lost.run.job.Name, Index: lost.index, Failures: failures,
-				ExecutorID: e.id, Host: e.host, Message: fmt.Sprintf("the executor %s", text),
-			})
+		if r := lost.run; !r.ended {
+			r.failedAttempts++
+			l.history.totals.FailedAttempts++
+			counts := r.countsOf(lost.index)
+			counts.losses++
+			l.judge(r, lost.index, e, lossFailure(text))
 		}
 	}
 }

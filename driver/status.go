@@ -1,6 +1,10 @@
 package driver
 
-import "time"
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
 
 // Status is a driver at one moment.
 type Status struct {
@@ -65,6 +69,21 @@ type Locality struct {
 	NoPref       int `json:"noPref"`
 	RackLocal    int `json:"rackLocal"`
 	Any          int `json:"any"`
+}
+
+func (l *Locality) count(level scheduler.Locality) {
+	switch level {
+	case scheduler.ProcessLocal:
+		l.ProcessLocal++
+	case scheduler.NodeLocal:
+		l.NodeLocal++
+	case scheduler.NoPref:
+		l.NoPref++
+	case scheduler.RackLocal:
+		l.RackLocal++
+	default:
+		l.Any++
+	}
 }
 
 // Totals are over the driver's whole life, but for what is now.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	scheduler "github.com/bobbin-yarn/bobbin/driver/provisional"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // errAbandoned is the cause with which a run ends whose results nobody wants
@@ -23,23 +23,44 @@ type run struct {
 
 	id             uint64 // of the task set
 	cpus           int
+	maxFailures    int
 	sentTo         map[*executor]struct{} // who has the task set's common part
 	submitted      time.Time
 	done           int // tasks
 	running        int // attempts
+	choosy         int // waiting tasks that prefer some host
 	failedAttempts int
+	failures       map[int]*failureCounts // by task, of those that failed
 	locality       Locality
 	ended          bool
 }
 
+// failureCounts are the failures of one task that count.
+type failureCounts struct {
+	scheduler int // that the scheduler knows of
+	losses    int // that turned out to count after the scheduler was told of them
+}
+
+func (r *run) countsOf(index int) *failureCounts {
+	counts := r.failures[index]
+	if counts == nil {
+		counts = &failureCounts{}
+		r.failures[index] = counts
+	}
+	return counts
+}
+
 // attempt is one try of a task at an executor.
 type attempt struct {
-	number   uint64
+	id       scheduler.AttemptID
 	run      *run
 	index    int
 	try      int // 0 for the task's first attempt
 	executor *executor
-	parts    [][]byte // of a large result
+
+	parts   [][]byte         // of a large result, as far as they came
+	result  *wire.TaskUpdate // once it succeeded
+	failure *wire.Failure    // once it failed
 }
 
 // submit begins a run.
@@ -51,11 +72,12 @@ func (l *loop) submit(r *run) {
 	if r.cpus < 1 {
 		r.cpus = config.TaskCPUs.In(l.d.options.Config)
 	}
-	maxFailures := r.job.MaxFailures
-	if maxFailures < 1 {
-		maxFailures = config.TaskMaxFailures.In(l.d.options.Config)
+	r.maxFailures = r.job.MaxFailures
+	if r.maxFailures < 1 {
+		r.maxFailures = config.TaskMaxFailures.In(l.d.options.Config)
 	}
 	r.sentTo = map[*executor]struct{}{}
+	r.failures = map[int]*failureCounts{}
 	l.history.totals.Jobs++
 	l.runs[r.id] = r
 	if l.stopping {
@@ -66,23 +88,39 @@ func (l *loop) submit(r *run) {
 		l.endRun(r, nil)
 		return
 	}
-	tasks := make([]scheduler.Task, len(r.job.Tasks))
-	for i := range tasks {
-		tasks[i].Hosts = r.job.Tasks[i].Hosts
+	for i := range r.job.Tasks {
+		if len(r.job.Tasks[i].Hosts) > 0 {
+			r.choosy++
+		}
 	}
-	l.scheduler.Submit(scheduler.TaskSet{ID: r.id, CPUs: r.cpus, MaxFailures: maxFailures, Tasks: tasks}, l.now)
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures}
+	if r.choosy > 0 {
+		set.Preferences = func(index int) scheduler.Preferences {
+			return scheduler.Preferences{Hosts: r.job.Tasks[index].Hosts}
+		}
+	}
+	if err := l.scheduler.Submit(set); err != nil {
+		l.endRun(r, fmt.Errorf("job %q: %w", r.job.Name, err))
+		return
+	}
 	l.demand.changed = true
-	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(tasks))
+	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", r.choosy)
 }
 
 // offer has the scheduler hand out the free cores and launches what it says.
 func (l *loop) offer() {
 	for _, launch := range l.scheduler.Offer(l.now) {
 		e, r := l.executors[launch.Executor], l.runs[launch.TaskSet]
-		a := &attempt{number: launch.Attempt, run: r, index: launch.Index, try: launch.AttemptNumber, executor: e}
-		l.attempts[a.number] = a
-		e.attempts[a.number] = a
+		a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
+		l.attempts[a.id] = a
+		e.attempts[a.id] = a
 		r.running++
+		r.locality.count(launch.Locality)
+		l.history.totals.Locality.count(launch.Locality)
+		task := &r.job.Tasks[a.index]
+		if len(task.Hosts) > 0 {
+			r.choosy--
+		}
 		message := l.outgoing(e)
 		if _, sent := r.sentTo[e]; !sent {
 			r.sentTo[e] = struct{}{}
@@ -91,44 +129,77 @@ func (l *loop) offer() {
 			})
 		}
 		message.Launches = append(message.Launches, &wire.LaunchTask{
-			Attempt: a.number, TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
-			Cpus: uint32(r.cpus), Input: r.job.Tasks[a.index].Input,
+			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
+			Cpus: uint32(r.cpus), Input: task.Input,
 		})
 	}
 }
 
 // update takes what an executor says of an attempt that it runs.
 func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
-	e, r := a.executor, a.run
-	state := update.GetState()
-	if state == wire.TaskState_TASK_STATE_PART {
-		if !r.ended {
+	var outcome scheduler.Outcome
+	switch update.GetState() {
+	case wire.TaskState_TASK_STATE_PART:
+		if !a.run.ended {
 			a.parts = append(a.parts, update.GetResult())
 		}
 		return
-	}
-	delete(e.attempts, a.number)
-	delete(l.attempts, a.number)
-	r.running--
-	switch state {
 	case wire.TaskState_TASK_STATE_FINISHED:
-		l.scheduler.Finished(e.id, a.number)
-		e.done++
-		if !r.ended {
-			l.finished(a, update)
-		}
+		a.executor.done++
+		a.result = update
+		outcome.Result = scheduler.Succeeded
 	case wire.TaskState_TASK_STATE_KILLED:
-		l.scheduler.Killed(e.id, a.number)
+		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
 	default:
-		e.failed++
-		l.failed(a, update.GetFailure())
+		a.executor.failed++
+		if a.failure = update.GetFailure(); a.failure == nil {
+			a.failure = &wire.Failure{Message: "the executor gave no reason"}
+		}
+		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: true}
+	}
+	a.run.running--
+	delete(a.executor.attempts, a.id)
+	l.act(l.scheduler.Finished(a.id, outcome))
+	delete(l.attempts, a.id)
+}
+
+// act does what the scheduler's events ask for. An event may end a run for a
+// reason of the driver's own; what the scheduler had to say of that run before
+// is then without object.
+func (l *loop) act(events []scheduler.Event) {
+	for _, event := range events {
+		switch event := event.(type) {
+		case scheduler.TaskDone:
+			if a := l.attempts[event.Attempt]; !a.run.ended {
+				l.finished(a)
+			}
+		case scheduler.TaskSetDone:
+			if r := l.runs[event.TaskSet]; r != nil {
+				l.endRun(r, nil)
+			}
+		case scheduler.TaskRetry:
+			if a := l.attempts[event.Attempt]; !a.run.ended {
+				l.retry(a, event.Failures)
+			}
+		case scheduler.TaskSetFailed:
+			if a := l.attempts[event.Attempt]; !a.run.ended {
+				a.run.countsOf(a.index).scheduler = event.Failures
+				l.noteFailure(a)
+				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
+			}
+		case scheduler.KillAttempt:
+			if a := l.attempts[event.Attempt]; a != nil {
+				message := l.outgoing(a.executor)
+				message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: event.Reason})
+			}
+		}
 	}
 }
 
 // finished hands a result to the run's consumer.
-func (l *loop) finished(a *attempt, update *wire.TaskUpdate) {
+func (l *loop) finished(a *attempt) {
 	r := a.run
-	value := update.GetResult()
+	value := a.result.GetResult()
 	if len(a.parts) > 0 {
 		value = slices.Concat(append(a.parts, value)...)
 	}
@@ -136,29 +207,47 @@ func (l *loop) finished(a *attempt, update *wire.TaskUpdate) {
 	l.history.totals.Done++
 	r.results.put(Result{
 		Index: a.index, Value: value, AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
-		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
+		RunTime: time.Duration(a.result.GetMetrics().GetRunNanos()),
 	})
-	if r.done == len(r.job.Tasks) {
-		l.endRun(r, nil)
+}
+
+// retry notes that a task waits again, after so many failures in the
+// scheduler's count.
+func (l *loop) retry(a *attempt, failures int) {
+	r := a.run
+	if len(r.job.Tasks[a.index].Hosts) > 0 {
+		r.choosy++
+	}
+	if failures > 0 {
+		r.countsOf(a.index).scheduler = failures
+	}
+	if a.failure == nil {
+		return
+	}
+	l.noteFailure(a)
+	l.judge(r, a.index, a.executor, a.failure)
+}
+
+func (l *loop) noteFailure(a *attempt) {
+	a.run.failedAttempts++
+	l.history.totals.FailedAttempts++
+	l.logger.Warn("task failed", "job", a.run.id, "name", a.run.job.Name, "task", a.index, "try", a.try,
+		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
+}
+
+// judge ends a run whose task failed so that it cannot go on.
+func (l *loop) judge(r *run, index int, e *executor, failure *wire.Failure) {
+	counts := r.countsOf(index)
+	if failure.GetPermanent() || counts.scheduler+counts.losses >= r.maxFailures {
+		l.endRun(r, r.taskError(index, e, failure))
 	}
 }
 
-// failed has a task tried again, or ends its run.
-func (l *loop) failed(a *attempt, failure *wire.Failure) {
-	e, r := a.executor, a.run
-	failures, exhausted := l.scheduler.Failed(e.id, a.number)
-	if r.ended {
-		return
-	}
-	r.failedAttempts++
-	l.history.totals.FailedAttempts++
-	l.logger.Warn("task failed", "job", r.id, "name", r.job.Name, "task", a.index, "failures", failures,
-		"executor", e.id, "host", e.host, "error", failure.GetMessage())
-	if exhausted || failure.GetPermanent() {
-		l.endRun(r, &TaskError{
-			Job: r.job.Name, Index: a.index, Failures: failures, ExecutorID: e.id, Host: e.host,
-			Message: failure.GetMessage(), Stack: failure.GetStack(),
-		})
+func (r *run) taskError(index int, e *executor, failure *wire.Failure) *TaskError {
+	counts := r.countsOf(index)
+	return &TaskError{
+		Job: r.job.Name, Index: index, Failures: counts.scheduler + counts.losses, ExecutorID: e.id, Host: e.host,
+		Message: failure.GetMessage(), Stack: failure.GetStack(),
 	}
 }
 
@@ -173,14 +262,11 @@ func (l *loop) cancel(r *run, cause error) {
 func (l *loop) endRun(r *run, err error) {
 	r.ended = true
 	delete(l.runs, r.id)
-	l.scheduler.Remove(r.id)
+	if err != nil {
+		l.act(l.scheduler.Cancel(r.id, fmt.Sprintf("the job ended: %v", err)))
+	}
 	for e := range r.sentTo {
 		message := l.outgoing(e)
-		for _, a := range e.attempts {
-			if a.run == r {
-				message.Kills = append(message.Kills, &wire.KillTask{Attempt: a.number, Reason: fmt.Sprintf("its job ended: %v", err)})
-			}
-		}
 		message.Forget = append(message.Forget, r.id)
 	}
 	r.sentTo = nil
@@ -201,6 +287,6 @@ func (l *loop) endRun(r *run, err error) {
 	}
 	l.history.jobs = appendKept(l.history.jobs, status)
 	l.logger.Info("job ended", "job", r.id, "name", r.job.Name, "state", status.State, "tasks", len(r.job.Tasks), "done", r.done,
-		"failedAttempts", r.failedAttempts, "took", l.now.Sub(r.submitted).Round(time.Millisecond))
+		"failedAttempts", r.failedAttempts, "took", ended.Sub(r.submitted).Round(time.Millisecond))
 	r.results.end(err)
 }

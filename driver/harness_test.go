@@ -1,0 +1,222 @@
+package driver_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+func TestMain(m *testing.M) {
+	function.Register("noop", func(context.Context, function.Call) ([]byte, error) { return nil, nil })
+	function.Register("square", func(_ context.Context, call function.Call) ([]byte, error) {
+		n := binary.BigEndian.Uint64(call.Input)
+		return number(n * n), nil
+	})
+	function.Register("where", func(_ context.Context, call function.Call) ([]byte, error) { return []byte(call.ExecutorID), nil })
+	function.Register("wait", func(ctx context.Context, _ function.Call) ([]byte, error) {
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	function.Register("fail until", func(_ context.Context, call function.Call) ([]byte, error) {
+		if call.AttemptNumber < int(binary.BigEndian.Uint64(call.Input)) {
+			return nil, fmt.Errorf("try %d went wrong", call.AttemptNumber)
+		}
+		return []byte("good"), nil
+	})
+	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { panic("the user's mistake") })
+	function.Register("mirror", func(_ context.Context, call function.Call) ([]byte, error) {
+		return append(call.Common[:len(call.Common):len(call.Common)], call.Input...), nil
+	})
+	function.Register("nap", func(_ context.Context, call function.Call) ([]byte, error) {
+		time.Sleep(time.Duration(binary.BigEndian.Uint64(call.Input)))
+		return nil, nil
+	})
+	goleak.VerifyTestMain(m)
+}
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// squares is a job of so many tasks, each of which squares its index.
+func squares(tasks int) driver.Job {
+	job := driver.Job{Name: "squares", Function: "square"}
+	for i := range tasks {
+		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(i))})
+	}
+	return job
+}
+
+// requireSquares runs squares and wants each task's result exactly once.
+func requireSquares(t require.TestingT, ctx context.Context, d *driver.Driver, tasks int) {
+	seen := make([]bool, tasks)
+	count := 0
+	for result, err := range d.Run(ctx, squares(tasks)) {
+		require.NoError(t, err)
+		require.False(t, seen[result.Index], "task %d twice", result.Index)
+		seen[result.Index] = true
+		require.Equal(t, uint64(result.Index*result.Index), binary.BigEndian.Uint64(result.Value))
+		count++
+	}
+	require.Equal(t, tasks, count)
+}
+
+// outcome runs a job to its end.
+func outcome(ctx context.Context, d *driver.Driver, job driver.Job) (results map[int]driver.Result, err error) {
+	results = map[int]driver.Result{}
+	for result, failed := range d.Run(ctx, job) {
+		if failed != nil {
+			err = failed
+			continue
+		}
+		results[result.Index] = result
+	}
+	return results, err
+}
+
+func settings(t require.TestingT, values map[string]string) *config.Config {
+	c, err := config.FromMap(values)
+	require.NoError(t, err)
+	return c
+}
+
+func start(t *testing.T, options driver.Options) *driver.Driver {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	d, err := driver.New(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.Stop(context.Background())) })
+	return d
+}
+
+// executor is a real one, in this process, which the test can kill.
+type executor struct {
+	kill  context.CancelFunc
+	ended chan struct{}
+	err   error // of Serve, once ended is closed
+}
+
+func attach(t *testing.T, d *driver.Driver, options executorbackend.Options) *executor {
+	if options.Host == "" {
+		options.Host = "host" + options.ID
+	}
+	if options.Cores == 0 {
+		options.Cores = 2
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	e := &executor{kill: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(e.ended)
+		e.err = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
+			return executorbackend.Serve(ctx, options, stream)
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-e.ended })
+	return e
+}
+
+// puppet is an executor that the test plays.
+type puppet struct {
+	t      *testing.T
+	stream wire.ExecutorSide
+	leave  context.CancelFunc
+	err    chan error // of Driver.Attach
+}
+
+func play(t *testing.T, d *driver.Driver) *puppet {
+	ctx, cancel := context.WithCancel(context.Background())
+	driverSide, executorSide := wire.Pipe(ctx)
+	p := &puppet{t: t, stream: executorSide, leave: cancel, err: make(chan error, 1)}
+	go func() { p.err <- d.Attach(ctx, driverSide) }()
+	t.Cleanup(cancel)
+	return p
+}
+
+func join(t *testing.T, d *driver.Driver, id, host string, cores uint32) *puppet {
+	p := play(t, d)
+	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: id, Host: host, Cores: cores}})
+	require.NotNil(t, p.recv().GetRegistered())
+	return p
+}
+
+func (p *puppet) send(message *wire.ExecutorMessage) { require.NoError(p.t, p.stream.Send(message)) }
+
+func (p *puppet) recv() *wire.DriverMessage {
+	message, err := p.stream.Recv()
+	require.NoError(p.t, err)
+	return message
+}
+
+// launches receives until there are so many.
+func (p *puppet) launches(count int) []*wire.LaunchTask {
+	var launches []*wire.LaunchTask
+	for len(launches) < count {
+		launches = append(launches, p.recv().GetLaunches()...)
+	}
+	require.Len(p.t, launches, count)
+	return launches
+}
+
+func (p *puppet) finish(launch *wire.LaunchTask, result string) {
+	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
+		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: []byte(result)}}})
+}
+
+// manager is a cluster manager that notes what it is asked for.
+type manager struct {
+	mu       sync.Mutex
+	requests []driver.Request
+	at       []time.Time
+	killed   []string
+}
+
+func (m *manager) RequestExecutors(request driver.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests = append(m.requests, request)
+	m.at = append(m.at, time.Now())
+}
+
+func (m *manager) KillExecutors(ids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.killed = append(m.killed, ids...)
+}
+
+func (m *manager) asked() []driver.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]driver.Request(nil), m.requests...)
+}
+
+// await polls the driver's status, which its event loop answers, until it is
+// as wanted.
+func await(t *testing.T, d *driver.Driver, wanted func(driver.Status) bool) driver.Status {
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		status := d.Status()
+		if wanted(status) {
+			return status
+		}
+		if time.Now().After(deadline) {
+			require.FailNow(t, "the driver's status did not become as wanted", "%+v", status)
+		}
+		runtime.Gosched()
+	}
+}
+
+var errTest = errors.New("the test's own cause")
