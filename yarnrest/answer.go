@@ -3,6 +3,7 @@ package yarnrest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -20,15 +21,24 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.cause }
 
-// json parses an answer.
-func (a answer) json() (node, error) {
+// parse reads an answer's JSON.
+func (a answer) parse() (node, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
 		start := plainText(string(a.body[:min(len(a.body), 200)]))
 		return node{}, &malformedError{a.url, fmt.Errorf("it is not JSON: %w; it begins %q", err, start)}
 	}
+	return root, nil
+}
+
+// json reads an answer that must be a JSON object.
+func (a answer) json() (node, error) {
+	root, err := a.parse()
+	if err != nil {
+		return node{}, err
+	}
 	if _, ok := root.value.(map[string]any); !ok {
-		return node{}, &malformedError{a.url, fmt.Errorf("it is no JSON object")}
+		return node{}, &malformedError{a.url, errors.New("it is no JSON object")}
 	}
 	return root, nil
 }
@@ -48,16 +58,14 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (answer
 	return a, root, err
 }
 
-// put and post send a JSON object, in a root element if the cluster wants one.
-func (c *Client) change(ctx context.Context, method, path, root string, value any) (answer, error) {
-	if c.rootWrapped.Load() {
-		value = map[string]any{root: value}
-	}
+// change sends a JSON object.
+func (c *Client) change(ctx context.Context, method, path string, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
-		return answer{}, fmt.Errorf("encoding the request: %w", err)
+		return fmt.Errorf("encoding the request: %w", err)
 	}
-	return c.call(ctx, request{method: method, path: path, body: body})
+	_, err = c.call(ctx, request{method: method, path: path, body: body})
+	return err
 }
 
 // pathOf escapes the segments of an API path.

@@ -191,12 +191,10 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	if err != nil {
 		return "", err
 	}
-	n, wrapped := root.unwrap("appstate")
-	state := n.at("state").text()
+	state := root.at("state").text()
 	if state == "" {
 		return "", a.lacks("state")
 	}
-	c.rootWrapped.Store(wrapped)
 	return ApplicationState(state), nil
 }
 
@@ -204,19 +202,9 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 // may be before the application has ended; killing one that has ended is no error. The text is added to the
 // application's diagnostics.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
-	// This finds an unknown application before anything is changed, and learns how this cluster writes
-	// states.
-	state, err := c.State(ctx, id)
-	if err != nil {
-		return err
-	}
-	if state.Ended() {
-		return nil
-	}
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
 		target["diagnostics"] = diagnostics
 	}
-	_, err = c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), "appstate", target)
-	return err
+	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }

@@ -9,10 +9,10 @@ import (
 type ApplicationAttempt struct {
 	ID              string // "appattempt_…"
 	Number          int    // from 1
-	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …
+	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" from Hadoop 3.3
 	Started         time.Time
 	Finished        time.Time
-	ContainerID     string // of the ApplicationMaster
+	ContainerID     string // of the ApplicationMaster, "" before it is allocated
 	NodeID          string
 	NodeHTTPAddress string // host:port
 	LogsLink        string
@@ -63,7 +63,6 @@ func (c *Client) Containers(ctx context.Context, applicationID, attemptID string
 	if err != nil {
 		return nil, err
 	}
-	root, _ = root.unwrap("containers")
 	var containers []Container
 	for _, n := range root.at("container").list() {
 		containers = append(containers, Container{

@@ -3,8 +3,8 @@
 // ResourceManager of a highly available cluster and reads what Hadoop 3.3 to 3.5 answer.
 //
 // The JSON that Hadoop writes differs between its versions in shape though not in meaning: a list of one
-// element may be an object, an empty one may be missing, null or "", numbers may be strings, and the root
-// element may be present or not. The types here hide that.
+// element may be an object, an empty one may be missing, null or "", numbers may be strings. The types here
+// hide that.
 package yarnrest
 
 import (
@@ -68,9 +68,6 @@ type Client struct {
 	// active is the base URL that answered last. It may be one that is not among addresses, where a standby
 	// knows the active ResourceManager by another name.
 	active atomic.Pointer[string]
-	// rootWrapped says that this cluster puts root elements around new-application and state answers, and
-	// so expects them in requests.
-	rootWrapped atomic.Bool
 }
 
 // New makes a client. It does not connect.

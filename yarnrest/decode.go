@@ -41,20 +41,11 @@ func (n node) at(path ...string) node {
 	return n
 }
 
-// unwrap goes through a root element that some versions write and others do not.
-func (n node) unwrap(root string) (inner node, wrapped bool) {
-	if m, ok := n.value.(map[string]any); ok && len(m) == 1 {
-		if v, ok := m[root]; ok {
-			return node{v}, true
-		}
-	}
-	return n, false
-}
-
 // present tells whether there is an object or a non-empty value.
 func (n node) present() bool { return n.value != nil && n.value != "" }
 
-// list gives an array's elements; an object or a value alone stands for a list of one, null and "" for none.
+// list gives an array's elements; an object or a value alone stands for a list of one, null, "" and {} for
+// none.
 func (n node) list() []node {
 	switch v := n.value.(type) {
 	case nil:
@@ -67,6 +58,10 @@ func (n node) list() []node {
 			}
 		}
 		return nodes
+	case map[string]any:
+		if len(v) == 0 {
+			return nil
+		}
 	case string:
 		if v == "" {
 			return nil

@@ -50,7 +50,7 @@ func (e *RemoteError) Is(target error) bool {
 		return slices.Contains([]string{"NotFoundException", "FileNotFoundException", "ApplicationNotFoundException",
 			"ApplicationAttemptNotFoundException", "ContainerNotFoundException"}, e.Exception) ||
 			e.Status == http.StatusNotFound && e.Exception == "" ||
-			e.Exception == "WebApplicationException" && strings.Contains(e.Message, ".NotFoundException:")
+			e.Exception == "WebApplicationException" && (strings.Contains(e.Message, ".NotFoundException:") || e.Message == "HTTP 404 Not Found")
 	case ErrForbidden:
 		return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 	}

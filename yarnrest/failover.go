@@ -68,6 +68,7 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	unavailable := func(ctxErr error) error {
 		return &UnavailableError{Service: "ResourceManager", Attempts: attempts, Elapsed: time.Since(start), Context: ctxErr}
 	}
+	timeout := c.requestTimeout
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		queue := c.candidates()
 		tried := map[string]bool{}
@@ -79,7 +80,7 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 				continue
 			}
 			tried[base] = true
-			a, err := c.attempt(ctx, base, r)
+			a, err := c.attempt(ctx, timeout, base, r)
 			if err == nil {
 				if previous := c.active.Swap(&base); previous == nil || *previous != base {
 					c.log.Info("using the active ResourceManager", "address", base)
@@ -106,9 +107,11 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 			}
 			hopeless = hopeless && permanent(err)
 		}
-		if hopeless || time.Since(start)+pause > c.maxWait {
+		left := c.maxWait - time.Since(start) - pause
+		if hopeless || left <= 0 {
 			return answer{}, unavailable(nil)
 		}
+		timeout = min(c.requestTimeout, left)
 		select {
 		case <-ctx.Done():
 			return answer{}, unavailable(ctx.Err())
@@ -145,16 +148,20 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 
 // attempt asks one ResourceManager once. A *RemoteError is the cluster's answer; any other error means that
 // another address may know better.
-func (c *Client) attempt(ctx context.Context, base string, r request) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
+func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r request) (answer, error) {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	response, err := c.send(ctx, base, r)
+	response, err := c.send(bounded, base, r)
+	var body []byte
+	if err == nil {
+		body, err = readAll(response)
+	}
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		// Not wrapped: the caller's own deadline has not passed.
+		return answer{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
+	}
 	if err != nil {
 		return answer{}, err
-	}
-	body, err := readAll(response)
-	if err != nil {
-		return answer{}, fmt.Errorf("reading the answer: %w", err)
 	}
 	where := base + r.path
 	c.log.Debug("answer", "method", r.method, "url", where, "status", response.StatusCode, "bytes", len(body))

@@ -25,13 +25,26 @@ type LogFile struct {
 // container's are there until the NodeManager deletes them: at once after aggregation, else after
 // yarn.nodemanager.log.retain-seconds (3 hours by default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
-	_, root, err := n.get(ctx, pathOf(nodePath, "containers", containerID, "logs"))
+	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
 		return nil, err
 	}
-	root, _ = root.unwrap("containerLogsInfoes")
+	root, err := a.parse()
+	if err != nil {
+		return nil, err
+	}
+	return decodeLogFiles(root), nil
+}
+
+// decodeLogFiles reads one containerLogsInfo for the node's files and, if there are any, one for the
+// aggregated ones: an object, a list in an object or a list of objects.
+func decodeLogFiles(root node) []LogFile {
+	var groups []node
+	for _, e := range root.list() {
+		groups = append(groups, e.at("containerLogsInfo").list()...)
+	}
 	var files []LogFile
-	for _, group := range root.at("containerLogsInfo").list() {
+	for _, group := range groups {
 		aggregated := group.at("logAggregationType").text() == "AGGREGATED"
 		for _, f := range group.at("containerLogInfo").list() {
 			modified, _ := time.Parse(logTimeLayout, f.at("lastModifiedTime").text())
@@ -43,7 +56,7 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 			})
 		}
 	}
-	return files, nil
+	return files
 }
 
 // logTimeLayout is that of Hadoop's Times.format.

@@ -95,18 +95,27 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 
 // get asks for a JSON object.
 func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error) {
+	a, err := n.fetch(ctx, path)
+	if err != nil {
+		return answer{}, node{}, err
+	}
+	root, err := a.json()
+	return a, root, err
+}
+
+// fetch reads an answer whole.
+func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
 	response, err := n.open(ctx, request{method: http.MethodGet, path: path})
 	if err != nil {
-		return answer{}, node{}, err
+		return answer{}, err
 	}
 	a := answer{url: n.base + path}
 	if a.body, err = readAll(response); err != nil {
-		return answer{}, node{}, fmt.Errorf("reading the answer of %s: %w", a.url, err)
+		return answer{}, fmt.Errorf("reading the answer of %s: %w", a.url, err)
 	}
-	root, err := a.json()
-	return a, root, err
+	return a, nil
 }
 
 // open sends a GET and follows redirects to a log server. Answers other than success are a *RemoteError.

@@ -45,7 +45,7 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 		s.Queues = flattenQueues(nil, info, "", 0)
 	default: // the FIFO scheduler's only queue
 		s.Queues = []Queue{{Name: "default", Path: "default", Leaf: true, State: orRunning(info.at("qstate").text()),
-			Capacity: info.at("capacity").float(), MaxCapacity: 100, UsedCapacity: info.at("usedCapacity").float()}}
+			Capacity: 100, MaxCapacity: 100, AbsoluteCapacity: 100, UsedCapacity: 100 * info.at("usedCapacity").float()}}
 	}
 	return s, nil
 }
@@ -82,14 +82,7 @@ func flattenQueues(queues []Queue, n node, parent string, depth int) []Queue {
 	if children == nil {
 		children = n.at("childQueues", "queue").list()
 	}
-	if children == nil { // Hadoop 3.3's fair scheduler writes the list itself
-		for _, child := range n.at("childQueues").list() {
-			if child.at("queueName").present() {
-				children = append(children, child)
-			}
-		}
-	}
-	leaf := len(children) == 0
+	leaf := parent != "" && len(children) == 0
 	if kind := n.at("queueType").text(); kind != "" {
 		leaf = kind == "leaf"
 	}

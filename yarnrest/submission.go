@@ -28,13 +28,11 @@ func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, wrapped := root.unwrap("NewApplication")
-	id := n.at("application-id").text()
+	id := root.at("application-id").text()
 	if id == "" {
 		return nil, a.lacks("application-id")
 	}
-	c.rootWrapped.Store(wrapped)
-	return &NewApplication{ID: id, MaximumAllocation: decodeResource(n.at("maximum-resource-capability"))}, nil
+	return &NewApplication{ID: id, MaximumAllocation: decodeResource(root.at("maximum-resource-capability"))}, nil
 }
 
 // SubmissionContext says what an application is and how its ApplicationMaster is started.
@@ -71,7 +69,9 @@ type SubmissionContext struct {
 // ContainerSpec is a container's launch context.
 type ContainerSpec struct {
 	LocalResources map[string]LocalResource // by the name of the link in the working directory
-	Environment    map[string]string
+	// Environment is exported by a shell script that puts each value between double quotes as it is: $NAME
+	// is expanded, and quotes, backquotes and backslashes must be escaped with a backslash.
+	Environment map[string]string
 	// Commands are joined with spaces to one command line. The NodeManager puts it between double quotes
 	// after "exec /bin/bash -c" and replaces <LOG_DIR> by the container's log directory.
 	Commands    []string
@@ -121,8 +121,7 @@ func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) er
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
 	}
-	_, err := c.change(ctx, http.MethodPost, appsPath, "application-submission-context", s)
-	return err
+	return c.change(ctx, http.MethodPost, appsPath, s)
 }
 
 // MarshalJSON writes the form that the ResourceManager reads.
