@@ -83,8 +83,8 @@ var clusterCauses = []struct {
 	{regexp.MustCompile(`(?s)beyond (?:the )?'?(?:VIRTUAL|virtual)'? memory limits?\..*?; (\S+ ?\S+) of (\S+ ?\S+) virtual memory used`),
 		"the ApplicationMaster's container was killed for using $1 of $2 virtual memory: raise --driver-memory (driver.memory), " +
 			"or have the cluster set yarn.nodemanager.vmem-check-enabled to false"},
-	{regexp.MustCompile(`to unknown queue: ?(\S+)`), "the queue $1 does not exist: name another with --queue (yarn.queue)"},
-	{regexp.MustCompile(`to non-leaf queue: ?(\S+)`), "the queue $1 only holds other queues: name one of those with --queue (yarn.queue)"},
+	{regexp.MustCompile(`to unknown queue ?: ?(\S+)`), "the queue $1 does not exist: name another with --queue (yarn.queue)"},
+	{regexp.MustCompile(`to non-leaf queue ?: ?(\S+)`), "the queue $1 only holds other queues: name one of those with --queue (yarn.queue)"},
 	{regexp.MustCompile(`User (\S+) (?:does not have permission to|cannot) submit (?:\S+ |applications )?to queue (\S+)`),
 		"user $1 may not submit to queue $2: name another with --queue (yarn.queue), or ask for access"},
 	{regexp.MustCompile(`(?:Queue|queue) (\S+) already has (\d+) applications`), "the queue $1 is full ($2 applications): try again later or name another with --queue"},

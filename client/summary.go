@@ -29,7 +29,7 @@ func parsePairs(text string) map[string]string {
 	pairs := map[string]string{}
 	for text = strings.TrimSpace(text); text != ""; text = strings.TrimSpace(text) {
 		key, rest, ok := strings.Cut(text, "=")
-		if !ok || strings.ContainsAny(key, " \"") {
+		if !ok || key == "" || strings.ContainsAny(key, " \"") {
 			_, text, _ = strings.Cut(text, " ")
 			continue
 		}

@@ -1,0 +1,217 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeYARN answers as a ResourceManager with one application does, and as the
+// NodeManager of its containers.
+type fakeYARN struct {
+	t      *testing.T
+	server *httptest.Server
+
+	mu sync.Mutex
+	// life gives the application's fields at each look, the last one again and again.
+	life []map[string]any
+	// statuses are what the ApplicationMaster says, the last one again and again.
+	statuses []string
+	// refusal answers a submission, where there is one.
+	refusal string
+	// files are the containers' logs: "container/name".
+	files map[string]string
+	// attempts and containers of the application, as JSON.
+	attempts, containers string
+
+	submitted map[string]any // the submission
+	killed    string         // what came with the kill
+	looks     int
+}
+
+const fakeID = "application_1700000000000_0001"
+
+func newFakeYARN(t *testing.T) *fakeYARN {
+	f := &fakeYARN{t: t, files: map[string]string{}, attempts: "null", containers: "null"}
+	mux := http.NewServeMux()
+	const apps = "/ws/v1/cluster/apps"
+	mux.HandleFunc("POST "+apps+"/new-application", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"application-id":%q,"maximum-resource-capability":{"memory":4096,"vCores":4}}`, fakeID)
+	})
+	mux.HandleFunc("GET /ws/v1/cluster/scheduler", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","queueName":"root","queues":{"queue":[`+
+			`{"queueName":"default","queuePath":"root.default","state":"RUNNING"},`+
+			`{"queueName":"small","queuePath":"root.small","state":"RUNNING","maximumAllocation":{"memory":512,"vCores":1}},`+
+			`{"queueName":"shut","queuePath":"root.shut","state":"STOPPED"},`+
+			`{"queueName":"users","queuePath":"root.users","state":"RUNNING","queues":{"queue":[{"queueName":"ann","queuePath":"root.users.ann","state":"RUNNING"}]}}]}}}}`)
+	})
+	mux.HandleFunc("GET /ws/v1/cluster/nodes", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"nodes":{"node":[{"id":"h1:1","nodeHostName":"h1","rack":"/r1","state":"RUNNING"}]}}`)
+	})
+	mux.HandleFunc("POST "+apps, f.submit)
+	mux.HandleFunc("GET "+apps+"/{id}", f.application)
+	mux.HandleFunc("GET "+apps+"/{id}/state", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"RUNNING"}`) })
+	mux.HandleFunc("PUT "+apps+"/{id}/state", f.kill)
+	mux.HandleFunc("GET "+apps+"/{id}/appattempts", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"appAttempts":{"appAttempt":%s}}`, f.attempts)
+	})
+	mux.HandleFunc("GET "+apps+"/{id}/appattempts/{attempt}/containers", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"container":%s}`, f.containers)
+	})
+	mux.HandleFunc("GET /proxy/{id}/api/status", f.status)
+	mux.HandleFunc("GET /ws/v1/node/containers/{container}/logs", f.listLogs)
+	mux.HandleFunc("GET /ws/v1/node/containerlogs/{container}/{name}", f.log)
+	f.server = httptest.NewServer(mux)
+	t.Cleanup(f.server.Close)
+	return f
+}
+
+func (f *fakeYARN) address() string { return strings.TrimPrefix(f.server.URL, "http://") }
+
+// cluster is a Cluster of this ResourceManager whose file system is the local disk.
+func (f *fakeYARN) cluster(more map[string]string) *Cluster {
+	values := map[string]string{"yarn.resourcemanager.webapp.address": f.address(), "fs.defaultFS": "file:///"}
+	for key, value := range more {
+		values[key] = value
+	}
+	cluster, err := newCluster(conf.FromMap(values), slog.New(slog.DiscardHandler))
+	require.NoError(f.t, err)
+	f.t.Cleanup(cluster.Close)
+	return cluster
+}
+
+func (f *fakeYARN) submit(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.refusal != "" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"RemoteException":{"exception":"YarnException","javaClassName":"org.apache.hadoop.yarn.exceptions.YarnException","message":%q}}`, f.refusal)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil || json.Unmarshal(body, &f.submitted) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.PathValue("id") != fakeID || len(f.life) == 0 {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
+		return
+	}
+	now := f.life[min(f.looks, len(f.life)-1)]
+	f.looks++
+	if f.killed != "" {
+		now = map[string]any{"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user ann with diagnostic message: " + f.killed}
+	}
+	app := map[string]any{"id": fakeID, "name": "app", "user": "ann", "queue": "default", "trackingUrl": "http://rm/proxy/" + fakeID + "/"}
+	for key, value := range now {
+		app[key] = value
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"app": app})
+}
+
+func (f *fakeYARN) kill(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var request struct{ State, Diagnostics string }
+	if json.NewDecoder(r.Body).Decode(&request) != nil || request.State != "KILLED" {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	f.killed = request.Diagnostics
+	w.WriteHeader(http.StatusAccepted)
+	fmt.Fprint(w, `{"state":"KILLED"}`)
+}
+
+func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.statuses) == 0 {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	fmt.Fprint(w, f.statuses[0])
+	if len(f.statuses) > 1 {
+		f.statuses = f.statuses[1:]
+	}
+}
+
+func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
+	var infos []map[string]any
+	for _, name := range []string{"stdout", "stderr", "launch_container.sh", "containers.jsonl"} {
+		if content, ok := f.files[r.PathValue("container")+"/"+name]; ok {
+			infos = append(infos, map[string]any{"fileName": name, "fileSize": fmt.Sprint(len(content))})
+		}
+	}
+	if infos == nil {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"Unknown container"}}`)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"containerLogsInfoes": map[string]any{"containerLogsInfo": []any{
+		map[string]any{"containerLogInfo": infos, "logAggregationType": "LOCAL"},
+	}}})
+}
+
+func (f *fakeYARN) log(w http.ResponseWriter, r *http.Request) {
+	content, ok := f.files[r.PathValue("container")+"/"+r.PathValue("name")]
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"no such file"}}`)
+		return
+	}
+	sent := content
+	var tail int
+	if _, err := fmt.Sscanf(r.URL.Query().Get("size"), "-%d", &tail); err == nil && tail < len(sent) {
+		sent = sent[len(sent)-tail:]
+	}
+	fmt.Fprintf(w, "Container: c on h\nLogAggregationType: LOCAL\n====\nLogType:%s\nLogLastModifiedTime:Mon\nLogLength:%d\nLogContents:\n%s\nEnd of LogType:%[1]s\n",
+		r.PathValue("name"), len(content), sent)
+}
+
+// bench is a submission at this ResourceManager: its program, the directory
+// that it stages in, and what it said.
+type bench struct {
+	cluster *Cluster
+	job     Job
+	staging string
+	said    *bytes.Buffer
+}
+
+func newBench(t *testing.T, f *fakeYARN, settings map[string]string) *bench {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "wordcount")
+	require.NoError(t, os.WriteFile(program, bobbinProgram("content"), 0o700))
+	b := &bench{cluster: f.cluster(nil), staging: t.TempDir(), said: &bytes.Buffer{}}
+	values := map[string]string{"yarn.stagingDir": "file://" + b.staging, "yarn.report.interval": "2ms"}
+	for key, value := range settings {
+		values[key] = value
+	}
+	loaded, err := config.Load(config.Sources{Flags: values})
+	require.NoError(t, err)
+	b.job = Job{Program: program, Args: []string{"in", "out dir"}, Settings: loaded, Console: NewConsole(b.said)}
+	return b
+}

@@ -1,0 +1,285 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+func state(name string) map[string]any {
+	return map[string]any{"state": name, "finalStatus": "UNDEFINED"}
+}
+
+func succeeded() map[string]any {
+	return map[string]any{"state": "FINISHED", "finalStatus": "SUCCEEDED",
+		"diagnostics": "summary: task_sets=1 tasks=4 node_local=3 any=1 executors=2 run=1.0s"}
+}
+
+func running() map[string]any {
+	return map[string]any{"state": "RUNNING", "finalStatus": "UNDEFINED", "trackingUrl": "http://rm/proxy/x/", "amHostHttpAddress": "h1:8042"}
+}
+
+func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{state("NEW"), state("ACCEPTED"), running(), running(), running(), running(), succeeded()}
+	f.statuses = []string{`{"state":"RUNNING","executors":{"requested":2,"running":2},"tasks":{"total":4,"done":1,"running":2},"taskSets":[{"name":"count","total":4,"done":1,"running":2}],"new":1}`}
+	b := newBench(t, f, map[string]string{"yarn.cache.minSize": "1g", "yarn.appMasterEnv.GREETING": `say "$hi"`, "yarn.priority": "0", "yarn.tags": "a,b"})
+	var told string
+	b.job.Submitted = func(id string) { told = id }
+
+	report, err := b.cluster.Submit(context.Background(), b.job)
+	require.NoError(t, err)
+	require.Equal(t, fakeID, told)
+	require.Equal(t, "SUCCEEDED", report.FinalStatus)
+	require.Equal(t, map[string]any{"task_sets": int64(1), "tasks": int64(4), "node_local": int64(3), "any": int64(1), "executors": int64(2), "run": "1.0s"}, report.Summary)
+	require.False(t, report.Times.Accepted.IsZero() || report.Times.Running.IsZero() || report.Times.Finished.IsZero())
+	require.Empty(t, tree(t, b.staging), "what was staged for this application is gone")
+
+	said := b.said.String()
+	for _, want := range []string{
+		"uploaded wordcount", "submitted " + fakeID + " to queue default", "ACCEPTED", "RUNNING  on h1, http://rm/proxy/x/",
+		"2 of 2 executors", "count 1/4, 2 running", "SUCCEEDED after", "4 in 1 task set", "3 node-local, 1 any", "tracking",
+	} {
+		require.Contains(t, said, want)
+	}
+
+	// What the ResourceManager got.
+	require.Equal(t, fakeID, f.submitted["application-id"])
+	require.Equal(t, "wordcount", f.submitted["application-name"])
+	require.Equal(t, ApplicationType, f.submitted["application-type"])
+	require.EqualValues(t, 0, f.submitted["priority"])
+	require.Equal(t, map[string]any{"tag": []any{"a", "b"}}, f.submitted["application-tags"])
+	require.EqualValues(t, 1024, f.submitted["resource"].(map[string]any)["memory"])
+	am := f.submitted["am-container-spec"].(map[string]any)
+	environment := entriesOf(am["environment"])
+	require.Equal(t, "am", environment[launch.EnvRole])
+	require.Equal(t, "1", environment["GOMAXPROCS"])
+	require.Equal(t, `say \"\$hi\"`, environment["GREETING"])
+	require.NotEmpty(t, environment["HADOOP_USER_NAME"])
+	resource := entriesOf(am["local-resources"])["wordcount"].(map[string]any)
+	require.Equal(t, "PRIVATE", resource["visibility"])
+	require.True(t, strings.HasPrefix(resource["resource"].(string), "file://"+b.staging), resource["resource"])
+
+	secret := entriesOf(am["credentials"].(map[string]any)["secrets"])[launch.SecretSpec].(string)
+	encoded, err := base64.RawURLEncoding.DecodeString(secret)
+	require.NoError(t, err)
+	spec, err := launch.DecodeSpec(encoded)
+	require.NoError(t, err)
+	require.Equal(t, []string{"./wordcount", "in", "out dir"}, spec.Command)
+	require.Equal(t, "default", spec.Properties["yarn.queue"])
+	require.Equal(t, map[string]string{"h1": "/r1"}, spec.Racks)
+	require.Equal(t, "file:///", spec.Hadoop["fs.defaultFS"])
+	require.True(t, strings.HasSuffix(spec.StagingDir, "/.bobbin/staging/"+fakeID), spec.StagingDir)
+	require.Len(t, spec.Resources, 1)
+}
+
+func entriesOf(value any) map[string]any {
+	found := map[string]any{}
+	for _, entry := range value.(map[string]any)["entry"].([]any) {
+		pair := entry.(map[string]any)
+		found[pair["key"].(string)] = pair["value"]
+	}
+	return found
+}
+
+func TestSubmitTellsWhyAnApplicationFailed(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{running(), {"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "panic: boom\ngoroutine 7 [running]:\nmain.f()"}}
+	b := newBench(t, f, nil)
+	report, err := b.cluster.Submit(context.Background(), b.job)
+	require.EqualError(t, err, fakeID+" failed: panic: boom")
+	require.Equal(t, ExitFailed, ExitCode(err))
+	require.Equal(t, "panic: boom", report.Message)
+	require.Contains(t, b.said.String(), "goroutine 7 [running]:\nmain.f()\n"+fakeID+" FAILED")
+	require.Empty(t, tree(t, b.staging))
+}
+
+func TestSubmitTellsWhoKilledAnApplication(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{running(), {"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user bob at 10.0.0.1"}}
+	b := newBench(t, f, nil)
+	_, err := b.cluster.Submit(context.Background(), b.job)
+	require.EqualError(t, err, fakeID+" was killed by user bob from 10.0.0.1")
+	require.Equal(t, ExitFailed, ExitCode(err))
+}
+
+func TestSubmitInterruptedWhileFollowingKillsTheApplication(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{running()}
+	b := newBench(t, f, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	b.job.Submitted = func(string) { cancel(errors.New("interrupted (Ctrl-C)")) }
+	report, err := b.cluster.Submit(ctx, b.job)
+	require.EqualError(t, err, fakeID+" was killed by user ann: interrupted (Ctrl-C) of yarn-submit")
+	require.Equal(t, ExitFailed, ExitCode(err))
+	require.Equal(t, "KILLED", report.State)
+	require.Contains(t, b.said.String(), "killing "+fakeID)
+	require.Empty(t, tree(t, b.staging))
+}
+
+func TestSubmitInterruptedBeforeSubmitsNothing(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, nil)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("interrupted (Ctrl-C)"))
+	_, err := b.cluster.Submit(ctx, b.job)
+	require.EqualError(t, err, "interrupted (Ctrl-C); nothing was submitted")
+	require.Equal(t, ExitFailed, ExitCode(err))
+	require.Nil(t, f.submitted)
+	require.Empty(t, tree(t, b.staging))
+}
+
+func TestSubmitWithoutWaitingLeavesTheStagingToTheApplication(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, map[string]string{"yarn.submit.waitAppCompletion": "false"})
+	report, err := b.cluster.Submit(context.Background(), b.job)
+	require.NoError(t, err)
+	require.Equal(t, fakeID, report.ApplicationID)
+	require.Len(t, tree(t, b.staging), 1)
+}
+
+func TestSubmitRefusedLeavesNothing(t *testing.T) {
+	f := newFakeYARN(t)
+	f.refusal = "org.apache.hadoop.yarn.exceptions.YarnException: Failed to submit application_1700000000000_0001 to YARN: something is wrong"
+	b := newBench(t, f, nil)
+	_, err := b.cluster.Submit(context.Background(), b.job)
+	require.ErrorContains(t, err, "something is wrong")
+	require.Equal(t, ExitCluster, ExitCode(err))
+	require.Empty(t, tree(t, b.staging))
+}
+
+func TestSubmitChecksTheRequestBeforeItUploads(t *testing.T) {
+	for name, test := range map[string]struct {
+		settings map[string]string
+		code     int
+		want     []string
+	}{
+		"AM memory":       {map[string]string{"driver.memory": "5g"}, ExitCluster, []string{"--driver-memory", "5120", "4096"}},
+		"AM cores":        {map[string]string{"driver.cores": "5"}, ExitCluster, []string{"--driver-cores", "5 virtual", "4 "}},
+		"executor memory": {map[string]string{"executor.memory": "4g", "executor.memoryOverhead": "1m"}, ExitCluster, []string{"--executor-memory", "4097", "4096"}},
+		"executor cores":  {map[string]string{"executor.cores": "9"}, ExitCluster, []string{"--executor-cores", "9 virtual", "4 "}},
+		"queue's maximum": {map[string]string{"yarn.queue": "small"}, ExitCluster, []string{"1024", "512"}},
+		"unknown queue":   {map[string]string{"yarn.queue": "nope"}, ExitCluster, []string{"nope does not exist", "root.default", "root.shut (STOPPED)", "root.users.ann"}},
+		"parent queue":    {map[string]string{"yarn.queue": "root.users"}, ExitCluster, []string{"only holds other queues", "root.users.ann"}},
+		"stopped queue":   {map[string]string{"yarn.queue": "shut"}, ExitCluster, []string{"STOPPED"}},
+		"variable's name": {map[string]string{"yarn.appMasterEnv.A-B": "1"}, ExitUsage, []string{"A-B"}},
+		"bobbin's name":   {map[string]string{"yarn.appMasterEnv.BOBBIN_LAUNCH_ROLE": "x"}, ExitUsage, []string{"bobbin's own"}},
+		"missing file":    {map[string]string{"yarn.files": "/does/not/exist"}, ExitUsage, []string{"/does/not/exist"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFakeYARN(t)
+			b := newBench(t, f, test.settings)
+			_, err := b.cluster.Submit(context.Background(), b.job)
+			require.Error(t, err)
+			for _, want := range test.want {
+				require.ErrorContains(t, err, want)
+			}
+			require.Equal(t, test.code, ExitCode(err))
+			require.Nil(t, f.submitted)
+			require.Empty(t, tree(t, b.staging))
+		})
+	}
+}
+
+func TestSubmitToNobodySaysWhereAndHowLong(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, nil)
+	f.server.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	_, err := b.cluster.preflight(ctx, b.job.Settings, b.job.Console)
+	require.ErrorContains(t, err, f.address())
+	require.ErrorContains(t, err, "no ResourceManager answered within")
+	require.Equal(t, ExitCluster, ExitCode(err))
+}
+
+func TestFollowerOfAnApplicationThatIsForgotten(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, nil)
+	_, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).toEnd(context.Background())
+	require.ErrorContains(t, err, "does not know "+fakeID)
+	require.Equal(t, ExitCluster, ExitCode(err))
+}
+
+func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, nil)
+	clock := time.Unix(1_700_000_000, 0)
+	follower := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console)
+	follower.progress.began, follower.progress.now = clock, func() time.Time { return clock }
+	waiting := state("ACCEPTED")
+	waiting["diagnostics"] = "[Tue Nov 21 12:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>"
+	look := func(now map[string]any) {
+		f.mu.Lock()
+		f.life = []map[string]any{now}
+		f.mu.Unlock()
+		application, err := follower.look(context.Background())
+		require.NoError(t, err)
+		follower.observe(application)
+	}
+	look(waiting)
+	require.NotContains(t, b.said.String(), "waiting")
+	for range 3 {
+		clock = clock.Add(waitingNote)
+		look(waiting)
+	}
+	require.Equal(t, 1, strings.Count(b.said.String(), "waiting: Application is added to the scheduler and is not yet activated. Queue's AM resource limit"), b.said)
+	look(running())
+	look(state("ACCEPTED"))
+	require.Contains(t, b.said.String(), "ACCEPTED  again: the ApplicationMaster failed")
+}
+
+func TestSubmitToTheOnlyQueue(t *testing.T) {
+	f := newFakeYARN(t)
+	only := httptest.NewRecorder()
+	f.server.Config.Handler.ServeHTTP(only, httptest.NewRequest("GET", "/ws/v1/cluster/scheduler", nil))
+	require.Contains(t, only.Body.String(), "root.default")
+	scheduler, err := f.cluster(nil).rest.Scheduler(context.Background())
+	require.NoError(t, err)
+	b := newBench(t, f, nil)
+	chosen := func(queues ...string) string {
+		kept := scheduler.Queues[:0:0]
+		for _, queue := range scheduler.Queues {
+			for _, name := range queues {
+				if queue.Path == name {
+					kept = append(kept, queue)
+				}
+			}
+		}
+		some := *scheduler
+		some.Queues = kept
+		name, err := chooseQueue(&some, "default", false, b.job.Console)
+		require.NoError(t, err)
+		return name
+	}
+	require.Equal(t, "default", chosen("root", "root.default", "root.small"))
+	require.Equal(t, "small", chosen("root", "root.small", "root.shut"), "there is no other")
+	require.Equal(t, "default", chosen("root.small", "root.users.ann"), "the cluster's rules decide")
+}
+
+func TestConnectWithoutHadoop(t *testing.T) {
+	for _, name := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_HOME"} {
+		t.Setenv(name, "")
+	}
+	_, err := Connect(newBench(t, newFakeYARN(t), nil).job.Settings, nil)
+	require.ErrorContains(t, err, "HADOOP_CONF_DIR")
+	require.Equal(t, ExitUsage, ExitCode(err))
+}
+
+func TestConnectNamesTheLineOfAMalformedFile(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(dir+"/core-site.xml", []byte("<configuration>\n<property>\n</configuration>"), 0o600))
+	t.Setenv("HADOOP_CONF_DIR", dir)
+	_, err := Connect(newBench(t, newFakeYARN(t), nil).job.Settings, nil)
+	require.ErrorContains(t, err, dir+"/core-site.xml:3")
+	require.Equal(t, ExitUsage, ExitCode(err))
+}
