@@ -23,16 +23,17 @@
 // free. This is delay scheduling, with one wait for each level (see [Config]).
 //
 // The wait works by a budget, which is where this departs from Spark. A set's
-// clock runs only while it leaves a core unused that it could have taken, and
-// it is never set back. Each level that is live (an executor is there that some
-// waiting task of the set prefers) costs its wait; when the clock has run for
-// the waits of all the live levels before a level, that level is open to the
-// set. So a set leaves cores unused for no longer than its waits in all. Spark
-// sets its timer back whenever a task is launched locally (since 3.1: whenever
-// an offer of all free cores left none unused, SPARK-18886), so that a few busy
-// hosts with much data can keep all others idle again and again. Time during
-// which the set is offered nothing does not count: a set that waits for its
-// first executors, or behind another set, still gets its local places.
+// clock starts when the set leaves a core that it could have taken, stops when
+// it takes all that it is offered, and is never set back. Each level that is
+// live (an executor is there that some waiting task of the set prefers) costs
+// its wait; when the clock has run for the waits of all the live levels before a
+// level, that level is open to the set. So a set leaves cores unused for no
+// longer than its waits in all, and while it is offered nothing, because its
+// executors are yet to come or an earlier set takes all, it loses nothing of
+// its chance of a local place. Spark sets its timer back whenever a task is
+// launched locally (since 3.1: whenever an offer of all free cores left none
+// unused), so that a few busy hosts with much data can keep all others idle
+// again and again (SPARK-18886).
 //
 // # Failures
 //

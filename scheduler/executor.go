@@ -1,5 +1,11 @@
 package scheduler
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
 // Executor is a process that runs tasks.
 type Executor struct {
 	// ID is the executor's name, unique among the executors that are there.
@@ -12,6 +18,10 @@ type Executor struct {
 	Cores int
 }
 
+// maxCores bounds an executor's cores, because executors are found by how many
+// of theirs are free.
+const maxCores = 1 << 16
+
 // Loss is why an executor is gone.
 type Loss struct {
 	// Reason is for people: it becomes the reason of the tasks' retries.
@@ -23,18 +33,106 @@ type Loss struct {
 	Counts bool
 }
 
+// executor is an executor and what it is doing.
+type executor struct {
+	Executor
+	host     *host
+	free     int
+	draining bool
+	// freed is whether it is among the scheduler's freed executors.
+	freed   bool
+	running []*attempt
+	links   [scopes]executorLinks
+	// order counts executors as they are added.
+	order uint64
+}
+
 // AddExecutor adds an executor with all its cores free. It is an error when
 // one with its ID is there, when ID or Host is empty, or when it has no cores
 // or more than 65536.
-func (s *Scheduler) AddExecutor(e Executor) error { return nil }
+func (s *Scheduler) AddExecutor(added Executor) error {
+	switch {
+	case added.ID == "":
+		return fmt.Errorf("executor on host %q: it has no id", added.Host)
+	case added.Host == "":
+		return fmt.Errorf("executor %s: it has no host", added.ID)
+	case added.Cores < 1 || added.Cores > maxCores:
+		return fmt.Errorf("executor %s on host %s: it has %d cores, which must be 1 to %d",
+			added.ID, added.Host, added.Cores, maxCores)
+	}
+	if there := s.executors[added.ID]; there != nil {
+		return fmt.Errorf("executor %s on host %s: one with this id is there already, on host %s",
+			added.ID, added.Host, there.Host)
+	}
+	s.executorsAdded++
+	e := &executor{Executor: added, host: s.host(added.Host), free: added.Cores, order: s.executorsAdded}
+	if e.host.rack == nil && e.Rack != "" {
+		s.learnRack(e.host, e.Rack)
+	}
+	s.executors[e.ID] = e
+	s.addToHost(e, 1)
+	s.provide(e)
+	s.noteFreed(e)
+	return nil
+}
 
 // DrainExecutor gives an executor no more tasks; those it runs go on. It is
 // for executors that are being decommissioned. One that is not there is no
 // error.
-func (s *Scheduler) DrainExecutor(id string) {}
+func (s *Scheduler) DrainExecutor(id string) {
+	if e := s.executors[id]; e != nil {
+		s.drain(e)
+	}
+}
+
+func (s *Scheduler) drain(e *executor) {
+	if e.draining {
+		return
+	}
+	s.withdraw(e)
+	e.draining = true
+	s.addToHost(e, -1)
+	for _, set := range s.sets {
+		// It may have been the other executor for whose sake a task stayed away
+		// from the one where it failed.
+		set.settled = set.settled && len(set.histories) == 0
+	}
+}
 
 // RemoveExecutor forgets an executor that is gone. The tasks that it was
 // running wait again: the answer has a [TaskRetry] for each, or a
 // [TaskSetFailed] where the loss counts and was a failure too many. One that is
 // not there is no error.
-func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event { return nil }
+func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
+	e := s.executors[id]
+	if e == nil {
+		return nil
+	}
+	s.drain(e)
+	delete(s.executors, id)
+	lost := slices.Clone(e.running)
+	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
+	ended := make([]attempt, len(lost))
+	for i, a := range lost {
+		ended[i] = *a
+		s.release(a)
+	}
+	s.releaseHost(e.host)
+	var events []Event
+	for _, a := range ended {
+		outcome := Outcome{Result: Killed, Reason: loss.Reason}
+		if loss.Counts {
+			outcome = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
+		}
+		events = s.conclude(events, a, outcome)
+	}
+	return events
+}
+
+// noteFreed has the next offer look at an executor.
+func (s *Scheduler) noteFreed(e *executor) {
+	if !e.freed {
+		e.freed = true
+		s.freed = append(s.freed, e)
+	}
+}

@@ -1,5 +1,7 @@
 package scheduler
 
+import "time"
+
 // Locality is how close to the place that it prefers a task runs.
 type Locality int
 
@@ -34,4 +36,68 @@ func (l Locality) String() string {
 	default:
 		return "any"
 	}
+}
+
+// delay is a set's clock of delay scheduling. It starts when the set leaves a
+// core that it could have taken, and stops when it takes all that it is offered.
+type delay struct {
+	// waited is how long it ran before.
+	waited  time.Duration
+	running bool
+	// since is when it was started, if it runs.
+	since time.Time
+}
+
+func (d *delay) elapsed(now time.Time) time.Duration {
+	if d.running {
+		return d.waited + now.Sub(d.since)
+	}
+	return d.waited
+}
+
+// setDelayed starts or stops a set's clock.
+func (s *Scheduler) setDelayed(set *taskSet, delayed bool) {
+	if delayed == set.delay.running {
+		return
+	}
+	set.delay.waited = set.delay.elapsed(s.now)
+	set.delay.running, set.delay.since = delayed, s.now
+	if delayed {
+		s.delayed++
+	} else {
+		s.delayed--
+	}
+}
+
+// allowed is the least local level that is open to a set: each live level
+// before it had its wait. It also returns how long the set's clock has yet to
+// run for the next level to open; 0 where none is left.
+func (s *Scheduler) allowed(set *taskSet) (Locality, time.Duration) {
+	elapsed := set.delay.elapsed(s.now)
+	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
+		if set.live[level] == 0 {
+			continue
+		}
+		if elapsed -= s.waits[level]; elapsed < 0 {
+			return level, -elapsed
+		}
+	}
+	return Any, 0
+}
+
+// NextDeadline is the time at which a level of locality opens to a set that
+// leaves cores unused until then, if there is one: call Offer then.
+func (s *Scheduler) NextDeadline() (time.Time, bool) {
+	var next time.Duration
+	if s.delayed > 0 {
+		for _, set := range s.queue {
+			if !set.delay.running || s.free.top < set.cpus {
+				continue
+			}
+			if _, left := s.allowed(set); left > 0 && (next == 0 || left < next) {
+				next = left
+			}
+		}
+	}
+	return s.now.Add(next), next > 0
 }

@@ -1,5 +1,11 @@
 package scheduler
 
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
 // Demand is how much work there is.
 type Demand struct {
 	// WaitingTasks and WaitingCPUs are the tasks that wait for cores, and the
@@ -8,16 +14,27 @@ type Demand struct {
 	// RunningTasks and RunningCPUs are the attempts that run, those of sets
 	// that are over included, and the cores that they hold.
 	RunningTasks, RunningCPUs int
-	// LargestTask is the most cores that one waiting task asks for.
-	LargestTask int
 }
 
 // Demand says how much work there is, at the cost of reading it.
-func (s *Scheduler) Demand() Demand { return Demand{} }
+func (s *Scheduler) Demand() Demand {
+	return Demand{
+		WaitingTasks: s.waitingTasks, WaitingCPUs: s.waitingCPUs,
+		RunningTasks: len(s.attempts), RunningCPUs: s.runningCPUs,
+	}
+}
 
 // PreferredHosts says for each host how many waiting tasks prefer it. It costs
 // as much as there are hosts.
-func (s *Scheduler) PreferredHosts() map[string]int { return nil }
+func (s *Scheduler) PreferredHosts() map[string]int {
+	preferred := make(map[string]int)
+	for name, h := range s.hosts {
+		if h.waiting > 0 {
+			preferred[name] = h.waiting
+		}
+	}
+	return preferred
+}
 
 // Snapshot is a copy of the state for people to look at.
 type Snapshot struct {
@@ -43,8 +60,8 @@ type ExecutorStatus struct {
 type TaskSetStatus struct {
 	ID   uint64
 	Name string
-	// Tasks is how many there are: Waiting, Running and Done in all, as long as
-	// the set is not over.
+	// Tasks is how many there are. As long as the set is not over, Waiting,
+	// Running and Done add up to it.
 	Tasks, Waiting, Running, Done int
 	// FailedAttempts is how many attempts failed, whether they count or not.
 	FailedAttempts int
@@ -53,4 +70,25 @@ type TaskSetStatus struct {
 }
 
 // Snapshot copies the state of all executors and sets.
-func (s *Scheduler) Snapshot() Snapshot { return Snapshot{} }
+func (s *Scheduler) Snapshot() Snapshot {
+	var snapshot Snapshot
+	executors := slices.SortedFunc(maps.Values(s.executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
+	for _, e := range executors {
+		snapshot.Executors = append(snapshot.Executors, ExecutorStatus{
+			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Draining: e.draining,
+		})
+	}
+	sets := slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) })
+	for _, set := range sets {
+		snapshot.TaskSets = append(snapshot.TaskSets, set.status())
+	}
+	return snapshot
+}
+
+func (set *taskSet) status() TaskSetStatus {
+	return TaskSetStatus{
+		ID: set.id, Name: set.name,
+		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
+		FailedAttempts: set.failedAttempts, Launches: set.launches,
+	}
+}

@@ -1,0 +1,424 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// model says what a scheduler must do, by looking at every task and every
+// executor each time. It shares nothing with the scheduler but its API: it is
+// told the same, checks the answers, and follows the launches.
+type model struct {
+	t         require.TestingT
+	config    Config
+	now       time.Time
+	executors []*modelExecutor // in order of addition
+	learned   map[string]string
+	sets      []*modelSet // those that are not over, in order of submission
+	attempts  map[AttemptID]*modelAttempt
+	last      AttemptID
+}
+
+type modelExecutor struct {
+	Executor
+	free     int
+	draining bool
+}
+
+type modelSet struct {
+	TaskSet
+	over    bool
+	tasks   []modelTask
+	failed  int
+	levels  [Localities]int
+	waited  time.Duration
+	delayed bool
+	since   time.Time
+}
+
+type modelTask struct {
+	Preferences
+	waiting, done      bool
+	attempts, failures int
+	failedOn, failedAt string
+}
+
+type modelAttempt struct {
+	id       AttemptID
+	set      *modelSet
+	index    int
+	executor *modelExecutor
+}
+
+func newModel(t require.TestingT, config Config) *model {
+	return &model{t: t, config: config, learned: map[string]string{}, attempts: map[AttemptID]*modelAttempt{}}
+}
+
+func (m *model) executor(id string) *modelExecutor {
+	for _, e := range m.executors {
+		if e.ID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+func (m *model) set(id uint64) *modelSet {
+	for _, set := range m.sets {
+		if set.ID == id {
+			return set
+		}
+	}
+	return nil
+}
+
+func (m *model) rack(host string) string {
+	if m.config.RackOf != nil && m.config.RackOf(host) != "" {
+		return m.config.RackOf(host)
+	}
+	return m.learned[host]
+}
+
+// forget drops the racks of hosts that nothing names any more.
+func (m *model) forget() {
+	for host := range m.learned {
+		named := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return e.Host == host })
+		for _, set := range m.sets {
+			for _, task := range set.tasks {
+				named = named || slices.Contains(task.Hosts, host)
+			}
+		}
+		if !named {
+			delete(m.learned, host)
+		}
+	}
+}
+
+func (m *model) add(e Executor) {
+	m.executors = append(m.executors, &modelExecutor{Executor: e, free: e.Cores})
+	if m.rack(e.Host) == "" && e.Rack != "" {
+		m.learned[e.Host] = e.Rack
+	}
+}
+
+func (m *model) submit(submitted TaskSet) {
+	set := &modelSet{TaskSet: submitted}
+	for index := range submitted.Tasks {
+		task := modelTask{waiting: true}
+		if submitted.Preferences != nil {
+			task.Preferences = submitted.Preferences(index)
+		}
+		set.tasks = append(set.tasks, task)
+	}
+	m.sets = append(m.sets, set)
+}
+
+// end ends a set and returns the events that stop its attempts.
+func (m *model) end(set *modelSet, reason string) []Event {
+	set.over = true
+	m.sets = slices.DeleteFunc(m.sets, func(other *modelSet) bool { return other == set })
+	var events []Event
+	for _, a := range m.running() {
+		if a.set == set {
+			events = append(events, KillAttempt{Attempt: a.id, Executor: a.executor.ID, Reason: reason})
+		}
+	}
+	m.forget()
+	return events
+}
+
+// running are the attempts that run, by id.
+func (m *model) running() []*modelAttempt {
+	var running []*modelAttempt
+	for id := AttemptID(1); id <= m.last; id++ {
+		if a := m.attempts[id]; a != nil {
+			running = append(running, a)
+		}
+	}
+	return running
+}
+
+func (m *model) cancel(id uint64, reason string) []Event {
+	if set := m.set(id); set != nil {
+		return m.end(set, reason)
+	}
+	return nil
+}
+
+func (m *model) remove(id string, loss Loss) []Event {
+	lost := m.executor(id)
+	var attempts []*modelAttempt
+	for _, a := range m.running() {
+		if a.executor == lost {
+			attempts = append(attempts, a)
+			delete(m.attempts, a.id)
+		}
+	}
+	m.executors = slices.DeleteFunc(m.executors, func(e *modelExecutor) bool { return e == lost })
+	m.forget()
+	var events []Event
+	for _, a := range attempts {
+		result := Killed
+		if loss.Counts {
+			result = Failed
+		}
+		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, Counts: loss.Counts})...)
+	}
+	return events
+}
+
+func (m *model) finished(id AttemptID, outcome Outcome) []Event {
+	a := m.attempts[id]
+	if a == nil {
+		return nil
+	}
+	delete(m.attempts, id)
+	a.executor.free += a.set.CPUs
+	return m.conclude(a, outcome)
+}
+
+func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
+	set, task := a.set, &a.set.tasks[a.index]
+	if set.over {
+		return nil
+	}
+	if outcome.Result == Succeeded {
+		task.done = true
+		events := []Event{TaskDone{TaskSet: set.ID, Index: a.index, Attempt: a.id}}
+		if !slices.ContainsFunc(set.tasks, func(t modelTask) bool { return !t.done }) {
+			events = append(events, TaskSetDone{TaskSet: set.ID, Status: m.status(set)})
+			events = append(events, m.end(set, "")...)
+		}
+		return events
+	}
+	if outcome.Result == Failed {
+		set.failed++
+		task.failedOn, task.failedAt = a.executor.ID, a.executor.Host
+		if outcome.Counts {
+			task.failures++
+		}
+		if task.failures == set.MaxFailures {
+			events := []Event{TaskSetFailed{
+				TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason, Status: m.status(set),
+			}}
+			reason := fmt.Sprintf("task %d of %s failed %d times", a.index, set.Name, task.failures)
+			return append(events, m.end(set, reason)...)
+		}
+	}
+	task.attempts++
+	task.waiting = true
+	return []Event{TaskRetry{
+		TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason,
+	}}
+}
+
+// level is how local a task would be on an executor.
+func (m *model) level(task *modelTask, e *modelExecutor) Locality {
+	sameRack := func(host string) bool { return m.rack(host) != "" && m.rack(host) == m.rack(e.Host) }
+	switch {
+	case slices.Contains(task.Executors, e.ID):
+		return ProcessLocal
+	case slices.Contains(task.Hosts, e.Host):
+		return NodeLocal
+	case len(task.Executors)+len(task.Hosts) == 0:
+		return NoPref
+	case slices.ContainsFunc(task.Hosts, sameRack):
+		return RackLocal
+	default:
+		return Any
+	}
+}
+
+// live is whether some waiting task could be at a level on some executor: one on
+// the host that it prefers is in the rack of that host, too.
+func (m *model) live(set *modelSet, level Locality) bool {
+	for i := range set.tasks {
+		task := &set.tasks[i]
+		for _, e := range m.executors {
+			if !task.waiting || e.draining {
+				continue
+			}
+			onRack := slices.ContainsFunc(task.Hosts, func(host string) bool {
+				return m.rack(host) != "" && m.rack(host) == m.rack(e.Host)
+			})
+			if level == ProcessLocal && slices.Contains(task.Executors, e.ID) ||
+				level == NodeLocal && slices.Contains(task.Hosts, e.Host) ||
+				level == RackLocal && onRack {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (set *modelSet) elapsed(now time.Time) time.Duration {
+	if set.delayed {
+		return set.waited + now.Sub(set.since)
+	}
+	return set.waited
+}
+
+// opens is how long the clock of a set must have run for a level to be open.
+func (m *model) opens(set *modelSet, level Locality) time.Duration {
+	var wait time.Duration
+	for l, w := range map[Locality]time.Duration{
+		ProcessLocal: m.config.LocalityWaitProcess, NodeLocal: m.config.LocalityWaitNode, RackLocal: m.config.LocalityWaitRack,
+	} {
+		if l < level && m.live(set, l) {
+			wait += w
+		}
+	}
+	return wait
+}
+
+// mayRun is whether an executor may be given a task, apart from free cores.
+func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
+	if !task.waiting || e.draining {
+		return false
+	}
+	if level := m.level(task, e); level != NoPref && set.elapsed(m.now) < m.opens(set, level) {
+		return false
+	}
+	if task.failedAt != e.Host {
+		return true
+	}
+	for _, other := range m.executors {
+		if other.draining || other.Cores < set.CPUs {
+			continue
+		}
+		if other.Host != e.Host || (task.failedOn == e.ID && other != e) {
+			return false
+		}
+	}
+	return true
+}
+
+// offer checks the launches of an offer and follows them.
+func (m *model) offer(now time.Time, launches []Launch) {
+	m.now = now
+	for _, set := range m.sets {
+		took, left := false, false
+		for len(launches) > 0 && launches[0].TaskSet == set.ID {
+			took = true
+			m.launch(set, launches[0])
+			launches = launches[1:]
+		}
+		for _, e := range m.executors {
+			for i := range set.tasks {
+				task := &set.tasks[i]
+				if !task.waiting || e.draining || e.free < set.CPUs {
+					continue
+				}
+				require.False(m.t, m.mayRun(set, task, e), "task %d of set %d is left waiting though %s has %d cores free at level %s",
+					i, set.ID, e.ID, e.free, m.level(task, e))
+				left = true
+			}
+		}
+		if took = took || left; took && left != set.delayed {
+			set.waited, set.since, set.delayed = set.elapsed(now), now, left
+		}
+	}
+	require.Empty(m.t, launches, "launches of sets that are over or out of turn")
+}
+
+func (m *model) launch(set *modelSet, l Launch) {
+	e := m.executor(l.Executor)
+	require.NotNil(m.t, e)
+	task := &set.tasks[l.Index]
+	level := m.level(task, e)
+	require.True(m.t, task.waiting, "%+v: the task is running or done", l)
+	require.GreaterOrEqual(m.t, e.free, set.CPUs, "%+v: cores are over-committed", l)
+	require.Equal(m.t, level, l.Locality, "%+v", l)
+	require.True(m.t, m.mayRun(set, task, e), "%+v: out of time or place", l)
+	require.Equal(m.t, task.attempts, l.Number, "%+v", l)
+	require.Greater(m.t, l.Attempt, m.last)
+	if level != RackLocal {
+		for i := range set.tasks {
+			other := &set.tasks[i]
+			if m.mayRun(set, other, e) && m.level(other, e) == level {
+				require.False(m.t, task.attempts == 0 && other.attempts > 0, "%+v: task %d came back and goes first", l, i)
+				require.False(m.t, task.attempts == 0 && other.attempts == 0 && i < l.Index, "%+v: task %d goes first", l, i)
+			}
+		}
+	}
+	m.last = l.Attempt
+	task.waiting = false
+	e.free -= set.CPUs
+	set.levels[level]++
+	m.attempts[l.Attempt] = &modelAttempt{id: l.Attempt, set: set, index: l.Index, executor: e}
+}
+
+func (m *model) deadline() (time.Time, bool) {
+	var next time.Duration
+	for _, set := range m.sets {
+		free := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return !e.draining && e.free >= set.CPUs })
+		for _, level := range []Locality{NodeLocal, RackLocal, Any} {
+			left := m.opens(set, level) - set.elapsed(m.now)
+			if free && set.delayed && left > 0 && (next == 0 || left < next) {
+				next = left
+			}
+		}
+	}
+	return m.now.Add(next), next > 0
+}
+
+func (m *model) status(set *modelSet) TaskSetStatus {
+	status := TaskSetStatus{ID: set.ID, Name: set.Name, Tasks: set.Tasks, FailedAttempts: set.failed, Launches: set.levels}
+	for _, task := range set.tasks {
+		if task.waiting {
+			status.Waiting++
+		}
+		if task.done {
+			status.Done++
+		}
+	}
+	for _, a := range m.attempts {
+		if a.set == set {
+			status.Running++
+		}
+	}
+	return status
+}
+
+// check compares all that a scheduler says of its state with a count.
+func (m *model) check(s *Scheduler) {
+	var demand Demand
+	hosts := map[string]int{}
+	var snapshot Snapshot
+	for _, set := range m.sets {
+		status := m.status(set)
+		require.Equal(m.t, status.Tasks, status.Waiting+status.Running+status.Done)
+		demand.WaitingTasks += status.Waiting
+		demand.WaitingCPUs += status.Waiting * set.CPUs
+		snapshot.TaskSets = append(snapshot.TaskSets, status)
+		for _, task := range set.tasks {
+			if task.waiting {
+				for _, host := range slices.Compact(slices.Sorted(slices.Values(task.Hosts))) {
+					hosts[host]++
+				}
+			}
+		}
+	}
+	for _, a := range m.attempts {
+		demand.RunningTasks++
+		demand.RunningCPUs += a.set.CPUs
+	}
+	for _, e := range m.executors {
+		status := ExecutorStatus{Executor: e.Executor, FreeCores: e.free, Draining: e.draining}
+		used := 0
+		for _, a := range m.attempts {
+			if a.executor == e {
+				status.RunningTasks++
+				used += a.set.CPUs
+			}
+		}
+		require.Equal(m.t, e.Cores, used+e.free)
+		snapshot.Executors = append(snapshot.Executors, status)
+	}
+	require.Equal(m.t, demand, s.Demand())
+	require.Equal(m.t, hosts, s.PreferredHosts())
+	require.Equal(m.t, snapshot, s.Snapshot())
+}

@@ -1,0 +1,220 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// cluster drives a scheduler and its model by the same events.
+type cluster struct {
+	t       *rapid.T
+	s       *Scheduler
+	m       *model
+	now     time.Time
+	sets    uint64
+	started int
+	// known are the ids of executors that are or were there.
+	known []string
+}
+
+func TestSchedulerDoesAsTheModelSays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		waits := rapid.SampledFrom([]time.Duration{0, time.Second, 3 * time.Second})
+		config := Config{
+			LocalityWaitProcess: waits.Draw(t, "process wait"),
+			LocalityWaitNode:    waits.Draw(t, "node wait"),
+			LocalityWaitRack:    waits.Draw(t, "rack wait"),
+			MaxTaskFailures:     rapid.IntRange(1, 4).Draw(t, "max failures"),
+		}
+		if rapid.Bool().Draw(t, "racks known") {
+			config.RackOf = func(host string) string {
+				return map[string]string{"host0": "rack0", "host1": "rack0", "host2": "rack1", "host3": "rack1"}[host]
+			}
+		}
+		c := &cluster{t: t, s: New(config), m: newModel(t, config), now: time.Unix(1000, 0)}
+		t.Repeat(map[string]func(*rapid.T){
+			"":       func(*rapid.T) { c.m.check(c.s) },
+			"add":    c.add,
+			"submit": c.submit,
+			"offer":  c.offer,
+			"tick":   c.tick,
+			"wait":   c.wait,
+			"finish": c.finish,
+			"end":    c.finish,
+			"late":   c.late,
+			"remove": c.remove,
+			"drain":  c.drain,
+			"cancel": c.cancel,
+		})
+		c.runOut()
+	})
+}
+
+func (c *cluster) add(t *rapid.T) {
+	c.started++
+	e := Executor{
+		ID:    fmt.Sprintf("e%d", c.started),
+		Host:  fmt.Sprintf("host%d", rapid.IntRange(0, 5).Draw(t, "host")),
+		Rack:  rapid.SampledFrom([]string{"", "rack0", "rack1", "rack2"}).Draw(t, "rack"),
+		Cores: rapid.IntRange(1, 4).Draw(t, "cores"),
+	}
+	if len(c.known) > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
+		e.ID = rapid.SampledFrom(c.known).Draw(t, "id")
+	}
+	err := c.s.AddExecutor(e)
+	if c.m.executor(e.ID) != nil {
+		require.Error(t, err)
+		return
+	}
+	require.NoError(t, err)
+	c.m.add(e)
+	c.known = append(c.known, e.ID)
+}
+
+func (c *cluster) submit(t *rapid.T) {
+	c.sets++
+	set := TaskSet{
+		ID: c.sets, Name: fmt.Sprintf("set %d", c.sets), Tasks: rapid.IntRange(1, 12).Draw(t, "tasks"),
+		CPUs:        rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "cpus"),
+		MaxFailures: rapid.IntRange(1, 5).Draw(t, "max failures"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "preferences") > 0 {
+		hosts := rapid.SliceOfN(rapid.SampledFrom([]string{"host0", "host1", "host2", "host3", "host4", "elsewhere"}), 0, 3)
+		executors := rapid.SliceOfN(rapid.IntRange(1, c.started+2), 0, 2)
+		preferences := make([]Preferences, set.Tasks)
+		for i := range preferences {
+			preferences[i].Hosts = hosts.Draw(t, "hosts")
+			if rapid.IntRange(0, 2).Draw(t, "cached") == 0 {
+				for _, n := range executors.Draw(t, "executors") {
+					preferences[i].Executors = append(preferences[i].Executors, fmt.Sprintf("e%d", n))
+				}
+			}
+		}
+		set.Preferences = func(index int) Preferences { return preferences[index] }
+	}
+	require.NoError(t, c.s.Submit(set))
+	require.Error(t, c.s.Submit(set), "the same id again")
+	c.m.submit(set)
+}
+
+func (c *cluster) offer(*rapid.T) {
+	c.m.offer(c.now, c.s.Offer(c.now))
+	deadline, ok := c.s.NextDeadline()
+	expected, expectedOK := c.m.deadline()
+	require.Equal(c.t, expectedOK, ok)
+	if ok {
+		require.Equal(c.t, expected, deadline)
+		require.True(c.t, deadline.After(c.now))
+	}
+	require.Empty(c.t, c.s.Offer(c.now), "a second offer finds nothing")
+}
+
+func (c *cluster) tick(t *rapid.T) {
+	c.now = c.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "ticks")) * 100 * time.Millisecond)
+	if rapid.Bool().Draw(t, "offer") {
+		c.offer(t)
+	}
+}
+
+// wait goes on to the next deadline: one instant before, then at it.
+func (c *cluster) wait(t *rapid.T) {
+	c.offer(t)
+	deadline, ok := c.s.NextDeadline()
+	if !ok {
+		t.Skip("no deadline")
+	}
+	c.now = deadline.Add(-1)
+	c.offer(t)
+	c.now = deadline
+	c.offer(t)
+}
+
+func (c *cluster) finish(t *rapid.T) {
+	running := c.m.running()
+	if len(running) == 0 {
+		t.Skip("nothing runs")
+	}
+	for range rapid.IntRange(1, len(running)).Draw(t, "attempts") {
+		running := c.m.running()
+		a := rapid.SampledFrom(running).Draw(t, "attempt")
+		outcome := rapid.SampledFrom([]Outcome{
+			{Result: Succeeded}, {Result: Succeeded}, {Result: Succeeded},
+			{Result: Failed, Reason: "bad luck", Counts: true}, {Result: Failed, Reason: "not its fault"},
+			{Result: Killed, Reason: "killed"},
+		}).Draw(t, "outcome")
+		require.Equal(t, c.m.finished(a.id, outcome), c.s.Finished(a.id, outcome))
+	}
+	if rapid.Bool().Draw(t, "offer") {
+		c.offer(t)
+	}
+}
+
+// late reports attempts that are not there any more, or never were.
+func (c *cluster) late(t *rapid.T) {
+	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
+	if c.m.attempts[id] == nil {
+		require.Empty(t, c.s.Finished(id, Outcome{Result: Succeeded}))
+	}
+}
+
+func (c *cluster) remove(t *rapid.T) {
+	if len(c.m.executors) == 0 {
+		require.Empty(t, c.s.RemoveExecutor("nobody", Loss{}))
+		return
+	}
+	id := rapid.SampledFrom(c.m.executors).Draw(t, "executor").ID
+	loss := Loss{Reason: "gone", Counts: rapid.Bool().Draw(t, "counts")}
+	require.Equal(t, c.m.remove(id, loss), c.s.RemoveExecutor(id, loss))
+}
+
+func (c *cluster) drain(t *rapid.T) {
+	c.s.DrainExecutor("nobody")
+	if len(c.m.executors) == 0 {
+		t.Skip("no executors")
+	}
+	e := rapid.SampledFrom(c.m.executors).Draw(t, "executor")
+	c.s.DrainExecutor(e.ID)
+	e.draining = true
+}
+
+func (c *cluster) cancel(t *rapid.T) {
+	id := rapid.Uint64Range(0, c.sets+1).Draw(t, "set")
+	require.Equal(t, c.m.cancel(id, "cancelled"), c.s.Cancel(id, "cancelled"))
+}
+
+// runOut gives all sets an executor that is large enough and time: they end.
+func (c *cluster) runOut() {
+	c.started++
+	e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4}
+	require.NoError(c.t, c.s.AddExecutor(e))
+	c.m.add(e)
+	for len(c.m.sets) > 0 {
+		c.offer(c.t)
+		running := c.m.running()
+		if len(running) == 0 {
+			deadline, ok := c.s.NextDeadline()
+			require.True(c.t, ok, "sets wait for ever: %+v", c.s.Snapshot())
+			c.now = deadline
+		}
+		for _, a := range running {
+			require.Equal(c.t, c.m.finished(a.id, Outcome{}), c.s.Finished(a.id, Outcome{}))
+		}
+		c.m.check(c.s)
+	}
+	for _, a := range c.m.running() {
+		require.Equal(c.t, c.m.finished(a.id, Outcome{}), c.s.Finished(a.id, Outcome{}))
+	}
+	c.m.check(c.s)
+	for _, e := range slices.Clone(c.m.executors) {
+		require.Equal(c.t, c.m.remove(e.ID, Loss{}), c.s.RemoveExecutor(e.ID, Loss{}))
+	}
+	require.Empty(c.t, c.s.hosts, "hosts that nothing names are forgotten")
+	require.Empty(c.t, c.s.racks)
+	require.Zero(c.t, c.s.free.executors)
+	require.Zero(c.t, c.s.delayed)
+}
