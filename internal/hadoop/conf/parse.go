@@ -18,6 +18,7 @@ import (
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
+	maxFiles        = 1000
 	maxIncludeDepth = 32
 	maxElementDepth = 64
 )
@@ -51,6 +52,7 @@ type rawProperty struct {
 type rawProperties struct {
 	values map[string]rawProperty
 	finals map[string]bool
+	files  int
 	bytes  int
 }
 
@@ -80,9 +82,11 @@ func parseNested(r *rawProperties, path string, read reader, depth int) error {
 	if err != nil {
 		return err
 	}
+	r.files++
 	r.bytes += len(content)
-	if r.bytes > maxTotalBytes {
-		return fmt.Errorf("%s: the configuration and what it includes are larger than %d MiB", path, maxTotalBytes>>20)
+	if r.bytes > maxTotalBytes || r.files > maxFiles {
+		return fmt.Errorf("%s: the configuration and what it includes are larger than %d MiB or more than %d files (does a file include itself?)",
+			path, maxTotalBytes>>20, maxFiles)
 	}
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.CharsetReader = charsetReader

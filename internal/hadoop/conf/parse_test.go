@@ -182,7 +182,8 @@ func TestBombsEndEarly(t *testing.T) {
 	}
 	entities.WriteString("]>\n<configuration><property><name>a</name><value>&e19;</value></property></configuration>")
 	double := xi + strings.Repeat("<xi:include href='core-site.xml'/>", 2) + strings.Repeat(" ", 1<<20) + "</configuration>"
-	for name, xml := range map[string]string{"entities": entities.String(), "includes": double} {
+	many := xi + strings.Repeat("<include href='core-site.xml'/>", 3) + "</configuration>"
+	for name, xml := range map[string]string{"entities": entities.String(), "large includes": double, "many includes": many} {
 		start := time.Now()
 		if _, err := parse(map[string]string{"/c/core-site.xml": xml}); err == nil {
 			t.Errorf("%s: no error", name)
