@@ -36,6 +36,10 @@ var (
 // masterHost is where the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
+// startTimeout bounds the start of the daemons, jars aside: a few seconds on a
+// machine with nothing else to do.
+const startTimeout = 3 * time.Minute
+
 const (
 	nameNodeName        = "namenode"
 	resourceManagerName = "resourcemanager"
@@ -119,6 +123,8 @@ func (c *Cluster) start(ctx context.Context, options Options) (err error) {
 	if err := c.prepare(options, java, hadoop); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no more than %s to start", startTimeout))
+	defer cancel()
 	if c.guard, err = startGuard(options.Dir); err != nil {
 		return err
 	}

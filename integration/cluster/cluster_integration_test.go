@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/user"
@@ -163,15 +162,24 @@ func client(t *testing.T, c *Cluster) *hdfs.Client {
 
 func checkBlocks(t *testing.T, c *Cluster) {
 	client := client(t, c)
-	const blockSize, blocks = 8 << 20, 12
+	defaults, err := client.ServerDefaults()
+	require.NoError(t, err)
+	assert.EqualValues(t, 8<<20, defaults.BlockSize)
+
+	const blockSize, blocks = 1 << 20, 12
 	content := make([]byte, blocks*blockSize)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	path := "/user/" + client.User() + "/spread"
-	writer, err := client.Create(path)
+	writer, err := client.CreateFile(path, 1, blockSize, 0o644)
 	require.NoError(t, err)
 	_, err = writer.Write(content)
 	require.NoError(t, err)
-	require.NoError(t, writer.Close())
+	require.Eventually(t, func() bool {
+		// The DataNode may have yet to tell the NameNode of the last block.
+		err = writer.Close()
+		return !hdfs.IsErrReplicating(err)
+	}, 30*time.Second, 50*time.Millisecond)
+	require.NoError(t, err)
 
 	info, err := client.Stat("/tmp")
 	require.NoError(t, err)
@@ -321,23 +329,29 @@ func TestFailedStartLeavesNothingAndShowsTheLog(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(dir, "cluster.json"))
 }
 
+// cancelOn is a log handler that cancels when all daemons have been started.
+type cancelOn struct {
+	slog.Handler
+	daemon string
+	cancel context.CancelFunc
+}
+
+func (h cancelOn) Handle(ctx context.Context, record slog.Record) error {
+	record.Attrs(func(attr slog.Attr) bool {
+		if attr.Key == "daemon" && attr.Value.String() == h.daemon {
+			h.cancel()
+		}
+		return true
+	})
+	return h.Handler.Handle(ctx, record)
+}
+
 func TestCancelledStartLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
-		// Once a daemon listens, all have been started.
-		for ctx.Err() == nil {
-			if file, err := readState(paths{dir}.state()); err == nil && file.state.Daemons[0].Process.PID != 0 {
-				if conn, err := net.Dial("tcp", file.state.Daemons[0].Endpoints[RPC]); err == nil {
-					_ = conn.Close()
-					cancel()
-				}
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
-	}()
-	_, err := Start(ctx, Options{Dir: dir, Logger: testLogger(t)})
+	logger := slog.New(cancelOn{Handler: testLogger(t).Handler(), daemon: nodeManagerName(1), cancel: cancel})
+	_, err := Start(ctx, Options{Dir: dir, Logger: logger})
 	require.ErrorIs(t, err, context.Canceled)
 	assertNothingRuns(t, dir)
 }

@@ -96,7 +96,9 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
-		prefix + "resource-calculator":            "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+		// As in the file that Hadoop ships.
+		prefix + "node-locality-delay": "40",
+		prefix + "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
 	}.with(p.options.CapacityScheduler)
 	return s
 }

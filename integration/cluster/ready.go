@@ -102,7 +102,9 @@ func getJSON(ctx context.Context, address, resource string, into any) error {
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	// Without kept connections, which would outlive the cluster.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
 	if err != nil {
 		return err
 	}

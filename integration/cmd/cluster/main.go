@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -34,17 +35,18 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:]))
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-func run(ctx context.Context, args []string) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	dir := flags.String("dir", ".cluster", "directory of the cluster's configuration, data and logs")
 	version := flags.String("hadoop", cluster.DefaultHadoopVersion, "Hadoop release that up runs")
 	timeout := flags.Duration("timeout", 5*time.Minute, "how long up or down may take; a first up downloads Hadoop's jars")
 	verbose := flags.Bool("v", false, "tell of every process")
+	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "Usage: cluster [flags] up|down|status")
+		fmt.Fprintln(stderr, "Usage: cluster [flags] up|down|status")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -54,15 +56,15 @@ func run(ctx context.Context, args []string) int {
 		return exitUsage
 	}
 	commands := map[string]func(context.Context) error{
-		"down":   func(ctx context.Context) error { return down(ctx, *dir) },
-		"status": func(context.Context) error { return status(*dir) },
+		"down":   func(ctx context.Context) error { return down(ctx, *dir, stderr) },
+		"status": func(context.Context) error { return status(*dir, stdout) },
 		"up": func(ctx context.Context) error {
 			level := slog.LevelInfo
 			if *verbose {
 				level = slog.LevelDebug
 			}
-			logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Detached: true, Logger: logger})
+			logger := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+			return up(ctx, cluster.Options{Dir: *dir, HadoopVersion: *version, Detached: true, Logger: logger}, stdout, stderr)
 		},
 	}
 	command := commands[flags.Arg(0)]
@@ -73,18 +75,18 @@ func run(ctx context.Context, args []string) int {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	if err := command(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "cluster:", err)
+		fmt.Fprintln(stderr, "cluster:", err)
 		return exitFailed
 	}
 	return 0
 }
 
-func up(ctx context.Context, options cluster.Options) error {
+func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) error {
 	begin := time.Now()
 	c, err := cluster.Start(ctx, options)
 	switch {
 	case errors.Is(err, cluster.ErrRunning):
-		fmt.Fprintln(os.Stderr, "cluster:", err)
+		fmt.Fprintln(stderr, "cluster:", err)
 		if c, err = cluster.Attach(options.Dir); err != nil {
 			return err
 		}
@@ -95,17 +97,17 @@ func up(ctx context.Context, options cluster.Options) error {
 	case err != nil:
 		return err
 	default:
-		fmt.Fprintf(os.Stderr, "cluster: up after %.1f s; the ResourceManager's pages are at http://%s\n",
+		fmt.Fprintf(stderr, "cluster: up after %.1f s; the ResourceManager's pages are at http://%s\n",
 			time.Since(begin).Seconds(), c.ResourceManager().Address(cluster.HTTP))
 	}
-	fmt.Printf("export HADOOP_CONF_DIR=%s\n", c.ConfDir())
+	fmt.Fprintf(stdout, "export HADOOP_CONF_DIR=%s\n", c.ConfDir())
 	return nil
 }
 
-func down(ctx context.Context, dir string) error {
+func down(ctx context.Context, dir string, stderr io.Writer) error {
 	c, err := cluster.Attach(dir)
 	if errors.Is(err, cluster.ErrNoCluster) {
-		fmt.Fprintln(os.Stderr, "cluster:", err)
+		fmt.Fprintln(stderr, "cluster:", err)
 		return nil
 	}
 	if err != nil {
@@ -114,16 +116,16 @@ func down(ctx context.Context, dir string) error {
 	if err := c.Stop(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "cluster: down")
+	fmt.Fprintln(stderr, "cluster: down")
 	return nil
 }
 
-func status(dir string) error {
+func status(dir string, stdout io.Writer) error {
 	c, err := cluster.Attach(dir)
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "DAEMON\tPID\tRPC\tHTTP\tLOG")
 	ended := 0
 	for _, daemon := range c.Daemons() {
