@@ -134,7 +134,8 @@ type puppet struct {
 	t      *testing.T
 	stream wire.ExecutorSide
 	leave  context.CancelFunc
-	err    chan error // of Driver.Attach
+	err    chan error         // of Driver.Attach
+	came   []*wire.LaunchTask // received and not yet given out by launches
 }
 
 func play(t *testing.T, d *driver.Driver) *puppet {
@@ -158,15 +159,17 @@ func (p *puppet) send(message *wire.ExecutorMessage) { require.NoError(p.t, p.st
 func (p *puppet) recv() *wire.DriverMessage {
 	message, err := p.stream.Recv()
 	require.NoError(p.t, err)
+	p.came = append(p.came, message.GetLaunches()...)
 	return message
 }
 
 // launches receives until there are so many.
 func (p *puppet) launches(count int) []*wire.LaunchTask {
-	var launches []*wire.LaunchTask
-	for len(launches) < count {
-		launches = append(launches, p.recv().GetLaunches()...)
+	for len(p.came) < count {
+		p.recv()
 	}
+	launches := p.came
+	p.came = nil
 	require.Len(p.t, launches, count)
 	return launches
 }
@@ -201,6 +204,12 @@ func (m *manager) asked() []driver.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]driver.Request(nil), m.requests...)
+}
+
+func (m *manager) asksToKill() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.killed...)
 }
 
 // await polls the driver's status, which its event loop answers, until it is

@@ -37,6 +37,11 @@ type pipeEnd[Out, In any] struct {
 // would take it.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
+	case <-p.in.closed:
+		return io.EOF
+	default:
+	}
+	select {
 	case p.out.messages <- message:
 		return nil
 	case <-p.in.closed:

@@ -1,0 +1,81 @@
+package driver_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+)
+
+func TestDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &manager{}
+		d := start(t, driver.Options{Config: settings(t, map[string]string{"executor.instances": "3"})})
+		synctest.Wait()
+		d.SetManager(m)
+		synctest.Wait()
+		// It asks at once.
+		require.Equal(t, []driver.Request{{Total: 3}}, withoutEmpty(m.asked()))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		job := driver.Job{Function: "wait", Tasks: []driver.TaskSpec{
+			{Hosts: []string{"a", "b"}}, {Hosts: []string{"b"}}, {}, {Hosts: []string{"b", "c"}},
+		}}
+		for range 2 {
+			go func() { _, _ = outcome(ctx, d, job); ended <- struct{}{} }()
+		}
+		time.Sleep(time.Second)
+		// Both jobs make one more.
+		require.Len(t, m.asked(), 2)
+		require.Equal(t, driver.Request{Total: 3, HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAware: 6}, m.asked()[1])
+
+		attach(t, d, executorbackend.Options{ID: "1", Host: "b", Cores: 2})
+		time.Sleep(time.Second)
+		require.Len(t, m.asked(), 3)
+		require.Equal(t, 4, m.asked()[2].LocalityAware)
+
+		cancel()
+		<-ended
+		<-ended
+		time.Sleep(time.Second)
+		asked := m.asked()
+		require.Equal(t, driver.Request{Total: 3}, withoutEmpty(asked)[len(asked)-1])
+		for i := 1; i < len(m.at); i++ {
+			require.GreaterOrEqual(t, m.at[i].Sub(m.at[i-1]), 100*time.Millisecond)
+		}
+
+		// What changes nothing asks nothing.
+		for range 50 {
+			_, err := outcome(t.Context(), d, squares(2))
+			require.NoError(t, err)
+			time.Sleep(50 * time.Millisecond)
+		}
+		require.Len(t, m.asked(), len(asked))
+	})
+}
+
+func withoutEmpty(requests []driver.Request) []driver.Request {
+	for i := range requests {
+		if len(requests[i].HostTasks) == 0 {
+			requests[i].HostTasks = nil
+		}
+	}
+	return requests
+}
+
+func TestManagerOfTheOptionsIsAskedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &manager{}
+		d, err := driver.New(driver.Options{Manager: m})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 2, m.asked()[0].Total)
+		require.NoError(t, d.Stop(t.Context()))
+	})
+}
