@@ -14,6 +14,9 @@ import (
 // LocalityPreferredContainerPlacementStrategy. Where it has not, the executors
 // are spread over the cluster's nodes: data will be somewhere, and two executors
 // on one node are close to half of what executors on two nodes are close to.
+// In a cluster of many nodes that happens by itself, as schedulers give one
+// container a heartbeat; to wait for certain nodes' heartbeats would only cost
+// time, so none are named.
 //
 // The answer has at most n executors in all. It has fewer, or none, where no
 // host is better than another; those may then go anywhere.
@@ -26,6 +29,10 @@ func place(n int, nodes []string, placed, hostTasks map[string]int, random *rand
 	}
 	return spread(n, nodes, placed, random)
 }
+
+// manyNodes is how many nodes there must be for each missing executor to leave
+// it to chance that executors come to different ones.
+const manyNodes = 4
 
 // byTasks gives the hosts that are furthest below their share what they lack.
 func byTasks(n int, placed, hostTasks map[string]int) map[string]int {
@@ -69,7 +76,7 @@ func byTasks(n int, placed, hostTasks map[string]int) map[string]int {
 
 // spread takes the nodes with the fewest executors, at random among equals.
 func spread(n int, nodes []string, placed map[string]int, random *rand.Rand) map[string]int {
-	if len(nodes) < 2 {
+	if len(nodes) < 2 || len(nodes) > manyNodes*n {
 		return nil
 	}
 	order := slices.Clone(nodes)

@@ -18,6 +18,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -107,14 +108,35 @@ func buildIdle(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
+// heartbeat is NodeManagers' by default, which decides how long containers are
+// waited for.
+const heartbeat = time.Second
+
+// anyMoment waits so that a run begins anywhere between two heartbeats, as a
+// user's does. The run before ended with one.
+func anyMoment(ctx context.Context) error {
+	select {
+	case <-time.After(rand.N(heartbeat)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // measure takes turns between the floor and bobbin. The first turn, in which
 // the daemons' JVMs are cold and the program is uploaded, does not count.
 func (b *bench) measure(ctx context.Context, runs int) error {
 	var floors, launches, memory []float64
 	for i := range runs + 1 {
+		if err := anyMoment(ctx); err != nil {
+			return err
+		}
 		hop, err := b.floor(ctx)
 		if err != nil {
 			return fmt.Errorf("floor: %w", err)
+		}
+		if err := anyMoment(ctx); err != nil {
+			return err
 		}
 		launched, err := b.launch(ctx)
 		if err != nil {
