@@ -150,9 +150,10 @@ func bar(done, total, width int) string {
 // seconds writes a time as short as it stays readable: 0.3s, 12.3s, 2m05s, 1h02m.
 func seconds(d time.Duration) string {
 	switch {
-	case d < time.Minute:
+	case d.Round(100*time.Millisecond) < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())
-	case d < time.Hour:
+	case d.Round(time.Second) < time.Hour:
+		d = d.Round(time.Second)
 		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 	}
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
@@ -162,7 +163,7 @@ func seconds(d time.Duration) string {
 func bytesText(n int64) string {
 	value, unit := float64(n), 0
 	units := []string{"B", "kB", "MB", "GB", "TB"}
-	for value >= 1000 && unit < len(units)-1 {
+	for value >= 999.95 && unit < len(units)-1 {
 		value, unit = value/1000, unit+1
 	}
 	if unit == 0 {

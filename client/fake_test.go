@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,8 +39,8 @@ type fakeYARN struct {
 	refusal string
 	// files are the containers' logs: "container/name".
 	files map[string]string
-	// attempts and containers of the application, as JSON.
-	attempts, containers string
+	attempts   string            // of the application, as JSON
+	containers map[string]string // by attempt, as JSON
 
 	submitted map[string]any // the submission
 	killed    string         // what came with the kill
@@ -49,7 +50,7 @@ type fakeYARN struct {
 const fakeID = "application_1700000000000_0001"
 
 func newFakeYARN(t *testing.T) *fakeYARN {
-	f := &fakeYARN{t: t, files: map[string]string{}, attempts: "null", containers: "null"}
+	f := &fakeYARN{t: t, files: map[string]string{}, attempts: "null", containers: map[string]string{}}
 	mux := http.NewServeMux()
 	const apps = "/ws/v1/cluster/apps"
 	mux.HandleFunc("POST "+apps+"/new-application", func(w http.ResponseWriter, _ *http.Request) {
@@ -72,8 +73,8 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 	mux.HandleFunc("GET "+apps+"/{id}/appattempts", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"appAttempts":{"appAttempt":%s}}`, f.attempts)
 	})
-	mux.HandleFunc("GET "+apps+"/{id}/appattempts/{attempt}/containers", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"container":%s}`, f.containers)
+	mux.HandleFunc("GET "+apps+"/{id}/appattempts/{attempt}/containers", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"container":%s}`, cmp.Or(f.containers[r.PathValue("attempt")], "null"))
 	})
 	mux.HandleFunc("GET /proxy/{id}/api/status", f.status)
 	mux.HandleFunc("GET /ws/v1/node/containers/{container}/logs", f.listLogs)
@@ -171,9 +172,7 @@ func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"Unknown container"}}`)
 		return
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"containerLogsInfoes": map[string]any{"containerLogsInfo": []any{
-		map[string]any{"containerLogInfo": infos, "logAggregationType": "LOCAL"},
-	}}})
+	_ = json.NewEncoder(w).Encode(map[string]any{"containerLogsInfo": map[string]any{"containerLogInfo": infos, "logAggregationType": "LOCAL"}})
 }
 
 func (f *fakeYARN) log(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,76 @@
+package client
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// at makes a progress whose clock the test moves.
+func at(console *Console) (p *progress, after func(time.Duration)) {
+	now := time.Unix(1_700_000_000, 0)
+	p = &progress{console: console, began: now}
+	p.now = func() time.Time { return now }
+	return p, func(d time.Duration) { now = now.Add(d) }
+}
+
+func told(t *testing.T, text string) *status {
+	t.Helper()
+	s, err := parseStatus([]byte(text))
+	require.NoError(t, err)
+	return s
+}
+
+func TestProgressInPlainLines(t *testing.T) {
+	out := &bytes.Buffer{}
+	p, after := at(NewConsole(out))
+	p.enter("RUNNING", "on h1")
+	p.update(told(t, `{"executors":{"requested":2,"running":1}}`))
+	after(time.Second)
+	p.update(told(t, `{"executors":{"requested":2,"running":2},"tasks":{"total":8,"done":1,"running":2},"taskSets":[{"name":"count","total":8,"done":1,"running":2}]}`))
+	after(time.Second)
+	p.update(told(t, `{"executors":{"requested":2,"running":2},"tasks":{"total":8,"done":2,"running":2},"taskSets":[{"name":"count","total":8,"done":2,"running":2}]}`))
+	after(taskLinePause)
+	p.update(told(t, `{"executors":{"requested":2,"running":1,"failed":1},"tasks":{"total":8,"done":5,"running":1,"failed":2},"taskSets":[{"name":"count","total":8,"done":5,"running":1,"failed":2}]}`))
+	p.update(told(t, `{"executors":{"requested":2,"running":0,"failed":1},"tasks":{"total":8,"done":8}}`))
+	p.tick()
+	require.Equal(t, strings.Join([]string{
+		"   0.0s  RUNNING  on h1",
+		"   0.0s  1 of 2 executors",
+		"   1.0s  2 of 2 executors",
+		"   1.0s  count 1/8, 2 running",
+		"   7.0s  1 of 2 executors (1 failed)",
+		"   7.0s  count 5/8, 1 running, 2 failed attempts",
+		"",
+	}, "\n"), out.String(), "not every change, and no executors that leave at the end")
+}
+
+func TestProgressOnATerminal(t *testing.T) {
+	console, out := liveConsole(120)
+	p, after := at(console)
+	p.enter("RUNNING", "on h1")
+	p.tick()
+	after(1500 * time.Millisecond)
+	p.update(told(t, `{"executors":{"requested":2,"running":1},"tasks":{"total":20,"done":10,"running":2},"taskSets":[{"name":"a","total":10,"done":10},{"name":"b","total":10,"done":0,"running":2}]}`))
+	p.tick()
+	require.Equal(t, []string{
+		"   0.0s  RUNNING  on h1",
+		"   1.5s  RUNNING  1 of 2 executors  [                              ]  b 0/10, 2 running",
+	}, screen(out.String()))
+}
+
+func TestStatusOfAnotherShape(t *testing.T) {
+	require.True(t, told(t, `{"state":"FINISHING"}`).idle())
+	require.False(t, told(t, `{}`).idle())
+	require.False(t, told(t, `{"state":"RUNNING","tasks":{"total":2,"done":1}}`).idle())
+	_, err := parseStatus([]byte("<html>"))
+	require.Error(t, err)
+	// What has no numbers shows nothing.
+	out := &bytes.Buffer{}
+	p, _ := at(NewConsole(out))
+	p.update(told(t, `{}`))
+	require.Empty(t, out.String())
+}
