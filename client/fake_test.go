@@ -38,7 +38,7 @@ type fakeYARN struct {
 	// refusal answers a submission, where there is one.
 	refusal string
 	// files are the containers' logs: "container/name".
-	files map[string]string
+	files      map[string]string
 	attempts   string            // of the application, as JSON
 	containers map[string]string // by attempt, as JSON
 

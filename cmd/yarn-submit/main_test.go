@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// asCommand makes this test binary behave as yarn-submit does.
+const asCommand = "YARN_SUBMIT_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, config.EnvironmentPrefix) || strings.HasPrefix(name, "HADOOP_") || strings.HasPrefix(name, "YARN_CONF") {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// run executes a command line in this process.
+func run(args ...string) (code int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	code = execute(args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestWrongUsage(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "notes")
+	require.NoError(t, os.WriteFile(text, []byte("#!/bin/sh\n"), 0o700))
+	for _, test := range []struct {
+		args []string
+		want string // in the last line
+	}{
+		{nil, "no command: want one of"},
+		{[]string{"sumbit"}, `unknown command "sumbit", did you mean submit?`},
+		{[]string{"submit"}, "no program to submit"},
+		{[]string{"submit", "--num-executor", "2", "x"}, "unknown flag --num-executor, did you mean --num-executors?"},
+		{[]string{"submit", "--keytab", "x", "y"}, "unknown flag --keytab"},
+		{[]string{"submit", "--conf", "executor.memroy=1g", "x"}, `unknown key "executor.memroy", did you mean executor.memory?`},
+		{[]string{"submit", "--conf", "spark.executor.memory=1g", "x"}, `write "executor.memory"`},
+		{[]string{"submit", "--conf", "nothing", "x"}, "want key=value"},
+		{[]string{"submit", "--executor-memory", "lots", "x"}, `executor.memory="lots" (from the command line): want a size such as 512m or 2g`},
+		{[]string{"submit", "--properties-file", "/does/not/exist", "x"}, "/does/not/exist"},
+		{[]string{"submit", "--deploy-mode", "client", "x"}, "want one of cluster"},
+		{[]string{"submit", "--master", "yran", "x"}, "did you mean yarn?"},
+		{[]string{"submit", "--master", "mesos://h", "x"}, "want yarn, local, local[N]"},
+		{[]string{"submit", text}, "set HADOOP_CONF_DIR"},
+		{[]string{"run", "--tasks", "2"}, "no command to run"},
+		{[]string{"run", "--", "./x"}, "--tasks N"},
+		{[]string{"run", "--tasks", "2", "--retries", "-2", "--", "./x"}, "--retries"},
+		{[]string{"status"}, "want application-id"},
+		{[]string{"status", "a", "b"}, "want application-id"},
+		{[]string{"status", "application_1700000000000_0001"}, "set HADOOP_CONF_DIR"},
+		{[]string{"logs", "--tails", "1", "x"}, "did you mean --tail?"},
+	} {
+		code, stdout, stderr := run(test.args...)
+		require.Equal(t, client.ExitUsage, code, "%v: %s", test.args, stderr)
+		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+		require.True(t, strings.HasPrefix(lines[len(lines)-1], "yarn-submit: "), stderr)
+		require.Contains(t, lines[len(lines)-1], test.want)
+		require.Empty(t, stdout)
+	}
+}
+
+func TestWhatTheClusterIsNotNeededFor(t *testing.T) {
+	code, stdout, _ := run("version")
+	require.Zero(t, code)
+	require.True(t, strings.HasPrefix(stdout, "yarn-submit "), stdout)
+	code, stdout, _ = run("version", "--json")
+	require.Zero(t, code)
+	require.Contains(t, stdout, `"platform": "linux/`)
+	code, stdout, _ = run("submit", "--help")
+	require.Zero(t, code)
+	require.Contains(t, stdout, "--executor-memory SIZE")
+	require.NotContains(t, stdout, hiddenRun)
+}
+
+func TestVerboseTellsEverySettingAndItsSource(t *testing.T) {
+	properties := filepath.Join(t.TempDir(), "bobbin.conf")
+	require.NoError(t, os.WriteFile(properties, []byte("executor.cores 3\nexecutor.instances 7\n"), 0o600))
+	t.Setenv("BOBBIN_EXECUTOR_MEMORY", "3g")
+	_, _, stderr := run("submit", "--verbose", "--properties-file", properties, "--num-executors", "4", "--conf", "executorEnv.A=b", "x")
+	for _, want := range []string{
+		"executor.memory=3g  (environment variable BOBBIN_EXECUTOR_MEMORY)\n", "executor.cores=3  (" + properties + ":1)\n",
+		"executor.instances=4  (the command line)\n", "task.maxFailures=4  (default)\n", "executorEnv.A=b  (the command line)\n",
+	} {
+		require.Contains(t, stderr, want)
+	}
+}
+
+// process runs this test binary as yarn-submit.
+func process(args ...string) *exec.Cmd {
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	return c
+}
+
+func TestLocalMasterRunsTheProgramInPlace(t *testing.T) {
+	c := process("submit", "--master", "local[2]", "--executor-cores", "3", "--conf", "executorEnv.GREETING=hi there",
+		"/bin/sh", "-c", `echo "$BOBBIN_MASTER $BOBBIN_EXECUTOR_CORES $GREETING $1"; exit 9`, "name", "--flag")
+	output, err := c.Output()
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 9, exit.ExitCode())
+	require.Equal(t, "local[2] 3 hi there --flag\n", string(output))
+
+	output, err = process("submit", "--master", "local", "/does/not/exist").CombinedOutput()
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, client.ExitUsage, exit.ExitCode())
+	require.Contains(t, string(output), "/does/not/exist")
+
+	output, err = process("submit", "--master", "local", "--conf", "hadoop.dfs.replication=1", "/bin/true").CombinedOutput()
+	require.ErrorAs(t, err, &exit)
+	require.Contains(t, string(output), "HADOOP_CONF_DIR")
+}
+
+func TestRunOnThisMachineCarriesTheStatusOfSuccess(t *testing.T) {
+	output, err := process("run", "--master", "local[2]", "--tasks", "2", "--", "echo", "task {index} of {tasks}").Output()
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	require.ElementsMatch(t, []string{"task 0 of 2", "task 1 of 2"}, lines)
+}
+
+func TestRunShipsACommandThatIsAFileHere(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("tools", 0o700))
+	require.NoError(t, os.WriteFile("tools/count.sh", []byte("#!/bin/sh\n"), 0o600))
+	settings, err := config.Load(config.Sources{Flags: map[string]string{"yarn.files": "data.txt"}})
+	require.NoError(t, err)
+	for _, test := range []struct{ command, want, files, name string }{
+		{"tools/count.sh", "./count.sh", "data.txt,tools/count.sh", "count.sh"},
+		{"./tools/count.sh", "./count.sh", "data.txt,./tools/count.sh", "count.sh"},
+		{"/bin/echo", "/bin/echo", "data.txt", "echo"},
+		{"count.sh", "count.sh", "data.txt", "count.sh"},
+		{"./missing.sh", "./missing.sh", "data.txt", "missing.sh"},
+	} {
+		args, changed, err := shipped([]string{test.command, "{index}"}, settings)
+		require.NoError(t, err)
+		require.Equal(t, []string{test.want, "{index}"}, args)
+		require.Equal(t, test.files, strings.Join(config.Files.In(changed), ","))
+		require.Equal(t, test.name, config.AppName.In(changed))
+	}
+}
+
+func TestRunCarriesTheCommandsStatus(t *testing.T) {
+	failed := errors.New("application_1 failed")
+	for diagnostics, want := range map[string]int{
+		"command: task 3 exited with status 7\noutput": 7,
+		"command: task 3 exited with status 200\n":     client.ExitFailed,
+		"something else": client.ExitFailed,
+	} {
+		err := carry(&client.Report{Diagnostics: diagnostics}, failed)
+		require.ErrorIs(t, err, failed)
+		var carried *carriedStatus
+		if errors.As(err, &carried) {
+			require.Equal(t, want, carried.status)
+		} else {
+			require.Equal(t, want, client.ExitFailed, diagnostics)
+		}
+	}
+	require.NoError(t, carry(&client.Report{}, nil))
+	require.Equal(t, failed, carry(nil, failed))
+}
