@@ -1,0 +1,72 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// idOf finds the application's id that yarn-submit printed.
+func (o outcome) applicationID(t *testing.T) string {
+	t.Helper()
+	require.Regexp(t, `^application_\d+_\d+\n`, o.stdout)
+	return o.stdout[:len(o.stdout)-1]
+}
+
+// application is what the ResourceManager says of an application.
+func application(t *testing.T, id string) *yarnrest.Application {
+	t.Helper()
+	found, err := shared.rest.Application(t.Context(), id)
+	require.NoError(t, err)
+	return found
+}
+
+// attempts are the tries of an application.
+func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
+	t.Helper()
+	found, err := shared.rest.Attempts(t.Context(), id)
+	require.NoError(t, err)
+	return found
+}
+
+// awaitStatus waits until an application's ApplicationMaster answers with a
+// status that is as it should be.
+func awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
+	t.Helper()
+	var last am.Status
+	await(t, id+": "+what, func(ctx context.Context) bool {
+		page, err := shared.rest.Proxy(ctx, id, "/"+am.StatusPath)
+		if err != nil {
+			return false // it is not there yet, or not any more
+		}
+		last = am.Status{}
+		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)
+	})
+	return last
+}
+
+// awaitTasks waits until so many tasks run at once.
+func awaitTasks(t *testing.T, id string, running int) am.Status {
+	t.Helper()
+	return awaitStatus(t, id, "tasks run", func(status am.Status) bool { return status.Tasks.Running >= running })
+}
+
+// awaitState waits until the ResourceManager says that the application is in
+// a state.
+func awaitState(t *testing.T, id string, state yarnrest.ApplicationState) *yarnrest.Application {
+	t.Helper()
+	var found *yarnrest.Application
+	await(t, id+" is "+string(state), func(ctx context.Context) bool {
+		var err error
+		found, err = shared.rest.Application(ctx, id)
+		return err == nil && found.State == state
+	})
+	return found
+}

@@ -1,0 +1,114 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// assertNothingLeft checks that an application that is over has left nothing
+// but what it wrote: no container, no process, no staged file of its own.
+func assertNothingLeft(t *testing.T, id string) {
+	t.Helper()
+	// A NodeManager ends containers once it hears of the application's end.
+	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
+	await(t, "the containers of "+id+" end", func(ctx context.Context) bool { return len(liveContainers(ctx, t, id)) == 0 })
+	assert.True(t, application(t, id).State.Ended())
+	assertNotInHDFS(t, home(t)+"/.bobbin/staging/"+id)
+}
+
+// liveContainers are the containers of an application that a node runs.
+func liveContainers(ctx context.Context, t *testing.T, id string) []string {
+	t.Helper()
+	_, number, _ := strings.Cut(id, "_")
+	var live []string
+	for _, node := range shared.hadoop.Nodes() {
+		manager, err := shared.rest.NodeManager(node.HTTPAddress())
+		require.NoError(t, err)
+		containers, err := manager.Containers(ctx)
+		require.NoError(t, err)
+		for _, container := range containers {
+			if strings.Contains(container.ID, "_"+number+"_") && container.State != "DONE" {
+				live = append(live, container.ID+" "+container.State)
+			}
+		}
+	}
+	return live
+}
+
+func assertNotInHDFS(t *testing.T, path string) {
+	t.Helper()
+	_, err := shared.files.Stat(t.Context(), path)
+	assert.ErrorIs(t, err, fs.ErrNotExist, path)
+}
+
+// home is the home directory in HDFS of the user who runs the tests.
+func home(t *testing.T) string {
+	t.Helper()
+	path, err := shared.files.Qualify(homeOf(t, ""))
+	require.NoError(t, err)
+	return path
+}
+
+// tree lists everything below a directory of HDFS, a line each with its size
+// and time.
+func tree(ctx context.Context, files *storage.Files, directory string) ([]string, error) {
+	entries, err := files.List(ctx, directory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, entry := range entries {
+		lines = append(lines, fmt.Sprintf("%s %d %s", entry.Path, entry.Size, entry.ModTime))
+		if entry.Dir {
+			below, err := tree(ctx, files, entry.Path)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, below...)
+		}
+	}
+	return lines, nil
+}
+
+// cached is what may stay of a submission: a directory named by its file's
+// SHA-256, and the file.
+var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)? `)
+
+// leftovers says what all tests together have left that should not be there.
+func (s *suite) leftovers() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	lines, err := tree(ctx, s.files, "/user")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, line := range lines {
+		if strings.Contains(line, "/.bobbin") && !cached.MatchString(line) {
+			errs = append(errs, fmt.Errorf("left in HDFS: %s", line))
+		}
+	}
+	running, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{
+		yarnrest.StateNew, yarnrest.StateNewSaving, yarnrest.StateSubmitted, yarnrest.StateAccepted, yarnrest.StateRunning,
+	}})
+	for _, application := range running {
+		errs = append(errs, fmt.Errorf("%s (%s) is still %s", application.ID, application.Name, application.State))
+	}
+	return errors.Join(append(errs, err)...)
+}

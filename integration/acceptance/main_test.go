@@ -1,0 +1,145 @@
+//go:build integration
+
+// Package acceptance drives the programs of this module as a user does, against
+// a real Hadoop cluster, and looks at what they say and at what they leave in
+// the cluster.
+//
+// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release. BOBBIN_TEST_CLUSTER
+// names the directory of a cluster that runs already (make cluster-up), which
+// the tests then use and leave up.
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	startTimeout = 5 * time.Minute
+	stopTimeout  = time.Minute
+)
+
+// suite is what all tests share: the programs and the cluster.
+type suite struct {
+	programs string // the directory of the binaries
+	hadoop   *cluster.Cluster
+	files    *storage.Files   // the cluster's HDFS, as the user who runs the tests
+	rest     *yarnrest.Client // the cluster's ResourceManager
+}
+
+// shared is set by TestMain before any test runs.
+var shared *suite
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Tests mostly wait for the cluster; more at once would wait for one another.
+	if !isSet("test.parallel") {
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "acceptance:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func isSet(name string) bool {
+	found := false
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+func run(m *testing.M) (code int, err error) {
+	programs, err := os.MkdirTemp("", "bobbin-acceptance-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
+	built := make(chan error, 1)
+	go func() { built <- build(programs) }()
+	hadoop, stop, err := startCluster(cluster.Options{HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION")})
+	if err = errors.Join(err, <-built); err != nil {
+		if stop != nil {
+			err = errors.Join(err, stop())
+		}
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	shared, err = connect(hadoop)
+	if err != nil {
+		return 0, err
+	}
+	shared.programs = programs
+	code = m.Run()
+	if code == 0 {
+		err = shared.leftovers()
+	}
+	return code, errors.Join(err, shared.files.Close())
+}
+
+// build makes the programs as make build does: static.
+func build(dir string) error {
+	const module = "github.com/bobbin-yarn/bobbin/"
+	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
+		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
+		module+"integration/programs/trouble", module+"integration/programs/plain")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the programs: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// startCluster starts the cluster, or finds the one that runs already.
+func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func() error, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if dir := os.Getenv("BOBBIN_TEST_CLUSTER"); dir != "" {
+		if hadoop, err = cluster.Attach(dir); err == nil {
+			err = hadoop.WaitReady(ctx)
+		}
+		return hadoop, func() error { return nil }, err
+	}
+	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	if hadoop, err = cluster.Start(ctx, options); err != nil {
+		return nil, nil, err
+	}
+	return hadoop, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return hadoop.Stop(ctx)
+	}, nil
+}
+
+// connect makes clients of a cluster from its client configuration alone.
+func connect(hadoop *cluster.Cluster) (*suite, error) {
+	settings, err := conf.Load(hadoop.ConfDir())
+	if err != nil {
+		return nil, err
+	}
+	rest, err := yarnrest.FromConf(settings, yarnrest.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &suite{hadoop: hadoop, files: storage.New(storage.Options{Hadoop: settings}), rest: rest}, nil
+}
+
+// program is the path of one of the built binaries.
+func program(name string) string { return filepath.Join(shared.programs, name) }

@@ -1,0 +1,186 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// patience bounds everything that a test waits for.
+const patience = 2 * time.Minute
+
+// call is one command line of yarn-submit, with the environment of a user who
+// has set nothing but what is in it.
+type call struct {
+	args        []string
+	environment []string // over HADOOP_CONF_DIR of the cluster; NAME alone unsets it
+	directory   string   // to run in
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// lastLine is where a person looks first.
+func (o outcome) lastLine() string {
+	lines := strings.Split(strings.TrimRight(o.stderr, "\n"), "\n")
+	return lines[len(lines)-1]
+}
+
+// yarnSubmit runs yarn-submit to its end.
+func yarnSubmit(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return call{args: args}.run(t)
+}
+
+func (c call) run(t *testing.T) outcome {
+	t.Helper()
+	return c.start(t).wait(t)
+}
+
+// submitted is an application that yarn-submit follows.
+type submitted struct {
+	command *exec.Cmd
+	stdout  bytes.Buffer
+	stderr  *transcript
+	id      chan string // the first line of stdout
+	read    sync.WaitGroup
+	once    sync.Once
+	ended   outcome
+}
+
+// start runs yarn-submit in the background; the test ends it where it has not
+// ended by itself.
+func (c call) start(t *testing.T) *submitted {
+	t.Helper()
+	// WaitDelay is for grandchildren that keep the pipes open: there are none.
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	s := &submitted{
+		command: exec.CommandContext(ctx, program("yarn-submit"), c.args...),
+		stderr:  &transcript{t: t}, id: make(chan string, 1),
+	}
+	s.command.Dir = c.directory
+	s.command.Env = c.environ()
+	s.command.Stderr = s.stderr
+	stdout, err := s.command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.command.Start())
+	s.read.Go(func() {
+		lines := bufio.NewReader(stdout)
+		first, _ := lines.ReadString('\n') // a missing line shows in the test
+		s.id <- strings.TrimSpace(first)
+		s.stdout.WriteString(first)
+		_, _ = io.Copy(&s.stdout, lines)
+	})
+	t.Cleanup(func() {
+		cancel()
+		s.wait(t)
+	})
+	return s
+}
+
+func (c call) environ() []string {
+	variables := map[string]string{
+		"PATH": os.Getenv("PATH"), "HOME": os.Getenv("HOME"), "HADOOP_CONF_DIR": shared.hadoop.ConfDir(),
+	}
+	for _, entry := range c.environment {
+		name, value, set := strings.Cut(entry, "=")
+		if set {
+			variables[name] = value
+		} else {
+			delete(variables, name)
+		}
+	}
+	environ := make([]string, 0, len(variables))
+	for name, value := range variables {
+		environ = append(environ, name+"="+value)
+	}
+	return environ
+}
+
+// applicationID waits for the cluster to have taken the application.
+func (s *submitted) applicationID(t *testing.T) string {
+	t.Helper()
+	select {
+	case id := <-s.id:
+		s.id <- id
+		require.Regexp(t, `^application_\d+_\d+$`, id, "the first line of stdout; stderr: %s", s.stderr)
+		return id
+	case <-time.After(patience):
+		require.FailNow(t, "no application id on stdout", "%s", s.stderr)
+		return ""
+	}
+}
+
+func (s *submitted) signal(t *testing.T, signal os.Signal) {
+	t.Helper()
+	require.NoError(t, s.command.Process.Signal(signal))
+}
+
+// wait returns when yarn-submit has ended. A process that a signal ended has
+// the code -1.
+func (s *submitted) wait(t *testing.T) outcome {
+	t.Helper()
+	s.once.Do(func() {
+		s.read.Wait()
+		err := s.command.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			require.NoError(t, err)
+		}
+		s.ended = outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
+	})
+	return s.ended
+}
+
+// transcript keeps what a process writes and shows it in the test's output.
+type transcript struct {
+	t    *testing.T
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.t.Output().Write(p)
+	return w.text.Write(p)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// await asks until the answer is yes, and fails the test when it does not come.
+func await(t *testing.T, what string, answer func(ctx context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	const pause = 20 * time.Millisecond
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for !answer(ctx) {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// returnError is a driver function that fails with a session open.
+func returnError(ctx context.Context, text string) error {
+	return inSession(ctx, func(*bobbin.Session) error { return errors.New(text) })
+}
+
+func panicInDriver(_ context.Context, text string) error { panic(text) }
+
+// exit leaves the process without a word.
+func exit(_ context.Context, status int) error {
+	os.Exit(status)
+	return nil
+}
+
+// crash has the Go runtime end the process.
+func crash(ctx context.Context, _ []string) error {
+	go func() {
+		var nothing *int
+		*nothing = 1
+	}()
+	<-ctx.Done()
+	return nil
+}
+
+// noSession never asks for a session.
+func noSession(ctx context.Context, _ []string) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}

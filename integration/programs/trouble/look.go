@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// sight is what to look at, and the directory in which to say what was seen.
+type sight struct {
+	Directory string
+	Names     []string
+}
+
+var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, error) {
+	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
+})
+
+// look has the driver and two tasks write into files of a directory what they
+// see of their containers.
+//
+//	trouble look DIRECTORY NAME…
+//
+// A name is a file's path, or $VARIABLE of the environment.
+func look(ctx context.Context, arguments []string) error {
+	if len(arguments) < 2 {
+		return errors.New("want a directory and names")
+	}
+	input := sight{Directory: arguments[0], Names: arguments[1:]}
+	return inSession(ctx, func(session *bobbin.Session) error {
+		if err := input.report(ctx, session.Files(), "driver"); err != nil {
+			return err
+		}
+		_, err := lookTask.Run(ctx, session, []sight{input, input})
+		return err
+	})
+}
+
+// report writes a line name=content for each name.
+func (s sight) report(ctx context.Context, files *storage.Files, as string) error {
+	var seen strings.Builder
+	for _, name := range s.Names {
+		content, err := lookAt(name)
+		if err != nil {
+			content = "error: " + err.Error()
+		}
+		fmt.Fprintf(&seen, "%s=%s\n", name, strings.TrimSpace(content))
+	}
+	file, err := files.Create(ctx, strings.TrimRight(s.Directory, "/")+"/"+as)
+	if err != nil {
+		return err
+	}
+	if _, err := file.WriteString(seen.String()); err != nil {
+		return errors.Join(err, file.Abort())
+	}
+	return file.Close()
+}
+
+func lookAt(name string) (string, error) {
+	if variable, ok := strings.CutPrefix(name, "$"); ok {
+		return os.Getenv(variable), nil
+	}
+	content, err := os.ReadFile(name)
+	return string(content), err
+}

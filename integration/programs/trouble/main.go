@@ -1,0 +1,73 @@
+// Command trouble is a program that goes wrong as it is told: the acceptance
+// tests look at what becomes of it on a cluster.
+//
+//	trouble MODE [ARGUMENT]
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// mode is a driver function with the arguments behind the mode's name.
+type mode func(ctx context.Context, arguments []string) error
+
+var modes = map[string]mode{
+	"succeed":       withNumber(succeed),
+	"return-error":  withText(returnError),
+	"panic":         withText(panicInDriver),
+	"exit":          withNumber(exit),
+	"crash":         crash,
+	"no-session":    noSession,
+	"task-error":    withText(taskError),
+	"task-panic":    withText(taskPanic),
+	"flaky":         withNumber(runFlaky),
+	"wait":          withNumber(runWait),
+	"fill-driver":   withNumber(fillDriver),
+	"fill-executor": withNumber(fillExecutor),
+	"look":          look,
+}
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error {
+		if len(os.Args) < 2 || modes[os.Args[1]] == nil {
+			return fmt.Errorf("usage: trouble MODE [ARGUMENT]: the modes are %v", slices.Sorted(maps.Keys(modes)))
+		}
+		return modes[os.Args[1]](ctx, os.Args[2:])
+	})
+}
+
+func withText(run func(ctx context.Context, text string) error) mode {
+	return func(ctx context.Context, arguments []string) error {
+		if len(arguments) != 1 {
+			return fmt.Errorf("want one argument, got %q", arguments)
+		}
+		return run(ctx, arguments[0])
+	}
+}
+
+func withNumber(run func(ctx context.Context, n int) error) mode {
+	return withText(func(ctx context.Context, text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return err
+		}
+		return run(ctx, n)
+	})
+}
+
+// inSession runs the part of a driver function that needs executors.
+func inSession(ctx context.Context, run func(session *bobbin.Session) error) error {
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	return run(session)
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+var double = bobbin.Func("double", func(_ *bobbin.Task, n int) (int, error) { return 2 * n, nil })
+
+var fail = bobbin.Func("fail", func(task *bobbin.Task, text string) (int, error) {
+	return 0, fmt.Errorf("%s (try %d)", text, task.Attempt())
+})
+
+var panicTask = bobbin.Func("panic", func(_ *bobbin.Task, text string) (int, error) { panic(text) })
+
+// flaky fails until its attempt is the one it is told to succeed in.
+var flaky = bobbin.Func("flaky", func(task *bobbin.Task, failures int) (int, error) {
+	if task.Attempt() < failures {
+		return 0, errors.New("not yet")
+	}
+	return task.Attempt(), nil
+})
+
+// wait ends when it is killed.
+var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
+	<-task.Done()
+	return 0, context.Cause(task)
+})
+
+// succeed runs so many tasks that do nothing wrong.
+func succeed(ctx context.Context, tasks int) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		doubled, err := double.Run(ctx, session, indices(tasks))
+		for i, n := range doubled {
+			if n != 2*i {
+				return fmt.Errorf("task %d gave %d", i, n)
+			}
+		}
+		return err
+	})
+}
+
+func taskError(ctx context.Context, text string) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		_, err := fail.Run(ctx, session, []string{text})
+		return err
+	})
+}
+
+func taskPanic(ctx context.Context, text string) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		_, err := panicTask.Run(ctx, session, []string{text})
+		return err
+	})
+}
+
+// runFlaky runs one task that fails so often before it succeeds.
+func runFlaky(ctx context.Context, failures int) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		attempts, err := flaky.Run(ctx, session, []int{failures})
+		if err != nil {
+			return err
+		}
+		fmt.Println("succeeded in try", attempts[0])
+		return nil
+	})
+}
+
+// runWait runs so many tasks that never end by themselves.
+func runWait(ctx context.Context, tasks int) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		_, err := wait.Run(ctx, session, indices(tasks))
+		return err
+	})
+}
+
+func indices(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
