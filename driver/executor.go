@@ -1,8 +1,14 @@
 package driver
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
@@ -88,7 +94,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 	if e == nil {
 		return
 	}
-	loss := Loss{Text: fmt.Sprintf("lost its stream to the driver: %v", reason)}
+	loss := Loss{Text: brokenText(reason)}
 	if l.stopping || l.demand.manager == nil {
 		loss.CountsAsFailure = true
 		l.lose(e, loss)
@@ -96,6 +102,15 @@ func (l *loop) streamEnded(from *link, reason error) {
 	}
 	tasks := l.lose(e, loss)
 	l.awaitExplanation(e, loss.Text, tasks)
+}
+
+// brokenText says how a stream broke. One that was ended from the other side
+// tells nothing more.
+func brokenText(reason error) string {
+	if errors.Is(reason, io.EOF) || errors.Is(reason, context.Canceled) || status.Code(reason) == codes.Canceled {
+		return "broke its connection to the driver"
+	}
+	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
 // lose takes an executor out and gives its tasks back to the scheduler. It

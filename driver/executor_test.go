@@ -73,7 +73,7 @@ func TestTasksOfALostExecutorRunElsewhere(t *testing.T) {
 	require.Equal(t, 20, status.Totals.Done)
 	require.Equal(t, 1, status.Totals.ExecutorsLost)
 	require.Equal(t, driver.ExecutorLost, status.Executors[1].State)
-	require.Contains(t, status.Executors[1].LossText, "lost its stream")
+	require.Contains(t, status.Executors[1].LossText, "broke its connection")
 	require.NotNil(t, status.Executors[1].Lost)
 }
 
@@ -128,9 +128,9 @@ func TestTaskThatKillsItsExecutorsEndsItsJob(t *testing.T) {
 		message   string
 	}{
 		"stream breaks, no manager": {nil, func(_ *driver.Driver, p *puppet, _ string) { p.leave() },
-			[]int{4, 4}, "the executor lost its stream to the driver: EOF"},
+			[]int{4, 4}, "the executor broke its connection to the driver"},
 		"stream breaks, manager silent": {&manager{}, func(_ *driver.Driver, p *puppet, _ string) { p.leave() },
-			[]int{4, 10}, "the executor lost its stream to the driver: EOF"},
+			[]int{4, 10}, "the executor broke its connection to the driver"},
 		"manager speaks first": {&manager{}, func(d *driver.Driver, p *puppet, id string) { d.ExecutorLost(id, oom) },
 			[]int{4, 4}, "the executor was killed for its memory"},
 		"manager speaks a second later": {&manager{}, func(d *driver.Driver, p *puppet, id string) {

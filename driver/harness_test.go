@@ -46,6 +46,21 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Duration(binary.BigEndian.Uint64(call.Input)))
 		return nil, nil
 	})
+	function.Register("flaky square", func(ctx context.Context, call function.Call) ([]byte, error) {
+		n := binary.BigEndian.Uint64(call.Input)
+		select {
+		case <-time.After(time.Duration(n%50) * time.Millisecond):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		switch {
+		case n%7 == 3 && call.AttemptNumber == 0:
+			return nil, errors.New("not yet")
+		case n%11 == 5 && call.AttemptNumber == 0:
+			panic("not yet either")
+		}
+		return number(n * n), nil
+	})
 	goleak.VerifyTestMain(m)
 }
 
@@ -229,3 +244,26 @@ func await(t *testing.T, d *driver.Driver, wanted func(driver.Status) bool) driv
 }
 
 var errTest = errors.New("the test's own cause")
+
+// lockedBuffer is a log that several goroutines write.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (b *lockedBuffer) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func (b *lockedBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text = append(b.text, text...)
+	return len(text), nil
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return string(b.text)
+}

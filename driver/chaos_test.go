@@ -1,0 +1,114 @@
+package driver_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// TestEveryJobIsRightWhateverHappensToExecutors runs jobs on executors that
+// come and go at random, in a clock of their own.
+func TestEveryJobIsRightWhateverHappensToExecutors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, chaos) })
+}
+
+// noDeadline hides T.Deadline, which is of the clock outside.
+type noDeadline struct{ testing.TB }
+
+func chaos(t *rapid.T) {
+	managed := rapid.Bool().Draw(t, "managed")
+	options := driver.Options{RackOf: func(host string) string { return "rack" + host[:1] }}
+	if managed {
+		options.Manager = &manager{}
+	}
+	d, err := driver.New(options)
+	require.NoError(t, err)
+	hosts := []string{"a1", "a2", "b1"}
+
+	var executors, jobs sync.WaitGroup
+	kills := map[string]context.CancelFunc{}
+	var ids []string
+	join := func(cores int, host string) {
+		id := fmt.Sprint(len(ids))
+		ids = append(ids, id)
+		ctx, cancel := context.WithCancel(context.Background())
+		kills[id] = cancel
+		executors.Go(func() {
+			_ = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
+				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: host, Cores: cores}, stream)
+			})
+		})
+	}
+	submit := func(tasks, cpus int, preferring bool) {
+		job := driver.Job{Name: "chaos", Function: "flaky square", CPUs: cpus, MaxFailures: 1000}
+		for i := range tasks {
+			spec := driver.TaskSpec{Input: number(uint64(i))}
+			if preferring {
+				spec.Hosts = hosts[i%3 : i%3+1]
+			}
+			job.Tasks = append(job.Tasks, spec)
+		}
+		jobs.Go(func() {
+			results, err := outcome(context.Background(), d, job)
+			if err != nil || len(results) != tasks {
+				t.Errorf("%d of %d results, error %v", len(results), tasks, err)
+			}
+			for i, result := range results {
+				if got := binary.BigEndian.Uint64(result.Value); got != uint64(i*i) {
+					t.Errorf("the result of task %d is %d", i, got)
+				}
+			}
+		})
+	}
+
+	t.Repeat(map[string]func(*rapid.T){
+		"submit": func(t *rapid.T) {
+			submit(rapid.IntRange(0, 200).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"), rapid.Bool().Draw(t, "preferring"))
+		},
+		"join": func(t *rapid.T) {
+			join(rapid.IntRange(1, 4).Draw(t, "cores"), rapid.SampledFrom(hosts).Draw(t, "host"))
+		},
+		"kill": func(t *rapid.T) {
+			if len(ids) > 0 {
+				kills[rapid.SampledFrom(ids).Draw(t, "id")]()
+			}
+		},
+		"lose": func(t *rapid.T) {
+			if len(ids) > 0 {
+				loss := driver.Loss{Text: "was taken away", CountsAsFailure: rapid.Bool().Draw(t, "counts")}
+				d.ExecutorLost(rapid.SampledFrom(ids).Draw(t, "id"), loss)
+			}
+		},
+		"wait": func(t *rapid.T) {
+			time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "milliseconds")) * time.Millisecond)
+		},
+		"look": func(t *rapid.T) {
+			status := d.Status()
+			for _, e := range status.Executors {
+				require.LessOrEqual(t, e.Running, e.Cores)
+			}
+			for _, job := range status.Jobs {
+				require.LessOrEqual(t, job.Done+job.Running, job.Total)
+			}
+		},
+	})
+
+	join(4, "a1") // with it, every job can end
+	jobs.Wait()
+	require.NoError(t, d.Stop(context.Background()))
+	executors.Wait()
+	for _, cancel := range kills {
+		cancel()
+	}
+}
