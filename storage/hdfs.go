@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode"
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 	"github.com/bobbin-yarn/bobbin/storage/internal/stream"
@@ -36,9 +40,19 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	if err != nil {
 		return nil, err
 	}
-	replication, err := hadoop.Int("dfs.replication", 0)
-	if err != nil {
-		return nil, err
+	settings := hadoop.Map()
+	var defaults createSettings
+	// Where the configuration says nothing, the NameNode's defaults hold, not
+	// Hadoop's built-in ones.
+	if _, ok := settings["dfs.replication"]; ok {
+		if defaults.replication, err = hadoop.Int("dfs.replication", 0); err != nil {
+			return nil, err
+		}
+	}
+	if _, ok := settings["dfs.blocksize"]; ok {
+		if defaults.blockSize, err = binarySize(hadoop, "dfs.blocksize"); err != nil {
+			return nil, err
+		}
 	}
 	socketTimeout, err := hadoop.Duration("dfs.client.socket-timeout", 0, time.Millisecond)
 	if err != nil {
@@ -51,12 +65,29 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 		root:     root,
 		namenode: client,
 		streams: stream.Options{
-			NameNode: client, User: options.User, Hadoop: hadoop.Map(), SocketTimeout: socketTimeout, Logger: options.Logger,
+			NameNode: client, User: options.User, Hadoop: settings, SocketTimeout: socketTimeout, Logger: options.Logger,
 		},
-		defaults: createSettings{replication: replication},
+		defaults: defaults,
 	}
 	h.ended, h.end = context.WithCancelCause(context.Background())
 	return h, nil
+}
+
+// binarySize reads a size in bytes, which may end in k, m, g or t.
+func binarySize(hadoop *conf.Config, key string) (int64, error) {
+	text, _ := hadoop.Get(key)
+	digits := strings.ToLower(strings.TrimSpace(text))
+	shift := 0
+	if n := len(digits); n > 0 {
+		if at := strings.IndexByte("kmgt", digits[n-1]); at >= 0 {
+			digits, shift = digits[:n-1], 10*(at+1)
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > math.MaxInt64>>shift {
+		return 0, fmt.Errorf("%s is %q (%s): want a size such as 134217728 or 128m", key, text, hadoop.Source(key))
+	}
+	return n << shift, nil
 }
 
 func (h *hdfsSystem) close() error {
@@ -116,7 +147,7 @@ func (h *hdfsSystem) create(ctx context.Context, path string, settings createSet
 		Parents:     !settings.noParents,
 		Mode:        settings.perm,
 		Replication: cmp.Or(settings.replication, h.defaults.replication),
-		BlockSize:   settings.blockSize,
+		BlockSize:   cmp.Or(settings.blockSize, h.defaults.blockSize),
 	})
 	if err != nil {
 		err = h.failed(joined, "create", path, err)

@@ -9,6 +9,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -17,6 +20,8 @@ const (
 	// maxHosts is how many hosts a split names at most. HDFS keeps three copies
 	// by default, so that it is those of the split's main block, and some.
 	maxHosts = 5
+	// maxListings is how many directories are listed at once.
+	maxListings = 8
 )
 
 // SplitOptions change how [Files.Splits] cuts files.
@@ -44,83 +49,97 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	if err != nil {
 		return nil, l.explain(err)
 	}
-	w := inputWalk{ctx: ctx, options: options}
-	err = w.add(l, top)
-	return w.splits, err
+	w := inputWalk{options: options, listing: semaphore.NewWeighted(maxListings)}
+	return w.splits(ctx, l, top, nil)
 }
 
-// inputWalk gathers the splits of a directory tree.
+// inputWalk cuts a directory tree.
 type inputWalk struct {
-	ctx     context.Context
 	options SplitOptions
-	splits  []Split
-	above   []os.FileInfo // the local directories that the walk is in, outermost first
+	// listing holds the number of directories that are listed at once.
+	listing *semaphore.Weighted
 }
 
-func (w *inputWalk) add(l location, e entry) error {
+// splits are those of e, which is at l, below the directories of above.
+func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
 	if e.Dir {
-		return w.addDir(l)
+		return w.splitsBelow(ctx, l, above)
 	}
 	if !e.Mode.IsRegular() {
-		return &fs.PathError{Op: "split", Path: e.Path, Err: errors.New("is not a regular file")}
+		return nil, &fs.PathError{Op: "split", Path: e.Path, Err: errors.New("is not a regular file")}
 	}
-	w.splits = appendSplits(w.splits, e, w.options)
-	return nil
+	return cut(e, w.options), nil
 }
 
-func (w *inputWalk) addDir(l location) error {
-	if l.root == localRoot {
-		if err := w.enter(l); err != nil {
-			return err
-		}
-		defer func() { w.above = w.above[:len(w.above)-1] }()
-	}
-	entries, err := l.system.list(w.ctx, l.path, true)
+// splitsBelow are those of the files below the directory l.
+func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.FileInfo) ([]Split, error) {
+	above, err := descend(l, above)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if err := w.listing.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	entries, err := l.system.list(ctx, l.path, true)
+	w.listing.Release(1)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return isHidden(e.Name) })
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
-	for _, e := range entries {
-		if isHidden(e.Name) {
-			continue
-		}
-		if err := w.add(l.child(e.Name), e); err != nil {
-			return err
+	found := make([][]Split, len(entries))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, e := range entries {
+		at := l.child(e.Name)
+		if e.Dir {
+			group.Go(func() (err error) {
+				found[i], err = w.splitsBelow(ctx, at, above)
+				return err
+			})
+		} else if found[i], err = w.splits(ctx, at, e, above); err != nil {
+			break
 		}
 	}
-	return nil
+	if waitErr := group.Wait(); err == nil {
+		err = waitErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(found...), nil
 }
 
-// enter notes a local directory, and finds out where symbolic links lead back
-// to one that the walk is in already.
-func (w *inputWalk) enter(l location) error {
+// descend adds the local directory l to those above it. It fails where a
+// symbolic link has led back to one of them. HDFS has no such links.
+func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
+	if l.root != localRoot {
+		return nil, nil
+	}
 	info, err := os.Stat(l.path)
 	if err != nil {
-		return localError("list", l.path, err)
+		return nil, localError("list", l.path, err)
 	}
-	for _, above := range w.above {
-		if os.SameFile(above, info) {
-			return &fs.PathError{Op: "list", Path: l.uri(), Err: errors.New("a symbolic link leads back to a directory above it")}
+	for _, a := range above {
+		if os.SameFile(a, info) {
+			return nil, &fs.PathError{Op: "list", Path: l.uri(), Err: errors.New("a symbolic link leads back to a directory above it")}
 		}
 	}
-	w.above = append(w.above, info)
-	return nil
+	return append(slices.Clip(above), info), nil
 }
 
 // isHidden tells the names that Hadoop's FileInputFormat leaves out.
 func isHidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
-// appendSplits cuts one file.
-func appendSplits(splits []Split, e entry, options SplitOptions) []Split {
+// cut cuts one file.
+func cut(e entry, options SplitOptions) []Split {
 	if e.Size == 0 {
-		return splits
+		return nil
 	}
 	if compression := compressionOf(e.Name); compression != "" {
-		return append(splits, Split{
-			Path: e.Path, Length: e.Size, Compression: compression, Hosts: hostsOf(e.blocks, 0, e.Size),
-		})
+		return []Split{{Path: e.Path, Length: e.Size, Compression: compression, Hosts: hostsOf(e.blocks, 0, e.Size)}}
 	}
 	size := cmp.Or(options.Size, e.BlockSize, localSplitSize)
+	var splits []Split
 	for offset := int64(0); offset < e.Size; {
 		length := size
 		// As in Hadoop, a rest of a tenth is not worth a split of its own.

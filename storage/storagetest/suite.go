@@ -366,6 +366,8 @@ func testSplits(t *testing.T, f *fixture) {
 		for _, s := range splits {
 			require.Equal(t, path, s.Path)
 			require.Equal(t, next, s.Offset)
+			require.Equal(t, strings.HasPrefix(path, "hdfs://"), len(s.Hosts) > 0, "blocks have hosts, local files have none")
+			require.Equal(t, s.Hosts, s.PreferredHosts())
 			next += s.Length
 		}
 		require.Equal(t, int64(len(content)), next)
@@ -380,9 +382,16 @@ func testSplitsOfTrees(t *testing.T, f *fixture) {
 	f.write(t, "in/empty", nil)
 	f.write(t, "in/_SUCCESS", []byte("hidden\n"))
 	f.write(t, "in/.hidden/file", []byte("hidden\n"))
+	for i := range 30 {
+		f.write(t, fmt.Sprintf("in/deep/%02d/deeper/file", i), fmt.Appendf(nil, "deep %02d\n", i))
+	}
 	splits, err := f.files.Splits(f.ctx, f.path("in"), storage.SplitOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []string{"a1", "a2", "b"}, f.lines(t, splits))
+	want := []string{"a1", "a2", "b"}
+	for i := range 30 {
+		want = append(want, fmt.Sprintf("deep %02d", i))
+	}
+	require.Equal(t, want, f.lines(t, splits))
 	require.Equal(t, f.path("in/a/1"), splits[0].Path)
 	splits, err = f.files.Splits(f.ctx, f.path("in/_SUCCESS"), storage.SplitOptions{})
 	require.NoError(t, err)

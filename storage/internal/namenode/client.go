@@ -29,6 +29,16 @@ const defaultsValidity = time.Hour
 // ErrNotDirectory says that a listing was asked of a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
+// passing are exceptions of a state that passes by itself.
+var passing = []ipc.ErrorClass{
+	// The datanodes have a file's latest block but not reported it, so that the
+	// next one cannot be added yet.
+	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
+	// The NameNode has started and waits for its datanodes. It may also have
+	// been put into safe mode, for longer than a call waits.
+	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
+}
+
 // Caller makes the calls: an *ipc.Client, or what stands for it in a test.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message, options ...ipc.CallOption) error
@@ -66,6 +76,7 @@ func New(options Options) *Client {
 		// So that a NameNode that swallows packets leaves time to try another.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
+		Retriable:      passing,
 	}))
 }
 

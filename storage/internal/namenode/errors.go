@@ -30,7 +30,10 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 		return err
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		return &fs.PathError{Op: op, Path: uri, Err: cause}
+		if !errors.Is(err, cause) {
+			err = cause // what broke because the context ended does not matter
+		}
+		return &fs.PathError{Op: op, Path: uri, Err: err}
 	}
 	if remote, ok := errors.AsType[*ipc.RemoteError](err); ok {
 		if meaning, ok := meanings[remote.Class]; ok {

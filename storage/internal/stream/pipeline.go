@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -40,7 +39,7 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 		block, answer, err := p.ask(request)
 		if err != nil {
 			if lastDead != nil {
-				err = fmt.Errorf("%w (a datanode was left out: %w)", err, lastDead)
+				err = fmt.Errorf("%w (left out were those that did not answer: %w)", err, lastDead)
 			}
 			return nil, err
 		}
@@ -88,20 +87,28 @@ func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error
 		trying.Go(func() { conns[i], errs[i] = p.session.options.Dial(ctx, "tcp", p.address(d)) })
 	}
 	trying.Wait()
+	for i, dialErr := range errs {
+		if dialErr == nil {
+			continue
+		}
+		dead = append(dead, datanodes[i])
+		if err == nil {
+			err = dialErr
+		} else {
+			err = fmt.Errorf("%w; %w", err, dialErr)
+		}
+	}
 	for i, c := range conns {
-		switch {
-		case errs[i] != nil:
-			dead = append(dead, datanodes[i])
-		case i == 0 && errors.Join(errs...) == nil:
+		if i == 0 && err == nil {
 			p.session.keep(p.address(datanodes[0]), c)
-		default:
+		} else if c != nil {
 			_ = c.Close()
 		}
 	}
 	if p.session.ctx.Err() != nil {
 		return nil, p.session.ctx.Err()
 	}
-	return dead, errors.Join(errs...)
+	return dead, err
 }
 
 // address is where colinmarc/hdfs will connect to.
