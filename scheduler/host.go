@@ -72,8 +72,8 @@ func (s *Scheduler) learnRack(h *host, name string) {
 	for _, set := range s.sets {
 		if p := set.hosts[h]; p != nil {
 			set.joinRack(p)
-			set.settled = false // its tasks are now rack-local to others
 		}
+		set.settled = false // its tasks may be rack-local to others now, or others' to it
 	}
 	s.addToRack(h.rack, h.executors)
 }

@@ -77,7 +77,7 @@ type rackGroup struct {
 // take removes a task of the next host that has one for the executor and
 // returns it, or -1.
 func (g *rackGroup) take(set *taskSet, e *executor) int32 {
-	for left := len(g.hosts); left > 0; left-- {
+	for left := len(g.hosts); left > 0; {
 		if g.next >= len(g.hosts) {
 			g.next = 0
 		}
@@ -86,8 +86,10 @@ func (g *rackGroup) take(set *taskSet, e *executor) int32 {
 			p.listed = false
 			g.hosts[g.next] = g.hosts[len(g.hosts)-1]
 			g.hosts = g.hosts[:len(g.hosts)-1]
+			left = len(g.hosts) // the one moved here may have had its turn
 			continue
 		}
+		left--
 		g.next++
 		if index := p.take(set, e); index >= 0 {
 			return index
