@@ -37,5 +37,7 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,
+		// A NodeManager says so while it recovers its containers.
+		Retriable: []ipc.ErrorClass{ErrNodeNotReady},
 	}
 }

@@ -2,6 +2,8 @@ package yarn
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -116,6 +118,18 @@ type ContainerLaunchContext struct {
 	// ACLs grants rights: users and groups as "user1,user2 group1,group2", or "*".
 	ACLs map[Access]string
 }
+
+// String tells how much there is and nothing that may be secret: environments
+// and service data carry secrets as well as tokens do.
+func (c ContainerLaunchContext) String() string {
+	return fmt.Sprintf("launch context (%d local resources, %d variables, %d commands)", len(c.LocalResources), len(c.Env), len(c.Commands))
+}
+
+// Format writes String for every verb.
+func (c ContainerLaunchContext) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
+
+// LogValue logs String.
+func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // proto lists every map in the order of its keys, so that equal contexts are
 // equal bytes.
