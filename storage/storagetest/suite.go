@@ -306,6 +306,11 @@ func testSetTimes(t *testing.T, f *fixture) {
 	require.NoError(t, err)
 	require.True(t, info.ModTime.Equal(modified), "%v", info.ModTime)
 	require.True(t, info.AccessTime.Equal(modified.Add(time.Hour)), "%v", info.AccessTime)
+
+	require.NoError(t, f.files.SetTimes(f.ctx, f.dir, time.Time{}, modified))
+	info, err = f.files.Stat(f.ctx, f.dir)
+	require.NoError(t, err)
+	require.True(t, info.ModTime.Equal(modified), "directories have times, too: %v", info.ModTime)
 }
 
 func testPermissions(t *testing.T, f *fixture) {
