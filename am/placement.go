@@ -52,22 +52,24 @@ func byTasks(n int, placed, hostTasks map[string]int) map[string]int {
 			shares = append(shares, share{host, lack})
 		}
 	}
-	slices.SortStableFunc(shares, func(a, b share) int { return cmp.Compare(b.lack, a.lack) })
+	most := func(a, b share) int { return cmp.Compare(b.lack, a.lack) }
+	slices.SortStableFunc(shares, most)
 	chosen := map[string]int{}
 	// Whole executors first, then one for each remainder, the largest before.
 	for i := range shares {
-		whole := min(int(shares[i].lack), n)
-		if whole > 0 {
+		if whole := min(int(shares[i].lack), n); whole > 0 {
 			chosen[shares[i].host] += whole
 			n -= whole
+			shares[i].lack -= float64(whole)
 		}
 	}
-	for i := range shares {
+	slices.SortStableFunc(shares, most)
+	for _, share := range shares {
 		if n == 0 {
 			break
 		}
-		if shares[i].lack > float64(int(shares[i].lack)) {
-			chosen[shares[i].host]++
+		if share.lack > 0 {
+			chosen[share.host]++
 			n--
 		}
 	}

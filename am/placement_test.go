@@ -25,6 +25,7 @@ func TestPlace(t *testing.T) {
 		{"among many nodes any will do", 1, []string{"a", "b", "c", "d", "e"}, nil, nil, nil},
 		{"evenly over few nodes", 4, []string{"a", "b"}, nil, nil, map[string]int{"a": 2, "b": 2}},
 		{"in proportion to tasks", 4, []string{"a", "b", "c"}, nil, map[string]int{"a": 30, "b": 10}, map[string]int{"a": 3, "b": 1}},
+		{"the largest remainder before", 2, []string{"a", "b"}, nil, map[string]int{"a": 4, "b": 2}, map[string]int{"a": 1, "b": 1}},
 		{"what is there counts", 2, []string{"a", "b"}, map[string]int{"a": 2}, map[string]int{"a": 10, "b": 10}, map[string]int{"b": 2}},
 		{"a small share gets one", 1, nil, nil, map[string]int{"a": 1}, map[string]int{"a": 1}},
 	}
