@@ -127,7 +127,7 @@ func (o Output) cutOff(ctx context.Context, job location) error {
 // nothing.
 func (o Output) Commit(ctx context.Context, parts int) error {
 	f := From(ctx)
-	target, staging, err := o.locate(f, ctx)
+	target, staging, err := o.locate(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (o Output) checkParts(entries []entry, parts int) error {
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	target, staging, err := o.locate(From(ctx), detached)
+	target, staging, err := o.locate(detached, From(ctx))
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (o Output) check(ctx context.Context, target location) (committed bool, err
 }
 
 // locate resolves the handle's paths.
-func (o Output) locate(f *Files, ctx context.Context) (target, staging location, err error) {
+func (o Output) locate(ctx context.Context, f *Files) (target, staging location, err error) {
 	if target, err = f.begin(ctx, o.Path); err != nil {
 		return target, staging, err
 	}

@@ -24,7 +24,7 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
 	}
-	_, staging, err := o.locate(From(ctx), ctx)
+	_, staging, err := o.locate(ctx, From(ctx))
 	if err != nil {
 		return nil, err
 	}
