@@ -140,6 +140,7 @@ func (m *master) work(ctx context.Context) outcome {
 	defer stopAllocating()
 	allocated := make(chan error, 1)
 	both.Go(func() { allocated <- m.allocator.run(allocating) })
+	both.Go(func() { m.renewCache(allocating) })
 
 	running, stopRunning := context.WithCancelCause(ctx)
 	defer stopRunning(nil)
