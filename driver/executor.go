@@ -39,6 +39,9 @@ func (l *loop) register(from *link, r *wire.Register) {
 	switch {
 	case from.executor != nil:
 		refused = "it is registered already"
+	case r.GetVersion() != wire.Version:
+		refused = fmt.Sprintf("it speaks version %d of the protocol and the driver version %d: both must be of the same binary",
+			r.GetVersion(), wire.Version)
 	case r.GetResourceProfile() != 0:
 		refused = fmt.Sprintf("its resource profile %d is unknown", r.GetResourceProfile())
 	case l.executors[id] != nil:

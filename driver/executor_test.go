@@ -21,12 +21,13 @@ func TestRegistrationRefused(t *testing.T) {
 		register *wire.Register
 		reason   string
 	}{
-		"duplicate":       {&wire.Register{ExecutorId: "1", Host: "other", Cores: 1}, "registered already, on h"},
-		"excluded node":   {&wire.Register{ExecutorId: "2", Host: "bad", Cores: 1}, "node bad is excluded"},
-		"unknown profile": {&wire.Register{ExecutorId: "2", Host: "h", Cores: 1, ResourceProfile: 3}, "resource profile 3 is unknown"},
-		"no cores":        {&wire.Register{ExecutorId: "2", Host: "h"}, "0 cores"},
-		"no host":         {&wire.Register{ExecutorId: "2", Cores: 1}, "no host"},
-		"no id":           {&wire.Register{Host: "h", Cores: 1}, "no id"},
+		"duplicate":       {&wire.Register{ExecutorId: "1", Host: "other", Cores: 1, Version: wire.Version}, "registered already, on h"},
+		"excluded node":   {&wire.Register{ExecutorId: "2", Host: "bad", Cores: 1, Version: wire.Version}, "node bad is excluded"},
+		"unknown profile": {&wire.Register{ExecutorId: "2", Host: "h", Cores: 1, ResourceProfile: 3, Version: wire.Version}, "resource profile 3 is unknown"},
+		"other version":   {&wire.Register{ExecutorId: "2", Host: "h", Cores: 1}, "version 0 of the protocol"},
+		"no cores":        {&wire.Register{ExecutorId: "2", Host: "h", Version: wire.Version}, "0 cores"},
+		"no host":         {&wire.Register{ExecutorId: "2", Cores: 1, Version: wire.Version}, "no host"},
+		"no id":           {&wire.Register{Host: "h", Cores: 1, Version: wire.Version}, "no id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := start(t, driver.Options{Excluded: func(host string) bool { return host == "bad" }})
@@ -95,7 +96,10 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 // it has the task, and returns after how many the job ended.
 func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
-	go func() { _, err := outcome(t.Context(), d, driver.Job{Name: "oom", Tasks: make([]driver.TaskSpec, 1)}); done <- err }()
+	go func() {
+		_, err := outcome(t.Context(), d, driver.Job{Name: "oom", Tasks: make([]driver.TaskSpec, 1)})
+		done <- err
+	}()
 	for {
 		synctest.Wait()
 		select {
@@ -183,7 +187,10 @@ func TestLossAndFailuresAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		done := make(chan error, 1)
-		go func() { _, err := outcome(t.Context(), d, driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 1)}); done <- err }()
+		go func() {
+			_, err := outcome(t.Context(), d, driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 1)})
+			done <- err
+		}()
 		fail := func(p *puppet, n int) {
 			for range n {
 				launch := p.launches(1)[0]
@@ -241,7 +248,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 func TestStatusShowsWhatExecutorsSay(t *testing.T) {
 	d := start(t, driver.Options{ApplicationID: "application_1_2", User: "ann"})
 	p := play(t, d)
-	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, LogUrls: map[string]string{"stderr": "http://x"}}})
+	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, Version: wire.Version, LogUrls: map[string]string{"stderr": "http://x"}}})
 	p.recv()
 	q := join(t, d, "9", "h", 1)
 	go func() { _, _ = outcome(t.Context(), d, driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 7)}) }()
@@ -295,7 +302,7 @@ func (b *brokenStream) Send(*wire.DriverMessage) error { return errTest }
 func (b *brokenStream) Recv() (*wire.ExecutorMessage, error) {
 	if !b.first {
 		b.first = true
-		return &wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 1}}, nil
+		return &wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 1, Version: wire.Version}}, nil
 	}
 	<-b.release
 	return nil, errors.New("over")

@@ -164,7 +164,7 @@ func play(t *testing.T, d *driver.Driver) *puppet {
 
 func join(t *testing.T, d *driver.Driver, id, host string, cores uint32) *puppet {
 	p := play(t, d)
-	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: id, Host: host, Cores: cores}})
+	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: id, Host: host, Cores: cores, Version: wire.Version}})
 	require.NotNil(t, p.recv().GetRegistered())
 	return p
 }

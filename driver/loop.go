@@ -78,7 +78,7 @@ func (l *loop) run() {
 		if wake.IsZero() {
 			timer.Stop()
 		} else {
-			timer.Reset(wake.Sub(l.now))
+			timer.Reset(max(wake.Sub(l.now), time.Millisecond))
 		}
 	}
 }

@@ -26,8 +26,17 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 			yield(Result{}, ErrStopped)
 			return
 		}
+		cancelled := make(chan struct{})
+		uncancel := context.AfterFunc(ctx, func() {
+			defer close(cancelled)
+			cause := context.Cause(ctx)
+			d.do(func(l *loop) { l.cancel(r, cause) })
+		})
 		over := false
 		defer func() {
+			if !uncancel() {
+				<-cancelled
+			}
 			if !over {
 				d.do(func(l *loop) { l.cancel(r, errAbandoned) })
 			}
@@ -51,16 +60,9 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 			case <-d.ended:
 				// The loop ended every run that it knew, with all its results.
 				if r.results.isQuiet() {
-					over = true
 					yield(Result{}, ErrStopped)
 					return
 				}
-			case <-ctx.Done():
-				over = true
-				cause := context.Cause(ctx)
-				d.do(func(l *loop) { l.cancel(r, cause) })
-				yield(Result{}, cause)
-				return
 			}
 		}
 	}

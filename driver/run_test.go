@@ -173,6 +173,26 @@ func TestCancelKillsWhatRuns(t *testing.T) {
 	require.Len(t, d.Status().Jobs, 2, "a job whose context has ended is not submitted")
 }
 
+func TestCancelDoesNotWaitForTheConsumer(t *testing.T) {
+	d := start(t, driver.Options{})
+	attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	job := driver.Job{Function: "fail until", Tasks: []driver.TaskSpec{{Input: number(0)}}}
+	for range 50 {
+		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(1000)})
+	}
+	job.MaxFailures = 1 << 20
+	var last error
+	for _, err := range d.Run(ctx, job) {
+		if last = err; err == nil {
+			cancel(errTest)
+			await(t, d, func(s driver.Status) bool { return s.Jobs[0].State == driver.JobCancelled })
+		}
+	}
+	require.ErrorIs(t, last, errTest)
+}
+
 func TestLeavingTheLoopKillsWhatRuns(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 1})

@@ -46,7 +46,6 @@ func (d *Driver) listen() error {
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.WriteBufferSize(writeBufferBytes),
-		grpc.SharedWriteBuffer(true),
 		grpc.InitialWindowSize(windowBytes),
 		grpc.InitialConnWindowSize(windowBytes),
 		grpc.MaxRecvMsgSize(maxReceive),

@@ -253,7 +253,7 @@ func (r *run) taskError(index int, e *executor, failure *wire.Failure) *TaskErro
 
 // cancel ends a run that its caller does not want any more.
 func (l *loop) cancel(r *run, cause error) {
-	if r.id != 0 && !r.ended {
+	if !r.ended {
 		l.endRun(r, cause)
 	}
 }

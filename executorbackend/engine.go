@@ -64,9 +64,13 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
-		LogUrls: options.LogURLs, Attributes: options.Attributes,
+		LogUrls: options.LogURLs, Attributes: options.Attributes, Version: wire.Version,
 	}}); err != nil {
-		return e.disconnected(ctx, errors.Join(err, recvError(stream)))
+		// gRPC tells the receiving side why a stream takes no messages.
+		if _, reason := stream.Recv(); reason != nil {
+			err = reason
+		}
+		return e.disconnected(ctx, err)
 	}
 
 	beating := e.startHeartbeat(leave)
@@ -80,13 +84,6 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		cancelTasks(err)
 	}
 	e.end()
-	return err
-}
-
-// recvError is why a stream does not take messages any more: gRPC tells it to
-// the receiving side only.
-func recvError(stream wire.ExecutorSide) error {
-	_, err := stream.Recv()
 	return err
 }
 
@@ -139,7 +136,10 @@ func (e *engine) take(message *wire.DriverMessage) {
 		delete(e.sets, id)
 	}
 	e.mu.Unlock()
-	e.out.put(unable...)
+	if len(unable) > 0 {
+		// Sending may block, and the next message may be a kill.
+		e.running.Go(func() { e.out.put(unable...) })
+	}
 }
 
 // launch starts an attempt, or lets it wait for cores. It returns the attempt's

@@ -31,10 +31,9 @@ func TestMain(m *testing.M) {
 		return nil, fmt.Errorf("wrapped: %w", permanentError{})
 	})
 	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { return deeper() })
-	function.Register("nil map", func(context.Context, function.Call) ([]byte, error) {
-		var m map[string]int
-		m["x"] = 1
-		return nil, nil
+	function.Register("nil pointer", func(_ context.Context, call function.Call) ([]byte, error) {
+		var missing map[string]*task
+		return nil, errors.New(missing[call.Host].set.Name)
 	})
 	function.Register("goexit", func(context.Context, function.Call) ([]byte, error) { runtime.Goexit(); return nil, nil })
 	function.Register("wait", func(ctx context.Context, _ function.Call) ([]byte, error) {
@@ -149,7 +148,7 @@ func TestFailures(t *testing.T) {
 		{function: "error", message: "it went wrong"},
 		{function: "permanent", message: "wrapped: never", permanent: true},
 		{function: "panic", message: "panic: the user's mistake", stack: "executorbackend.deeper("},
-		{function: "nil map", message: "panic: assignment to entry in nil map", stack: "executorbackend.TestMain.func"},
+		{function: "nil pointer", message: "panic: runtime error: invalid memory address", stack: "executorbackend.TestMain.func"},
 		{function: "goexit", message: "runtime.Goexit"},
 		{function: "unheard", message: `has no function "unheard"`, permanent: true},
 		{function: "size", input: "2000000", message: "2000000 bytes encoded, the most is 1048576 (1m)", permanent: true},
@@ -246,7 +245,7 @@ func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
 }
 
 func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
-	const size = 20<<20 + 17
+	const size = 5<<20 + 17
 	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.LaunchTask{launch(1, fmt.Sprint(size))}})
 	var got []byte

@@ -40,13 +40,9 @@ func (e *engine) startHeartbeat(leave func()) *heartbeat {
 				leave()
 				return
 			}
-			e.running.Add(1)
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Running: e.attempts()}
-			go func() {
-				// Sending may block, and this is the goroutine that notices.
-				defer e.running.Done()
-				e.out.beat(beat)
-			}()
+			// Sending may block, and this is the goroutine that notices.
+			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)
 		}
 	}()

@@ -269,8 +269,10 @@ type Register struct {
 	LogUrls         map[string]string `protobuf:"bytes,4,rep,name=log_urls,json=logUrls,proto3" json:"log_urls,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Attributes      map[string]string `protobuf:"bytes,5,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	ResourceProfile uint32            `protobuf:"varint,6,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of the protocol; the driver takes its own version only.
+	Version       uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Register) Reset() {
@@ -341,6 +343,13 @@ func (x *Register) GetAttributes() map[string]string {
 func (x *Register) GetResourceProfile() uint32 {
 	if x != nil {
 		return x.ResourceProfile
+	}
+	return 0
+}
+
+func (x *Register) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
 	}
 	return 0
 }
@@ -1043,7 +1052,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
-	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\"\x81\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\"\x9b\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1053,7 +1062,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\n" +
 	"attributes\x18\x05 \x03(\v2%.bobbin.wire.Register.AttributesEntryR\n" +
 	"attributes\x12)\n" +
-	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x1a:\n" +
+	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x12\x18\n" +
+	"\aversion\x18\a \x01(\rR\aversion\x1a:\n" +
 	"\fLogUrlsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
