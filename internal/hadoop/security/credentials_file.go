@@ -166,6 +166,9 @@ func (c *Credentials) decodeProto(body []byte) error {
 		return err
 	}
 	for _, entry := range message.GetTokens() {
+		if entry.Token == nil {
+			return fmt.Errorf("token %q is missing", entry.GetAlias())
+		}
 		c.SetToken(entry.GetAlias(), TokenFromProto(entry.GetToken()))
 	}
 	for _, entry := range message.GetSecrets() {

@@ -98,6 +98,7 @@ func TestCredentialsThatAreNone(t *testing.T) {
 		"a negative secret":  {"HDTS\x00\x00\x01\x01k\xff", "-1 bytes cannot fit"},
 		"a huge message":     {"HDTS\x01\xff\xff\xff\xff\x0f", "4294967295 bytes cannot fit"},
 		"a broken message":   {"HDTS\x01\x02\xff\xff", "version 1"},
+		"no token":           {"HDTS\x01\x05\x0a\x03\x0a\x01a", `token "a" is missing`},
 		"a nameless message": {"HDTS\x01\x02\x0a\x00", "version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,9 @@ func (c ContainerLaunchContext) String() string {
 }
 
 // Format writes String for every verb.
-func (c ContainerLaunchContext) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
+func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, c.String())
+}
 
 // LogValue logs String.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
