@@ -65,7 +65,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 			}
 		}
 	}()
-	if err := l.out.drain(ctx, stream); err != nil {
+	if err := l.out.drain(ctx, stream, d.ended); err != nil {
 		d.do(func(loop *loop) { loop.streamEnded(l, err) })
 		return err
 	}

@@ -30,8 +30,6 @@ type executor struct {
 	failed     int // attempts
 }
 
-func (e *executor) String() string { return fmt.Sprintf("executor %s (%s)", e.id, e.host) }
-
 // register takes an executor in, or says why not.
 func (l *loop) register(from *link, r *wire.Register) {
 	id := r.GetExecutorId()

@@ -158,13 +158,11 @@ func (l *loop) noteEmpty() {
 	l.emptied = nil
 }
 
-// end leaves nothing behind that waits for the loop.
+// end leaves no run behind that waits for the loop. Streams see for themselves
+// that it has ended.
 func (l *loop) end() {
 	for _, r := range l.runs {
 		l.endRun(r, ErrStopped)
-	}
-	for _, e := range l.executors {
-		e.link.out.close(ErrStopped)
 	}
 	close(l.d.ended)
 }

@@ -74,11 +74,14 @@ func (o *outbox) take() (message *wire.DriverMessage, closed bool) {
 	return message, o.closed
 }
 
-// drain sends what comes until the box is closed or ctx ends.
-func (o *outbox) drain(ctx context.Context, stream wire.DriverSide) error {
-	for {
+// drain sends what comes until the box is closed, the event loop has ended, or
+// ctx does.
+func (o *outbox) drain(ctx context.Context, stream wire.DriverSide, ended <-chan struct{}) error {
+	for over := false; ; {
 		select {
 		case <-o.ready:
+		case <-ended:
+			over = true
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -88,8 +91,11 @@ func (o *outbox) drain(ctx context.Context, stream wire.DriverSide) error {
 				return err
 			}
 		}
-		if closed {
+		switch {
+		case closed:
 			return o.reason
+		case over:
+			return ErrStopped
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/driver"
@@ -222,6 +223,27 @@ func TestStopEndsRuns(t *testing.T) {
 	d.ExecutorLost("1", driver.Loss{})
 	d.SetManager(&manager{})
 	require.ErrorIs(t, d.Attach(t.Context(), nil), driver.ErrStopped)
+}
+
+func TestStopWhileExecutorsComeAndJobsRun(t *testing.T) {
+	for range 50 {
+		d := start(t, driver.Options{})
+		var others sync.WaitGroup
+		for i := range 4 {
+			others.Go(func() {
+				_ = d.AttachLocal(t.Context(), func(ctx context.Context, stream wire.ExecutorSide) error {
+					return executorbackend.Serve(ctx, executorbackend.Options{ID: string(rune('0' + i)), Host: "h"}, stream)
+				})
+			})
+			others.Go(func() {
+				if _, err := outcome(t.Context(), d, squares(3)); err != nil {
+					assert.ErrorIs(t, err, driver.ErrStopped)
+				}
+			})
+			others.Go(func() { assert.NoError(t, d.Stop(t.Context())) })
+		}
+		others.Wait()
+	}
 }
 
 func TestStopDoesNotWaitForEver(t *testing.T) {
