@@ -65,14 +65,12 @@ func TestExpansionAppliesToDefaultsAndLaterFiles(t *testing.T) {
 		"yarn-site.xml": site("nn", "nn.example", "yarn.resourcemanager.hostname", "rm.${domain}", "domain", "example"),
 	})
 	for key, want := range map[string]string{
-		"fs.defaultFS":                         "hdfs://nn.example:9000",
-		"yarn.resourcemanager.webapp.address":  "rm.example:8088",
-		"yarn.resourcemanager.address":         "rm.example:8032",
-		"hadoop.security.authentication":       "simple",
-		"ipc.client.connect.max.retries":       "10",
-		"yarn.resourcemanager.ha.enabled":      "false",
-		"yarn.nodemanager.remote-app-log-dir":  "/tmp/logs",
-		"yarn.resourcemanager.am.max-attempts": "2",
+		"fs.defaultFS":                        "hdfs://nn.example:9000",
+		"yarn.resourcemanager.webapp.address": "rm.example:8088",
+		"yarn.resourcemanager.address":        "rm.example:8032",
+		"hadoop.security.authentication":      "simple",
+		"yarn.resourcemanager.ha.enabled":     "false",
+		"yarn.nodemanager.remote-app-log-dir": "/tmp/logs",
 	} {
 		if got, _ := c.Get(key); got != want {
 			t.Errorf("%s = %q, want %q", key, got, want)
