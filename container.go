@@ -40,7 +40,12 @@ func runExecutor() int {
 	slog.SetDefault(logger)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	if err := serveAsExecutor(ctx, logger); err != nil {
+	err := serveAsExecutor(ctx, logger)
+	switch {
+	case ctx.Err() != nil:
+		logger.Info("executor was told to stop by a signal")
+		return am.ExitTerminated
+	case err != nil:
 		logger.Error("executor ended", "error", err)
 		return executorbackend.ExitCode(err)
 	}

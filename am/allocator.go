@@ -48,6 +48,8 @@ type allocator struct {
 	idle         time.Duration // between heartbeats while nothing is missing
 	logger       *slog.Logger
 
+	registered chan struct{} // closed when the application is registered for the first time
+
 	wake chan struct{} // has room for one: there is word
 	word struct {      // what was left for run since it last looked
 		sync.Mutex
@@ -105,6 +107,7 @@ func (a *allocator) run(ctx context.Context) error {
 	if err := a.register(ctx); err != nil {
 		return err
 	}
+	close(a.registered)
 	var responseID int32
 	pace := pace{initial: a.initial, idle: a.idle}
 	timer := time.NewTimer(0)

@@ -78,6 +78,8 @@ func newTestAllocator(t *testing.T, rm *scriptedRM, nm *scriptedNM, lost losses)
 		idle:     5 * time.Millisecond,
 		logger:   logger,
 		wake:     make(chan struct{}, 1),
+
+		registered: make(chan struct{}),
 	}
 }
 

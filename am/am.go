@@ -33,7 +33,11 @@ const (
 	ExitSessionNotCreated   = 13 // within yarn.am.waitTime
 	ExitSecurity            = 14 // no credentials, or none that help
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
-	ExitEarly               = 16 // told to stop before the driver function had returned
+	// ExitTerminated is of an ApplicationMaster that was told to stop by SIGTERM,
+	// as a shell has it. A NodeManager that kills a container for its memory
+	// keeps that as the reason only where the process ends with this code or 137
+	// (ContainerLaunch.handleContainerExitCode).
+	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
 const (
@@ -163,7 +167,13 @@ func (m *master) work(ctx context.Context) outcome {
 		select {
 		case err := <-returned:
 			if ctx.Err() != nil {
-				return outcome{code: ExitEarly, err: errors.New("told to stop"), interrupted: true}
+				return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
+			}
+			// Only a registered application can be unregistered.
+			select {
+			case <-m.allocator.registered:
+			case failed := <-allocated:
+				return outcomeOf(errors.Join(err, failed))
 			}
 			if err != nil {
 				return outcome{code: ExitUserFunction, err: err}
@@ -314,6 +324,8 @@ func (m *master) build() error {
 		idle:     config.Heartbeat.In(settings),
 		logger:   m.logger,
 		wake:     make(chan struct{}, 1),
+
+		registered: make(chan struct{}),
 	}
 	m.driver.SetManager(m.allocator)
 	return nil

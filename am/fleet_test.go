@@ -109,10 +109,12 @@ func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 func TestMemoryKillsSayWhatToRaise(t *testing.T) {
 	diagnostics := "[2026-01-01 00:00:00.000]Container [pid=1,containerID=container_1] is running 512MB beyond the 'PHYSICAL' memory limit. " +
 		"Current usage: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used. Killing container.\nDump of the process-tree"
-	loss, failed := judge(completed(1, yarn.ExitExceededPhysicalMemory, diagnostics)[0], false, "1g")
-	require.True(t, failed)
-	require.Equal(t, "was killed for its memory: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used; "+
-		"raise executor.memory (now 1g) or executor.memoryOverhead", loss.Text)
+	for _, status := range []yarn.ExitStatus{yarn.ExitExceededPhysicalMemory, 143, 1} {
+		loss, failed := judge(completed(1, status, diagnostics)[0], false, "1g")
+		require.True(t, failed)
+		require.Equal(t, "was killed for its memory: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used; "+
+			"raise executor.memory (now 1g) or executor.memoryOverhead", loss.Text)
+	}
 }
 
 // TestAnyHistory holds a fleet to its promise whatever happens: it never has

@@ -15,7 +15,7 @@ func judge(status yarn.ContainerStatus, killed bool, memory string) (loss driver
 	if killed {
 		return driver.Loss{Text: "was ended by the driver"}, false
 	}
-	switch status.ExitStatus {
+	switch reason(status) {
 	case yarn.ExitSuccess:
 		return driver.Loss{Text: "ended by itself"}, false
 	case yarn.ExitExceededPhysicalMemory:
@@ -38,6 +38,21 @@ func judge(status yarn.ContainerStatus, killed bool, memory string) (loss driver
 		text += ": " + last
 	}
 	return driver.Loss{Text: text, CountsAsFailure: true}, true
+}
+
+// reason is the exit status, or what a NodeManager says it did where a process
+// ended with a code of its own while it was being killed: the code then stands
+// in place of the reason.
+func reason(status yarn.ContainerStatus) yarn.ExitStatus {
+	switch {
+	case status.ExitStatus <= 0:
+		return status.ExitStatus
+	case strings.Contains(status.Diagnostics, "beyond the 'PHYSICAL' memory limit"):
+		return yarn.ExitExceededPhysicalMemory
+	case strings.Contains(status.Diagnostics, "beyond the 'VIRTUAL' memory limit"):
+		return yarn.ExitExceededVirtualMemory
+	}
+	return status.ExitStatus
 }
 
 // usage finds the sentence with the numbers in a NodeManager's words about a
