@@ -33,7 +33,7 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 	function.Register(name, func(ctx context.Context, call function.Call) ([]byte, error) {
 		input, err := codec.Decode[In](call.Input)
 		if err != nil {
-			return nil, err
+			return nil, undecodable{fmt.Errorf("input: %w", err)}
 		}
 		output, err := f(&Task{Context: ctx, call: call}, input)
 		if err != nil {
@@ -43,6 +43,13 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 	})
 	return &Function[In, Out]{name: name}
 }
+
+// undecodable fails a task for good: the same bytes will not be read better by
+// another executor.
+type undecodable struct{ error }
+
+// Permanent tells the executor that another try cannot help.
+func (undecodable) Permanent() bool { return true }
 
 // Result is the outcome of one task.
 type Result[Out any] struct {

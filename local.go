@@ -72,21 +72,21 @@ func (l *local) run(ctx context.Context, function func(ctx context.Context) erro
 		return err
 	}
 
-	executorContext, stopExecutor := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
-	driverSide, executorSide := wire.Pipe(executorContext)
-	var sides sync.WaitGroup
-	sides.Go(func() { _ = scheduler.Attach(executorContext, driverSide) })
-	sides.Go(func() {
-		_ = executorbackend.Serve(executorContext, executorbackend.Options{
-			ID: localExecutor, Host: localHost, Cores: l.master.cores, Config: l.settings, Logger: l.logger,
-		}, executorSide)
+	executor := executorbackend.Options{ID: localExecutor, Host: localHost, Cores: l.master.cores, Config: l.settings, Logger: l.logger}
+	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
+	var served sync.WaitGroup
+	served.Go(func() {
+		// Its end is the driver's, which says so itself.
+		_ = scheduler.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
+			return executorbackend.Serve(ctx, executor, stream)
+		})
 	})
 	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), localStop)
 		defer cancel()
 		err = errors.Join(err, scheduler.Stop(bounded))
-		stopExecutor()
-		sides.Wait()
+		stopServing()
+		served.Wait()
 	}()
 
 	shared := &process{

@@ -69,7 +69,7 @@ func TestOnlyTheApplicationsOwnFailuresEndIt(t *testing.T) {
 		f.completed(completed(id, status, ""))
 	}
 	for range 10 {
-		for _, status := range []yarn.ExitStatus{yarn.ExitPreempted, yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitKilledByResourceManager, yarn.ExitSuccess} {
+		for _, status := range []yarn.ExitStatus{yarn.ExitPreempted, yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitKilledByResourceManager} {
 			end(status)
 		}
 	}

@@ -17,7 +17,8 @@ func judge(status yarn.ContainerStatus, killed bool, memory string) (loss driver
 	}
 	switch reason(status) {
 	case yarn.ExitSuccess:
-		return driver.Loss{Text: "ended by itself"}, false
+		// The driver has not told it to: then nobody would ask.
+		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, true
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
 			Text:            fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %s) or executor.memoryOverhead", usage(status.Diagnostics), memory),

@@ -196,15 +196,16 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 		Failure: &wire.Failure{Message: kill.GetReason()}}
 }
 
-// finished frees an attempt's cores, starts what waited for them and reports.
-func (e *engine) finished(t *task, update *wire.TaskUpdate) {
+// finished frees an attempt's cores, starts what waited for them and reports
+// what there is to report.
+func (e *engine) finished(t *task, updates ...*wire.TaskUpdate) {
 	t.cancel(nil)
 	e.mu.Lock()
 	delete(e.tasks, t.launch.GetAttempt())
 	e.free += t.cpus
 	e.startWaiting()
 	e.mu.Unlock()
-	e.out.put(update)
+	e.out.put(updates...)
 }
 
 // attempts are those that run or wait here, for the heartbeat.

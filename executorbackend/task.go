@@ -37,11 +37,22 @@ func (e *engine) run(t *task) {
 		if update == nil {
 			update = failed(t.launch.GetAttempt(), abnormalEnd(recover()))
 		}
+		if e.cutShort(update) {
+			e.finished(t)
+			return
+		}
 		update.Metrics = &wire.Metrics{RunNanos: uint64(time.Since(began)), ResultBytes: uint64(len(update.GetResult()))}
 		e.finished(t, update)
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
+}
+
+// cutShort reports whether an attempt failed because this executor ends. That
+// is not told: why the executor ended decides whether the task failed, and the
+// cluster manager knows it better.
+func (e *engine) cutShort(update *wire.TaskUpdate) bool {
+	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
 
 // call runs the function and says what went wrong; it panics when that does.
