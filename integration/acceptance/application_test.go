@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// idOf finds the application's id that yarn-submit printed.
+// applicationID is what yarn-submit printed on stdout.
 func (o outcome) applicationID(t *testing.T) string {
 	t.Helper()
 	require.Regexp(t, `^application_\d+_\d+\n`, o.stdout)
@@ -42,6 +42,9 @@ func awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) boo
 	t.Helper()
 	var last am.Status
 	await(t, id+": "+what, func(ctx context.Context) bool {
+		known, err := shared.rest.Application(ctx, id)
+		require.NoError(t, err)
+		require.False(t, known.State.Ended(), "%s ended before: %s", what, known.Diagnostics)
 		page, err := shared.rest.Proxy(ctx, id, "/"+am.StatusPath)
 		if err != nil {
 			return false // it is not there yet, or not any more

@@ -38,6 +38,7 @@ type suite struct {
 	hadoop   *cluster.Cluster
 	files    *storage.Files   // the cluster's HDFS, as the user who runs the tests
 	rest     *yarnrest.Client // the cluster's ResourceManager
+	data     string           // a directory of HDFS that no other run has
 }
 
 // shared is set by TestMain before any test runs.
@@ -91,7 +92,9 @@ func run(m *testing.M) (code int, err error) {
 	if code == 0 {
 		err = shared.leftovers()
 	}
-	return code, errors.Join(err, shared.files.Close())
+	removing, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	return code, errors.Join(err, shared.files.RemoveAll(removing, shared.data), shared.files.Close())
 }
 
 // build makes the programs as make build does: static.
@@ -138,7 +141,10 @@ func connect(hadoop *cluster.Cluster) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite{hadoop: hadoop, files: storage.New(storage.Options{Hadoop: settings}), rest: rest}, nil
+	return &suite{
+		hadoop: hadoop, files: storage.New(storage.Options{Hadoop: settings}), rest: rest,
+		data: "hdfs:///acceptance-" + time.Now().Format("20060102-150405"),
+	}, nil
 }
 
 // program is the path of one of the built binaries.

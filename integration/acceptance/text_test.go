@@ -30,7 +30,7 @@ const corpusBytes = 48 << 20
 // with blocks on both nodes.
 var sources = sync.OnceValues(func() (corpus, error) {
 	ctx := context.Background()
-	const path = "hdfs:///acceptance/sources.txt"
+	path := shared.data + "/sources.txt"
 	var content bytes.Buffer
 	if _, err := text.WriteGoSources(ctx, &content, corpusBytes); err != nil {
 		return corpus{}, err
@@ -93,7 +93,7 @@ func put(ctx context.Context, path string, content []byte) error {
 // output names a directory of HDFS that no other test has.
 func output(t *testing.T) string {
 	t.Helper()
-	return "hdfs:///acceptance/out/" + unique(t)
+	return shared.data + "/out/" + unique(t)
 }
 
 // unique is the test's name as a file's.

@@ -3,16 +3,85 @@
 package acceptance
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
-func TestWordCountEqualsACountMadeWithoutBobbin(t *testing.T) {
+// ownProgram is a copy of a program that no earlier submission has cached: ELF
+// files may have anything behind their end.
+func ownProgram(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(program(name))
+	require.NoError(t, err)
+	own := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(own, fmt.Appendf(content, "%s at %d", t.Name(), os.Getpid()), 0o755))
+	return own
+}
+
+func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
+	t.Parallel()
+	in, own := sourcesText(t), ownProgram(t, "wordcount")
+	first := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, output(t)+"-1")
+	require.Equal(t, 0, first.code)
+	assert.Contains(t, first.stderr, "uploaded wordcount")
+	assertCounts(t, in.words, output(t)+"-1")
+	assertNothingLeft(t, first.applicationID(t))
+
+	before := cachedCopies(t)
+	second := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, output(t)+"-2")
+	require.Equal(t, 0, second.code)
+	assert.Contains(t, second.stderr, "reused wordcount")
+	assert.NotContains(t, second.stderr, "uploaded wordcount")
+	assertCounts(t, in.words, output(t)+"-2")
+	assertNothingLeft(t, second.applicationID(t))
+	after := cachedCopies(t)
+	for copied := range before {
+		assert.Contains(t, after, copied, "it is there as it was, with its time")
+	}
+}
+
+// cachedCopies are the files in the cache, each with its size and time.
+func cachedCopies(t *testing.T) map[string]bool {
+	t.Helper()
+	lines, err := tree(t.Context(), shared.files, home(t)+"/.bobbin/cache")
+	require.NoError(t, err)
+	copies := map[string]bool{}
+	for _, line := range lines {
+		if filepath.Base(strings.Fields(line)[0]) == "wordcount" {
+			copies[line] = true
+		}
+	}
+	return copies
+}
+
+func TestMostMapTasksAreNodeLocal(t *testing.T) {
 	t.Parallel()
 	in, out := sourcesText(t), output(t)
-	done := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", program("wordcount"), in.path, out)
+	done := yarnSubmit(t, "submit", "--num-executors", "2", program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
 	require.Equal(t, 0, done.code)
 	assertCounts(t, in.words, out)
-	assertNothingLeft(t, done.applicationID(t))
+
+	// The tasks that write have no preference; those that have one map.
+	local := summaryNumber(t, done, `locality .*\b(\d+) node-local`)
+	unpreferred := summaryNumber(t, done, `locality .*\b(\d+) no preference`)
+	total := summaryNumber(t, done, `tasks +(\d+) in 2 task sets`)
+	assert.Greater(t, 2*local, total-unpreferred, "%d of %d", local, total-unpreferred)
+}
+
+// summaryNumber finds a number in the summary with which a submission ends.
+func summaryNumber(t *testing.T, done outcome, pattern string) int {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(done.stderr)
+	require.NotNil(t, found, "%s", pattern)
+	n, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	return n
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/bobbin-yarn/bobbin"
 )
@@ -12,29 +13,23 @@ const (
 )
 
 var fill = bobbin.Func("fill", func(task *bobbin.Task, mebibytes int) (int, error) {
-	return hold(task, mebibytes), nil
+	return 0, hold(task, mebibytes)
 })
 
-// hold takes so many MiB of physical memory and keeps them until ctx ends. It
-// returns a sum of them, so that they are used.
-func hold(ctx context.Context, mebibytes int) int {
+// hold takes so many MiB of physical memory, keeps them until ctx ends, and
+// returns its cause.
+func hold(ctx context.Context, mebibytes int) error {
 	memory := make([]byte, mebibytes*mebibyte)
 	for i := 0; i < len(memory); i += pageSize {
 		memory[i] = 1
 	}
 	<-ctx.Done()
-	sum := 0
-	for i := 0; i < len(memory); i += pageSize {
-		sum += int(memory[i])
-	}
-	return sum
+	runtime.KeepAlive(memory)
+	return context.Cause(ctx)
 }
 
 func fillDriver(ctx context.Context, mebibytes int) error {
-	return inSession(ctx, func(*bobbin.Session) error {
-		hold(ctx, mebibytes)
-		return context.Cause(ctx)
-	})
+	return inSession(ctx, func(*bobbin.Session) error { return hold(ctx, mebibytes) })
 }
 
 func fillExecutor(ctx context.Context, mebibytes int) error {
