@@ -82,7 +82,6 @@ func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 	tries := attempts(t, id)
 	require.Len(t, tries, 2)
 	assert.Equal(t, "FAILED", tries[0].State)
-	assert.Equal(t, "FINISHED", tries[1].State)
 	assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
 	assertCounts(t, in.words, out)
 	assertNoneTemporary(t, out)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/user"
 	"regexp"
 	"strings"
 	"testing"
@@ -57,9 +58,16 @@ func assertNotInHDFS(t *testing.T, path string) {
 // home is the home directory in HDFS of the user who runs the tests.
 func home(t *testing.T) string {
 	t.Helper()
-	path, err := shared.files.Qualify(homeOf(t, ""))
+	path, err := shared.files.Qualify("/user/" + currentUser(t))
 	require.NoError(t, err)
 	return path
+}
+
+func currentUser(t *testing.T) string {
+	t.Helper()
+	current, err := user.Current()
+	require.NoError(t, err)
+	return current.Username
 }
 
 // tree lists everything below a directory of HDFS, a line each with its size

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"testing"
 	"time"
@@ -137,7 +138,11 @@ func connect(hadoop *cluster.Cluster) (*suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, err := yarnrest.FromConf(settings, yarnrest.Options{})
+	current, err := user.Current()
+	if err != nil {
+		return nil, err
+	}
+	rest, err := yarnrest.FromConf(settings, yarnrest.Options{User: current.Username})
 	if err != nil {
 		return nil, err
 	}

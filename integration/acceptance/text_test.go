@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os/user"
 	"strings"
 	"sync"
 	"testing"
@@ -109,15 +108,4 @@ func assertCounts(t *testing.T, want map[string]int64, dir string) {
 	assert.Empty(t, text.Difference(want, got))
 	_, err = shared.files.Stat(t.Context(), dir+"/_SUCCESS")
 	assert.NoError(t, err)
-}
-
-// homeOf is a user's home directory in HDFS; "" is the user who runs the tests.
-func homeOf(t *testing.T, name string) string {
-	t.Helper()
-	if name == "" {
-		current, err := user.Current()
-		require.NoError(t, err)
-		name = current.Username
-	}
-	return "/user/" + name
 }
