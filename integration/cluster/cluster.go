@@ -349,12 +349,19 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
+// nodeManagerGrace is how long NodeManagers have when the whole cluster goes. One
+// that has just run an application would wait for several seconds for word of
+// its end, and what it keeps of it is about to be removed.
+const nodeManagerGrace = 3 * time.Second
+
 // end ends whatever there is of the cluster; the caller holds its lock.
 func (c *Cluster) end(ctx context.Context) error {
 	// Nodes first: a NodeManager on its way out still calls the ResourceManager.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
+	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
+	defer hurry()
 	for _, node := range c.nodes {
-		nodes.Go(func() error { return node.NodeManager.Stop(ctx) })
+		nodes.Go(func() error { return node.NodeManager.Stop(leaving) })
 		nodes.Go(func() error { return node.DataNode.Stop(ctx) })
 	}
 	errs := []error{nodes.Wait()}

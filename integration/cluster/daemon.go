@@ -185,7 +185,7 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
 	if d.current.wait(ctx) != nil {
-		d.logger.Warn("killing a daemon that did not stop", "daemon", d.name, "pid", d.current.PID)
+		d.logger.Info("killing a daemon that did not stop", "daemon", d.name, "pid", d.current.PID)
 	}
 	return d.kill()
 }

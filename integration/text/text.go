@@ -6,6 +6,7 @@ package text
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,13 +117,19 @@ func readPart(file io.Reader, previous string, counts map[string]int64) (last st
 
 // Top returns the n commonest words, in the order of their bytes among equals.
 func Top(counts map[string]int64, n int) []string {
-	words := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(counts[b] - counts[a])
+	before := func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	}
+	top := make([]string, 0, n+1)
+	for word := range counts {
+		if len(top) == n && (n == 0 || before(word, top[n-1]) > 0) {
+			continue
 		}
-		return strings.Compare(a, b)
-	})
-	return words[:min(n, len(words))]
+		at, _ := slices.BinarySearchFunc(top, word, before)
+		top = slices.Insert(top, at, word)
+		top = top[:min(n, len(top))]
+	}
+	return top
 }
 
 // Difference says in a few words where two counts differ, or "" where they do not.
