@@ -165,7 +165,3 @@ const (
 	stateFailed   = "FAILED"
 	stateKilled   = "KILLED"
 )
-
-func ended(state string) bool {
-	return state == stateFinished || state == stateFailed || state == stateKilled
-}

@@ -174,7 +174,7 @@ func (f *follower) enter(application *yarnrest.Application) {
 		host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":")
 		f.progress.enter(state, fmt.Sprintf("on %s, %s", host, application.TrackingURL))
 	case f.progress.state == stateRunning:
-		f.progress.status = nil
+		f.progress.restart()
 		f.progress.enter(state, "again: the ApplicationMaster failed and is started anew")
 	default:
 		f.progress.enter(state, "")

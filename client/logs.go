@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -162,6 +163,9 @@ func (c *Cluster) containerLogs(ctx context.Context, container logContainer, tai
 	if err != nil {
 		return 0, err
 	}
+	slices.SortFunc(files, func(a, b yarnrest.LogFile) int {
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
 	written := 0
 	for _, file := range files {
 		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
@@ -176,6 +180,14 @@ func (c *Cluster) containerLogs(ctx context.Context, container logContainer, tai
 		written++
 	}
 	return written, nil
+}
+
+// rank puts what a program prints itself first.
+func rank(name string) int {
+	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
+		return i
+	}
+	return 2
 }
 
 func writeLog(ctx context.Context, manager *yarnrest.NodeManager, file LogFile, lines int, write func(LogFile, io.Reader) error) error {

@@ -87,11 +87,12 @@ type progress struct {
 	began   time.Time // when the application was submitted
 	now     func() time.Time
 
-	state     string // of the application, as last shown
-	status    *status
-	executors string // as last shown
-	tasks     string // as last shown
-	tasksAt   time.Time
+	state   string // of the application, as last shown
+	status  *status
+	joined  int    // executors, as last shown
+	failed  int    // executors, as last shown
+	tasks   string // as last shown
+	tasksAt time.Time
 }
 
 // taskLinePause is the least time between two plain lines about tasks.
@@ -111,16 +112,20 @@ func (p *progress) enter(state, note string) {
 	p.line("%s%s", state, note)
 }
 
+// restart forgets what an ApplicationMaster said that is no more.
+func (p *progress) restart() {
+	p.status, p.joined, p.failed, p.tasks = nil, 0, 0, ""
+}
+
 // update shows what the ApplicationMaster says.
 func (p *progress) update(s *status) {
 	p.status = s
-	// Executors that leave when the work is done are no news.
-	if text := s.executors(); s.Executors.Requested > 0 && text != p.executors && !s.idle() {
-		complete := s.Executors.Running >= s.Executors.Requested
-		if complete || s.Executors.Failed > 0 || !p.console.isLive() {
-			p.line("%s", text)
-			p.executors = text
+	// Executors that leave are no news: they do so at the end.
+	if e := s.Executors; e.Running > p.joined || e.Failed > p.failed {
+		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
+			p.line("%s", s.executors())
 		}
+		p.joined, p.failed = max(p.joined, e.Running), e.Failed
 	}
 	if text := s.tasks(); s.Tasks.Total > 0 && text != p.tasks && !p.console.isLive() {
 		if p.now().Sub(p.tasksAt) >= taskLinePause {

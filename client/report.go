@@ -47,13 +47,17 @@ func newReport(application *yarnrest.Application, times Times) *Report {
 	}
 }
 
-// withReported fills in times that only the ResourceManager knows.
+// withReported fills in times that only the ResourceManager knows, and gives
+// all of them its precision.
 func withReported(times Times, application *yarnrest.Application) Times {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
 	}
 	if times.Finished.IsZero() {
 		times.Finished = application.Finished
+	}
+	for _, at := range []*time.Time{&times.Submitted, &times.Accepted, &times.Running, &times.Executors, &times.Finished} {
+		*at = at.Truncate(time.Millisecond) // as YARN's own
 	}
 	return times
 }

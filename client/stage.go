@@ -68,8 +68,8 @@ func (s *stager) look(ctx context.Context, all []input) ([]staged, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	group.Go(func() error {
-		if err := s.checkBase(ctx); !errors.Is(err, fs.ErrNotExist) {
-			return refused(err)
+		if err := s.checkBase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return s.failed(err)
 		}
 		return nil
 	})
@@ -94,7 +94,10 @@ func (s *stager) lookAt(ctx context.Context, one input) (staged, error) {
 		return staged{}, Usage(err)
 	}
 	entry := staged{input: one, dir: s.cache() + "/" + hash, file: safeName(one.path)}
-	return entry, refused(s.lookInCache(ctx, &entry))
+	if err := s.lookInCache(ctx, &entry); err != nil {
+		return staged{}, s.failed(err)
+	}
+	return entry, nil
 }
 
 // lookAtRemote is for a file that was named by its hdfs:// URI: it is used
@@ -117,7 +120,7 @@ func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
 // remove, whether or not upload succeeded.
 func (s *stager) upload(ctx context.Context, all []staged, application string) ([]launch.Resource, error) {
 	if err := s.place(ctx, all, application); err != nil {
-		return nil, refused(err)
+		return nil, s.failed(err)
 	}
 	uploads := map[string]*staged{} // by target: what is shipped under two names is uploaded once
 	for i := range all {
@@ -135,7 +138,7 @@ func (s *stager) upload(ctx context.Context, all []staged, application string) (
 		group.Go(func() error { return s.uploadOne(groupCtx, one, application) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, refused(err)
+		return nil, s.failed(err)
 	}
 	resources := make([]launch.Resource, len(all))
 	for i, one := range all {
@@ -151,6 +154,15 @@ func (s *stager) upload(ctx context.Context, all []staged, application string) (
 		}
 	}
 	return resources, nil
+}
+
+// failed says of an error, unless it is the user's, that it came up on the way
+// into HDFS.
+func (s *stager) failed(err error) error {
+	if ExitCode(err) == ExitUsage {
+		return err
+	}
+	return refused(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
 // place gives small files their targets and makes the directories.

@@ -102,6 +102,8 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*R
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var cleared *clearance
+	s.job.Console.setLive("asking the cluster")
+	defer s.job.Console.setLive("")
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		files, err = s.stager.look(groupCtx, all)

@@ -21,7 +21,11 @@ func newKill(t terminal) *cobra.Command {
 		if *asJSON {
 			return t.printJSON(report)
 		}
-		t.console.Print("%s is %s", report.ApplicationID, report.State)
+		if report.State != "KILLED" {
+			t.console.Print("%s had ended before: %s, %s", report.ApplicationID, report.State, report.FinalStatus)
+			return nil
+		}
+		t.console.Print("%s is killed", report.ApplicationID)
 		return nil
 	})
 	return c
