@@ -5,7 +5,6 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strconv"
@@ -125,5 +124,3 @@ func (i invocation) environment() []string {
 		"TASK_ATTEMPT="+strconv.Itoa(i.attempt),
 	)
 }
-
-func (i invocation) String() string { return fmt.Sprintf("task %d", i.index) }

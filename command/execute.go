@@ -37,7 +37,7 @@ type invocation struct {
 func execute(ctx context.Context, i invocation) (result, error) {
 	output, err := os.Create(filepath.Join(logDirectory(), fmt.Sprintf("task-%d-%d.out", i.index, i.attempt)))
 	if err != nil {
-		return result{}, fmt.Errorf("output of %v: %w", i, err)
+		return result{}, fmt.Errorf("output of task %d: %w", i.index, err)
 	}
 	defer output.Close()
 
