@@ -106,6 +106,7 @@ func byCluster(diagnostics string) cause {
 	if diagnostics == "" {
 		return cause{message: "YARN gave no reason; its ResourceManager's log has more"}
 	}
+	diagnostics = withoutRepeats(diagnostics)
 	for _, known := range clusterCauses {
 		if match := known.pattern.FindStringSubmatchIndex(diagnostics); match != nil {
 			return cause{message: string(known.pattern.ExpandString(nil, known.words, diagnostics, match)), details: diagnostics}
@@ -119,6 +120,47 @@ func byCluster(diagnostics string) cause {
 	message, rest, _ := strings.Cut(diagnostics, "\n")
 	return cause{message: message, details: strings.Trim(rest, "\n")}
 }
+
+// stamp begins every paragraph that a NodeManager adds to the diagnostics:
+// "[2026-11-21 12:42:09.162]".
+var stamp = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
+
+// withoutRepeats drops paragraphs that say what an earlier one said: a
+// NodeManager tells the end of a container twice, with its stderr each time.
+func withoutRepeats(diagnostics string) string {
+	var kept strings.Builder
+	told := map[string]bool{}
+	rest := diagnostics
+	for rest != "" {
+		next := len(rest)
+		if starts := stamp.FindAllStringIndex(rest, 2); len(starts) > 0 {
+			if next = starts[0][0]; next == 0 {
+				next = len(rest)
+				if len(starts) > 1 {
+					next = starts[1][0]
+				}
+			}
+		}
+		paragraph := rest[:next]
+		rest = rest[next:]
+		said := strings.TrimSpace(stamp.ReplaceAllString(paragraph, ""))
+		end := strings.Index(said, detailedOutput)
+		if end >= 0 {
+			said = strings.TrimSpace(said[:end])
+		}
+		switch {
+		case !told[said]:
+			kept.WriteString(paragraph)
+		case end >= 0:
+			kept.WriteString(paragraph[strings.Index(paragraph, detailedOutput):])
+		}
+		told[said] = true
+	}
+	return strings.TrimSpace(kept.String())
+}
+
+// detailedOutput begins what the ResourceManager adds to a NodeManager's words.
+const detailedOutput = "For more detailed output, check the application tracking page"
 
 // exitMeanings are the statuses of containers that YARN gives
 // (ContainerExitStatus.java of Hadoop 3), and those with which a bobbin
@@ -153,7 +195,7 @@ func exitMeaning(status int) string {
 	if meaning, ok := exitMeanings[status]; ok {
 		return meaning
 	}
-	return fmt.Sprintf("exit status %d", status)
+	return fmt.Sprintf("exit status %d; yarn-submit logs shows what it wrote", status)
 }
 
 // The states that the ResourceManager gives an application

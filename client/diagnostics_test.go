@@ -41,7 +41,7 @@ func TestExplainClustersWords(t *testing.T) {
 		{virtualAM, "the ApplicationMaster's container was killed for using 2.1 GB of 537.6 MB virtual memory: " + raise + ", or have the cluster set yarn.nodemanager.vmem-check-enabled to false"},
 		{crashedAM, "the ApplicationMaster crashed: fatal error: all goroutines are asleep - deadlock!"},
 		{exitedAM, "the ApplicationMaster's container ended: the program did not create its Session in time (yarn.am.waitTime)"},
-		{strangeAM, "the ApplicationMaster's container ended: exit status 3"},
+		{strangeAM, "the ApplicationMaster's container ended: exit status 3; yarn-submit logs shows what it wrote"},
 		{silentAM, "the ApplicationMaster (appattempt_1_0001_000001) stopped reporting: its node may be down, or the program hangs (yarn.am.liveness-monitor.expiry-interval-ms of the cluster)"},
 		{replaced, "a staged file was replaced after the submission: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app; submit again"},
 		{removed, "a staged file was removed before the containers could fetch it: hdfs://nn:8020/user/ann/.bobbin/cache/ab/app; submit again"},
@@ -58,6 +58,16 @@ func TestExplainClustersWords(t *testing.T) {
 	}
 	require.Equal(t, cause{message: "something new", details: "with lines"}, explain(stateFailed, "something new\nwith lines\n"))
 	require.Contains(t, explain(stateFailed, "").message, "no reason")
+}
+
+func TestExplainDropsWhatIsSaidTwice(t *testing.T) {
+	const before = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 2\nFailing this attempt.Diagnostics: [2026-11-21 12:42:09.159]Exception from container-launch.\nExit code: 2\n\n"
+	const once = "[2026-11-21 12:42:09.162]Container exited with a non-zero exit code 2. Error file: prelaunch.err.\nLast 4096 bytes of stderr :\npanic: in a goroutine\n\ngoroutine 17 [running]:\nmain.main()\n\n\n"
+	twice := "[2026-11-21 12:42:09.170]" + once[len("[2026-11-21 12:42:09.162]"):]
+	const after = "For more detailed output, check the application tracking page: http://rm Then click on links to logs of each attempt.\n. Failing the application."
+	why := explain(stateFailed, before+once+twice+after)
+	require.Equal(t, before+once+after, why.details)
+	require.Equal(t, "the ApplicationMaster crashed: panic: in a goroutine", why.message)
 }
 
 func TestExplainProgramsWords(t *testing.T) {
