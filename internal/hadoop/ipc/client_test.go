@@ -166,15 +166,18 @@ func TestNoIdentityIsAnError(t *testing.T) {
 
 func TestUnknownTokenIsNotTriedAgain(t *testing.T) {
 	server := newServer(t, secure())
-	for name, bad := range map[string]security.Token{
-		"identifier": {Identifier: []byte("other"), Password: token.Password},
-		"password":   {Identifier: token.Identifier, Password: []byte("wrong")},
+	for name, c := range map[string]struct {
+		token security.Token
+		want  ipc.ErrorClass
+	}{
+		"identifier": {security.Token{Identifier: []byte("other"), Password: token.Password}, ipc.InvalidToken},
+		"password":   {security.Token{Identifier: token.Identifier, Password: []byte("wrong")}, "javax.security.sasl.SaslException"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := server.Connections()
-			client := newClient(t, ipc.Options{Token: bad}, server.Address())
+			client := newClient(t, ipc.Options{Token: c.token}, server.Address())
 			_, err := call(within(t), client, "echo", "x", ipc.Idempotent())
-			require.ErrorIs(t, err, ipc.InvalidToken)
+			require.ErrorIs(t, err, c.want)
 			require.Equal(t, before+1, server.Connections())
 		})
 	}

@@ -64,6 +64,17 @@ func NewRemoteError(class, text string) *RemoteError {
 	return &RemoteError{Class: ErrorClass(class), Message: message, Stack: stack}
 }
 
+// remoteError returns the exception that a header carries, nil for success.
+func remoteError(header *pb.ResponseHeader) *RemoteError {
+	if header.GetStatus() == pb.ResponseHeader_SUCCESS {
+		return nil
+	}
+	remote := NewRemoteError(header.GetExceptionClass(), header.GetErrorMessage())
+	remote.Detail = ErrorDetail(header.GetErrorCode())
+	remote.Fatal = header.GetStatus() == pb.ResponseHeader_FATAL
+	return remote
+}
+
 // Error returns "ShortClass: message".
 func (e *RemoteError) Error() string {
 	class := e.Class.Error()

@@ -265,6 +265,13 @@ func TestRetriesEnd(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorContains(t, err, "connection refused", "the reason is not lost")
 	})
+	t.Run("malformed address", func(t *testing.T) {
+		_, err := call(within(t), newClient(t, ipc.Options{}, "rm.example"), "echo", "x")
+		require.ErrorContains(t, err, "host:port: address rm.example: missing port")
+		var failed *ipc.CallError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, 1, failed.Attempts)
+	})
 	t.Run("no address", func(t *testing.T) {
 		_, err := call(within(t), newClient(t, ipc.Options{}), "echo", "x")
 		require.ErrorContains(t, err, "no address was given")

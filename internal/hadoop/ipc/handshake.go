@@ -43,6 +43,9 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	if token.IsZero() && !options.Simple {
 		return nil, errNoIdentity
 	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("an address of a server is host:port: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, options.ConnectTimeout)
 	defer cancel()
 	conn, err := options.Dial(ctx, "tcp", address)
@@ -248,30 +251,10 @@ func (h *handshake) write(b []byte) error {
 
 func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
 
-// remoteError returns the exception that a header carries, nil for success.
-func remoteError(header *pb.ResponseHeader) *RemoteError {
-	if header.GetStatus() == pb.ResponseHeader_SUCCESS {
-		return nil
-	}
-	remote := NewRemoteError(header.GetExceptionClass(), header.GetErrorMessage())
-	remote.Detail = ErrorDetail(header.GetErrorCode())
-	remote.Fatal = header.GetStatus() == pb.ResponseHeader_FATAL
-	return remote
-}
-
 // nonNil makes an empty value present: to protobuf a nil slice is no value.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
 	}
 	return b
-}
-
-// callFrame encodes one sending of a call.
-func callFrame(id int32, clientID []byte, retry int, options *Options, method string, request proto.Message) ([]byte, error) {
-	return frame.Append(nil, frame.RequestHeader(id, clientID, int32(retry)), &pb.CallHeader{
-		MethodName:      &method,
-		ProtocolName:    &options.Protocol,
-		ProtocolVersion: &options.ProtocolVersion,
-	}, request)
 }

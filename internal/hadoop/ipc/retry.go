@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/frame"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 )
 
 // retryCall is one call of a caller: as many sendings as it takes, all under
@@ -45,7 +48,7 @@ const (
 func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, error) {
 	for {
 		r.attempts++
-		message, err := callFrame(r.id, r.client.id, r.attempts-1, &r.client.options, r.method, request)
+		message, err := r.frame(request)
 		if err != nil {
 			return nil, fmt.Errorf("encode the request: %w", err)
 		}
@@ -70,6 +73,16 @@ func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, err
 		}
 		r.cause = err
 	}
+}
+
+// frame encodes the sending that is the attempt.
+func (r *retryCall) frame(request proto.Message) ([]byte, error) {
+	options := &r.client.options
+	return frame.Append(nil, frame.RequestHeader(r.id, r.client.id, int32(r.attempts-1)), &pb.CallHeader{
+		MethodName:      &r.method,
+		ProtocolName:    &options.Protocol,
+		ProtocolVersion: &options.ProtocolVersion,
+	}, request)
 }
 
 // interrupted returns err, or where ctx has ended its error and the last that

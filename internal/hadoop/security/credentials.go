@@ -46,9 +46,6 @@ func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 // Tokens yields aliases and tokens in the order of aliases.
 func (c *Credentials) Tokens() iter.Seq2[string, Token] { return inOrder(c.tokens) }
 
-// DeleteToken removes the token under alias, if there is one.
-func (c *Credentials) DeleteToken(alias string) { delete(c.tokens, alias) }
-
 // SetSecret stores secret under alias, in place of any secret there.
 func (c *Credentials) SetSecret(alias string, secret []byte) {
 	if c.secrets == nil {

@@ -17,9 +17,9 @@ import (
 // container the path of its credentials file.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// MaxCredentialsSize bounds a credentials file, in bytes. Real ones hold a few
+// maxCredentials bounds a credentials file, in bytes. Real ones hold a few
 // kilobytes.
-const MaxCredentialsSize = 16 << 20
+const maxCredentials = 16 << 20
 
 // credentialsMagic begins every credentials file (Credentials.java).
 const credentialsMagic = "HDTS"
@@ -85,15 +85,15 @@ func (c *Credentials) proto() *pb.Credentials {
 }
 
 // ReadCredentials reads a credentials file of either version from r, at most
-// MaxCredentialsSize bytes. What follows the credentials is ignored, as Hadoop
+// 16 MiB. What follows the credentials is ignored, as Hadoop
 // does.
 func ReadCredentials(r io.Reader) (*Credentials, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxCredentialsSize+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxCredentials+1))
 	if err != nil {
 		return nil, fmt.Errorf("read credentials: %w", err)
 	}
-	if len(data) > MaxCredentialsSize {
-		return nil, fmt.Errorf("credentials are larger than the %d bytes allowed", MaxCredentialsSize)
+	if len(data) > maxCredentials {
+		return nil, fmt.Errorf("credentials are larger than the %d bytes allowed", maxCredentials)
 	}
 	if !bytes.HasPrefix(data, []byte(credentialsMagic)) {
 		return nil, fmt.Errorf("not a Hadoop credentials file: it does not begin with %q", credentialsMagic)

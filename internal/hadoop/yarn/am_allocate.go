@@ -51,7 +51,8 @@ type AllocateResponse struct {
 	// Allocated containers are to be started, or released, within
 	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min).
 	Allocated []Container
-	// Completed containers have ended; each is told of once.
+	// Completed containers have ended; each is told of once, and again after a
+	// restart of the ResourceManager.
 	Completed []ContainerStatus
 	// Headroom is what the application could still get now.
 	Headroom Resource
@@ -64,7 +65,9 @@ type AllocateResponse struct {
 	// NMTokens are for nodes of which the application has no valid token yet.
 	NMTokens []NMToken
 	// AMRMToken replaces the ApplicationMaster's own token; nil where it stays.
-	// Allocate has already passed it on to SetToken.
+	// Allocate has already passed it on to SetToken. Every response brings it
+	// again until the old one becomes invalid, or a connection uses the new one;
+	// connections made with the old one go on.
 	AMRMToken *security.Token
 	// Priority of the application in its queue.
 	Priority int32

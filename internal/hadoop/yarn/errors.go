@@ -10,7 +10,9 @@ import (
 const (
 	// ErrNotRegistered says that the ResourceManager has forgotten the attempt's
 	// registration, as after its restart: register again, then allocate with
-	// response id 0, all asks again and no releases lost.
+	// response id 0, with all asks and releases that are outstanding. Containers
+	// go on, the node's tokens stay valid, and completed containers may be told
+	// of once more.
 	ErrNotRegistered ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 	// ErrAttemptNotFound says that the ResourceManager does not know the attempt,
 	// or no more: this ApplicationMaster must end without unregistering.
@@ -30,8 +32,9 @@ const (
 	ErrInvalidBlacklist ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidResourceBlacklistRequestException"
 	// ErrInvalidRelease says that a released container is not the attempt's own.
 	ErrInvalidRelease ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidContainerReleaseException"
-	// ErrInvalidContainer says that the node does not take the container: it
-	// runs already, or the ResourceManager of its token is gone.
+	// ErrInvalidContainer says that the node does not take the container, as the
+	// ResourceManager that allocated it has been replaced since. (A container
+	// that was started before is a plain YarnException.)
 	ErrInvalidContainer ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
 	// ErrNodeNotReady says that the node is still starting.
 	ErrNodeNotReady ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.NMNotYetReadyException"

@@ -105,10 +105,13 @@ const (
 type ContainerLaunchContext struct {
 	// LocalResources are linked into the working directory under these names.
 	LocalResources map[string]LocalResource
-	// Env is exported before the command. Values may use $VAR, {{VAR}} and <CPS>.
+	// Env is exported by a shell script that puts each value between double
+	// quotes: $VAR is expanded, and quotes, backquotes and backslashes need a
+	// backslash. The node replaces <LOG_DIR>, {{VAR}} and <CPS> first.
 	Env map[string]string
-	// Commands become lines of one shell script, of which the last usually
-	// replaces the shell by exec.
+	// Commands are joined by spaces to one command line, which the script runs as
+	// exec /bin/bash -c "…", so that its shell expands it once before. The node
+	// replaces <LOG_DIR> by the container's log directory first.
 	Commands []string
 	// Tokens is an encoded credentials file, which the container finds by
 	// HADOOP_TOKEN_FILE_LOCATION; empty for none.

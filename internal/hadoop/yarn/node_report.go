@@ -31,11 +31,6 @@ func (s NodeState) String() string {
 	return names[s]
 }
 
-// Usable reports whether containers of the application go on in this state.
-func (s NodeState) Usable() bool {
-	return s == NodeNew || s == NodeRunning || s == NodeDecommissioning
-}
-
 // NodeReport tells of a node whose state has changed.
 type NodeReport struct {
 	ID           NodeID

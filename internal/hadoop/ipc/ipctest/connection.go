@@ -20,8 +20,9 @@ import (
 // maxRequest bounds a request (ipc.maximum.data.length).
 const maxRequest = 128 << 20
 
-// invalidToken is what a server throws at a token that it does not know.
-const invalidToken = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
+// badResponse is what a server throws at a client that does not know its
+// token's password.
+const badResponse = "javax.security.sasl.SaslException"
 
 // accessControl is what a server throws at a client that it does not let in.
 const accessControl = "org.apache.hadoop.security.AccessControlException"
@@ -173,7 +174,7 @@ func (c *connection) verify(response []byte) error {
 	if err != nil {
 		var exception *Exception
 		if !errors.As(err, &exception) {
-			exception = &Exception{Class: invalidToken, Text: err.Error()}
+			exception = &Exception{Class: badResponse, Text: err.Error()}
 		}
 		return exception
 	}
