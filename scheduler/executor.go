@@ -65,7 +65,10 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 			added.ID, added.Host, there.Host)
 	}
 	s.executorsAdded++
-	e := &executor{Executor: added, host: s.host(added.Host), free: added.Cores, order: s.executorsAdded}
+	e := &executor{
+		Executor: added, host: s.host(added.Host), free: added.Cores,
+		running: make([]*attempt, 0, min(added.Cores, 16)), order: s.executorsAdded,
+	}
 	if e.host.rack == nil && e.Rack != "" {
 		s.learnRack(e.host, e.Rack)
 	}

@@ -27,7 +27,6 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 	if now.After(s.now) {
 		s.now = now
 	}
-	s.launches = nil
 	used := false
 	for _, set := range s.queue {
 		if s.free.top == 0 {

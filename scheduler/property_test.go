@@ -23,36 +23,36 @@ type cluster struct {
 }
 
 func TestSchedulerDoesAsTheModelSays(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		waits := rapid.SampledFrom([]time.Duration{0, time.Second, 3 * time.Second})
-		config := Config{
-			LocalityWaitProcess: waits.Draw(t, "process wait"),
-			LocalityWaitNode:    waits.Draw(t, "node wait"),
-			LocalityWaitRack:    waits.Draw(t, "rack wait"),
-			MaxTaskFailures:     rapid.IntRange(1, 4).Draw(t, "max failures"),
-		}
-		if rapid.Bool().Draw(t, "racks known") {
-			config.RackOf = func(host string) string {
-				return map[string]string{"host0": "rack0", "host1": "rack0", "host2": "rack1", "host3": "rack1"}[host]
-			}
-		}
-		c := &cluster{t: t, s: New(config), m: newModel(t, config), now: time.Unix(1000, 0)}
-		t.Repeat(map[string]func(*rapid.T){
-			"":       func(*rapid.T) { c.m.check(c.s) },
-			"add":    c.add,
-			"submit": c.submit,
-			"offer":  c.offer,
-			"tick":   c.tick,
-			"wait":   c.wait,
-			"finish": c.finish,
-			"end":    c.finish,
-			"late":   c.late,
-			"remove": c.remove,
-			"drain":  c.drain,
-			"cancel": c.cancel,
-		})
-		c.runOut()
-	})
+	racks := map[string]string{"host0": "rack0", "host1": "rack0", "host2": "rack1", "host3": "rack1"}
+	rackOf := func(host string) string { return racks[host] }
+	second, long := time.Second, 3*time.Second
+	for name, config := range map[string]Config{
+		"no waits":       {RackOf: rackOf},
+		"equal waits":    {RackOf: rackOf, LocalityWaitProcess: long, LocalityWaitNode: long, LocalityWaitRack: long},
+		"waits":          {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitNode: long, LocalityWaitRack: second},
+		"some waits":     {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitRack: long},
+		"racks learned":  {LocalityWaitProcess: second, LocalityWaitNode: second, LocalityWaitRack: long},
+		"only node wait": {LocalityWaitNode: long},
+	} {
+		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
+			c := &cluster{t: t, s: New(config), m: newModel(t, config), now: start}
+			t.Repeat(map[string]func(*rapid.T){
+				"":       func(*rapid.T) { c.m.check(c.s) },
+				"add":    c.add,
+				"submit": c.submit,
+				"offer":  c.offer,
+				"tick":   c.tick,
+				"wait":   c.wait,
+				"finish": c.finish,
+				"more":   c.finish,
+				"late":   c.late,
+				"remove": c.remove,
+				"drain":  c.drain,
+				"cancel": c.cancel,
+			})
+			c.runOut()
+		}))
+	}
 }
 
 func (c *cluster) add(t *rapid.T) {

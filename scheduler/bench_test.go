@@ -1,0 +1,153 @@
+package scheduler
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// waitingTasks is how many tasks wait at least in each benchmark, with three
+// preferred hosts each.
+const waitingTasks = 100_000
+
+var benchSizes = []int{100, 1_000, 10_000}
+
+// BenchmarkOffer is one round that fills all executors of an idle cluster.
+func BenchmarkOffer(b *testing.B) {
+	for _, executors := range benchSizes {
+		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) {
+			m := startMeter(b)
+			for range b.N {
+				m.pause()
+				s := farm(b, Config{LocalityWaitNode: 3 * time.Second, LocalityWaitRack: 3 * time.Second}, executors)
+				require.NoError(b, s.Submit(TaskSet{Tasks: waitingTasks, Preferences: replicas(executors)}))
+				m.goOn()
+				m.assignments += len(s.Offer(time.Unix(0, 0)))
+			}
+			m.report()
+		})
+	}
+}
+
+// BenchmarkFreedCore is the steady state of a full cluster: an attempt ends, and
+// its core goes to a waiting task.
+func BenchmarkFreedCore(b *testing.B) {
+	for _, executors := range benchSizes {
+		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors) })
+	}
+}
+
+// BenchmarkIdleCores is the same while half of the executors stand idle because
+// all waiting tasks prefer the others: they must cost nothing.
+func BenchmarkIdleCores(b *testing.B) {
+	for _, executors := range benchSizes {
+		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors/2) })
+	}
+}
+
+// benchmarkEvents ends one attempt after the other, of tasks that prefer the
+// first hosts and wait for them for ever.
+func benchmarkEvents(b *testing.B, executors, preferred int) {
+	s := farm(b, Config{LocalityWaitNode: 1e6 * time.Hour}, executors)
+	now := time.Unix(0, 0)
+	var running []Launch
+	submit := func(id int) {
+		require.NoError(b, s.Submit(TaskSet{ID: uint64(id), Tasks: waitingTasks, Preferences: replicas(preferred)}))
+		running = append(running, s.Offer(now)...)
+	}
+	submit(0)
+	submit(1)
+	sets, at := 2, 0
+	m := startMeter(b)
+	for b.Loop() {
+		if s.Demand().WaitingTasks < waitingTasks {
+			m.pause()
+			submit(sets)
+			sets++
+			m.goOn()
+		}
+		now = now.Add(time.Microsecond)
+		s.Finished(running[at].Attempt, Outcome{})
+		launches := s.Offer(now)
+		s.NextDeadline()
+		for i, launch := range launches {
+			if i == 0 {
+				running[at] = launch
+			} else {
+				running = append(running, launch)
+			}
+		}
+		at = (at + 1) % len(running)
+		m.assignments++
+	}
+	m.report()
+}
+
+// BenchmarkSubmit is what a waiting task costs.
+func BenchmarkSubmit(b *testing.B) {
+	for _, test := range []struct {
+		name        string
+		preferences func(int) Preferences
+	}{{"no-pref", nil}, {"three-hosts", replicas(10_000)}} {
+		b.Run(test.name, func(b *testing.B) {
+			s := farm(b, Config{}, 10_000)
+			sets, bytes := 0, 0.0
+			for range b.N {
+				b.StopTimer()
+				before := heap()
+				b.StartTimer()
+				require.NoError(b, s.Submit(TaskSet{Tasks: waitingTasks, Preferences: test.preferences}))
+				b.StopTimer()
+				bytes += heap() - before
+				s.Cancel(0, "")
+				sets++
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(sets*waitingTasks), "ns/task")
+			b.ReportMetric(bytes/float64(sets*waitingTasks), "bytes/task")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func heap() float64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc)
+}
+
+// meter reports time and allocations by assignments.
+type meter struct {
+	b                  *testing.B
+	assignments        int
+	allocations, since uint64
+}
+
+func startMeter(b *testing.B) *meter { return &meter{b: b, since: allocations()} }
+
+func (m *meter) pause() {
+	m.b.StopTimer()
+	m.allocations += allocations() - m.since
+}
+
+func (m *meter) goOn() {
+	m.since = allocations()
+	m.b.StartTimer()
+}
+
+func (m *meter) report() {
+	m.pause()
+	m.b.ReportMetric(float64(m.b.Elapsed().Nanoseconds())/float64(m.assignments), "ns/assignment")
+	m.b.ReportMetric(float64(m.allocations)/float64(m.assignments), "allocs/assignment")
+	m.b.ReportMetric(0, "ns/op")
+}
+
+func allocations() uint64 {
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.Mallocs
+}

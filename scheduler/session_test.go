@@ -1,0 +1,96 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// farm makes a scheduler over executors of 4 cores, one a host, 100 hosts a rack.
+func farm(t testing.TB, config Config, executors int) *Scheduler {
+	config.RackOf = func(host string) string { return "rack of " + host[:len(host)-2] }
+	s := New(config)
+	for i := range executors {
+		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint("e", i), Host: farmHost(i), Cores: 4}))
+	}
+	return s
+}
+
+func farmHost(i int) string { return fmt.Sprintf("host%06d", i) }
+
+// replicas spreads tasks over hosts as HDFS spreads blocks: three hosts each,
+// two of them in one rack.
+func replicas(hosts int) func(int) Preferences {
+	names := make([]string, hosts)
+	for i := range names {
+		names[i] = farmHost(i)
+	}
+	return func(index int) Preferences {
+		first := int(uint32(index) * 2654435761 % uint32(hosts))
+		second := int(uint32(index+1) * 2246822519 % uint32(hosts))
+		return Preferences{Hosts: []string{names[first], names[second], names[(second+1)%hosts]}}
+	}
+}
+
+// A session of a million tasks, some of which fail, over a thousand executors,
+// some of which are lost: every task has one result, and most run where their
+// data is.
+func TestSessionOfAMillionTasks(t *testing.T) {
+	const executors, tasksPerSet = 1000, 50_000
+	sets := 20
+	if raceEnabled || testing.Short() {
+		sets = 2
+	}
+	s := farm(t, Config{LocalityWaitNode: 3 * time.Second, LocalityWaitRack: 3 * time.Second}, executors)
+	now := time.Unix(0, 0)
+	done := make([]int, sets)
+	finished, retries, launched := 0, 0, 0
+	var running []Launch
+	local := 0
+	handle := func(events []Event) {
+		for _, event := range events {
+			switch event := event.(type) {
+			case TaskDone:
+				done[event.TaskSet]++
+			case TaskRetry:
+				retries++
+			case TaskSetDone:
+				finished++
+				require.Equal(t, tasksPerSet, event.Status.Done)
+				local += event.Status.Launches[NodeLocal]
+			default:
+				require.Failf(t, "unexpected event", "%#v", event)
+			}
+		}
+	}
+	for id := range sets {
+		require.NoError(t, s.Submit(TaskSet{ID: uint64(id), Tasks: tasksPerSet, Preferences: replicas(executors), MaxFailures: 8}))
+	}
+	for finished < sets {
+		launches := s.Offer(now)
+		launched += len(launches)
+		running = append(running, launches...)
+		require.NotEmpty(t, running, "the session stands still at %s", now)
+		// The attempts end one by one, each 1 ms of the session after the other.
+		a := running[0]
+		running = running[1:]
+		now = now.Add(time.Millisecond)
+		switch {
+		case a.Attempt%9973 == 0:
+			handle(s.RemoveExecutor(a.Executor, Loss{Reason: "preempted"}))
+			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint("again", a.Attempt), Host: farmHost(int(a.Attempt % executors)), Cores: 4}))
+		case a.Attempt%997 == 0:
+			handle(s.Finished(a.Attempt, Outcome{Result: Failed, Reason: "unlucky", Counts: true}))
+		default:
+			handle(s.Finished(a.Attempt, Outcome{Result: Succeeded}))
+		}
+	}
+	for id, n := range done {
+		require.Equal(t, tasksPerSet, n, "results of set %d", id)
+	}
+	require.Equal(t, sets*tasksPerSet+retries, launched)
+	require.Greater(t, local, launched*9/10, "most tasks are node-local")
+	require.Zero(t, s.Demand())
+}
