@@ -51,12 +51,13 @@ type connection struct {
 
 	outbox chan *pending
 	// ended is closed when the connection has failed or closed.
-	ended  chan struct{}
-	loops  sync.WaitGroup
-	failed error
+	ended chan struct{}
+	loops sync.WaitGroup
 
-	mu    sync.Mutex
-	calls map[int32]*pending
+	mu sync.Mutex
+	// failed is why the connection ended, nil while it lives.
+	failed error
+	calls  map[int32]*pending
 	// owed counts the calls in the table that were sent.
 	owed int
 	// heard is when the server last sent anything or, if later, when the first

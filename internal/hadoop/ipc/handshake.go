@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/frame"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
