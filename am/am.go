@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -256,6 +257,10 @@ func (m *master) removeStaging(ctx context.Context) {
 	}
 	if err := m.files.RemoveAll(ctx, m.start.spec.StagingDir); err != nil {
 		m.logger.Warn("staged files were not removed", "directory", m.start.spec.StagingDir, "error", err)
+	}
+	// Another application's directory may be in it: then it stays.
+	if parent := strings.LastIndexByte(m.start.spec.StagingDir, '/'); parent > 0 {
+		_ = m.files.Remove(ctx, m.start.spec.StagingDir[:parent])
 	}
 }
 
