@@ -35,8 +35,8 @@ func countSlowly(t *testing.T, in corpus, out string) (running *submitted, id st
 	return running, id
 }
 
-// assertNoneTemporary checks that an output is complete, and that nothing of
-// what its attempts have not committed stands beside it.
+// assertNoneTemporary checks that nothing stands beside an output, where its
+// attempts keep what they have not committed.
 func assertNoneTemporary(t *testing.T, out string) {
 	t.Helper()
 	parent, name := path.Split(out)
@@ -47,12 +47,18 @@ func assertNoneTemporary(t *testing.T, out string) {
 			assert.NotContains(t, entry.Name, name)
 		}
 	}
-	inside, err := shared.files.List(t.Context(), out)
+}
+
+// assertComplete checks that an output holds what belongs there and no more.
+func assertComplete(t *testing.T, out string) {
+	t.Helper()
+	entries, err := shared.files.List(t.Context(), out)
 	require.NoError(t, err)
-	for _, entry := range inside {
-		assert.Regexp(t, `^(part-\d{5}|_SUCCESS|\..*)$`, entry.Name)
+	for _, entry := range entries {
+		assert.Regexp(t, `^(part-\d{5}|_SUCCESS|\.committed-by-.*)$`, entry.Name)
 		assert.False(t, entry.Dir, entry.Path)
 	}
+	assertNoneTemporary(t, out)
 }
 
 func TestKilledExecutorCostsNoCounts(t *testing.T) {
@@ -66,7 +72,7 @@ func TestKilledExecutorCostsNoCounts(t *testing.T) {
 	require.Equal(t, 0, done.code)
 	assert.Contains(t, done.stderr, "1 lost", "the executor was killed in the middle")
 	assertCounts(t, in.words, out)
-	assertNoneTemporary(t, out)
+	assertComplete(t, out)
 	assertNothingLeft(t, id)
 }
 
@@ -84,6 +90,6 @@ func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 	assert.Equal(t, "FAILED", tries[0].State)
 	assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
 	assertCounts(t, in.words, out)
-	assertNoneTemporary(t, out)
+	assertComplete(t, out)
 	assertNothingLeft(t, id)
 }

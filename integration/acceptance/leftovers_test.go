@@ -58,9 +58,7 @@ func assertNotInHDFS(t *testing.T, path string) {
 // home is the home directory in HDFS of the user who runs the tests.
 func home(t *testing.T) string {
 	t.Helper()
-	path, err := shared.files.Qualify("/user/" + currentUser(t))
-	require.NoError(t, err)
-	return path
+	return qualified(t, "/user/"+currentUser(t))
 }
 
 func currentUser(t *testing.T) string {
@@ -70,9 +68,8 @@ func currentUser(t *testing.T) string {
 	return current.Username
 }
 
-// tree lists everything below a directory of HDFS, a line each with its size
-// and time.
-func tree(ctx context.Context, files *storage.Files, directory string) ([]string, error) {
+// tree lists everything below a directory of HDFS.
+func tree(ctx context.Context, files *storage.Files, directory string) ([]storage.Info, error) {
 	entries, err := files.List(ctx, directory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -80,36 +77,36 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]string
 	if err != nil {
 		return nil, err
 	}
-	var lines []string
+	var all []storage.Info
 	for _, entry := range entries {
-		lines = append(lines, fmt.Sprintf("%s %d %s", entry.Path, entry.Size, entry.ModTime))
+		all = append(all, entry)
 		if entry.Dir {
 			below, err := tree(ctx, files, entry.Path)
 			if err != nil {
 				return nil, err
 			}
-			lines = append(lines, below...)
+			all = append(all, below...)
 		}
 	}
-	return lines, nil
+	return all, nil
 }
 
 // cached is what may stay of a submission: a directory named by its file's
 // SHA-256, and the file.
-var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)? `)
+var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)?$`)
 
 // leftovers says what all tests together have left that should not be there.
 func (s *suite) leftovers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	lines, err := tree(ctx, s.files, "/user")
+	entries, err := tree(ctx, s.files, "/user")
 	if err != nil {
 		return err
 	}
 	var errs []error
-	for _, line := range lines {
-		if strings.Contains(line, "/.bobbin") && !cached.MatchString(line) {
-			errs = append(errs, fmt.Errorf("left in HDFS: %s", line))
+	for _, entry := range entries {
+		if strings.Contains(entry.Path, "/.bobbin") && !cached.MatchString(entry.Path) {
+			errs = append(errs, fmt.Errorf("left in HDFS: %s", entry.Path))
 		}
 	}
 	running, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{

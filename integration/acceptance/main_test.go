@@ -98,13 +98,24 @@ func run(m *testing.M) (code int, err error) {
 	return code, errors.Join(err, shared.files.RemoveAll(removing, shared.data), shared.files.Close())
 }
 
-// build makes the programs as make build does: static.
+const module = "github.com/bobbin-yarn/bobbin/"
+
+// build makes the programs as make build does, and one of them for other
+// systems as well.
 func build(dir string) error {
-	const module = "github.com/bobbin-yarn/bobbin/"
-	command := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
+	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
 		module+"integration/programs/trouble", module+"integration/programs/plain")
-	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	for _, system := range []string{"linux", "darwin"} {
+		err = errors.Join(err, goBuild([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=arm64"},
+			"-o", dir+"/plain-"+system+"-arm64", module+"integration/programs/plain"))
+	}
+	return err
+}
+
+func goBuild(environment []string, args ...string) error {
+	command := exec.Command("go", append([]string{"build"}, args...)...)
+	command.Env = append(os.Environ(), environment...)
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, output)
 	}

@@ -1,0 +1,126 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// badInput is a command line that must be refused before anything happens.
+type badInput struct {
+	name        string
+	args        []string
+	environment []string
+	code        int
+	says        []string // what the last line must have in it
+}
+
+// The exit statuses of refusals.
+const (
+	usage   = 2
+	refused = 3
+)
+
+// TestBadInputIsRefusedBeforeAnythingHappens runs alone, so that what is in the
+// cluster can be compared.
+func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o755))
+		return path
+	}
+	script, text := file("job.sh", "#!/bin/sh\necho hello\n"), file("notes.txt", "some notes\n")
+	fine := []string{program("trouble"), "succeed", "1"}
+	submit := func(flags ...string) []string { return append(append([]string{"submit"}, flags...), fine...) }
+	configured := func(dir string) []string { return []string{"HADOOP_CONF_DIR=" + filepath.Join(dir)} }
+	file("malformed/yarn-site.xml", "<configuration/>")
+	file("malformed/core-site.xml", "<configuration>\n<property>\n<name>fs.defaultFS</name>\n<value>hdfs://x\n</property>\n</configuration>\n")
+	file("empty/readme", "")
+
+	before := everything(t)
+	for _, test := range []badInput{
+		{"unknown queue", submit("--queue", "nightly"), nil, refused, []string{"queue nightly does not exist", "--queue", "root.default", "root.batch"}},
+		{"queue of queues", submit("--queue", "root"), nil, refused, []string{"queue root only holds other queues", "root.default"}},
+		{"too much memory for an executor", submit("--executor-memory", "8g"), nil, refused, []string{"an executor", "--executor-memory", "8192 MiB", "4096 MiB"}},
+		{"too much memory with its overhead", submit("--executor-memory", "4g", "--conf", "executor.memoryOverhead=1m"), nil, refused, []string{"executor.memoryOverhead", "4097 MiB", "4096 MiB"}},
+		{"too much memory for the driver", submit("--driver-memory", "5g"), nil, refused, []string{"--driver-memory", "5120 MiB", "4096 MiB"}},
+		{"too many cores for an executor", submit("--executor-cores", "5"), nil, refused, []string{"--executor-cores", "5 virtual cores", "the cluster, 4 "}},
+		{"too many cores for the driver", submit("--driver-cores", "6"), nil, refused, []string{"--driver-cores", "6 virtual cores", "the cluster, 4 "}},
+
+		{"a script as program", []string{"submit", script}, nil, usage, []string{script, "is a script", "yarn-submit run"}},
+		{"a text as program", []string{"submit", text}, nil, usage, []string{text, "no Linux executable", "GOOS=linux GOARCH=amd64"}},
+		{"a program for macOS", []string{"submit", program("plain-darwin-arm64")}, nil, usage, []string{"macOS executable", "GOOS=linux GOARCH=amd64"}},
+		{"a program for another processor", []string{"submit", program("plain-linux-arm64")}, nil, usage, []string{"linux/arm64", "linux/amd64", "yarn.platform"}},
+		{"a program without bobbin", []string{"submit", program("plain")}, nil, usage, []string{"does not use bobbin", "bobbin.Main", "yarn-submit run"}},
+		{"no such program", []string{"submit", dir + "/nothing"}, nil, usage, []string{dir + "/nothing does not exist"}},
+		{"a directory as program", []string{"submit", dir}, nil, usage, []string{dir + " is a directory"}},
+		{"no program", []string{"submit", "--num-executors", "2"}, nil, usage, []string{"no program to submit"}},
+
+		{"unknown command", []string{"sumbit"}, nil, usage, []string{`unknown command "sumbit"`, "did you mean submit?"}},
+		{"unknown flag", submit("--num-executor", "2"), nil, usage, []string{"unknown flag --num-executor,", "did you mean --num-executors?"}},
+		{"unknown key", submit("--conf", "executor.memroy=1g"), nil, usage, []string{`"executor.memroy"`, "did you mean executor.memory?"}},
+		{"unknown key in the environment", submit(), []string{"BOBBIN_EXECUTOR_MEMROY=1g"}, usage, []string{"BOBBIN_EXECUTOR_MEMROY", "did you mean BOBBIN_EXECUTOR_MEMORY?"}},
+		{"value that is none", submit("--executor-memory", "lots"), nil, usage, []string{`executor.memory="lots"`, "such as 512m or 2g"}},
+		{"no properties file", submit("--properties-file", dir+"/nothing"), nil, usage, []string{"properties file", dir + "/nothing"}},
+		{"unknown deploy mode", submit("--deploy-mode", "client"), nil, usage, []string{"submit.deployMode", "cluster"}},
+		{"unknown master", submit("--master", "mesos://here"), nil, usage, []string{"mesos://here", "want yarn"}},
+		{"no such file", submit("--files", text+","+dir+"/nothing"), nil, usage, []string{"--files", dir + "/nothing", "no such file"}},
+		{"no such file in HDFS", submit("--files", "hdfs:///no/such/file"), nil, usage, []string{"hdfs:///no/such/file", "does not exist"}},
+		{"two files of one name", submit("--files", text+","+script+"#notes.txt"), nil, usage, []string{text, script, "#other-name"}},
+		{"an archive that is none", submit("--archives", text), nil, usage, []string{"--archives", text, ".tar.gz", "--files"}},
+
+		{"no configuration", submit(), []string{"HADOOP_CONF_DIR"}, usage, []string{"set HADOOP_CONF_DIR"}},
+		{"empty configuration", submit(), configured(dir + "/empty"), usage, []string{dir + "/empty", "core-site.xml", "HADOOP_CONF_DIR"}},
+		{"no such configuration", submit(), configured(dir + "/nothing"), usage, []string{dir + "/nothing", "HADOOP_CONF_DIR"}},
+		{"malformed configuration", submit(), configured(dir + "/malformed"), usage, []string{dir + "/malformed/core-site.xml:5: ", "</property>"}},
+
+		{"status of an unknown application", []string{"status", "application_1_0001"}, nil, refused, []string{"does not know application_1_0001"}},
+		{"kill of an unknown application", []string{"kill", "application_1_0001"}, nil, refused, []string{"does not know application_1_0001"}},
+		{"logs of an unknown application", []string{"logs", "application_1_0001"}, nil, refused, []string{"does not know application_1_0001"}},
+		{"status of what is no id", []string{"status", "job_1"}, nil, usage, []string{`"job_1" is no application id`, "yarn-submit list"}},
+		{"kill without an id", []string{"kill"}, nil, usage, []string{"want application-id"}},
+		{"unknown state", []string{"list", "--state", "DONE"}, nil, usage, []string{`"DONE" is no state`, "FINISHED"}},
+
+		{"a command without tasks", []string{"run", "--", "true"}, nil, usage, []string{"--tasks"}},
+		{"no command", []string{"run", "--tasks", "2"}, nil, usage, []string{"no command to run"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			done := call{args: test.args, environment: test.environment}.run(t)
+			assert.Equal(t, test.code, done.code)
+			for _, text := range test.says {
+				assert.Contains(t, done.lastLine(), text)
+			}
+			assert.True(t, strings.HasPrefix(done.lastLine(), "yarn-submit: "))
+			assert.Empty(t, done.stdout)
+			assert.Equal(t, 1, strings.Count(done.stderr, "\n"), "the reason is all there is to say")
+		})
+	}
+	assert.Equal(t, before, everything(t), "nothing is in HDFS or in the ResourceManager that was not there before")
+}
+
+// everything lists the paths of HDFS and the applications of the ResourceManager.
+func everything(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	entries, err := tree(t.Context(), shared.files, "hdfs:///")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		all = append(all, entry.Path)
+	}
+	applications, err := shared.rest.Applications(t.Context(), yarnrest.Filter{})
+	require.NoError(t, err)
+	for _, application := range applications {
+		all = append(all, application.ID)
+	}
+	return all
+}

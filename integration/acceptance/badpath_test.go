@@ -1,0 +1,46 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestMissingInputLeavesNoOutput(t *testing.T) {
+	t.Parallel()
+	in, out := shared.data+"/no such text", output(t)
+	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), in, out)
+	assertFailed(t, done, "stat "+qualified(t, in)+": file does not exist", 1)
+	assertNotInHDFS(t, out)
+	assertNoneTemporary(t, out)
+}
+
+func TestExistingOutputStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	in, out := sourcesText(t), output(t)
+	require.NoError(t, put(t.Context(), out+"/part-00000", []byte("precious\t1\n")))
+	before, err := tree(t.Context(), shared.files, out)
+	require.NoError(t, err)
+	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), in.path, out)
+	assertFailed(t, done, "output "+qualified(t, out)+": file already exists: name another directory, or remove that one first", 1)
+	after, err := tree(t.Context(), shared.files, out)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assertNoneTemporary(t, out)
+}
+
+func TestProgramSaysHowItIsUsed(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), "just-one")
+	assertFailed(t, done, "usage: wordcount [-parts N] [-split BYTES] IN OUT", 1)
+}
+
+func qualified(t *testing.T, path string) string {
+	t.Helper()
+	uri, err := shared.files.Qualify(path)
+	require.NoError(t, err)
+	return uri
+}

@@ -1,0 +1,59 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// closed is an address that nothing listens at.
+const closed = "127.0.0.1:1"
+
+// configurationWith is a copy of the cluster's client configuration with
+// another text in place of one.
+func configurationWith(t *testing.T, old, replacement string) string {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := filepath.Glob(shared.hadoop.ConfDir() + "/*.xml")
+	require.NoError(t, err)
+	replaced := 0
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		replaced += strings.Count(string(content), old)
+		content = []byte(strings.ReplaceAll(string(content), old, replacement))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.Base(file)), content, 0o644))
+	}
+	require.Positive(t, replaced)
+	return dir
+}
+
+func TestResourceManagerThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	dir := configurationWith(t, shared.hadoop.ResourceManager().Address(cluster.HTTP), closed)
+	done := call{
+		args:        []string{"submit", program("trouble"), "succeed", "1"},
+		environment: []string{"HADOOP_CONF_DIR=" + dir},
+	}.run(t)
+	assert.Equal(t, 3, done.code)
+	assert.Regexp(t, `no ResourceManager answered within \d+(\.\d+)?s: http://`+closed+`: .*connection refused`, done.lastLine())
+}
+
+func TestNameNodeThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	dir := configurationWith(t, shared.hadoop.NameNode().Address(cluster.RPC), closed)
+	done := call{
+		args:        []string{"submit", program("trouble"), "succeed", "1"},
+		environment: []string{"HADOOP_CONF_DIR=" + dir},
+	}.run(t)
+	assert.Equal(t, 3, done.code)
+	assert.Regexp(t, `hdfs://`+closed+`/.* at `+closed+` failed after \d+(\.\d+)?s in \d+ tries: .*connection refused`, done.lastLine())
+}
