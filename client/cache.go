@@ -19,6 +19,14 @@ import (
 // pruneLimit bounds how many entries one submission removes.
 const pruneLimit = 100
 
+// stagingGrace is how long an application's own directory is left alone that
+// the cluster does not know the application of: its submission may be on its
+// way.
+const stagingGrace = time.Hour
+
+// stagingLimit bounds how many applications one submission asks the cluster about.
+const stagingLimit = 20
+
 // partMaxAge is when an upload that nobody completed is given up.
 const partMaxAge = 24 * time.Hour
 
@@ -89,6 +97,33 @@ func (s *stager) prune(ctx context.Context, maxAge time.Duration, inUse []string
 			return fmt.Errorf("pruning the cache of staged files: %w", err)
 		}
 		removed++
+	}
+	return nil
+}
+
+// pruneStaging removes what was staged for applications that are over, by
+// submissions that were killed before they could. The directory own stays.
+func (s *stager) pruneStaging(ctx context.Context, own string, over func(ctx context.Context, application string) (bool, error)) error {
+	entries, err := s.files.List(ctx, s.base+"/staging")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for staged files that are left: %w", err)
+	}
+	asked := 0
+	for _, entry := range entries {
+		if asked == stagingLimit || entry.Path == own || !applicationID.MatchString(entry.Name) || !tooOld(entry, stagingGrace) {
+			continue
+		}
+		asked++
+		done, err := over(ctx, entry.Name)
+		if err == nil && done {
+			err = s.files.RemoveAll(ctx, entry.Path)
+		}
+		if err != nil {
+			return fmt.Errorf("removing staged files that are left: %w", err)
+		}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ type follower struct {
 	rest     *yarnrest.Client
 	id       string
 	interval time.Duration // between two looks, in the long run
-	progress *progress
+	display  *display
 	times    Times
 	note     string // the ResourceManager's reason for waiting, as last shown
 }
@@ -47,15 +47,15 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 	now := time.Now()
 	return &follower{
 		rest: c.rest, id: id, interval: interval, times: Times{Submitted: now},
-		progress: &progress{console: console, began: now, now: time.Now},
+		display: &display{console: console, began: now, now: time.Now},
 	}
 }
 
 // toEnd follows the application until YARN says that it is over, or until ctx
 // ends.
 func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
-	defer f.progress.console.setLive("")
-	asking := &asker{answers: make(chan *status, 1)}
+	defer f.display.console.setLive("")
+	asking := &asker{answers: make(chan *Progress, 1)}
 	defer asking.group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -83,7 +83,7 @@ func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
 			if application.State == yarnrest.StateRunning {
 				asking.ask(ctx, f.rest, f.id)
 			}
-			f.progress.tick()
+			f.display.tick()
 			timer.Reset(f.pause())
 		}
 	}
@@ -92,7 +92,7 @@ func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
 // asker has one question to the ApplicationMaster on its way at the most, so
 // that an ApplicationMaster that is slow holds nothing up.
 type asker struct {
-	answers chan *status // nil for none
+	answers chan *Progress // nil for none
 	busy    bool
 	group   sync.WaitGroup
 }
@@ -103,16 +103,25 @@ func (a *asker) ask(ctx context.Context, rest *yarnrest.Client, id string) {
 	}
 	a.busy = true
 	a.group.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-		defer cancel()
-		var answer *status
-		if body, err := rest.Proxy(ctx, id, "/api/status"); err == nil {
-			// What cannot be read comes from a program of another version: its
-			// end is known all the same.
-			answer, _ = parseStatus(body)
-		}
-		a.answers <- answer
+		a.answers <- askStatus(ctx, rest, id)
 	})
+}
+
+// askStatus asks the ApplicationMaster how far it is; nil where it does not
+// tell. What cannot be read comes from a program of another version: its end is
+// known all the same.
+func askStatus(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	body, err := rest.Proxy(ctx, id, "/api/status")
+	if err != nil {
+		return nil
+	}
+	answer, err := parseStatus(body)
+	if err != nil {
+		return nil
+	}
+	return answer
 }
 
 // look asks for the application, and goes on asking while the ResourceManager
@@ -125,7 +134,7 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 		switch {
 		case err == nil:
 			if told {
-				f.progress.line("the ResourceManager answers again")
+				f.display.line("the ResourceManager answers again")
 			}
 			return application, nil
 		case ctx.Err() != nil:
@@ -135,7 +144,7 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 		case time.Since(began) > outageLimit:
 			return nil, refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
 		case !told:
-			f.progress.console.Warn("%v; asking on", err)
+			f.display.console.Warn("%v; asking on", err)
 		}
 	}
 }
@@ -146,22 +155,22 @@ func (f *follower) observe(application *yarnrest.Application) {
 	switch application.State {
 	case yarnrest.StateAccepted:
 		if f.times.Accepted.IsZero() {
-			f.times.Accepted = f.progress.now()
+			f.times.Accepted = f.display.now()
 		}
 	case yarnrest.StateRunning:
 		if f.times.Running.IsZero() {
-			f.times.Running = f.progress.now()
+			f.times.Running = f.display.now()
 		}
 	}
 	if application.State.Ended() {
-		f.times.Finished = f.progress.now()
+		f.times.Finished = f.display.now()
 		return // the report says the rest
 	}
-	if state != f.progress.state {
+	if state != f.display.state {
 		f.enter(application)
 		return
 	}
-	if application.State == yarnrest.StateAccepted && f.progress.now().Sub(f.times.Accepted) >= waitingNote {
+	if application.State == yarnrest.StateAccepted && f.display.now().Sub(f.times.Accepted) >= waitingNote {
 		f.explainWait(application.Diagnostics)
 	}
 }
@@ -172,12 +181,12 @@ func (f *follower) enter(application *yarnrest.Application) {
 	switch {
 	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
 		host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":")
-		f.progress.enter(state, fmt.Sprintf("on %s, %s", host, application.TrackingURL))
-	case f.progress.state == stateRunning:
-		f.progress.restart()
-		f.progress.enter(state, "again: the ApplicationMaster failed and is started anew")
+		f.display.enter(state, fmt.Sprintf("on %s, %s", host, application.TrackingURL))
+	case f.display.state == stateRunning:
+		f.display.restart()
+		f.display.enter(state, "again: the ApplicationMaster failed and is started anew")
 	default:
-		f.progress.enter(state, "")
+		f.display.enter(state, "")
 	}
 }
 
@@ -202,24 +211,24 @@ func (f *follower) explainWait(diagnostics string) {
 	if len(details) > most {
 		details = details[:most] + "…"
 	}
-	f.progress.line("waiting: %s", details)
+	f.display.line("waiting: %s", details)
 }
 
 // hear takes note of what the ApplicationMaster says.
-func (f *follower) hear(s *status) {
+func (f *follower) hear(s *Progress) {
 	if f.times.Executors.IsZero() && s.Executors.Requested > 0 && s.Executors.Running >= s.Executors.Requested {
-		f.times.Executors = f.progress.now()
+		f.times.Executors = f.display.now()
 	}
-	f.progress.update(s)
-	f.progress.tick()
+	f.display.update(s)
+	f.display.tick()
 }
 
 // pause is the time to the next look: short while the application is young or
 // about to end, so that little is added to what it takes itself.
 func (f *follower) pause() time.Duration {
-	if f.progress.status != nil && f.progress.status.idle() {
+	if f.display.latest != nil && f.display.latest.idle() {
 		return min(firstInterval, f.interval)
 	}
 	const share = 20 // of the time that it runs already
-	return min(f.interval, max(firstInterval, f.progress.now().Sub(f.progress.began)/share))
+	return min(f.interval, max(firstInterval, f.display.now().Sub(f.display.began)/share))
 }

@@ -33,6 +33,9 @@ var reservedNames = []string{
 // inputs lists the program and what yarn.files and yarn.archives name, each
 // checked as far as the local disk can tell.
 func inputs(program *Program, files, archives []string) ([]input, error) {
+	if err := checkName(program.Name); err != nil {
+		return nil, usagef("the program %s: %w", program.Path, err)
+	}
 	all := []input{{path: program.Path, name: program.Name, size: program.Size}}
 	var problems []error
 	for _, entry := range files {

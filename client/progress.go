@@ -7,33 +7,35 @@ import (
 	"time"
 )
 
-// status is what an ApplicationMaster tells of itself at api/status below its
-// tracking URL. Fields that are not there stay zero.
-type status struct {
+// Progress is how far an application is, as its ApplicationMaster tells at
+// api/status below its tracking URL. What it does not tell stays zero.
+type Progress struct {
 	State     string `json:"state"`
 	Executors struct {
 		Requested int `json:"requested"`
 		Running   int `json:"running"`
 		Failed    int `json:"failed"`
 	} `json:"executors"`
-	Tasks    counts    `json:"tasks"`
-	TaskSets []taskSet `json:"taskSets"`
+	Tasks    TaskCounts `json:"tasks"`
+	TaskSets []TaskSet  `json:"taskSets"`
 }
 
-type counts struct {
+// TaskCounts counts tasks, and attempts that failed.
+type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
 	Running int `json:"running"`
 	Failed  int `json:"failed"`
 }
 
-type taskSet struct {
+// TaskSet is one of the sets of tasks that the application ran or runs.
+type TaskSet struct {
 	Name string `json:"name"`
-	counts
+	TaskCounts
 }
 
-func parseStatus(body []byte) (*status, error) {
-	parsed := &status{}
+func parseStatus(body []byte) (*Progress, error) {
+	parsed := &Progress{}
 	if err := json.Unmarshal(body, parsed); err != nil {
 		return nil, fmt.Errorf("the ApplicationMaster's status: %w", err)
 	}
@@ -41,22 +43,22 @@ func parseStatus(body []byte) (*status, error) {
 }
 
 // current is the task set that is being worked on, else all tasks.
-func (s *status) current() taskSet {
+func (s *Progress) current() TaskSet {
 	for _, set := range s.TaskSets {
 		if set.Done < set.Total {
 			return set
 		}
 	}
-	return taskSet{Name: "tasks", counts: s.Tasks}
+	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
 // idle tells that the tasks known so far are done, so that the application may
 // end any moment.
-func (s *status) idle() bool {
+func (s *Progress) idle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
 
-func (s *status) executors() string {
+func (s *Progress) executors() string {
 	text := fmt.Sprintf("%d of %s", s.Executors.Running, counted(s.Executors.Requested, "executor"))
 	if s.Executors.Failed > 0 {
 		text += fmt.Sprintf(" (%d failed)", s.Executors.Failed)
@@ -65,7 +67,7 @@ func (s *status) executors() string {
 }
 
 // tasks is how far the work is, in words.
-func (s *status) tasks() string {
+func (s *Progress) tasks() string {
 	set := s.current()
 	text := fmt.Sprintf("%d/%d", set.Done, set.Total)
 	if set.Name != "tasks" {
@@ -80,15 +82,15 @@ func (s *status) tasks() string {
 	return text
 }
 
-// progress shows what becomes of an application: on a terminal in one live
+// display shows what becomes of an application: on a terminal in one live
 // line, elsewhere by a line when something changed, but not too many.
-type progress struct {
+type display struct {
 	console *Console
 	began   time.Time // when the application was submitted
 	now     func() time.Time
 
 	state   string // of the application, as last shown
-	status  *status
+	latest  *Progress
 	joined  int    // executors, as last shown
 	failed  int    // executors, as last shown
 	tasks   string // as last shown
@@ -99,12 +101,12 @@ type progress struct {
 const taskLinePause = 5 * time.Second
 
 // line writes a line with the time since the submission.
-func (p *progress) line(format string, args ...any) {
+func (p *display) line(format string, args ...any) {
 	p.console.Print("%7s  %s", seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
 }
 
 // enter shows a new state of the application.
-func (p *progress) enter(state, note string) {
+func (p *display) enter(state, note string) {
 	p.state = state
 	if note != "" {
 		note = "  " + note
@@ -113,13 +115,13 @@ func (p *progress) enter(state, note string) {
 }
 
 // restart forgets what an ApplicationMaster said that is no more.
-func (p *progress) restart() {
-	p.status, p.joined, p.failed, p.tasks = nil, 0, 0, ""
+func (p *display) restart() {
+	p.latest, p.joined, p.failed, p.tasks = nil, 0, 0, ""
 }
 
 // update shows what the ApplicationMaster says.
-func (p *progress) update(s *status) {
-	p.status = s
+func (p *display) update(s *Progress) {
+	p.latest = s
 	// Executors that leave are no news: they do so at the end.
 	if e := s.Executors; e.Running > p.joined || e.Failed > p.failed {
 		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
@@ -136,12 +138,12 @@ func (p *progress) update(s *status) {
 }
 
 // tick redraws the live line.
-func (p *progress) tick() {
+func (p *display) tick() {
 	if !p.console.isLive() || p.state == "" {
 		return
 	}
 	parts := []string{fmt.Sprintf("%7s  %s", seconds(p.now().Sub(p.began)), p.state)}
-	if s := p.status; s != nil {
+	if s := p.latest; s != nil {
 		if s.Executors.Requested > 0 {
 			parts = append(parts, s.executors())
 		}

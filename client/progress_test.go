@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// at makes a progress whose clock the test moves.
-func at(console *Console) (p *progress, after func(time.Duration)) {
+// at makes a display whose clock the test moves.
+func at(console *Console) (p *display, after func(time.Duration)) {
 	now := time.Unix(1_700_000_000, 0)
-	p = &progress{console: console, began: now}
+	p = &display{console: console, began: now}
 	p.now = func() time.Time { return now }
 	return p, func(d time.Duration) { now = now.Add(d) }
 }
 
-func told(t *testing.T, text string) *status {
+func told(t *testing.T, text string) *Progress {
 	t.Helper()
 	s, err := parseStatus([]byte(text))
 	require.NoError(t, err)

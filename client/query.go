@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,20 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 		report, _ := conclude(application, Times{}) // how it ended is in the report
 		return report, nil
 	}
-	return newReport(application, Times{}), nil
+	report := newReport(application, Times{})
+	if application.State == yarnrest.StateRunning {
+		report.Progress = askStatus(ctx, c.rest, id)
+	}
+	return report, nil
+}
+
+// over tells whether an application has ended, or is not known any more.
+func (c *Cluster) over(ctx context.Context, id string) (bool, error) {
+	state, err := c.rest.State(ctx, id)
+	if errors.Is(err, yarnrest.ErrNotFound) {
+		return true, nil
+	}
+	return state.Ended(), err
 }
 
 // Write prints a report for a person.
@@ -37,6 +51,9 @@ func (r *Report) Write(w io.Writer) {
 	}
 	if !r.Times.Finished.IsZero() {
 		rows = append(rows, row{"finished", r.Times.Finished.Format(time.DateTime)})
+	}
+	if p := r.Progress; p != nil {
+		rows = append(rows, row{"executors", p.executors()}, row{"tasks", p.tasks()})
 	}
 	rows = append(rows, summaryRows(parseSummary(r.Diagnostics))...)
 	if r.Message != "" {

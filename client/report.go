@@ -20,6 +20,8 @@ type Report struct {
 	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own words
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
+	// Progress is what the ApplicationMaster says while it runs.
+	Progress *Progress `json:"progress,omitempty"`
 	// Summary is what the ApplicationMaster counted, where it succeeded:
 	// tasks, locality, executors.
 	Summary map[string]any `json:"summary,omitempty"`

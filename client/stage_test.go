@@ -295,6 +295,41 @@ func TestInputs(t *testing.T) {
 	}
 }
 
+func TestInputsChecksTheProgramsName(t *testing.T) {
+	for _, name := range []string{"launch_container.sh", "it's", "a$b", "tmp"} {
+		_, err := inputs(&Program{Path: "/x/" + name, Name: name}, nil, nil)
+		require.ErrorContains(t, err, name)
+		require.Equal(t, ExitUsage, ExitCode(err))
+	}
+	_, err := inputs(&Program{Path: "/x/my app", Name: "my app"}, nil, nil)
+	require.NoError(t, err)
+}
+
+func TestPruneRemovesStagingOfApplicationsThatAreOver(t *testing.T) {
+	ctx := context.Background()
+	s, root, _ := testStager(t)
+	own := "file://" + root + "/staging/application_1_0004"
+	for name, age := range map[string]time.Duration{
+		"application_1_0001": 2 * stagingGrace, "application_1_0002": 2 * stagingGrace, "application_1_0003": stagingGrace / 2,
+		"application_1_0004": 2 * stagingGrace, "notes": 2 * stagingGrace,
+	} {
+		dir := filepath.Join(root, "staging", name)
+		require.NoError(t, os.MkdirAll(dir, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "f"), nil, 0o600))
+		then := time.Now().Add(-age)
+		require.NoError(t, os.Chtimes(dir, then, then))
+	}
+	var asked []string
+	require.NoError(t, s.pruneStaging(ctx, own, func(_ context.Context, id string) (bool, error) {
+		asked = append(asked, id)
+		return id == "application_1_0002", nil
+	}))
+	require.Equal(t, []string{"application_1_0001", "application_1_0002"}, asked)
+	require.Equal(t, []string{
+		"staging/application_1_0001/f", "staging/application_1_0003/f", "staging/application_1_0004/f", "staging/notes/f",
+	}, tree(t, root))
+}
+
 func TestStagingDirOfTheUser(t *testing.T) {
 	files := storage.New(storage.Options{User: "ann"})
 	defer files.Close()

@@ -86,7 +86,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*R
 		}
 		return nil, err
 	}
-	pruned := s.prune(ctx, request.cacheDirs)
+	pruned := s.prune(ctx, request)
 	defer func() { <-pruned }()
 	if !config.WaitForEnd.In(s.job.Settings) {
 		return &Report{
@@ -206,15 +206,17 @@ func (s *submission) cleanUp(ctx context.Context) {
 	}
 }
 
-// prune clears the cache while the application runs; the channel is closed when
+// prune removes what earlier submissions left while the application runs; the channel is closed when
 // it is done.
-func (s *submission) prune(ctx context.Context, inUse []string) <-chan struct{} {
+func (s *submission) prune(ctx context.Context, request *request) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, pruneTimeout)
 		defer cancel()
-		if err := s.stager.prune(ctx, config.CacheMaxAge.In(s.job.Settings), inUse); err != nil && ctx.Err() == nil {
+		err := s.stager.prune(ctx, config.CacheMaxAge.In(s.job.Settings), request.cacheDirs)
+		err = errors.Join(err, s.stager.pruneStaging(ctx, request.staging, s.cluster.over))
+		if err != nil && ctx.Err() == nil {
 			s.job.Console.Warn("%v", err)
 		}
 	}()

@@ -215,7 +215,7 @@ func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
 	b := newBench(t, f, nil)
 	clock := time.Unix(1_700_000_000, 0)
 	follower := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console)
-	follower.progress.began, follower.progress.now = clock, func() time.Time { return clock }
+	follower.display.began, follower.display.now = clock, func() time.Time { return clock }
 	waiting := state("ACCEPTED")
 	waiting["diagnostics"] = "[Tue Nov 21 12:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.  Details : AM Partition = <DEFAULT_PARTITION>"
 	look := func(now map[string]any) {
