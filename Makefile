@@ -43,7 +43,9 @@ check-generated: generate
 	git diff --exit-code -- '*.pb.go' docs/configuration.md
 
 # From yarn-submit starting to both executors registered, beside the cluster's own floor.
-bench-launch: build
+# Prints one JSON object a line on stdout, and nothing else there.
+bench-launch:
+	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/launch
 
 clean:
