@@ -64,8 +64,8 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 
 // chooseQueue finds the queue to submit to. A queue that was asked for must
 // exist. Where none was asked for and the cluster has no queue of the default
-// name, its only queue will do; among several the ResourceManager's placement
-// rules decide.
+// name, which the CapacityScheduler would refuse, the largest queue will do;
+// other schedulers' placement rules decide.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
@@ -73,18 +73,13 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 		}
 		return name, nil
 	}
-	var running []string
-	for _, queue := range scheduler.Queues {
-		if queue.Leaf && queue.State == "RUNNING" {
-			running = append(running, queue.Name)
-		}
-	}
 	if !asked {
-		if len(running) == 1 {
-			console.Print("submitting to %s, the cluster's only queue", running[0])
-			return running[0], nil
+		largest, ok := largestLeaf(scheduler)
+		if !ok || scheduler.Type != capacityScheduler {
+			return name, nil
 		}
-		return name, nil
+		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leaves(scheduler))
+		return largest.Name, nil
 	}
 	byName := func(wanted string) bool {
 		return slices.ContainsFunc(scheduler.Queues, func(q yarnrest.Queue) bool {
@@ -99,6 +94,20 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 		return name, nil
 	}
 	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leaves(scheduler))
+}
+
+// capacityScheduler is how the CapacityScheduler calls itself.
+const capacityScheduler = "capacityScheduler"
+
+// largestLeaf is the running queue with the largest share of the cluster, the
+// first among equals.
+func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
+	for _, queue := range scheduler.Queues {
+		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
+			largest, found = queue, true
+		}
+	}
+	return largest, found
 }
 
 // leaves names the queues that take applications.

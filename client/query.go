@@ -53,7 +53,7 @@ func (r *Report) Write(w io.Writer) {
 		rows = append(rows, row{"finished", r.Times.Finished.Format(time.DateTime)})
 	}
 	if p := r.Progress; p != nil {
-		rows = append(rows, row{"executors", p.executors()}, row{"tasks", p.tasks()})
+		rows = append(rows, row{"executors", fmt.Sprintf("%d of %d", p.Executors.Running, p.Executors.Requested)}, row{"tasks", p.tasks()})
 	}
 	rows = append(rows, summaryRows(parseSummary(r.Diagnostics))...)
 	if r.Message != "" {

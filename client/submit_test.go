@@ -238,7 +238,7 @@ func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
 	require.Contains(t, b.said.String(), "ACCEPTED  again: the ApplicationMaster failed")
 }
 
-func TestSubmitToTheOnlyQueue(t *testing.T) {
+func TestSubmitToTheLargestQueueWhereNoneIsNamed(t *testing.T) {
 	f := newFakeYARN(t)
 	only := httptest.NewRecorder()
 	f.server.Config.Handler.ServeHTTP(only, httptest.NewRequest("GET", "/ws/v1/cluster/scheduler", nil))
@@ -263,6 +263,8 @@ func TestSubmitToTheOnlyQueue(t *testing.T) {
 	}
 	require.Equal(t, "default", chosen("root", "root.default", "root.small"))
 	require.Equal(t, "small", chosen("root", "root.small", "root.shut"), "there is no other")
+	require.Contains(t, []string{"small", "ann"}, chosen("root.small", "root.users.ann"))
+	scheduler.Type = "fairScheduler"
 	require.Equal(t, "default", chosen("root.small", "root.users.ann"), "the cluster's rules decide")
 }
 

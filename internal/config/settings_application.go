@@ -20,7 +20,7 @@ var (
 		"Go's memory limit (GOMEMLIMIT) is set to nine tenths of it.")
 	DriverCores   = number("driver.cores", "1", "Virtual cores of that container, and its GOMAXPROCS.", 1)
 	DriverPort    = number("driver.port", "0", "Port on which the driver listens for executors; 0 takes a free one.", 0)
-	ExecutorCount = number("executor.instances", "2", "How many executors are asked for.", 0)
+	ExecutorCount = number("executor.instances", "2", "How many executors are asked for.", 1)
 	ExecutorCores = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
 	ExecutorMem   = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is set to nine "+
 		"tenths of it: a Go process's memory is one whole, so nothing is set apart from a heap.")
