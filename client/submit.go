@@ -81,7 +81,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*R
 	}
 	if err != nil {
 		s.cleanUp(ctx)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil && s.id == "" {
 			err = withCode(ExitFailed, fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
 		}
 		return nil, err
