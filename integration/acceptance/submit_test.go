@@ -63,17 +63,18 @@ type submitted struct {
 	ended   outcome
 }
 
-// start runs yarn-submit in the background; the test ends it where it has not
-// ended by itself.
+// start runs yarn-submit in the background. Where it has not ended when the
+// test does, it is interrupted, and takes its application with it.
 func (c call) start(t *testing.T) *submitted {
 	t.Helper()
-	// WaitDelay is for grandchildren that keep the pipes open: there are none.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	s := &submitted{
 		command: exec.CommandContext(ctx, program("yarn-submit"), c.args...),
 		stderr:  &transcript{t: t}, id: make(chan string, 1),
 	}
+	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
+	s.command.WaitDelay = patience
 	s.command.Dir = c.directory
 	s.command.Env = c.environ()
 	s.command.Stderr = s.stderr
