@@ -75,7 +75,7 @@ func run(m *testing.M) (code int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	built := make(chan error, 1)
 	go func() { built <- build(programs) }()
-	hadoop, stop, err := startCluster(cluster.Options{HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION")})
+	hadoop, stop, err := sharedCluster()
 	if err = errors.Join(err, <-built); err != nil {
 		if stop != nil {
 			err = errors.Join(err, stop())
@@ -122,24 +122,38 @@ func goBuild(environment []string, args ...string) error {
 	return nil
 }
 
-// startCluster starts the cluster, or finds the one that runs already.
-func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func() error, err error) {
+// sharedCluster starts the cluster of all tests, or finds the one that runs
+// already.
+func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
+	dir := os.Getenv("BOBBIN_TEST_CLUSTER")
+	if dir == "" {
+		return startCluster(clusterOptions())
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if dir := os.Getenv("BOBBIN_TEST_CLUSTER"); dir != "" {
-		if hadoop, err = cluster.Attach(dir); err == nil {
-			err = hadoop.WaitReady(ctx)
-		}
-		return hadoop, func() error { return nil }, err
+	if hadoop, err = cluster.Attach(dir); err == nil {
+		err = hadoop.WaitReady(ctx)
 	}
-	options.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	if hadoop, err = cluster.Start(ctx, options); err != nil {
+	return hadoop, func() error { return nil }, err
+}
+
+func clusterOptions() cluster.Options {
+	return cluster.Options{
+		HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION"),
+		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	}
+}
+
+func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func() error, err error) {
+	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if hadoop, err = cluster.Start(starting, options); err != nil {
 		return nil, nil, err
 	}
 	return hadoop, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		stopping, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		return hadoop.Stop(ctx)
+		return hadoop.Stop(stopping)
 	}, nil
 }
 
