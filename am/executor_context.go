@@ -20,6 +20,7 @@ type executorContexts struct {
 	tokens    []byte
 	env       map[string]string // common to all
 	user      string
+	scheme    string // of the NodeManagers' pages
 }
 
 // newExecutorContexts prepares contexts for executors that join the driver at
@@ -38,6 +39,10 @@ func newExecutorContexts(start *start, address string, access *identity.Identity
 	env[launch.EnvDriver] = address
 	env[launch.EnvCores] = strconv.Itoa(config.ExecutorCores.In(start.config))
 	env["HADOOP_USER_NAME"] = start.spec.User
+	scheme := "http"
+	if start.hadoop.HTTPSOnly() {
+		scheme = "https"
+	}
 	return &executorContexts{
 		settings:  start.config,
 		resources: localResources(start.spec.Resources),
@@ -45,6 +50,7 @@ func newExecutorContexts(start *start, address string, access *identity.Identity
 		tokens:    tokens,
 		env:       env,
 		user:      start.spec.User,
+		scheme:    scheme,
 	}, nil
 }
 
@@ -54,7 +60,7 @@ func (c *executorContexts) of(executor *executor) yarn.ContainerLaunchContext {
 	node := executor.container.Node.Host
 	env[launch.EnvExecutorID] = executor.id
 	env[launch.EnvHost] = node
-	env[launch.EnvLogURL] = launch.LogURL(executor.container.NodeHTTPAddress, executor.container.ID.String(), c.user)
+	env[launch.EnvLogURL] = launch.LogURL(c.scheme, executor.container.NodeHTTPAddress, executor.container.ID.String(), c.user)
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
 	}

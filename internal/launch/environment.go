@@ -18,7 +18,7 @@ func GoLimits(cores int, memory config.Size) map[string]string {
 }
 
 // LogURL is the page of a NodeManager that shows a container's log files, once
-// a file's name follows.
-func LogURL(nodeHTTPAddress, container, user string) string {
-	return fmt.Sprintf("http://%s/node/containerlogs/%s/%s", nodeHTTPAddress, container, user)
+// a file's name follows. scheme is http or https, as yarn.http.policy says.
+func LogURL(scheme, nodeHTTPAddress, container, user string) string {
+	return fmt.Sprintf("%s://%s/node/containerlogs/%s/%s", scheme, nodeHTTPAddress, container, user)
 }

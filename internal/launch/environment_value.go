@@ -6,4 +6,3 @@ package launch
 // it byte for byte, what means something there is escaped. What YARN itself
 // expands, {{NAME}} and <LOG_DIR>, stays as it is.
 func EnvironmentValue(value string) string { return outer.Replace(value) }
-

@@ -25,6 +25,8 @@ type fakeNameNode struct {
 	blocks    []*pb.LocatedBlock
 	nextBlock uint64
 	calls     map[string]int
+	// completions are the requests to complete the file.
+	completions [][]byte
 	// pending is how often complete still answers that it is too early.
 	pending int
 	// fails are the errors of methods.
@@ -90,6 +92,7 @@ func (n *fakeNameNode) answer(method string, request []byte) (proto.Message, err
 	case "updateBlockForPipeline":
 		return &pb.AddBlockResponse{Block: n.blocks[len(n.blocks)-1]}, nil
 	case "complete":
+		n.completions = append(n.completions, request)
 		n.pending--
 		return &pb.BoolResponse{Result: proto.Bool(n.pending < 0)}, nil
 	case "getBlockLocations":

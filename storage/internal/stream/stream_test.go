@@ -245,6 +245,9 @@ func TestCloseWaitsForTheLastBlock(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, write(w, text(10)))
 	require.Equal(t, 4, n.count("complete"))
+	for _, again := range n.completions {
+		require.Equal(t, n.completions[0], again, "each call names the last block")
+	}
 
 	n.pending = 1 << 30
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -59,6 +60,7 @@ type Writer struct {
 	file     *hdfs.FileWriter
 	pipeline pipeline
 	renewed  time.Time // when the lease was renewed last
+	complete []byte    // the first call to complete the file, once there was one
 	err      error     // of a write that failed
 }
 
@@ -109,6 +111,14 @@ func (w *Writer) answers(s *session) namenode.Handler {
 			return w.create(s, request)
 		case "addBlock":
 			return w.pipeline.addBlock(request)
+		case "complete":
+			// colinmarc/hdfs names the last block only in its first call. The
+			// NameNode needs to hear of it in each: it does not take note of the last
+			// block before the one before it is reported.
+			if w.complete == nil {
+				w.complete = bytes.Clone(request)
+			}
+			request = w.complete
 		case "renewLease":
 			if time.Since(w.renewed) < leaseRenewal {
 				return nil, nil
