@@ -33,9 +33,12 @@ var (
 		}
 		return task.Attempt(), nil
 	})
-	panics  = bobbin.Func("test.panics", func(*bobbin.Task, int) (int, error) { panic("out of yarn") })
-	waits   = bobbin.Func("test.waits", func(task *bobbin.Task, _ int) (int, error) { <-task.Done(); return 0, context.Cause(task) })
-	adds    = bobbin.Func("test.adds", func(task *bobbin.Task, n int) (int, error) { more, err := bobbin.SharedValue[int](task); return n + more, err })
+	panics = bobbin.Func("test.panics", func(*bobbin.Task, int) (int, error) { panic("out of yarn") })
+	waits  = bobbin.Func("test.waits", func(task *bobbin.Task, _ int) (int, error) { <-task.Done(); return 0, context.Cause(task) })
+	adds   = bobbin.Func("test.adds", func(task *bobbin.Task, n int) (int, error) {
+		more, err := bobbin.SharedValue[int](task)
+		return n + more, err
+	})
 	doubles = bobbin.Func("test.doubles", func(_ *bobbin.Task, record arrow.Record) (arrow.Record, error) {
 		builder := array.NewRecordBuilder(memory.NewGoAllocator(), record.Schema())
 		defer builder.Release()
