@@ -26,7 +26,7 @@ var (
 		MaxNestedLevels:  1 << 10,
 		UTF8:             cbor.UTF8DecodeInvalid,
 		DefaultMapType:   reflect.TypeFor[map[string]any](),
-		IntDec:           cbor.IntDecConvertSigned,
+		IntDec:           cbor.IntDecConvertSignedOrBigInt,
 	})
 )
 
