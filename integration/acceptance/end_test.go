@@ -46,7 +46,7 @@ func TestApplicationKilledByAnotherYarnSubmit(t *testing.T) {
 	running, id := startWaiting(t)
 	killing := yarnSubmit(t, "kill", id)
 	assert.Equal(t, 0, killing.code)
-	assert.Equal(t, id+" is KILLED\n", killing.stderr)
+	assert.Regexp(t, "^"+id+" is (?i:killed)\n", killing.stderr)
 	done := running.wait(t)
 	assertKilled(t, done, id, currentUser(t))
 }

@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"context"
 	"path"
 	"strconv"
 	"syscall"
@@ -16,13 +17,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// countSlowly starts a word count of many small tasks, and returns when some of
-// them are done, some run on every executor, and most are still to come.
+// countSlowly starts a word count of many small tasks and of many parts.
 func countSlowly(t *testing.T, in corpus, out string) (running *submitted, id string) {
 	t.Helper()
-	const split = 128 << 10
-	running = call{args: []string{"submit", "--num-executors", "2", program("wordcount"), "-split", strconv.Itoa(split), in.path, out}}.start(t)
-	id = running.applicationID(t)
+	const split, parts = 128 << 10, 40
+	running = call{args: []string{"submit", "--num-executors", "2", program("wordcount"),
+		"-split", strconv.Itoa(split), "-parts", strconv.Itoa(parts), in.path, out}}.start(t)
+	return running, running.applicationID(t)
+}
+
+// awaitCounting returns when some tasks are done, some run on both executors,
+// and most are still to come.
+func awaitCounting(t *testing.T, id string) {
+	t.Helper()
 	awaitStatus(t, id, "both executors run tasks", func(status am.Status) bool {
 		busy := 0
 		for _, executor := range status.Details {
@@ -32,7 +39,25 @@ func countSlowly(t *testing.T, in corpus, out string) (running *submitted, id st
 		}
 		return busy == 2
 	})
-	return running, id
+}
+
+// awaitWriting returns when parts of the output are being written.
+func awaitWriting(t *testing.T, id string) {
+	t.Helper()
+	awaitStatus(t, id, "parts are written", func(status am.Status) bool {
+		return len(status.TaskSets) == 2 && status.TaskSets[1].Running > 0
+	})
+}
+
+// killRole ends a process of an application as kill -9 does.
+func killRole(t *testing.T, id string, role launch.Role) {
+	t.Helper()
+	var found []process
+	await(t, string(role)+" of "+id, func(context.Context) bool {
+		found = inRole(id, role, "wordcount")
+		return len(found) > 0
+	})
+	require.NoError(t, syscall.Kill(found[0].pid, syscall.SIGKILL))
 }
 
 // assertNoneTemporary checks that nothing stands beside an output, where its
@@ -62,34 +87,46 @@ func assertComplete(t *testing.T, out string) {
 }
 
 func TestKilledExecutorCostsNoCounts(t *testing.T) {
-	in, out := sourcesText(t), output(t)
-	running, id := countSlowly(t, in, out)
-	executors := inRole(id, launch.RoleExecutor, "wordcount")
-	require.Len(t, executors, 2)
-	require.NoError(t, syscall.Kill(executors[0].pid, syscall.SIGKILL))
+	t.Parallel()
+	for name, awaitMoment := range map[string]func(*testing.T, string){"counting": awaitCounting, "writing": awaitWriting} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, out := sourcesText(t), output(t)
+			running, id := countSlowly(t, in, out)
+			awaitMoment(t, id)
+			killRole(t, id, launch.RoleExecutor)
 
-	done := running.wait(t)
-	require.Equal(t, 0, done.code)
-	assert.Contains(t, done.stderr, "1 lost", "the executor was killed in the middle")
-	assertCounts(t, in.words, out)
-	assertComplete(t, out)
-	assertNothingLeft(t, id)
+			done := running.wait(t)
+			require.Equal(t, 0, done.code)
+			assert.Contains(t, done.stderr, "1 lost", "the executor was killed in the middle")
+			assertCounts(t, in.words, out)
+			assertComplete(t, out)
+			assertNothingLeft(t, id)
+		})
+	}
 }
 
 func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
-	in, out := sourcesText(t), output(t)
-	running, id := countSlowly(t, in, out)
-	masters := inRole(id, launch.RoleAM, "wordcount")
-	require.Len(t, masters, 1)
-	require.NoError(t, syscall.Kill(masters[0].pid, syscall.SIGKILL))
+	t.Parallel()
+	for name, awaitMoment := range map[string]func(*testing.T, string){
+		"starting": func(*testing.T, string) {}, "counting": awaitCounting, "writing": awaitWriting,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, out := sourcesText(t), output(t)
+			running, id := countSlowly(t, in, out)
+			awaitMoment(t, id)
+			killRole(t, id, launch.RoleAM)
 
-	done := running.wait(t)
-	require.Equal(t, 0, done.code)
-	tries := attempts(t, id)
-	require.Len(t, tries, 2)
-	assert.Equal(t, "FAILED", tries[0].State)
-	assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
-	assertCounts(t, in.words, out)
-	assertComplete(t, out)
-	assertNothingLeft(t, id)
+			done := running.wait(t)
+			require.Equal(t, 0, done.code)
+			tries := attempts(t, id)
+			require.Len(t, tries, 2)
+			assert.Equal(t, "FAILED", tries[0].State)
+			assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
+			assertCounts(t, in.words, out)
+			assertComplete(t, out)
+			assertNothingLeft(t, id)
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -92,12 +93,8 @@ func put(ctx context.Context, path string, content []byte) error {
 // output names a directory of HDFS that no other test has.
 func output(t *testing.T) string {
 	t.Helper()
-	return shared.data + "/out/" + unique(t)
-}
-
-// unique is the test's name as a file's.
-func unique(t *testing.T) string {
-	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())
+	return fmt.Sprintf("%s/out/%s-%08x", shared.data, name, rand.Uint32())
 }
 
 // assertCounts checks the part files in dir.

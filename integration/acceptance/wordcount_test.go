@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,25 +25,25 @@ func ownProgram(t *testing.T, name string) string {
 	content, err := os.ReadFile(program(name))
 	require.NoError(t, err)
 	own := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(own, fmt.Appendf(content, "%s at %d", t.Name(), os.Getpid()), 0o755))
+	require.NoError(t, os.WriteFile(own, fmt.Appendf(content, "%x", rand.Uint64()), 0o755))
 	return own
 }
 
 func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
 	t.Parallel()
-	in, own := sourcesText(t), ownProgram(t, "wordcount")
-	first := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, output(t)+"-1")
+	in, own, out := sourcesText(t), ownProgram(t, "wordcount"), output(t)
+	first := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, out+"-1")
 	require.Equal(t, 0, first.code)
 	assert.Contains(t, first.stderr, "uploaded wordcount")
-	assertCounts(t, in.words, output(t)+"-1")
+	assertCounts(t, in.words, out+"-1")
 	assertNothingLeft(t, first.applicationID(t))
 
 	before := cachedCopies(t)
-	second := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, output(t)+"-2")
+	second := yarnSubmit(t, "submit", "--master", "yarn", "--num-executors", "2", own, in.path, out+"-2")
 	require.Equal(t, 0, second.code)
 	assert.Contains(t, second.stderr, "reused wordcount")
 	assert.NotContains(t, second.stderr, "uploaded wordcount")
-	assertCounts(t, in.words, output(t)+"-2")
+	assertCounts(t, in.words, out+"-2")
 	assertNothingLeft(t, second.applicationID(t))
 	assert.Subset(t, cachedCopies(t), before, "they are as they were, with their times")
 }
