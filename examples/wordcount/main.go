@@ -75,13 +75,15 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	return len(part), file.Commit()
 })
 
-func main() { bobbin.Main(run) }
+func main() {
+	bobbin.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("wordcount", flag.ContinueOnError)
 	parts := flags.Int("parts", 4, "how many part files to write at the most")
 	splitSize := flags.Int64("split", 0, "bytes of text for a task; 0 takes the file's blocks")
-	if err := flags.Parse(os.Args[1:]); err != nil {
+	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 2 || *parts < 1 {

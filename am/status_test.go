@@ -1,0 +1,52 @@
+package am
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func get(t *testing.T, url string) (body, contentType string) {
+	t.Helper()
+	response, err := http.Get(url)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(content), response.Header.Get("Content-Type")
+}
+
+func TestTheTrackingURLShowsTheStatus(t *testing.T) {
+	status := Status{
+		Application: "application_1_0001", Name: "<script>", Started: time.Unix(0, 0).UTC(),
+		Executors: ExecutorCounts{Requested: 2, Running: 1},
+		Tasks:     TaskCounts{Total: 16, Done: 4},
+		TaskSets:  []TaskSetCounts{{Name: "count", State: "running", TaskCounts: TaskCounts{Total: 16, Done: 4}}},
+		Details:   []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
+	}
+	server, err := serveStatus("127.0.0.1", func() Status { return status })
+	require.NoError(t, err)
+	defer server.close()
+
+	page, kind := get(t, server.url("127.0.0.1"))
+	require.Contains(t, kind, "text/html")
+	require.Contains(t, page, "4 of 16 tasks done")
+	require.Contains(t, page, "http://a1/logs")
+	require.NotContains(t, page, "<script>", "names are the user's, and are escaped")
+
+	document, kind := get(t, server.url("127.0.0.1")+StatusPath)
+	require.Equal(t, "application/json", kind)
+	var again Status
+	require.NoError(t, json.Unmarshal([]byte(document), &again))
+	require.Equal(t, status, again)
+
+	posted, err := http.Post(server.url("127.0.0.1"), "text/plain", nil)
+	require.NoError(t, err)
+	defer posted.Body.Close()
+	require.Equal(t, http.StatusMethodNotAllowed, posted.StatusCode, "nothing can be changed through it")
+}

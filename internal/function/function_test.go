@@ -1,0 +1,31 @@
+package function
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The registry is the process's: one test goes through its whole life.
+func TestTheRegistryKeepsFunctionsAndWhatIsWrongWithThem(t *testing.T) {
+	body := func(context.Context, Call) ([]byte, error) { return []byte("called"), nil }
+	Register("good", body)
+	require.NoError(t, Problems())
+	found, err := Lookup("good")
+	require.NoError(t, err)
+	result, err := found(t.Context(), Call{})
+	require.NoError(t, err)
+	require.Equal(t, "called", string(result))
+
+	_, err = Lookup("missing")
+	require.ErrorContains(t, err, `no function "missing" (it has ["good"])`)
+
+	Register("good", body)
+	Register("", body)
+	Reject("bad", errors.New("a channel cannot travel"))
+	require.ErrorContains(t, Problems(), `two functions are named "good"`)
+	require.ErrorContains(t, Problems(), "a function needs a name")
+	require.ErrorContains(t, Problems(), `function "bad": a channel cannot travel`)
+}
