@@ -244,6 +244,44 @@ func TestTheLastTaskOfAHostOpensTheOthersLevel(t *testing.T) {
 	s.at(1, "2/0@a:node-local", "2/1@b:any")
 }
 
+func TestARackLearnedLateMakesItsExecutorsRackLocal(t *testing.T) {
+	s := play(t, Config{LocalityWaitNode: time.Second, LocalityWaitRack: time.Second},
+		Executor{ID: "a", Host: "A", Rack: "left", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 2})
+	s.submit(TaskSet{ID: 1, Tasks: 3, Preferences: on("A", "A", "A")})
+	s.at(0, "1/0@a:node-local")
+	s.at(time.Second) // the rack is open, but b is not known to be in it
+	require.NoError(t, s.AddExecutor(Executor{ID: "b2", Host: "B", Rack: "left", Cores: 1}))
+	s.DrainExecutor("b2")
+	s.at(time.Second, "1/1@b:rack-local", "1/2@b:rack-local")
+}
+
+func TestEveryHostOfARackHasItsTurn(t *testing.T) {
+	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 2})
+	preferences := []Preferences{
+		{Hosts: []string{"X"}}, {Hosts: []string{"X"}}, {Hosts: []string{"A"}}, {Hosts: []string{"Y"}}, {Hosts: []string{"Z", "A"}},
+	}
+	s.submit(TaskSet{ID: 1, Tasks: 5, Preferences: func(index int) Preferences { return preferences[index] }})
+	s.at(0, "1/2@a:node-local", "1/4@a:node-local")
+	s.end("1/2", success)
+	s.end("1/4", success)
+	s.at(0, "1/0@a:rack-local", "1/3@a:rack-local")
+	s.end("1/0", success)
+	s.at(0, "1/1@a:rack-local")
+}
+
+// Z has no task left when its turn comes, X has one that may not run on b again:
+// Y still gets its turn.
+func TestAHostWithoutTasksTakesNoTurnFromOthers(t *testing.T) {
+	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 1})
+	s.submit(TaskSet{ID: 1, Tasks: 1})
+	s.at(0, "1/0@a:no-pref")
+	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 5}))
+	s.submit(TaskSet{ID: 2, Tasks: 6, Preferences: on("Z", "Y", "X", "Z", "Y", "Y")})
+	s.at(0, "2/0@b:rack-local", "2/1@b:rack-local", "2/2@b:rack-local", "2/3@b:rack-local", "2/4@b:rack-local")
+	s.end("2/2", failed)
+	s.at(0, "2/5@b:rack-local")
+}
+
 func TestAFailedTaskGoesElsewhere(t *testing.T) {
 	a, a2 := Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1}
 	b, small := Executor{ID: "b", Host: "B", Cores: 1}, Executor{ID: "small", Host: "B", Cores: 1}
