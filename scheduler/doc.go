@@ -47,7 +47,9 @@
 // # Cost
 //
 // The work of an event doesn't grow with the number of executors or tasks: a
-// freed core looks at the waiting sets in order, and at each one in constant
-// time. A waiting task costs 1 byte and 4 more, and 8 for each place that it
-// prefers.
+// freed core looks at the sets with waiting tasks in order, at each one in
+// constant time. Only when a set is new, has a task back or has a level opened
+// does it look at all free executors or at all places that it prefers,
+// whichever are fewer. A waiting task takes 1 byte; one with preferences takes
+// 4 more, and 8 for each place.
 package scheduler

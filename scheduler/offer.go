@@ -32,7 +32,7 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 		if s.free.top == 0 {
 			break
 		}
-		if s.free.top < set.cpus || set.waiting == 0 {
+		if s.free.top < set.cpus {
 			continue
 		}
 		s.offerTo(set)

@@ -37,7 +37,7 @@ type Scheduler struct {
 
 	sets map[uint64]*taskSet
 	// queue has the sets with waiting tasks in the order in which they are
-	// served, and some that have none any more.
+	// served.
 	queue []*taskSet
 	// delayed is how many sets have a clock that runs.
 	delayed  int
