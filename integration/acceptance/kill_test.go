@@ -120,9 +120,7 @@ func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 
 			done := running.wait(t)
 			require.Equal(t, 0, done.code)
-			tries := attempts(t, id)
-			require.Len(t, tries, 2)
-			assert.Equal(t, "FAILED", tries[0].State)
+			assert.Len(t, attempts(t, id), 2)
 			assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
 			assertCounts(t, in.words, out)
 			assertComplete(t, out)

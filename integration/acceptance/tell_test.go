@@ -47,7 +47,7 @@ func TestWhatIsToldOfARunningApplication(t *testing.T) {
 	require.Equal(t, 0, status.code)
 	assert.Regexp(t, `(?m)^application +`+id+`$`, status.stdout)
 	assert.Regexp(t, `(?m)^name +a name of two words$`, status.stdout)
-	assert.Regexp(t, `(?m)^queue +root\.batch$`, status.stdout)
+	assert.Regexp(t, `(?m)^queue +(root\.)?batch$`, status.stdout)
 	assert.Regexp(t, `(?m)^state +RUNNING$`, status.stdout)
 
 	report := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
