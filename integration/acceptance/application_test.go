@@ -40,14 +40,21 @@ func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 // status that is as it should be.
 func awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
 	t.Helper()
+	return shared.awaitStatus(t, id, what, asItShouldBe)
+}
+
+func (s *suite) awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
+	t.Helper()
 	var last am.Status
 	await(t, id+": "+what, func(ctx context.Context) bool {
-		known, err := shared.rest.Application(ctx, id)
-		require.NoError(t, err)
-		require.False(t, known.State.Ended(), "%s ended before: %s", what, known.Diagnostics)
-		page, err := shared.rest.Proxy(ctx, id, "/"+am.StatusPath)
+		known, err := s.rest.Application(ctx, id)
 		if err != nil {
-			return false // it is not there yet, or not any more
+			return false // the ResourceManager may be away
+		}
+		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
+		page, err := s.rest.Proxy(ctx, id, "/"+am.StatusPath)
+		if err != nil {
+			return false // the ApplicationMaster is not there yet, or not any more
 		}
 		last = am.Status{}
 		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)

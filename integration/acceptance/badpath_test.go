@@ -21,7 +21,7 @@ func TestMissingInputLeavesNoOutput(t *testing.T) {
 func TestExistingOutputStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	in, out := sourcesText(t), output(t)
-	require.NoError(t, put(t.Context(), out+"/part-00000", []byte("precious\t1\n")))
+	require.NoError(t, shared.put(t.Context(), out+"/part-00000", []byte("precious\t1\n")))
 	before, err := tree(t.Context(), shared.files, out)
 	require.NoError(t, err)
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), in.path, out)

@@ -46,7 +46,7 @@ func TestFilesAndArchivesLieInEveryContainer(t *testing.T) {
 	archive := filepath.Join(dir, "things.tar.gz")
 	require.NoError(t, os.WriteFile(archive, tarGz(t, "deep/inside.txt", "packed"), 0o644))
 	inHDFS := shared.data + "/files/there already.txt"
-	require.NoError(t, put(t.Context(), inHDFS, []byte("from HDFS")))
+	require.NoError(t, shared.put(t.Context(), inHDFS, []byte("from HDFS")))
 
 	out := output(t)
 	done := call{directory: dir, args: []string{

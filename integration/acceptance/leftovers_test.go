@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/user"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -115,5 +118,32 @@ func (s *suite) leftovers() error {
 	for _, application := range running {
 		errs = append(errs, fmt.Errorf("%s (%s) is still %s", application.ID, application.Name, application.State))
 	}
-	return errors.Join(append(errs, err)...)
+	return errors.Join(append(errs, err, s.programsEnd(ctx))...)
+}
+
+// programsEnd waits until no program runs that a node has localized.
+func (s *suite) programsEnd(ctx context.Context) error {
+	for {
+		left := ""
+		executables, err := filepath.Glob("/proc/[0-9]*/exe")
+		if err != nil {
+			return err
+		}
+		for _, link := range executables {
+			path, _ := os.Readlink(link) // it may have ended
+			for _, node := range s.hadoop.Nodes() {
+				if strings.HasPrefix(path, node.LocalDir+"/") {
+					left = link + " is " + path
+				}
+			}
+		}
+		if left == "" {
+			return nil
+		}
+		select {
+		case <-time.After(time.Second / 10):
+		case <-ctx.Done():
+			return fmt.Errorf("a process is left: %s", left)
+		}
+	}
 }

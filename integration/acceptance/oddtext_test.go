@@ -86,7 +86,7 @@ func TestWordCountOfOddTexts(t *testing.T) {
 	in, out := shared.data+"/odd texts", output(t)
 	want := map[string]int64{}
 	for _, odd := range oddTexts(t) {
-		require.NoError(t, put(t.Context(), in+"/"+odd.name, odd.content))
+		require.NoError(t, shared.put(t.Context(), in+"/"+odd.name, odd.content))
 		for word, n := range text.Count(odd.text) {
 			want[word] += n
 		}

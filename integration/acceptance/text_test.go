@@ -37,7 +37,7 @@ var sources = sync.OnceValues(func() (corpus, error) {
 	}
 	const tries = 5
 	for range tries {
-		if err := put(ctx, path, content.Bytes()); err != nil {
+		if err := shared.put(ctx, path, content.Bytes()); err != nil {
 			return corpus{}, err
 		}
 		spread, err := spreads(ctx, path)
@@ -78,8 +78,8 @@ func spreads(ctx context.Context, path string) (bool, error) {
 	return true, nil
 }
 
-func put(ctx context.Context, path string, content []byte) error {
-	file, err := shared.files.Create(ctx, path, storage.Overwrite())
+func (s *suite) put(ctx context.Context, path string, content []byte) error {
+	file, err := s.files.Create(ctx, path, storage.Overwrite())
 	if err != nil {
 		return err
 	}

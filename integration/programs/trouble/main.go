@@ -29,6 +29,7 @@ var modes = map[string]mode{
 	"task-panic":    withText(taskPanic),
 	"flaky":         withNumber(runFlaky),
 	"wait":          withNumber(runWait),
+	"until":         withText(runUntil),
 	"fill-driver":   withNumber(fillDriver),
 	"fill-executor": withNumber(fillExecutor),
 	"look":          look,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin"
 )
@@ -29,6 +30,23 @@ var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
 	<-task.Done()
 	return 0, context.Cause(task)
 })
+
+// until ends when there is a file of the given name.
+var until = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
+	for {
+		there, err := task.Files().Exists(task, path)
+		if there || err != nil {
+			return 0, err
+		}
+		select {
+		case <-time.After(untilInterval):
+		case <-task.Done():
+			return 0, context.Cause(task)
+		}
+	}
+})
+
+const untilInterval = 100 * time.Millisecond
 
 // succeed runs so many tasks that do nothing wrong.
 func succeed(ctx context.Context, tasks int) error {
@@ -73,6 +91,14 @@ func runFlaky(ctx context.Context, failures int) error {
 func runWait(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		_, err := wait.Run(ctx, session, indices(tasks))
+		return err
+	})
+}
+
+// runUntil runs two tasks that end when there is a file.
+func runUntil(ctx context.Context, path string) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		_, err := until.Run(ctx, session, []string{path, path})
 		return err
 	})
 }
