@@ -31,7 +31,8 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life gives the application's fields at each look, the last one again and again.
+	// life gives the application's fields at each look, the last one again and
+	// again; nil is an application that is not known.
 	life []map[string]any
 	// statuses are what the ApplicationMaster says, the last one again and again.
 	statuses []string
@@ -117,13 +118,14 @@ func (f *fakeYARN) submit(w http.ResponseWriter, r *http.Request) {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.PathValue("id") != fakeID || len(f.life) == 0 {
+	looked := min(f.looks, len(f.life)-1)
+	f.looks++
+	if r.PathValue("id") != fakeID || looked < 0 || f.life[looked] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
-	now := f.life[min(f.looks, len(f.life)-1)]
-	f.looks++
+	now := f.life[looked]
 	if f.killed != "" {
 		now = map[string]any{"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user ann with diagnostic message: " + f.killed}
 	}

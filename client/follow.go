@@ -20,6 +20,10 @@ const (
 	statusTimeout = 3 * time.Second
 	// outageLimit is how long a follower waits for a ResourceManager that is away.
 	outageLimit = 10 * time.Minute
+	// recoveryLimit is how long a ResourceManager that answers may take to know
+	// an application again: after a restart its web server is there before it
+	// has recovered its applications.
+	recoveryLimit = time.Minute
 	// waitingNote is how long an application waits before the reason is shown.
 	waitingNote = 5 * time.Second
 )
@@ -125,7 +129,7 @@ func askStatus(ctx context.Context, rest *yarnrest.Client, id string) *Progress 
 }
 
 // look asks for the application, and goes on asking while the ResourceManager
-// is away.
+// is away or recovers.
 func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for told := false; ; told = true {
@@ -139,6 +143,13 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 			return application, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case errors.Is(err, yarnrest.ErrNotFound) && f.display.state != "" && time.Since(began) < recoveryLimit:
+			if !told {
+				f.display.console.Warn("the ResourceManager does not know %s any more: it may have started anew and not have recovered it yet; asking on", f.id)
+			}
+			if err := sleep(ctx, firstInterval); err != nil {
+				return nil, err
+			}
 		case !errors.As(err, &away):
 			return nil, unknown(f.id, err)
 		case time.Since(began) > outageLimit:
@@ -146,6 +157,16 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 		case !told:
 			f.display.console.Warn("%v; asking on", err)
 		}
+	}
+}
+
+// sleep waits, or returns the cause of ctx's end.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
