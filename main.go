@@ -33,7 +33,8 @@ const (
 //
 // run is the driver: it is called once for each attempt of the application,
 // and the application succeeds when it returns nil. Its context ends when the
-// application is to stop.
+// application is to stop. A program that was started by hand exits with 1 when
+// run returns an error, or with what the error's ExitStatus() int says.
 func Main(run func(ctx context.Context) error) {
 	launch.KeepMarker()
 	os.Exit(start(run))
@@ -73,9 +74,18 @@ func runByHand(run func(ctx context.Context) error) int {
 	// A second signal ends the process at once, should the program not listen.
 	context.AfterFunc(ctx, stop)
 	if err := local.run(ctx, run); err != nil {
-		return complain(err, exitFailed)
+		return complain(err, exitStatus(err))
 	}
 	return 0
+}
+
+// exitStatus is that of a program whose driver function returned err.
+func exitStatus(err error) int {
+	var own interface{ ExitStatus() int }
+	if errors.As(err, &own) {
+		return own.ExitStatus()
+	}
+	return exitFailed
 }
 
 // RunLocal calls run as Main does for a program started by hand, with a master

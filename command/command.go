@@ -77,11 +77,27 @@ func (o Options) drive(ctx context.Context) error {
 	return nil
 }
 
+// failed is the error of an application whose command failed.
+type failed struct{ text string }
+
+func (f *failed) Error() string { return f.text }
+
+// ExitStatus is what bobbin.Main exits with when the application runs on this
+// machine: the command's status, unless it is one of those that a shell gives
+// for what it could not run and for signals.
+func (f *failed) ExitStatus() int {
+	const most = 125
+	if status, found := ExitStatus(f.text); found && status <= most {
+		return status
+	}
+	return 1
+}
+
 // failure puts what the command itself said in front of what the scheduler
 // says around it.
 func failure(err error) error {
 	if _, said, ok := strings.Cut(err.Error(), errorMark); ok {
-		return errors.New(errorMark + said)
+		return &failed{errorMark + said}
 	}
 	return err
 }

@@ -34,6 +34,18 @@ func TestTheOutputIsKeptWhole(t *testing.T) {
 	require.Equal(t, done.Tail, string(kept))
 }
 
+func TestOutputsWithoutAContainerDoNotDisturbOneAnother(t *testing.T) {
+	t.Setenv("LOG_DIRS", "")
+	t.Setenv("TMPDIR", t.TempDir())
+	seen := map[string]bool{}
+	for range 2 {
+		done, err := execute(t.Context(), invocation{args: []string{"true"}, index: 3, tasks: 8})
+		require.NoError(t, err)
+		seen[done.Output] = true
+	}
+	require.Len(t, seen, 2)
+}
+
 func TestOnlyTheEndOfALongOutputTravels(t *testing.T) {
 	done, err := invoke(t, "/bin/sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x; echo end")
 	require.NoError(t, err)
@@ -60,6 +72,13 @@ func TestFailuresCarryTheStatusAndTheOutput(t *testing.T) {
 			status, found := ExitStatus("some prefix\n" + err.Error())
 			require.Equal(t, test.status != 0, found)
 			require.Equal(t, test.status, status)
+			var own interface{ ExitStatus() int }
+			require.ErrorAs(t, failure(err), &own)
+			if test.status == 7 {
+				require.Equal(t, 7, own.ExitStatus())
+			} else {
+				require.Equal(t, 1, own.ExitStatus())
+			}
 		})
 	}
 }

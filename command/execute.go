@@ -35,7 +35,7 @@ type invocation struct {
 // file of its own. A command that fails is an error with the end of its output.
 // When ctx ends, the command's whole process group is stopped.
 func execute(ctx context.Context, i invocation) (result, error) {
-	output, err := os.Create(filepath.Join(logDirectory(), fmt.Sprintf("task-%d-%d.out", i.index, i.attempt)))
+	output, err := i.createOutput()
 	if err != nil {
 		return result{}, fmt.Errorf("output of task %d: %w", i.index, err)
 	}
@@ -92,14 +92,14 @@ func locate(name string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// logDirectory is where YARN keeps a container's logs, or a directory for
-// temporary files where there is no container.
-func logDirectory() string {
-	first, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ",")
-	if first != "" {
-		return first
+// createOutput makes the file that keeps the output: where YARN keeps the
+// container's logs, or, where there is no container, among the temporary files
+// under a name that no other run has.
+func (i invocation) createOutput() (*os.File, error) {
+	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {
+		return os.Create(filepath.Join(directory, fmt.Sprintf("task-%d-%d.out", i.index, i.attempt)))
 	}
-	return os.TempDir()
+	return os.CreateTemp("", fmt.Sprintf("task-%d-%d-*.out", i.index, i.attempt))
 }
 
 func tailOf(file *os.File) (string, error) {
