@@ -70,6 +70,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	l.executors[id] = e
 	l.outgoing(e).Registered = &wire.Registered{}
 	l.demand.changed = true
+	l.arrival.came(l.now)
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores)
 }
 

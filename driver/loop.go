@@ -26,6 +26,7 @@ type loop struct {
 	attempts  map[scheduler.AttemptID]*attempt // running
 	demand    demand
 	vigil     vigil
+	arrival   arrival
 	losses    map[string]*openLoss // of executors whose end nobody has explained yet
 	history   history
 	emptied   []chan struct{} // closed when no executor is registered any more
@@ -50,6 +51,7 @@ func newLoop(d *Driver) *loop {
 		attempts:  map[scheduler.AttemptID]*attempt{},
 		demand:    newDemand(d.options.Config, d.options.Manager),
 		vigil:     newVigil(d.options.Config, now),
+		arrival:   newArrival(d.options.Config),
 		losses:    map[string]*openLoss{},
 	}
 }
@@ -99,10 +101,12 @@ func (l *loop) handle(e event) {
 func (l *loop) turn() time.Time {
 	l.expireExecutors()
 	l.expireLosses()
+	arrivalEnd := l.arrivalEnd()
+	l.scheduler.AwaitExecutors(!arrivalEnd.IsZero())
 	if !l.stopping {
 		l.offer()
 	}
-	wake := earliest(l.vigil.next, l.nextLoss(), l.demand.update(l.now, l.waitingForHosts))
+	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.demand.update(l.now, l.waitingForHosts))
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}

@@ -25,8 +25,8 @@
 // The wait works by a budget, which is where this departs from Spark. A set's
 // clock starts when the set leaves a core that it could have taken, stops when
 // it takes all that it is offered, and is never set back. Each level that is
-// live (an executor is there that some waiting task of the set prefers) costs
-// its wait; when the clock has run for the waits of all the live levels before a
+// live (an executor is there that some waiting task of the set prefers, or such
+// a host is waited for: see [Scheduler.AwaitExecutors]) costs its wait; when the clock has run for the waits of all the live levels before a
 // level, that level is open to the set. So a set leaves cores unused for no
 // longer than its waits in all, and while it is offered nothing, because its
 // executors are yet to come or an earlier set takes all, it loses nothing of

@@ -20,6 +20,7 @@ type model struct {
 	sets      []*modelSet // those that are not over, in order of submission
 	attempts  map[AttemptID]*modelAttempt
 	last      AttemptID
+	awaiting  bool
 }
 
 type modelExecutor struct {
@@ -237,6 +238,9 @@ func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 func (m *model) live(set *modelSet, level Locality) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]
+		if m.awaiting && level == NodeLocal && task.waiting && len(task.Executors)+len(task.Hosts) > 0 {
+			return true
+		}
 		for _, e := range m.executors {
 			if !task.waiting || e.draining {
 				continue

@@ -181,7 +181,7 @@ func inTurn[Place any](places []Place, take func(Place) bool) {
 // waitsAt is whether the set has waiting tasks to which a level applies.
 func (set *taskSet) waitsAt(level Locality) bool {
 	if level == Any {
-		return set.waiting > set.live[NoPref]
+		return set.prefers()
 	}
 	return set.live[level] > 0
 }

@@ -49,6 +49,7 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 				"remove": c.remove,
 				"drain":  c.drain,
 				"cancel": c.cancel,
+				"await":  c.await,
 			})
 			c.runOut()
 		}))
@@ -74,6 +75,11 @@ func (c *cluster) add(t *rapid.T) {
 	require.NoError(t, err)
 	c.m.add(e)
 	c.known = append(c.known, e.ID)
+}
+
+func (c *cluster) await(*rapid.T) {
+	c.m.awaiting = !c.m.awaiting
+	c.s.AwaitExecutors(c.m.awaiting)
 }
 
 func (c *cluster) submit(t *rapid.T) {

@@ -29,6 +29,9 @@ type Scheduler struct {
 	// now is the time of the latest offer.
 	now time.Time
 
+	// awaiting is whether further executors are on their way.
+	awaiting bool
+
 	executors map[string]*executor
 	hosts     map[string]*host
 	racks     map[string]*rack

@@ -41,6 +41,8 @@ var (
 	TaskMaxResult   = size("task.maxResultSize", "512m", "The largest encoded result of one task; a larger one fails the task.")
 	LocalityWait    = duration("locality.wait", "3s", "How long a task waits for a free core closer to its data before it takes one "+
 		"at the next level of locality: its process, its node, its rack, any.")
+	RegisteredWait = duration("scheduler.maxRegisteredResourcesWaitingTime", "30s", "How long after the first executor has registered those "+
+		"that are missing are waited for, by tasks that prefer a host without an executor, each for no longer than `locality.wait.node`.")
 	localityWaitProcess = optionalDuration("locality.wait.process", "As `locality.wait`, for a place in the process; `locality.wait` where not set.")
 	localityWaitNode    = optionalDuration("locality.wait.node", "As `locality.wait`, for a place on the node; `locality.wait` where not set.")
 	localityWaitRack    = optionalDuration("locality.wait.rack", "As `locality.wait`, for a place in the rack; `locality.wait` where not set.")
