@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Progress is how far an application is, as its ApplicationMaster tells at
@@ -137,6 +138,9 @@ func (p *display) update(s *Progress) {
 	}
 }
 
+// gap parts what stands on the live line.
+const gap = "  "
+
 // tick redraws the live line.
 func (p *display) tick() {
 	if !p.console.isLive() || p.state == "" {
@@ -148,9 +152,11 @@ func (p *display) tick() {
 			parts = append(parts, s.executors())
 		}
 		if set := s.current(); set.Total > 0 {
-			const width = 30
-			parts = append(parts, bar(set.Done, set.Total, width), s.tasks())
+			tasks := s.tasks()
+			// The words matter more than the bar, which takes what they leave.
+			room := p.console.width() - 1 - utf8.RuneCountInString(strings.Join(append(parts, "[]", tasks), gap))
+			parts = append(parts, bar(set.Done, set.Total, min(max(room, 5), 30)), tasks)
 		}
 	}
-	p.console.setLive(strings.Join(parts, "  "))
+	p.console.setLive(strings.Join(parts, gap))
 }
