@@ -65,6 +65,14 @@ func withOverrides(hadoop *conf.Config, overrides map[string]string) *conf.Confi
 	return conf.FromMap(values)
 }
 
+// addresses are those of the ResourceManagers and NameNodes that are called. What
+// is wrong with them in the configuration is told where they are needed.
+func (c *Cluster) addresses() []string {
+	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
+	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
+	return append(managers, names...)
+}
+
 // Close ends the connections to the cluster.
 func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +18,9 @@ const (
 	// cleanupTimeout bounds what is done after an application's end or an
 	// interruption.
 	cleanupTimeout = 30 * time.Second
+	// answerNotice is how long the cluster may take for its first answers before
+	// the user is told that they are waited for.
+	answerNotice = 3 * time.Second
 	// pruneTimeout bounds the search for old entries of the cache.
 	pruneTimeout = 30 * time.Second
 )
@@ -104,6 +108,10 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	var cleared *clearance
 	s.job.Console.setLive("asking the cluster")
 	defer s.job.Console.setLive("")
+	notice := time.AfterFunc(answerNotice, func() {
+		s.job.Console.Print("no answer yet, trying on: %s", strings.Join(s.cluster.addresses(), ", "))
+	})
+	defer notice.Stop()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		files, err = s.stager.look(groupCtx, all)
@@ -116,6 +124,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	notice.Stop()
 	resources, err := s.stager.upload(ctx, files, cleared.applicationID)
 	if err != nil {
 		return nil, err
