@@ -139,6 +139,8 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 		case err == nil:
 			if told {
 				f.display.line("the ResourceManager answers again")
+				// While it recovers, a running application goes through its states anew.
+				f.display.state = ""
 			}
 			return application, nil
 		case ctx.Err() != nil:

@@ -213,12 +213,13 @@ func TestFollowerOfAnApplicationThatIsForgotten(t *testing.T) {
 func TestFollowerAsksOnWhileTheResourceManagerRecovers(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
-	f.life = []map[string]any{running(), nil, nil, state("FINISHED")}
+	f.life = []map[string]any{running(), nil, nil, state("ACCEPTED"), running(), state("FINISHED")}
 	application, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).toEnd(context.Background())
 	require.NoError(t, err)
 	require.True(t, application.State.Ended())
 	require.Equal(t, 1, strings.Count(b.said.String(), "asking on"), b.said)
 	require.Contains(t, b.said.String(), "the ResourceManager answers again")
+	require.NotContains(t, b.said.String(), "started anew\n", "the ApplicationMaster did not fail")
 }
 
 func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {

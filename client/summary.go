@@ -18,7 +18,8 @@ const summaryPrefix = "summary: "
 // is none. Values with spaces are in Go's double quotes.
 func parseSummary(diagnostics string) map[string]string {
 	for line := range strings.Lines(diagnostics) {
-		if pairs, ok := strings.CutPrefix(strings.TrimSpace(line), summaryPrefix); ok {
+		line = strings.TrimPrefix(strings.TrimSpace(line), recoveredPrefix)
+		if pairs, ok := strings.CutPrefix(line, summaryPrefix); ok {
 			return parsePairs(pairs)
 		}
 	}

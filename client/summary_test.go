@@ -26,6 +26,7 @@ func TestSummaryLineOfAnotherShape(t *testing.T) {
 	require.Empty(t, summaryRows(nil))
 	require.Equal(t, map[string]string{"a": "1"}, parseSummary("summary: words a=1 =2 more"))
 	require.Equal(t, map[string]string{"a": `"open`, "b": "2"}, parseSummary(`summary: a="open b=2`))
+	require.Equal(t, map[string]string{"a": "1"}, parseSummary(recoveredPrefix+"summary: a=1"))
 	require.Equal(t, []row{{"tasks", "1 in 1 task set"}}, summaryRows(parseSummary("summary: task_sets=1 tasks=1")))
 }
 

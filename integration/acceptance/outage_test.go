@@ -1,0 +1,110 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// ownCluster starts a cluster for the test alone, whose daemons it may stop.
+func ownCluster(t *testing.T, options cluster.Options) *suite {
+	t.Helper()
+	hadoop, stop, err := startCluster(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, stop()) })
+	own, err := connect(hadoop)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, own.files.Close()) })
+	return own
+}
+
+// startUntil submits an application whose two tasks end when there is a file,
+// and returns when both run.
+func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string) {
+	t.Helper()
+	signal = s.data + "/signal"
+	running = call{
+		args:        []string{"submit", "--num-executors", "2", program("trouble"), "until", signal},
+		environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()},
+	}.start(t)
+	id = running.applicationID(t)
+	s.awaitStatus(t, id, "tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	return running, id, signal
+}
+
+// TestApplicationOutlivesItsResourceManager restarts a ResourceManager that
+// remembers its applications while one runs, and then has the application ask
+// the new one for an executor.
+func TestApplicationOutlivesItsResourceManager(t *testing.T) {
+	t.Parallel()
+	options := clusterOptions()
+	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.41", Rack: "/only"}}
+	options.YARN = cluster.Properties{
+		"yarn.resourcemanager.recovery.enabled": "true",
+		"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+	}
+	own := ownCluster(t, options)
+	running, id, signal := own.startUntil(t)
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, own.hadoop.ResourceManager().Kill())
+	executors := inRole(id, launch.RoleExecutor, "trouble")
+	require.Len(t, executors, 2)
+	require.NoError(t, syscall.Kill(executors[0].pid, syscall.SIGKILL))
+	require.NoError(t, own.hadoop.ResourceManager().Start(ctx))
+	require.NoError(t, own.hadoop.WaitReady(ctx))
+
+	own.awaitStatus(t, id, "both tasks run again", func(status am.Status) bool {
+		return status.Executors.Failed == 1 && status.Tasks.Running == 2
+	})
+	require.NoError(t, own.put(ctx, signal, nil))
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	attempts, err := own.rest.Attempts(ctx, id)
+	require.NoError(t, err)
+	assert.Len(t, attempts, 1, "the ApplicationMaster went on")
+	assert.Contains(t, done.stderr, "the ResourceManager answers again")
+	assert.NotContains(t, done.stderr, "the ApplicationMaster failed")
+	assert.Regexp(t, `tasks +2 in 1 task set`, done.stderr)
+}
+
+// TestApplicationOutlivesANode stops the NodeManager of an executor.
+func TestApplicationOutlivesANode(t *testing.T) {
+	t.Parallel()
+	options := clusterOptions()
+	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.42", Rack: "/one"}, {Host: "127.0.0.43", Rack: "/other"}}
+	own := ownCluster(t, options)
+	running, id, signal := own.startUntil(t)
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	known, err := own.rest.Application(ctx, id)
+	require.NoError(t, err)
+	stays, goes := own.hadoop.Nodes()[0], own.hadoop.Nodes()[1]
+	if strings.HasPrefix(known.AMHostHTTPAddress, goes.Host+":") {
+		stays, goes = goes, stays
+	}
+	require.NoError(t, goes.NodeManager.Stop(ctx))
+	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status am.Status) bool {
+		there := 0
+		for _, executor := range status.Details {
+			if executor.Host == stays.Host {
+				there += executor.Running
+			}
+		}
+		return there == 2
+	})
+	require.NoError(t, own.put(ctx, signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+}
