@@ -34,6 +34,6 @@ func (t *Task) Host() string { return t.call.Host }
 // Files reaches HDFS and the local disk of the executor.
 func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
 
-// Shared decodes the value that the run was given by [Shared]. Each call
+// SharedValue decodes the value that the run was given by [Shared]. Each call
 // decodes it anew, so the caller may change what it gets.
 func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Common) }
