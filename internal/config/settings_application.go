@@ -39,7 +39,7 @@ var (
 	TaskMaxFailures = number("task.maxFailures", "4", "How often one task may fail before its job does.", 1)
 	TaskCPUs        = number("task.cpus", "1", "Cores that a task takes of its executor.", 1)
 	TaskMaxResult   = size("task.maxResultSize", "512m", "The largest encoded result of one task; a larger one fails the task.")
-	LocalityWait    = duration("locality.wait", "3s", "How long a task waits for a free core closer to its data before it takes one "+
+	localityWait    = duration("locality.wait", "3s", "How long a task waits for a free core closer to its data before it takes one "+
 		"at the next level of locality: its process, its node, its rack, any.")
 	RegisteredWait = duration("scheduler.maxRegisteredResourcesWaitingTime", "30s", "How long after the first executor has registered those "+
 		"that are missing are waited for, by tasks that prefer a host without an executor, each for no longer than `locality.wait.node`.")
@@ -55,7 +55,7 @@ func LocalityWaits(c *Config) (process, node, rack time.Duration) {
 		if own := k.In(c); own != nil {
 			return *own
 		}
-		return LocalityWait.In(c)
+		return localityWait.In(c)
 	}
 	return or(localityWaitProcess), or(localityWaitNode), or(localityWaitRack)
 }
