@@ -30,9 +30,9 @@ check:
 unit:
 	$(GO) test -race ./...
 
-# Runs against a real Hadoop cluster that the tests start; needs Java 17 and Maven.
+# Runs against real Hadoop clusters that the tests start, one package after the other; needs Java 17 and Maven.
 integration: build
-	$(GO) test -tags integration -count=1 -timeout 30m ./integration/...
+	$(GO) test -tags integration -count=1 -p 1 -timeout 30m ./integration/...
 
 # Writes generated code and pages again.
 generate:
