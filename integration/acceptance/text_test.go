@@ -66,9 +66,7 @@ func spreads(ctx context.Context, path string) (bool, error) {
 	}
 	on := map[string]int{}
 	for _, block := range blocks {
-		for _, host := range block.Hosts {
-			on[host]++
-		}
+		on[block.Hosts[0]]++ // the others hold less of it
 	}
 	for _, node := range shared.hadoop.Nodes() {
 		if 4*on[node.Host] < len(blocks) {
