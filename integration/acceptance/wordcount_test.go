@@ -56,8 +56,9 @@ func cachedCopies(t *testing.T) []storage.Info {
 	return slices.DeleteFunc(entries, func(entry storage.Info) bool { return entry.Name != "wordcount" })
 }
 
+// TestMostMapTasksAreNodeLocal runs alone, so that both nodes have room for an
+// executor.
 func TestMostMapTasksAreNodeLocal(t *testing.T) {
-	t.Parallel()
 	in, out := sourcesText(t), output(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "2", program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
 	require.Equal(t, 0, done.code)
