@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -125,7 +126,7 @@ func (l *loop) offer() {
 		if _, sent := r.sentTo[e]; !sent {
 			r.sentTo[e] = struct{}{}
 			message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-				Id: r.id, Name: r.job.Name, Function: r.job.Function, Common: r.job.Common,
+				Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
 			})
 		}
 		message.Launches = append(message.Launches, &wire.LaunchTask{
@@ -190,7 +191,9 @@ func (l *loop) act(events []scheduler.Event) {
 		case scheduler.KillAttempt:
 			if a := l.attempts[event.Attempt]; a != nil {
 				message := l.outgoing(a.executor)
-				message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: event.Reason})
+				// The reason may be an error of the user's, of any bytes.
+				reason := strings.ToValidUTF8(event.Reason, "\uFFFD")
+				message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: reason})
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -52,6 +53,9 @@ func TestMain(m *testing.M) {
 	})
 	function.Register("long error", func(context.Context, function.Call) ([]byte, error) {
 		return nil, errors.New(strings.Repeat("x", 10<<20))
+	})
+	function.Register("binary error", func(context.Context, function.Call) ([]byte, error) {
+		return nil, errors.New("read \xff\xfe here")
 	})
 	goleak.VerifyTestMain(m)
 }
@@ -153,6 +157,7 @@ func TestFailures(t *testing.T) {
 		{function: "unheard", message: `has no function "unheard"`, permanent: true},
 		{function: "size", input: "2000000", message: "2000000 bytes encoded, the most is 1048576 (1m)", permanent: true},
 		{function: "long error", message: "bytes more)"},
+		{function: "binary error", message: "read \uFFFD here"},
 	} {
 		t.Run(test.function, func(t *testing.T) {
 			s := start(t, Options{Config: settings(t, map[string]string{"task.maxResultSize": "1m"})})
@@ -161,6 +166,7 @@ func TestFailures(t *testing.T) {
 			require.Equal(t, wire.TaskState_TASK_STATE_FAILED, update.GetState())
 			require.Contains(t, update.GetFailure().GetMessage(), test.message)
 			require.Less(t, len(update.GetFailure().GetMessage()), 64<<10)
+			require.True(t, utf8.ValidString(update.GetFailure().GetMessage()), "else it cannot be sent")
 			require.Equal(t, test.permanent, update.GetFailure().GetPermanent())
 			require.Contains(t, update.GetFailure().GetStack(), test.stack)
 			require.Equal(t, test.stack == "", update.GetFailure().GetStack() == "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -121,9 +122,11 @@ func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
 // stream holds several.
 const maxText = 32 << 10
 
+// cut makes a text of the user's one that a message can hold: not too long, and
+// UTF-8, whatever bytes it has.
 func cut(text string) string {
-	if len(text) <= maxText {
-		return text
+	if more := len(text) - maxText; more > 0 {
+		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxText], more)
 	}
-	return fmt.Sprintf("%s… (%d bytes more)", text[:maxText], len(text)-maxText)
+	return strings.ToValidUTF8(text, "\uFFFD")
 }
