@@ -61,6 +61,14 @@ func TestRunCarriesTheExitStatus(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
+func TestRunACommandThatWritesNoText(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "run", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", `printf '\377\376\000 bytes'; exit 3`)
+	assert.Equal(t, 3, done.code)
+	assert.Contains(t, done.stderr, " bytes\n")
+	assert.Contains(t, done.lastLine(), "task 0 exited with status 3")
+}
+
 func TestRunTriesAgain(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "run", "--tasks", "2", "--num-executors", "1", "--retries", "2", "--", "sh", "-c", "test {attempt} = 2 || exit 5")

@@ -55,3 +55,16 @@ func TestTaskIsTriedAsOftenAsAllowed(t *testing.T) {
 	assert.Contains(t, done.lastLine(), "failed once")
 	assert.Contains(t, done.lastLine(), ": not yet")
 }
+
+func TestFailuresMayHaveAnyBytes(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"return-error", "panic", "task-error", "task-panic"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			done := trouble(t, []string{"--conf", "task.maxFailures=1"}, mode, `"read \xff\xfe\x00 here"`)
+			assert.Equal(t, 1, done.code)
+			assert.Regexp(t, "read \uFFFD+\\S* here", done.lastLine())
+			assert.Len(t, attempts(t, done.applicationID(t)), 1)
+		})
+	}
+}

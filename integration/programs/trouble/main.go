@@ -44,12 +44,18 @@ func main() {
 	})
 }
 
+// withText takes one argument, as Go writes it in quotes where it has bytes that
+// a command line does not carry.
 func withText(run func(ctx context.Context, text string) error) mode {
 	return func(ctx context.Context, arguments []string) error {
 		if len(arguments) != 1 {
 			return fmt.Errorf("want one argument, got %q", arguments)
 		}
-		return run(ctx, arguments[0])
+		text, err := strconv.Unquote(arguments[0])
+		if err != nil {
+			text = arguments[0]
+		}
+		return run(ctx, text)
 	}
 }
 
