@@ -183,6 +183,30 @@ func TestLossesThatDoNotCountFailNoJob(t *testing.T) {
 	})
 }
 
+func TestExecutorWhoseLossNobodyExplainsIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &manager{}
+		d := start(t, driver.Options{Manager: m})
+		busy, idle, explained := join(t, d, "1", "h", 1), join(t, d, "2", "h", 1), join(t, d, "3", "h", 1)
+		done := make(chan error, 1)
+		go func() {
+			_, err := outcome(t.Context(), d, driver.Job{Tasks: make([]driver.TaskSpec, 1), MaxFailures: 1})
+			done <- err
+		}()
+		synctest.Wait()
+		busy.leave()
+		idle.leave()
+		explained.leave()
+		synctest.Wait()
+		d.ExecutorLost("3", driver.Loss{Text: "was preempted"})
+		require.Empty(t, m.asksToKill())
+		time.Sleep(time.Minute)
+		require.ElementsMatch(t, []string{"1", "2"}, m.asksToKill())
+		d.ExecutorLost("1", driver.Loss{Text: "was ended by the driver"})
+		require.ErrorContains(t, <-done, "broke its connection")
+	})
+}
+
 func TestLossAndFailuresAddUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})

@@ -15,7 +15,8 @@ const explanationWait = 10 * time.Second
 // whether the loss counts as a failure of those tasks waits for its word. (Spark
 // holds the tasks back as well until it has the reason.) Without a word in time
 // it counts, so a task that takes each of its executors down with it ends its
-// job in any case.
+// job in any case; and the executor, which may hang or be cut off, is ended, so
+// that another can come in its place.
 type openLoss struct {
 	executor executor // what is known of it, for texts
 	text     string
@@ -31,9 +32,6 @@ type lostTask struct {
 
 // awaitExplanation keeps a loss open until the cluster manager speaks.
 func (l *loop) awaitExplanation(e *executor, text string, tasks []lostTask) {
-	if len(tasks) == 0 {
-		return
-	}
 	l.losses[e.id] = &openLoss{executor: *e, text: text, tasks: tasks, due: l.now.Add(explanationWait)}
 }
 
@@ -69,13 +67,20 @@ func (l *loop) charge(e *executor, text string, tasks []lostTask) {
 	}
 }
 
-// expireLosses counts what the cluster manager did not explain in time.
+// expireLosses counts what the cluster manager did not explain in time, and has
+// it end what it may think to be alive.
 func (l *loop) expireLosses() {
+	var unexplained []string
 	for id, open := range l.losses {
 		if !l.now.Before(open.due) {
 			delete(l.losses, id)
+			unexplained = append(unexplained, id)
 			l.charge(&open.executor, open.text, open.tasks)
 		}
+	}
+	if len(unexplained) > 0 {
+		l.logger.Warn("nobody knows why executors are lost, ending them", "executors", unexplained)
+		l.demand.manager.KillExecutors(unexplained)
 	}
 }
 
