@@ -5,6 +5,7 @@ package acceptance
 import (
 	"context"
 	"path"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -127,4 +128,28 @@ func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 			assertNothingLeft(t, id)
 		})
 	}
+}
+
+// TestHungExecutorIsReplaced stops an executor that goes on holding its
+// connection.
+func TestHungExecutorIsReplaced(t *testing.T) {
+	t.Parallel()
+	signal := output(t)
+	running := call{args: []string{"submit", "--num-executors", "2", "--conf", "network.timeout=3s", "--conf", "executor.heartbeatInterval=500ms",
+		program("trouble"), "until", signal}}.start(t)
+	id := running.applicationID(t)
+	awaitTasks(t, id, 2)
+	hung := inRole(id, launch.RoleExecutor, "trouble")[0]
+	require.NoError(t, syscall.Kill(hung.pid, syscall.SIGSTOP))
+	awaitStatus(t, id, "another executor runs its task", func(status am.Status) bool {
+		return status.Tasks.Failed == 1 && status.Tasks.Running == 2
+	})
+	await(t, "the hung executor's container is given back", func(context.Context) bool {
+		return !slices.ContainsFunc(processes(id), func(p process) bool { return p.container == hung.container })
+	})
+	require.NoError(t, shared.put(t.Context(), signal, nil))
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	assert.Contains(t, done.stderr, "1 lost")
+	assertNothingLeft(t, id)
 }

@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -46,6 +47,24 @@ func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
 	assertCounts(t, in.words, out+"-2")
 	assertNothingLeft(t, second.applicationID(t))
 	assert.Subset(t, cachedCopies(t), before, "they are as they were, with their times")
+}
+
+func TestSubmissionsAtOnceKeepOneUpload(t *testing.T) {
+	t.Parallel()
+	own := ownProgram(t, "trouble")
+	var all []*submitted
+	for range 3 {
+		all = append(all, call{args: []string{"submit", "--num-executors", "1", own, "succeed", "1"}}.start(t))
+	}
+	for _, one := range all {
+		assert.Equal(t, 0, one.wait(t).code)
+	}
+	content, err := os.ReadFile(own)
+	require.NoError(t, err)
+	entries, err := shared.files.List(t.Context(), fmt.Sprintf("%s/.bobbin/cache/%x", home(t), sha256.Sum256(content)))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, "trouble", entries[0].Name)
 }
 
 // cachedCopies are the copies of word count in the cache.
