@@ -66,7 +66,7 @@ func TestApplicationOutlivesItsResourceManager(t *testing.T) {
 	require.NoError(t, own.hadoop.WaitReady(ctx))
 
 	own.awaitStatus(t, id, "both tasks run again", func(status am.Status) bool {
-		return status.Executors.Failed == 1 && status.Tasks.Running == 2
+		return status.Tasks.Failed == 1 && status.Tasks.Running == 2
 	})
 	require.NoError(t, own.put(ctx, signal, nil))
 	done := running.wait(t)
