@@ -83,6 +83,9 @@ func (a *allocator) KillExecutors(ids []string) {
 	a.leave(func() { a.word.kills = append(a.word.kills, ids...) })
 }
 
+// ExecutorRegistered implements driver.ClusterManager.
+func (a *allocator) ExecutorRegistered(string) {}
+
 func (a *allocator) leave(word func()) {
 	a.word.Lock()
 	word()

@@ -191,8 +191,8 @@ func TestTheDriversWordIsHeeded(t *testing.T) {
 		return &yarn.AllocateResponse{ResponseID: int32(n)}, nil
 	}
 	a := newTestAllocator(t, rm, &scriptedNM{}, make(losses, 9))
-	a.RequestExecutors(driver.Request{Total: 4})
-	a.RequestExecutors(driver.Request{Total: 5})
+	a.RequestExecutors(request(driver.Demand{Total: 4}))
+	a.RequestExecutors(request(driver.Demand{Total: 5}))
 	require.NoError(t, runUntil(t, a, met))
 }
 

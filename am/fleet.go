@@ -71,8 +71,11 @@ func (f *fleet) rackOf(host string) string {
 
 // want takes the driver's newest request.
 func (f *fleet) want(request driver.Request) {
-	f.wanted = request.Total
-	f.hostTasks = request.HostTasks
+	f.wanted = request.Total()
+	f.hostTasks = nil
+	for _, demand := range request.Demands {
+		f.hostTasks = demand.HostTasks
+	}
 }
 
 // missing is how many containers should be asked for and are not there.

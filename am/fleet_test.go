@@ -30,7 +30,7 @@ func TestAFleetAsksOnceForWhatIsMissing(t *testing.T) {
 	require.Empty(t, f.changes(), "the same is not asked for again")
 	require.Len(t, f.take([]yarn.Container{containerOn("a1", 1)}), 1)
 	require.Empty(t, f.changes(), "the ResourceManager has lowered its numbers itself")
-	f.want(driver.Request{Total: 1})
+	f.want(request(driver.Demand{Total: 1}))
 	require.Contains(t, f.changes(), ask{anywhere, 0})
 }
 
@@ -128,8 +128,8 @@ func TestAnyHistory(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0:
-				f.want(driver.Request{Total: rapid.IntRange(0, 5).Draw(t, "total"),
-					HostTasks: rapid.MapOf(host, rapid.IntRange(1, 9)).Draw(t, "tasks")})
+				f.want(request(driver.Demand{Total: rapid.IntRange(0, 5).Draw(t, "total"),
+					HostTasks: rapid.MapOf(host, rapid.IntRange(1, 9)).Draw(t, "tasks")}))
 			case 1:
 				var given []yarn.Container
 				for range rapid.IntRange(0, 4).Draw(t, "containers") {
@@ -161,4 +161,9 @@ func TestAnyHistory(t *testing.T) {
 			require.Len(t, f.byID, len(f.executors))
 		}
 	})
+}
+
+// request is a driver's for executors of the settings' profile.
+func request(demand driver.Demand) driver.Request {
+	return driver.Request{Demands: []driver.Demand{demand}}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // demandInterval is the least time between two requests to the cluster
@@ -17,15 +18,16 @@ const demandInterval = 100 * time.Millisecond
 // single tasks.
 type demand struct {
 	manager ClusterManager
+	profile profile.Profile
 	total   int
 	changed bool // what is wanted may differ from the last request
 	asked   bool
-	last    Request
+	last    Demand
 	at      time.Time // of the last request
 }
 
 func newDemand(c *config.Config, manager ClusterManager) demand {
-	return demand{manager: manager, total: config.ExecutorCount.In(c), changed: true}
+	return demand{manager: manager, profile: profile.Default(c), total: config.ExecutorCount.In(c), changed: true}
 }
 
 func (d *demand) setManager(manager ClusterManager) {
@@ -41,14 +43,14 @@ func (d *demand) update(now time.Time, waiting func() (hostTasks map[string]int,
 		return due
 	}
 	d.changed = false
-	request := Request{Total: d.total}
-	request.HostTasks, request.LocalityAware = waiting()
-	if d.asked && request.Total == d.last.Total && request.LocalityAware == d.last.LocalityAware &&
-		maps.Equal(request.HostTasks, d.last.HostTasks) {
+	demand := Demand{Profile: d.profile, Total: d.total}
+	demand.HostTasks, demand.LocalityAware = waiting()
+	if d.asked && demand.Total == d.last.Total && demand.LocalityAware == d.last.LocalityAware &&
+		maps.Equal(demand.HostTasks, d.last.HostTasks) {
 		return time.Time{}
 	}
-	d.asked, d.last, d.at = true, request, now
-	d.manager.RequestExecutors(request)
+	d.asked, d.last, d.at = true, demand, now
+	d.manager.RequestExecutors(Request{Demands: []Demand{demand}})
 	return time.Time{}
 }
 

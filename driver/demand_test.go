@@ -10,6 +10,8 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 func TestDemand(t *testing.T) {
@@ -20,7 +22,7 @@ func TestDemand(t *testing.T) {
 		d.SetManager(m)
 		synctest.Wait()
 		// It asks at once.
-		require.Equal(t, []driver.Request{{Total: 3}}, withoutEmpty(m.asked()))
+		require.Equal(t, []driver.Demand{{Profile: profile.Default(config.Default()), Total: 3}}, demands(m))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -33,19 +35,20 @@ func TestDemand(t *testing.T) {
 		time.Sleep(time.Second)
 		// Both jobs make one more.
 		require.Len(t, m.asked(), 2)
-		require.Equal(t, driver.Request{Total: 3, HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAware: 6}, m.asked()[1])
+		require.Equal(t, driver.Demand{Profile: profile.Default(config.Default()), Total: 3,
+			HostTasks: map[string]int{"a": 2, "b": 6, "c": 2}, LocalityAware: 6}, demands(m)[1])
 
 		attach(t, d, executorbackend.Options{ID: "1", Host: "b", Cores: 2})
 		time.Sleep(time.Second)
 		require.Len(t, m.asked(), 3)
-		require.Equal(t, 4, m.asked()[2].LocalityAware)
+		require.Equal(t, 4, demands(m)[2].LocalityAware)
 
 		cancel()
 		<-ended
 		<-ended
 		time.Sleep(time.Second)
 		asked := m.asked()
-		require.Equal(t, driver.Request{Total: 3}, withoutEmpty(asked)[len(asked)-1])
+		require.Equal(t, driver.Demand{Profile: profile.Default(config.Default()), Total: 3}, demands(m)[len(asked)-1])
 		for i := 1; i < len(m.at); i++ {
 			require.GreaterOrEqual(t, m.at[i].Sub(m.at[i-1]), 100*time.Millisecond)
 		}
@@ -60,13 +63,17 @@ func TestDemand(t *testing.T) {
 	})
 }
 
-func withoutEmpty(requests []driver.Request) []driver.Request {
-	for i := range requests {
-		if len(requests[i].HostTasks) == 0 {
-			requests[i].HostTasks = nil
+// demands are what was asked for of the settings' profile, request by request.
+func demands(m *manager) []driver.Demand {
+	var demands []driver.Demand
+	for _, request := range m.asked() {
+		demand := request.Demands[0]
+		if len(demand.HostTasks) == 0 {
+			demand.HostTasks = nil
 		}
+		demands = append(demands, demand)
 	}
-	return requests
+	return demands
 }
 
 func TestManagerOfTheOptionsIsAskedAtOnce(t *testing.T) {
@@ -75,7 +82,7 @@ func TestManagerOfTheOptionsIsAskedAtOnce(t *testing.T) {
 		d, err := driver.New(driver.Options{Manager: m})
 		require.NoError(t, err)
 		synctest.Wait()
-		require.Equal(t, 2, m.asked()[0].Total)
+		require.Equal(t, 2, m.asked()[0].Total())
 		require.NoError(t, d.Stop(t.Context()))
 	})
 }

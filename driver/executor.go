@@ -71,6 +71,9 @@ func (l *loop) register(from *link, r *wire.Register) {
 	l.outgoing(e).Registered = &wire.Registered{}
 	l.demand.changed = true
 	l.arrival.came(l.now)
+	if l.demand.manager != nil {
+		l.demand.manager.ExecutorRegistered(id)
+	}
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores)
 }
 

@@ -200,6 +200,7 @@ type manager struct {
 	requests []driver.Request
 	at       []time.Time
 	killed   []string
+	came     []string
 }
 
 func (m *manager) RequestExecutors(request driver.Request) {
@@ -213,6 +214,12 @@ func (m *manager) KillExecutors(ids []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.killed = append(m.killed, ids...)
+}
+
+func (m *manager) ExecutorRegistered(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.came = append(m.came, id)
 }
 
 func (m *manager) asked() []driver.Request {

@@ -1,0 +1,52 @@
+// Package profile says what an executor of a kind is made of: its memory, its
+// cores and what else of a node it takes. An application has one profile from
+// its settings, and as many more as its jobs ask for.
+package profile
+
+import (
+	"cmp"
+	"maps"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// DefaultID is the id of the profile that the application's settings describe.
+const DefaultID = 0
+
+// Profile is a kind of executor.
+type Profile struct {
+	// ID tells the application's profiles apart; DefaultID is the settings'.
+	ID int
+	// Memory is the Go program's, Overhead what its container gets on top.
+	Memory, Overhead config.Size
+	// Cores is how many tasks of one CPU run at once.
+	Cores int
+	// Resources are amounts of YARN's further resource types, such as
+	// "yarn.io/gpu", that each container holds.
+	Resources map[string]int64
+	// NodeLabel is the node label expression of the containers; "" for the
+	// queue's own.
+	NodeLabel string
+}
+
+// Container is the memory of the executor's whole container.
+func (p Profile) Container() config.Size { return p.Memory + p.Overhead }
+
+// Same reports whether executors of both profiles are alike, whatever the ids.
+func (p Profile) Same(other Profile) bool {
+	return p.Memory == other.Memory && p.Overhead == other.Overhead && p.Cores == other.Cores &&
+		p.NodeLabel == other.NodeLabel && maps.Equal(p.Resources, other.Resources)
+}
+
+// Default is the profile of the application's settings.
+func Default(c *config.Config) Profile {
+	return Profile{
+		ID:       DefaultID,
+		Memory:   config.ExecutorMem.In(c),
+		Overhead: config.ExecutorOverhead.In(c),
+		Cores:    config.ExecutorCores.In(c),
+	}
+}
+
+// Compare orders profiles by id.
+func Compare(a, b Profile) int { return cmp.Compare(a.ID, b.ID) }
