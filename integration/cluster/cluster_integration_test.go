@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ import (
 	"github.com/colinmarc/hdfs/v2/hadoopconf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // testLogger logs to the test.
@@ -170,16 +174,19 @@ func checkBlocks(t *testing.T, c *Cluster) {
 	content := make([]byte, blocks*blockSize)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(content)
 	path := "/user/" + client.User() + "/spread"
-	writer, err := client.CreateFile(path, 1, blockSize, 0o644)
+	// A NameNode takes a further block once a DataNode has told it of the one
+	// before; this client waits for that.
+	cluster, err := conf.Load(c.ConfDir())
+	require.NoError(t, err)
+	values := cluster.Map()
+	values["dfs.blocksize"] = strconv.Itoa(blockSize)
+	files := storage.New(storage.Options{Hadoop: conf.FromMap(values), User: client.User()})
+	writer, err := files.Create(t.Context(), path)
 	require.NoError(t, err)
 	_, err = writer.Write(content)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		// The DataNode may have yet to tell the NameNode of the last block.
-		err = writer.Close()
-		return !hdfs.IsErrReplicating(err)
-	}, 30*time.Second, 50*time.Millisecond)
-	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	require.NoError(t, files.Close())
 
 	info, err := client.Stat("/tmp")
 	require.NoError(t, err)
