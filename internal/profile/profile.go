@@ -27,6 +27,9 @@ type Profile struct {
 	// NodeLabel is the node label expression of the containers; "" for the
 	// queue's own.
 	NodeLabel string
+	// Opportunistic containers are given at once and may have to wait for their
+	// node, and to yield to others; the others are guaranteed.
+	Opportunistic bool
 }
 
 // Container is the memory of the executor's whole container.
@@ -35,7 +38,7 @@ func (p Profile) Container() config.Size { return p.Memory + p.Overhead }
 // Same reports whether executors of both profiles are alike, whatever the ids.
 func (p Profile) Same(other Profile) bool {
 	return p.Memory == other.Memory && p.Overhead == other.Overhead && p.Cores == other.Cores &&
-		p.NodeLabel == other.NodeLabel && maps.Equal(p.Resources, other.Resources)
+		p.NodeLabel == other.NodeLabel && p.Opportunistic == other.Opportunistic && maps.Equal(p.Resources, other.Resources)
 }
 
 // Default is the profile of the application's settings.
