@@ -27,6 +27,7 @@ func (p paths) conf(daemon string) string    { return filepath.Join(p.dir, "conf
 func (p paths) web() string                  { return filepath.Join(p.dir, "conf", "web") }
 func (p paths) hosts() string                { return filepath.Join(p.dir, "conf", "hosts") }
 func (p paths) topology() string             { return filepath.Join(p.dir, "conf", "topology") }
+func (p paths) excludes() string             { return filepath.Join(p.dir, "conf", "excludes") }
 func (p paths) httpSecret() string           { return filepath.Join(p.dir, "conf", "http-secret") }
 func (p paths) log4j() string                { return filepath.Join(p.dir, "conf", "log4j.properties") }
 func (p paths) log(daemon string) string     { return filepath.Join(p.dir, "logs", daemon+".log") }
@@ -92,6 +93,7 @@ func (p paths) write(settings properties) error {
 		p.hosts():      hosts,
 		p.topology():   topology,
 		p.log4j():      log4j,
+		p.excludes():   "",
 		p.httpSecret(): "bobbin",
 		filepath.Join(p.web(), "webapps", "hdfs", "WEB-INF", "web.xml"):     webXML,
 		filepath.Join(p.web(), "webapps", "datanode", "WEB-INF", "web.xml"): webXML,

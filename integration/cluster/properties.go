@@ -76,6 +76,7 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
+		"yarn.resourcemanager.nodes.exclude-path":        p.paths.excludes(),
 		// Used once an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
 	}.with(s.yarn)

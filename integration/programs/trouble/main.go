@@ -33,9 +33,11 @@ var modes = map[string]mode{
 	"fill-driver":   withNumber(fillDriver),
 	"fill-executor": withNumber(fillExecutor),
 	"look":          look,
+	"waves":         waves,
 }
 
 func main() {
+	failOnBadNode()
 	bobbin.Main(func(ctx context.Context) error {
 		if len(os.Args) < 2 || modes[os.Args[1]] == nil {
 			return fmt.Errorf("usage: trouble MODE [ARGUMENT]: the modes are %v", slices.Sorted(maps.Keys(modes)))

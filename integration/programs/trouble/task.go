@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 var double = bobbin.Func("double", func(_ *bobbin.Task, n int) (int, error) { return 2 * n, nil })
@@ -33,18 +34,22 @@ var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
 
 // until ends when there is a file of the given name.
 var until = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
+	return 0, awaitFile(task, task.Files(), path)
+})
+
+func awaitFile(ctx context.Context, files *storage.Files, path string) error {
 	for {
-		there, err := task.Files().Exists(task, path)
+		there, err := files.Exists(ctx, path)
 		if there || err != nil {
-			return 0, err
+			return err
 		}
 		select {
 		case <-time.After(untilInterval):
-		case <-task.Done():
-			return 0, context.Cause(task)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-})
+}
 
 const untilInterval = 100 * time.Millisecond
 

@@ -1,0 +1,256 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// hardTimes is a cluster that takes containers away soon: it preempts between
+// its queues, and gives up a node that is silent for a few seconds.
+func hardTimes(t *testing.T) *suite {
+	t.Helper()
+	options := clusterOptions()
+	options.Nodes = []cluster.NodeSpec{
+		{Host: "127.0.0.44", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.45", Rack: "/other", MemoryMB: 2048},
+	}
+	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
+	options.YARN = cluster.Properties{
+		"yarn.resourcemanager.scheduler.monitor.enable": "true",
+		preemption + "monitoring_interval":              "500",
+		preemption + "max_wait_before_kill":             "3000",
+		preemption + "total_preemption_per_round":       "1.0",
+		preemption + "natural_termination_factor":       "1.0",
+		"yarn.nm.liveness-monitor.expiry-interval-ms":   "6000",
+		"yarn.nodemanager.recovery.enabled":             "true",
+		"yarn.nodemanager.recovery.supervised":          "true",
+	}
+	return ownCluster(t, options)
+}
+
+// small is the size of the executors of an application on such a cluster, and
+// that no failure of theirs is forgiven.
+var small = []string{"--driver-memory", "512m", "--executor-memory", "512m", "--conf", "executor.maxNumFailures=1"}
+
+// submit starts an application on the suite's own cluster.
+func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id string) {
+	t.Helper()
+	running = call{args: append([]string{"submit"}, args...), environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()}}.start(t)
+	return running, running.applicationID(t)
+}
+
+// assertNoContainer checks that the ResourceManager knows of no container of an
+// application that is over.
+func (s *suite) assertNoContainer(t *testing.T, id string) {
+	t.Helper()
+	known, err := s.rest.Application(t.Context(), id)
+	require.NoError(t, err)
+	assert.True(t, known.State.Ended())
+	assert.LessOrEqual(t, known.RunningContainers, 0)
+	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
+}
+
+// TestHardTimes has applications live through what a shared and failing cluster
+// does to them. Its parts follow one another on one cluster.
+func TestHardTimes(t *testing.T) {
+	t.Parallel()
+	own := hardTimes(t)
+	t.Run("preemption", func(t *testing.T) { preempted(t, own) })
+	t.Run("a NodeManager restarts", func(t *testing.T) { restartedNode(t, own) })
+	t.Run("a node is decommissioned", func(t *testing.T) { decommissionedNode(t, own) })
+	t.Run("a NodeManager is killed", func(t *testing.T) { killedNode(t, own) })
+}
+
+// preempted has a queue ask for its share while an application of the other
+// queue has all of the cluster.
+func preempted(t *testing.T, own *suite) {
+	signal := own.data + "/preempted"
+	greedy, id := own.submit(t, append(small, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
+	own.awaitStatus(t, id, "it has the cluster", func(status am.Status) bool { return status.Tasks.Running == 6 })
+
+	modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal+"-other")...)
+	own.awaitStatus(t, other, "the other queue gets its share", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	now := own.awaitStatus(t, id, "it goes on with fewer", func(status am.Status) bool { return status.Executors.Running < 6 })
+	assert.Zero(t, now.Executors.Failed, "what was preempted has not failed")
+	require.NoError(t, own.put(t.Context(), signal+"-other", nil))
+	assert.Equal(t, 0, modest.wait(t).code)
+	own.awaitStatus(t, id, "it gets back what it had", func(status am.Status) bool { return status.Tasks.Running == 6 })
+
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, greedy.wait(t).code)
+	own.assertNoContainer(t, id)
+	own.assertNoContainer(t, other)
+}
+
+// otherNode is a node that does not run the application's ApplicationMaster, and
+// the one that does.
+func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
+	t.Helper()
+	known, err := s.rest.Application(t.Context(), id)
+	require.NoError(t, err)
+	other, own = s.hadoop.Nodes()[0], s.hadoop.Nodes()[1]
+	if strings.HasPrefix(known.AMHostHTTPAddress, other.Host+":") {
+		other, own = own, other
+	}
+	return other, own
+}
+
+// startOnBoth runs an application with a task on each node until there is a
+// file.
+func (s *suite) startOnBoth(t *testing.T, file string) (running *submitted, id string) {
+	t.Helper()
+	running, id = s.submit(t, append(small, "--num-executors", "2", program("trouble"), "until", file)...)
+	s.awaitStatus(t, id, "a task runs on each node", func(status am.Status) bool {
+		hosts := map[string]bool{}
+		for _, executor := range status.Details {
+			hosts[executor.Host] = hosts[executor.Host] || executor.Running == 1
+		}
+		return len(hosts) == 2 && status.Tasks.Running == 2
+	})
+	return running, id
+}
+
+// restartedNode kills a NodeManager that remembers its containers and starts it
+// again: nobody loses anything.
+func restartedNode(t *testing.T, own *suite) {
+	signal := own.data + "/restarted"
+	running, id := own.startOnBoth(t, signal)
+	node, _ := own.otherNode(t, id)
+	require.NoError(t, node.NodeManager.Kill())
+	require.NoError(t, node.NodeManager.Start(t.Context()))
+	require.NoError(t, own.hadoop.WaitReady(t.Context()))
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	assert.NotContains(t, done.stderr, "lost")
+	own.assertNoContainer(t, id)
+}
+
+// decommissionedNode takes a node out of service: its executor finishes what it
+// runs and leaves, and another comes in its place.
+func decommissionedNode(t *testing.T, own *suite) {
+	signal := own.data + "/decommissioned"
+	running, id := own.startOnBoth(t, signal)
+	goes, stays := own.otherNode(t, id)
+	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
+	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status am.Status) bool {
+		return slices.ContainsFunc(status.Details, func(executor am.ExecutorDetail) bool {
+			return executor.Host == stays.Host && executor.Running == 0 && executor.State == "registered"
+		})
+	})
+	assert.Equal(t, 2, now.Tasks.Running, "the one that leaves goes on with its task")
+	assert.Zero(t, now.Tasks.Failed)
+	page := call{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+	assert.Contains(t, page.stdout, "decommissioning")
+
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	own.assertNoContainer(t, id)
+	// The ResourceManager has sent the NodeManager away by now, or soon will.
+	await(t, "the node is out", func(ctx context.Context) bool {
+		return goes.NodeManager.PID() == 0 || own.nodeState(ctx, t, goes) == "DECOMMISSIONED"
+	})
+	require.NoError(t, own.hadoop.Decommission(t.Context(), 0))
+	require.NoError(t, goes.NodeManager.Restart(t.Context()))
+	require.NoError(t, own.hadoop.WaitReady(t.Context()))
+}
+
+// nodeState is what the ResourceManager says of a node.
+func (s *suite) nodeState(ctx context.Context, t *testing.T, node *cluster.Node) string {
+	t.Helper()
+	nodes, err := s.rest.Nodes(ctx)
+	require.NoError(t, err)
+	for _, known := range nodes {
+		if known.Host == node.Host {
+			return string(known.State)
+		}
+	}
+	return ""
+}
+
+// killedNode kills a NodeManager for good. Its container runs on without it
+// until the driver learns that the node is lost.
+func killedNode(t *testing.T, own *suite) {
+	signal := own.data + "/killed"
+	running, id := own.startOnBoth(t, signal)
+	goes, stays := own.otherNode(t, id)
+	orphans := inRole(id, launch.RoleExecutor, "trouble")
+	require.Len(t, orphans, 2)
+	require.NoError(t, goes.NodeManager.Kill())
+	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status am.Status) bool {
+		there := 0
+		for _, executor := range status.Details {
+			if executor.Host == stays.Host {
+				there += executor.Running
+			}
+		}
+		return there == 2 && status.Executors.Failed == 0
+	})
+	await(t, "the executor of the lost node leaves", func(context.Context) bool {
+		return len(inRole(id, launch.RoleExecutor, "trouble")) == 2
+	})
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	own.assertNoContainer(t, id)
+}
+
+// TestExecutorsFailOnOneNodeOnly starts executors that end at once on one of
+// the nodes.
+func TestExecutorsFailOnOneNodeOnly(t *testing.T) {
+	t.Parallel()
+	bad, good := shared.hadoop.Nodes()[0].Host, shared.hadoop.Nodes()[1].Host
+	signal := output(t)
+	running := call{args: []string{"submit", "--num-executors", "4", "--executor-memory", "512m", "--conf", "executorEnv.TROUBLE_BAD_NODE=" + bad,
+		program("trouble"), "waves", "4", signal, signal}}.start(t)
+	id := running.applicationID(t)
+	now := awaitStatus(t, id, "all run on the other node", func(status am.Status) bool { return status.Tasks.Running == 4 })
+	for _, executor := range now.Details {
+		if executor.State == "registered" {
+			assert.Equal(t, good, executor.Host)
+		}
+	}
+	page := yarnSubmit(t, "status", id)
+	assert.Regexp(t, `(?m)excluded.*`+bad, page.stdout)
+	require.NoError(t, shared.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	assertNothingLeft(t, id)
+}
+
+// TestDynamicAllocation follows an application's executors up, when there is
+// much to do, and down, when there is nothing.
+func TestDynamicAllocation(t *testing.T) {
+	t.Parallel()
+	signal := output(t)
+	args := []string{"submit", "--executor-memory", "512m"}
+	for key, value := range map[string]string{
+		"enabled": "true", "minExecutors": "1", "maxExecutors": "4", "executorIdleTimeout": "2s", "schedulerBacklogTimeout": "300ms",
+	} {
+		args = append(args, "--conf", "dynamicAllocation."+key+"="+value)
+	}
+	running := call{args: append(args, program("trouble"), "waves", "9", signal+"-1", signal+"-2")}.start(t)
+	id := running.applicationID(t)
+	awaitStatus(t, id, "it takes as many as it may", func(status am.Status) bool {
+		return status.Executors.Running == 4 && status.Tasks.Running == 4
+	})
+	require.NoError(t, shared.put(t.Context(), signal+"-1", nil))
+	now := awaitStatus(t, id, "it keeps as few as it may", func(status am.Status) bool {
+		return status.Executors.Running == 1 && status.Executors.Allocated == 1
+	})
+	assert.Zero(t, now.Executors.Failed)
+	assert.Equal(t, 9, now.Tasks.Done)
+	await(t, "their containers end", func(ctx context.Context) bool { return len(liveContainers(ctx, t, id)) == 2 })
+	require.NoError(t, shared.put(t.Context(), signal+"-2", nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	assertNothingLeft(t, id)
+}

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// waves runs so many tasks that wait for a file, then none until there is a
+// second file.
+//
+//	trouble waves TASKS FIRST-FILE SECOND-FILE
+func waves(ctx context.Context, arguments []string) error {
+	if len(arguments) != 3 {
+		return errors.New("want a number of tasks and two files")
+	}
+	tasks, err := strconv.Atoi(arguments[0])
+	if err != nil {
+		return err
+	}
+	paths := make([]string, tasks)
+	for i := range paths {
+		paths[i] = arguments[1]
+	}
+	return inSession(ctx, func(session *bobbin.Session) error {
+		if _, err := until.Run(ctx, session, paths); err != nil {
+			return err
+		}
+		return awaitFile(ctx, session.Files(), arguments[2])
+	})
+}
