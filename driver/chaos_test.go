@@ -90,6 +90,15 @@ func chaos(t *rapid.T) {
 				d.ExecutorLost(rapid.SampledFrom(ids).Draw(t, "id"), loss)
 			}
 		},
+		"decommission": func(t *rapid.T) {
+			if len(ids) > 0 {
+				notice := driver.Notice{Reason: "will be taken away"}
+				if rapid.Bool().Draw(t, "soon") {
+					notice.Deadline = time.Now().Add(time.Duration(rapid.IntRange(-100, 1000).Draw(t, "deadline")) * time.Millisecond)
+				}
+				d.Decommission([]string{rapid.SampledFrom(ids).Draw(t, "id")}, notice)
+			}
+		},
 		"wait": func(t *rapid.T) {
 			time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "milliseconds")) * time.Millisecond)
 		},

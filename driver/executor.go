@@ -26,8 +26,9 @@ type executor struct {
 	registered time.Time
 	lastHeard  time.Time
 	resident   uint64
-	done       int // tasks
-	failed     int // attempts
+	done       int        // tasks
+	failed     int        // attempts
+	departure  *departure // nil where nothing is known of its end
 }
 
 // register takes an executor in, or says why not.
@@ -75,6 +76,10 @@ func (l *loop) register(from *link, r *wire.Register) {
 		l.demand.manager.ExecutorRegistered(id)
 	}
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores)
+	if notice, announced := l.departures.absent[id]; announced {
+		delete(l.departures.absent, id)
+		l.depart(e, notice)
+	}
 }
 
 // heard takes what an executor says.
@@ -100,12 +105,19 @@ func (l *loop) streamEnded(from *link, reason error) {
 		return
 	}
 	loss := Loss{Text: brokenText(reason)}
+	if e.departure != nil && e.departure.dismissed {
+		l.lose(e, Loss{Text: e.departure.left()})
+		return
+	}
 	if l.stopping || l.demand.manager == nil {
 		loss.CountsAsFailure = true
 		l.lose(e, loss)
 		return
 	}
 	tasks := l.lose(e, loss)
+	if e.departure != nil {
+		tasks = nil // whatever the explanation will be, they are not to blame
+	}
 	l.awaitExplanation(e, loss.Text, tasks)
 }
 
@@ -119,14 +131,20 @@ func brokenText(reason error) string {
 }
 
 // lose takes an executor out and gives its tasks back to the scheduler. It
-// returns the tasks that ran there.
+// returns the tasks that ran there. The loss of an executor whose end was
+// announced never counts as a failure.
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
+	loss.CountsAsFailure = loss.CountsAsFailure && e.departure == nil
 	delete(l.executors, e.id)
+	l.departures.forget(e)
 	e.link.executor = nil
 	e.link.out.close(fmt.Errorf("executor %s %s", e.id, loss.Text))
-	if l.stopping {
+	switch {
+	case l.stopping:
 		l.logger.Debug("executor left", "executor", e.id)
-	} else {
+	case e.departure != nil && e.departure.dismissed:
+		l.logger.Info("executor left", "executor", e.id, "host", e.host, "reason", loss.Text)
+	default:
 		l.logger.Warn("executor lost", "executor", e.id, "host", e.host, "reason", loss.Text, "tasks", len(e.attempts))
 	}
 	l.history.lost(e, loss.Text, l.now)

@@ -42,11 +42,18 @@ func appendKept[T any](list []T, item T) []T {
 }
 
 func (e *executor) status() ExecutorStatus {
-	return ExecutorStatus{
+	status := ExecutorStatus{
 		ID: e.id, Host: e.host, State: ExecutorRegistered, Cores: e.cores, Running: len(e.attempts),
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
 		Registered: e.registered, LastHeard: e.lastHeard,
 	}
+	if e.departure != nil {
+		status.State, status.Decommission = ExecutorDecommissioning, e.departure.Reason
+		if deadline := e.departure.Deadline; !deadline.IsZero() {
+			status.Deadline = &deadline
+		}
+	}
+	return status
 }
 
 func (r *run) status(state string) JobStatus {
@@ -68,8 +75,11 @@ func (l *loop) status() Status {
 	}
 	for _, e := range l.executors {
 		status.Executors = append(status.Executors, e.status())
-		status.Totals.Cores += e.cores
+		if e.departure == nil {
+			status.Totals.Cores += e.cores
+		}
 	}
+	status.Totals.Decommissioning = len(l.departures.announced)
 	slices.SortFunc(status.Executors, func(a, b ExecutorStatus) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // 2 before 10
 	})

@@ -18,19 +18,20 @@ type loop struct {
 	started time.Time
 	now     time.Time // of this turn
 
-	scheduler *scheduler.Scheduler
-	executors map[string]*executor // registered, by id
-	dirty     []*executor          // those with a message of this turn
-	runs      map[uint64]*run      // not ended, by task set
-	lastRun   uint64
-	attempts  map[scheduler.AttemptID]*attempt // running
-	demand    demand
-	vigil     vigil
-	arrival   arrival
-	losses    map[string]*openLoss // of executors whose end nobody has explained yet
-	history   history
-	emptied   []chan struct{} // closed when no executor is registered any more
-	stopping  bool
+	scheduler  *scheduler.Scheduler
+	executors  map[string]*executor // registered, by id
+	dirty      []*executor          // those with a message of this turn
+	runs       map[uint64]*run      // not ended, by task set
+	lastRun    uint64
+	attempts   map[scheduler.AttemptID]*attempt // running
+	demand     demand
+	vigil      vigil
+	arrival    arrival
+	losses     map[string]*openLoss // of executors whose end nobody has explained yet
+	departures departures
+	history    history
+	emptied    []chan struct{} // closed when no executor is registered any more
+	stopping   bool
 }
 
 func newLoop(d *Driver) *loop {
@@ -46,13 +47,14 @@ func newLoop(d *Driver) *loop {
 			MaxTaskFailures: config.TaskMaxFailures.In(d.options.Config),
 			RackOf:          d.options.RackOf,
 		}),
-		executors: map[string]*executor{},
-		runs:      map[uint64]*run{},
-		attempts:  map[scheduler.AttemptID]*attempt{},
-		demand:    newDemand(d.options.Config, d.options.Manager),
-		vigil:     newVigil(d.options.Config, now),
-		arrival:   newArrival(d.options.Config),
-		losses:    map[string]*openLoss{},
+		executors:  map[string]*executor{},
+		runs:       map[uint64]*run{},
+		attempts:   map[scheduler.AttemptID]*attempt{},
+		demand:     newDemand(d.options.Config, d.options.Manager),
+		vigil:      newVigil(d.options.Config, now),
+		arrival:    newArrival(d.options.Config),
+		losses:     map[string]*openLoss{},
+		departures: newDepartures(),
 	}
 }
 
@@ -101,12 +103,13 @@ func (l *loop) handle(e event) {
 func (l *loop) turn() time.Time {
 	l.expireExecutors()
 	l.expireLosses()
+	l.expireDepartures()
 	arrivalEnd := l.arrivalEnd()
 	l.scheduler.AwaitExecutors(!arrivalEnd.IsZero())
 	if !l.stopping {
 		l.offer()
 	}
-	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.demand.update(l.now, l.waitingForHosts))
+	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, l.demand.update(l.now, l.waitingForHosts))
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}

@@ -38,6 +38,7 @@ func (l *loop) awaitExplanation(e *executor, text string, tasks []lostTask) {
 // managerSaysLost is the cluster manager's word on an executor's end.
 func (l *loop) managerSaysLost(id string, loss Loss) {
 	l.demand.changed = true
+	delete(l.departures.absent, id)
 	if e := l.executors[id]; e != nil {
 		l.lose(e, loss)
 		return

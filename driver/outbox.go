@@ -48,6 +48,9 @@ func join(into, message *wire.DriverMessage) {
 	if message.Stop != nil {
 		into.Stop = message.Stop
 	}
+	if message.Decommission != nil {
+		into.Decommission = message.Decommission
+	}
 }
 
 // close ends the sending once what waits was sent; drain then returns reason.

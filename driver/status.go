@@ -19,7 +19,9 @@ type Status struct {
 // States of an executor.
 const (
 	ExecutorRegistered = "registered"
-	ExecutorLost       = "lost"
+	// ExecutorDecommissioning gets no further task and leaves when it has none.
+	ExecutorDecommissioning = "decommissioning"
+	ExecutorLost            = "lost"
 )
 
 // ExecutorStatus is one executor.
@@ -37,6 +39,10 @@ type ExecutorStatus struct {
 	LastHeard     time.Time         `json:"lastHeard"`
 	Lost          *time.Time        `json:"lost,omitempty"`
 	LossText      string            `json:"lossText,omitempty"`
+	// Decommission is why the executor is or was being taken away, and Deadline
+	// when it is at the latest, where that is known.
+	Decommission string     `json:"decommission,omitempty"`
+	Deadline     *time.Time `json:"deadline,omitempty"`
 }
 
 // States of a job.
@@ -88,13 +94,14 @@ func (l *Locality) count(level scheduler.Locality) {
 
 // Totals are over the driver's whole life, but for what is now.
 type Totals struct {
-	Executors      int      `json:"executors"` // now
-	Cores          int      `json:"cores"`     // now
-	Running        int      `json:"running"`   // tasks, now
-	Waiting        int      `json:"waiting"`   // tasks, now
-	Jobs           int      `json:"jobs"`
-	Done           int      `json:"done"` // tasks
-	FailedAttempts int      `json:"failedAttempts"`
-	ExecutorsLost  int      `json:"executorsLost"`
-	Locality       Locality `json:"locality"`
+	Executors       int      `json:"executors"`       // now
+	Decommissioning int      `json:"decommissioning"` // executors of these, now
+	Cores           int      `json:"cores"`           // now, of those that get tasks
+	Running         int      `json:"running"`         // tasks, now
+	Waiting         int      `json:"waiting"`         // tasks, now
+	Jobs            int      `json:"jobs"`
+	Done            int      `json:"done"` // tasks
+	FailedAttempts  int      `json:"failedAttempts"`
+	ExecutorsLost   int      `json:"executorsLost"`
+	Locality        Locality `json:"locality"`
 }

@@ -162,6 +162,9 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	delete(a.executor.attempts, a.id)
 	l.act(l.scheduler.Finished(a.id, outcome))
 	delete(l.attempts, a.id)
+	if e := a.executor; e.departure != nil && len(e.attempts) == 0 {
+		l.dismiss(e)
+	}
 }
 
 // act does what the scheduler's events ask for. An event may end a run for a

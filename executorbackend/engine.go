@@ -100,12 +100,25 @@ func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 		if message.GetRegistered() != nil {
 			e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
 		}
+		if notice := message.GetDecommission(); notice != nil {
+			e.noteDecommission(notice)
+		}
 		e.take(message)
 		if stop := message.GetStop(); stop != nil {
 			e.options.Logger.Info("told to stop", "executor", e.options.ID, "reason", stop.GetReason())
 			return nil
 		}
 	}
+}
+
+// noteDecommission tells that the executor will be taken away. The driver sends
+// no further task, and a Stop when those that run have ended.
+func (e *engine) noteDecommission(notice *wire.Decommission) {
+	attributes := []any{"executor", e.options.ID, "reason", notice.GetReason(), "tasks", len(e.attempts())}
+	if millis := notice.GetDeadlineMillis(); millis != 0 {
+		attributes = append(attributes, "deadline", time.UnixMilli(millis))
+	}
+	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
 }
 
 func (e *engine) disconnected(ctx context.Context, err error) error {

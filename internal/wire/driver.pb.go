@@ -611,8 +611,9 @@ type DriverMessage struct {
 	Launches   []*LaunchTask          `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
 	// Task sets that no further launch will name.
-	Forget        []uint64 `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
-	Stop          *Stop    `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
+	Forget        []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
+	Stop          *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
+	Decommission  *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -692,6 +693,13 @@ func (x *DriverMessage) GetForget() []uint64 {
 func (x *DriverMessage) GetStop() *Stop {
 	if x != nil {
 		return x.Stop
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetDecommission() *Decommission {
+	if x != nil {
+		return x.Decommission
 	}
 	return nil
 }
@@ -1028,6 +1036,62 @@ func (x *Stop) GetReason() string {
 	return ""
 }
 
+// Decommission says that the executor gets no further task, and will be told
+// to stop when those that it runs have ended.
+type Decommission struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// When the executor is taken away, in milliseconds since 1970; 0 where that
+	// is not known.
+	DeadlineMillis int64 `protobuf:"varint,2,opt,name=deadline_millis,json=deadlineMillis,proto3" json:"deadline_millis,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Decommission) Reset() {
+	*x = Decommission{}
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Decommission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Decommission) ProtoMessage() {}
+
+func (x *Decommission) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
+func (*Decommission) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Decommission) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Decommission) GetDeadlineMillis() int64 {
+	if x != nil {
+		return x.DeadlineMillis
+	}
+	return 0
+}
+
 var File_internal_wire_driver_proto protoreflect.FileDescriptor
 
 const file_internal_wire_driver_proto_rawDesc = "" +
@@ -1086,7 +1150,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\tpermanent\x18\x03 \x01(\bR\tpermanent\"I\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xcc\x02\n" +
+	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\x8b\x03\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1096,7 +1160,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\blaunches\x18\x04 \x03(\v2\x17.bobbin.wire.LaunchTaskR\blaunches\x12+\n" +
 	"\x05kills\x18\x05 \x03(\v2\x15.bobbin.wire.KillTaskR\x05kills\x12\x16\n" +
 	"\x06forget\x18\x06 \x03(\x04R\x06forget\x12%\n" +
-	"\x04stop\x18\a \x01(\v2\x11.bobbin.wire.StopR\x04stop\"\f\n" +
+	"\x04stop\x18\a \x01(\v2\x11.bobbin.wire.StopR\x04stop\x12=\n" +
+	"\fdecommission\x18\b \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\"\f\n" +
 	"\n" +
 	"Registered\"!\n" +
 	"\aRefused\x12\x16\n" +
@@ -1118,7 +1183,10 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x1e\n" +
 	"\x04Stop\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason*\x83\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"O\n" +
+	"\fDecommission\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12'\n" +
+	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\x83\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTASK_STATE_PART\x10\x01\x12\x17\n" +
@@ -1142,7 +1210,7 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
@@ -1160,19 +1228,20 @@ var file_internal_wire_driver_proto_goTypes = []any{
 	(*LaunchTask)(nil),       // 13: bobbin.wire.LaunchTask
 	(*KillTask)(nil),         // 14: bobbin.wire.KillTask
 	(*Stop)(nil),             // 15: bobbin.wire.Stop
-	nil,                      // 16: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 17: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 18: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 19: bobbin.wire.Register.AttributesEntry
+	(*Decommission)(nil),     // 16: bobbin.wire.Decommission
+	nil,                      // 17: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 18: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 19: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 20: bobbin.wire.Register.AttributesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	16, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	17, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	17, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	18, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
 	4,  // 2: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
 	6,  // 3: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
 	5,  // 4: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	18, // 5: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	19, // 6: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	19, // 5: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	20, // 6: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
 	0,  // 7: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
 	7,  // 8: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
 	8,  // 9: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
@@ -1182,15 +1251,16 @@ var file_internal_wire_driver_proto_depIdxs = []int32{
 	13, // 13: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
 	14, // 14: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
 	15, // 15: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	1,  // 16: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 17: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 18: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	9,  // 19: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	18, // [18:20] is the sub-list for method output_type
-	16, // [16:18] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 16: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	1,  // 17: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 18: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 19: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	9,  // 20: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	19, // [19:21] is the sub-list for method output_type
+	17, // [17:19] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -1204,7 +1274,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
