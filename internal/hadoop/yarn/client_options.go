@@ -10,10 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// ClientOptions configures an AMClient or a NodeClient. Token must be set;
-// every other zero value means a default.
+// ClientOptions configures an AMClient, a NodeClient or an RMClient. Token must
+// be set except for an RMClient; every other zero value means a default.
 type ClientOptions struct {
-	// Token authenticates: an AMRMToken or the node's NMToken.
+	// Token authenticates: an AMRMToken, the node's NMToken, or a client's
+	// delegation token.
 	Token security.Token
 	// Logger takes connections, retries and failover. Default: discard.
 	Logger *slog.Logger

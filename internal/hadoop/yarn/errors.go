@@ -5,8 +5,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Exceptions to which an ApplicationMaster reacts; errors.Is finds them in the
-// errors of AMClient and NodeClient.
+// Exceptions to which callers react; errors.Is finds them in the errors of
+// AMClient, NodeClient and RMClient.
 const (
 	// ErrNotRegistered says that the ResourceManager has forgotten the attempt's
 	// registration, as after its restart: register again, then allocate with
@@ -36,6 +36,9 @@ const (
 	// ResourceManager that allocated it has been replaced since. (A container
 	// that was started before is a plain YarnException.)
 	ErrInvalidContainer ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.InvalidContainerException"
+	// ErrApplicationNotFound says that the ResourceManager does not know the
+	// application: it never did, or has forgotten it.
+	ErrApplicationNotFound ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.ApplicationNotFoundException"
 	// ErrNodeNotReady says that the node is still starting.
 	ErrNodeNotReady ipc.ErrorClass = "org.apache.hadoop.yarn.exceptions.NMNotYetReadyException"
 )

@@ -168,12 +168,12 @@ func (id ContainerID) proto() *pb.ContainerId {
 	return &pb.ContainerId{AttemptId: id.Attempt.proto(), Id: proto.Int64(id.ID)}
 }
 
+func applicationID(p *pb.ApplicationId) ApplicationID {
+	return ApplicationID{ClusterTimestamp: p.GetClusterTimestamp(), Sequence: p.GetId()}
+}
+
 func attemptID(p *pb.ApplicationAttemptId) AttemptID {
-	app := p.GetApplicationId()
-	return AttemptID{
-		Application: ApplicationID{ClusterTimestamp: app.GetClusterTimestamp(), Sequence: app.GetId()},
-		Attempt:     p.GetAttemptId(),
-	}
+	return AttemptID{Application: applicationID(p.GetApplicationId()), Attempt: p.GetAttemptId()}
 }
 
 func containerID(p *pb.ContainerId) ContainerID {

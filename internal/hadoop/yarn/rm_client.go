@@ -1,0 +1,115 @@
+package yarn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// ApplicationClientProtocol is the protocol's Java interface
+// (ApplicationClientProtocolPB's ProtocolInfo; version 1).
+const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
+
+// RMClient calls the ResourceManager on behalf of a user. It has the one call
+// that REST has no equal of: only its answer brings the AMRMToken of an
+// unmanaged ApplicationMaster. It is safe for concurrent use.
+type RMClient struct{ rpc *ipc.Client }
+
+// NewRMClient returns a client of the ResourceManagers at addresses
+// (yarn.resourcemanager.address: host:port, port 8032 by default). Without
+// options.Token it names user and is believed, as where security is off. It
+// connects with the first call.
+func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
+	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
+	rpc.Simple, rpc.User = options.Token.IsZero(), user
+	return &RMClient{rpc: ipc.NewClient(addresses, rpc)}
+}
+
+// Close closes the connection and waits until its goroutines have ended. Calls
+// under way fail with ipc.ErrClosed.
+func (c *RMClient) Close() error { return c.rpc.Close() }
+
+// ApplicationState is where an application stands in its life.
+type ApplicationState int32
+
+// The states of an application, with the protocol's numbers.
+const (
+	ApplicationNew       ApplicationState = 1
+	ApplicationNewSaving ApplicationState = 2
+	ApplicationSubmitted ApplicationState = 3
+	ApplicationAccepted  ApplicationState = 4
+	ApplicationRunning   ApplicationState = 5
+	ApplicationFinished  ApplicationState = 6
+	ApplicationFailed    ApplicationState = 7
+	ApplicationKilled    ApplicationState = 8
+)
+
+// String returns the state in lower case.
+func (s ApplicationState) String() string {
+	names := [...]string{"", "new", "new-saving", "submitted", "accepted", "running", "finished", "failed", "killed"}
+	if s < ApplicationNew || int(s) >= len(names) {
+		return fmt.Sprintf("unknown state %d", int32(s))
+	}
+	return names[s]
+}
+
+// Ended reports whether the application is over.
+func (s ApplicationState) Ended() bool { return s >= ApplicationFinished }
+
+// ApplicationReport is an application in the ResourceManager's eyes.
+type ApplicationReport struct {
+	ID    ApplicationID
+	User  string
+	Queue string
+	Name  string
+	State ApplicationState
+	// Attempt is the current one. Its zero value means that there is none yet.
+	Attempt AttemptID
+	// Host and RPCPort are what the ApplicationMaster registered: "N/A" and -1
+	// before that.
+	Host        string
+	RPCPort     int32
+	TrackingURL string
+	Diagnostics string
+	FinalStatus FinalStatus
+	// AMRMToken is that of an unmanaged ApplicationMaster. Only the application's
+	// own user gets it, and only while the attempt is launched and not registered
+	// (RMAppImpl.createAndGetApplicationReport); nil otherwise.
+	AMRMToken *security.Token
+}
+
+// ApplicationReport asks for one application; the error is
+// ErrApplicationNotFound where the ResourceManager does not know it.
+func (c *RMClient) ApplicationReport(ctx context.Context, id ApplicationID) (*ApplicationReport, error) {
+	response := &pb.GetApplicationReportResponse{}
+	request := &pb.GetApplicationReportRequest{ApplicationId: id.proto()}
+	if err := c.rpc.Call(ctx, "getApplicationReport", request, response, ipc.Idempotent()); err != nil {
+		return nil, err
+	}
+	report := response.GetReport()
+	if report == nil {
+		return nil, errors.New("the ResourceManager answered without a report of " + id.String())
+	}
+	r := &ApplicationReport{
+		ID:          applicationID(report.GetApplicationId()),
+		User:        report.GetUser(),
+		Queue:       report.GetQueue(),
+		Name:        report.GetName(),
+		State:       ApplicationState(report.GetState()),
+		Attempt:     attemptID(report.GetCurrentAttemptId()),
+		Host:        report.GetHost(),
+		RPCPort:     report.GetRpcPort(),
+		TrackingURL: report.GetTrackingUrl(),
+		Diagnostics: report.GetDiagnostics(),
+		FinalStatus: FinalStatus(report.GetFinalStatus()),
+	}
+	if report.AmRmToken != nil {
+		token := security.TokenFromProto(report.AmRmToken)
+		r.AMRMToken = &token
+	}
+	return r, nil
+}
