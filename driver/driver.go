@@ -48,6 +48,9 @@ type Options struct {
 	// Manager is asked for executors; it may be set later by SetManager, and is
 	// nil where the executors are there anyway.
 	Manager ClusterManager
+	// Remote is the cluster manager where that is in another process: it is
+	// served on the driver's port, which takes an Identity.
+	Remote *RemoteManager
 	// RackOf names a host's rack; nil, or "" of a host, where racks are unknown.
 	RackOf func(host string) string
 	// Excluded reports whether executors on a host are refused; nil refuses none.
@@ -92,11 +95,17 @@ func New(options Options) (*Driver, error) {
 	if options.Excluded == nil {
 		options.Excluded = func(string) bool { return false }
 	}
+	if options.Remote != nil {
+		options.Manager = options.Remote
+	}
 	d := &Driver{
 		options: options,
 		inbox:   make(chan event, inboxDepth),
 		ended:   make(chan struct{}),
 		stopc:   make(chan struct{}),
+	}
+	if options.Remote != nil {
+		options.Remote.driver = d
 	}
 	if options.Identity != nil {
 		if err := d.listen(); err != nil {

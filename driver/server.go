@@ -55,6 +55,9 @@ func (d *Driver) listen() error {
 		grpc.WaitForHandlers(true),
 	)...)
 	wire.RegisterDriverServer(d.server, &service{driver: d})
+	if d.options.Remote != nil {
+		wire.RegisterManagerServer(d.server, &managerService{manager: d.options.Remote})
+	}
 	d.serving.Go(func() {
 		if err := d.server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			d.options.Logger.Error("the driver takes no more executors", "address", d.Addr(), "error", err)

@@ -105,3 +105,12 @@ type Totals struct {
 	ExecutorsLost   int      `json:"executorsLost"`
 	Locality        Locality `json:"locality"`
 }
+
+// Progress is how much of the known work is done, 0 to 1.
+func (t Totals) Progress() float32 {
+	all := t.Done + t.Running + t.Waiting
+	if all == 0 {
+		return 0
+	}
+	return float32(t.Done) / float32(all)
+}
