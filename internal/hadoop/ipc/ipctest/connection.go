@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -225,20 +226,66 @@ func (c *connection) call(header *pb.RequestHeader, rest []byte) error {
 		}, pb.ResponseHeader_ERROR_NO_SUCH_METHOD)
 		return nil
 	}
-	c.calls.Add(1)
-	go func() {
-		defer c.calls.Done()
-		response, err := handle(c.server.ctx, call, raw)
+	fault := Fault{}
+	if c.server.options.Fault != nil {
+		fault = c.server.options.Fault(name.GetProtocolName(), name.GetMethodName(), call)
+	}
+	c.calls.Go(func() { c.answer(call, handle, raw, fault) })
+	return nil
+}
+
+// answer runs a call and sends its answer, as the fault allows.
+func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) {
+	if !c.pause(fault.Before) {
+		return
+	}
+	if fault.Refuse {
+		call.Drop()
+		return
+	}
+	var response proto.Message
+	var err error
+	if fault.Exception != nil {
+		err = fault.Exception
+	} else {
+		response, err = handle(c.server.ctx, call, raw)
+	}
+	if fault.Break {
+		call.Drop()
+		return
+	}
+	if fault.Lose || !c.pause(fault.After) {
+		return
+	}
+	times := 1
+	if fault.Duplicate {
+		times = 2
+	}
+	for range times {
 		if err != nil {
 			c.fail(call.ID, err, pb.ResponseHeader_ERROR_APPLICATION)
-			return
+			continue
 		}
 		c.send(&pb.ResponseHeader{
 			CallId: proto.Uint32(uint32(call.ID)),
 			Status: pb.ResponseHeader_SUCCESS.Enum(),
 		}, response)
-	}()
-	return nil
+	}
+}
+
+// pause waits, and reports whether the server still runs.
+func (c *connection) pause(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.server.ctx.Done():
+		return false
+	}
 }
 
 // fail answers a call by an exception.

@@ -1,5 +1,6 @@
-// Package ipctest is a server of Hadoop's IPC for tests: real TCP on loopback,
-// SASL as Hadoop's servers do it, and methods that are Go functions.
+// Package ipctest is a server of Hadoop's IPC for tests: SASL as Hadoop's
+// servers do it, methods that are Go functions, and faults on demand. It
+// listens on loopback, or serves whatever connections it is given.
 package ipctest
 
 import (
@@ -26,6 +27,9 @@ type Options struct {
 	// LateChallenge makes the server challenge only when the client has
 	// initiated, as servers with several ways of authentication do.
 	LateChallenge bool
+	// Fault says what goes wrong with a call, before it is handled. Nil, or a zero
+	// Fault, lets all go right.
+	Fault func(protocol, method string, call Call) Fault
 }
 
 // Exception is an error that reaches the client as a Java exception.
@@ -69,42 +73,85 @@ type handler func(ctx context.Context, call Call, raw []byte) (proto.Message, er
 
 // Server is a running server.
 type Server struct {
-	options  Options
-	listener net.Listener
+	options Options
 	// ctx ends with Close; handlers see it.
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
 
 	mu          sync.Mutex
+	listener    net.Listener
 	handlers    map[string]handler
 	connections map[*connection]struct{}
 	accepted    int
 	pings       chan struct{}
 }
 
-// NewServer listens on a free port of 127.0.0.1. The caller must Close it.
-func NewServer(options Options) (*Server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("listen on loopback: %w", err)
-	}
+// New returns a server that serves the connections that ServeConn and Serve
+// give it. The caller must Close it.
+func New(options Options) *Server {
 	if len(options.QOPs) == 0 {
 		options.QOPs = []sasl.QOP{sasl.Auth}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &Server{
+	return &Server{
 		options:     options,
-		listener:    listener,
 		ctx:         ctx,
 		cancel:      cancel,
 		handlers:    map[string]handler{},
 		connections: map[*connection]struct{}{},
 		pings:       make(chan struct{}, 1),
 	}
-	s.loops.Add(1)
-	go s.accept()
+}
+
+// NewServer returns a server that listens on a free port of 127.0.0.1. The
+// caller must Close it.
+func NewServer(options Options) (*Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen on loopback: %w", err)
+	}
+	s := New(options)
+	s.Serve(listener)
 	return s, nil
+}
+
+// Serve accepts connections from listener until that is closed, which Close
+// does. It returns at once.
+func (s *Server) Serve(listener net.Listener) {
+	s.mu.Lock()
+	s.listener = listener
+	s.mu.Unlock()
+	s.loops.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.ServeConn(conn)
+		}
+	})
+}
+
+// ServeConn serves one connection, which is then the server's to close. It
+// returns at once.
+func (s *Server) ServeConn(conn net.Conn) {
+	c := &connection{server: s, conn: conn}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx.Err() != nil {
+		_ = conn.Close()
+		return
+	}
+	s.connections[c] = struct{}{}
+	s.accepted++
+	s.loops.Go(func() {
+		c.serve()
+		_ = conn.Close()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.connections, c)
+	})
 }
 
 // Handle serves a method of a protocol by f, which is called in a goroutine of
@@ -132,8 +179,12 @@ func Handle[Request, Response any, PRequest interface {
 	}
 }
 
-// Address returns the server's host:port.
-func (s *Server) Address() string { return s.listener.Addr().String() }
+// Address returns the host:port of the server's listener.
+func (s *Server) Address() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listener.Addr().String()
+}
 
 // Connections returns how many connections were ever accepted.
 func (s *Server) Connections() int {
@@ -148,8 +199,12 @@ func (s *Server) Pings() <-chan struct{} { return s.pings }
 // Close ends the server and its connections, and waits for its goroutines.
 // Handlers see their context end.
 func (s *Server) Close() {
+	s.mu.Lock()
 	s.cancel()
-	_ = s.listener.Close()
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+	s.mu.Unlock()
 	s.DropConnections()
 	s.loops.Wait()
 }
@@ -160,35 +215,6 @@ func (s *Server) DropConnections() {
 	defer s.mu.Unlock()
 	for connection := range s.connections {
 		_ = connection.conn.Close()
-	}
-}
-
-func (s *Server) accept() {
-	defer s.loops.Done()
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return
-		}
-		c := &connection{server: s, conn: conn}
-		s.mu.Lock()
-		if s.ctx.Err() != nil {
-			s.mu.Unlock()
-			_ = conn.Close()
-			return
-		}
-		s.connections[c] = struct{}{}
-		s.accepted++
-		s.mu.Unlock()
-		s.loops.Add(1)
-		go func() {
-			defer s.loops.Done()
-			c.serve()
-			_ = conn.Close()
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.connections, c)
-		}()
 	}
 }
 
