@@ -34,6 +34,7 @@ const (
 	ExitSessionNotCreated   = 13 // within yarn.am.waitTime
 	ExitSecurity            = 14 // no credentials, or none that help
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
+	ExitDisconnected        = 17 // the driver, in client mode a process elsewhere, is gone
 	// ExitTerminated is of an ApplicationMaster that was told to stop by SIGTERM,
 	// as a shell has it. A NodeManager that kills a container for its memory
 	// keeps that as the reason only where the process ends with this code or 137
@@ -62,10 +63,22 @@ type Application struct {
 	SessionCreated func()
 }
 
-// Main is an ApplicationMaster's process, from what YARN put into its
-// environment to its exit code. run is the user's driver function; a panic in
-// it must have been made an error.
+// Main is the process of an ApplicationMaster with the driver in it, from what
+// YARN put into its environment to its exit code. run is the user's driver
+// function; a panic in it must have been made an error.
 func Main(run func(ctx context.Context, application *Application) error, newLogger func(*config.Config) *slog.Logger) int {
+	return serve(newLogger, func(m *master) error { return m.buildDriver(run) })
+}
+
+// Launch is the process of an ApplicationMaster in client mode: the driver is
+// in the process that submitted the application, and this one launches executors
+// for it. It returns the exit code.
+func Launch(newLogger func(*config.Config) *slog.Logger) int {
+	return serve(newLogger, (*master).buildRemote)
+}
+
+// serve is an ApplicationMaster's process.
+func serve(newLogger func(*config.Config) *slog.Logger, build func(*master) error) int {
 	// A NodeManager that stops the container sends SIGTERM, and SIGKILL a quarter
 	// of a second later (yarn.nodemanager.sleep-delay-before-sigkill.ms).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -77,8 +90,8 @@ func Main(run func(ctx context.Context, application *Application) error, newLogg
 	}
 	logger := newLogger(started.config)
 	slog.SetDefault(logger)
-	master := &master{start: started, run: run, logger: logger, began: time.Now()}
-	code, err := master.serve(ctx)
+	master := &master{start: started, logger: logger, began: time.Now()}
+	code, err := master.serve(ctx, build)
 	if err != nil {
 		logger.Error("the application failed", "exit", code, "error", err)
 	}
@@ -88,11 +101,14 @@ func Main(run func(ctx context.Context, application *Application) error, newLogg
 // master is one attempt of one application.
 type master struct {
 	start  *start
-	run    func(ctx context.Context, application *Application) error
 	logger *slog.Logger
 	began  time.Time
 
-	driver    *driver.Driver
+	driver   endpoint
+	progress func() float32                              // of the driver's work, 0 to 1
+	join     func(ctx context.Context) (id int, _ error) // reaches the driver and tells the first executor's id; nil where it is here
+	run      func(ctx context.Context) error             // until the driver is done; the error is why the application failed
+
 	files     *storage.Files
 	allocator *allocator
 	rm        *yarn.AMClient
@@ -100,17 +116,17 @@ type master struct {
 
 // serve runs the application and tells the ResourceManager of its end. The
 // error is why the application failed, nil where it did not.
-func (m *master) serve(ctx context.Context) (code int, err error) {
-	if err := m.build(); err != nil {
-		return ExitUncaught, err
-	}
+func (m *master) serve(ctx context.Context, build func(*master) error) (code int, err error) {
 	m.files = storage.New(storage.Options{Hadoop: m.start.hadoop, User: m.start.spec.User, Logger: m.logger})
 	defer func() {
 		if err := m.files.Close(); err != nil {
 			m.logger.Debug("closing HDFS", "error", err)
 		}
 	}()
-	page, err := serveStatus(m.start.host, m.status)
+	if err := build(m); err != nil {
+		return ExitUncaught, err
+	}
+	page, err := serveStatus(m.start.bind, m.status)
 	if err != nil {
 		return ExitUncaught, err
 	}
@@ -118,13 +134,30 @@ func (m *master) serve(ctx context.Context) (code int, err error) {
 	m.allocator.registration.TrackingURL = page.url(m.start.host)
 	defer func() { _ = m.rm.Close() }()
 
-	outcome := m.work(ctx)
+	outcome := m.attend(ctx)
 	summary := m.summary()
 	m.stopDriver(ctx)
 	if !outcome.interrupted && !outcome.unreachable {
 		m.finish(ctx, outcome, summary)
 	}
 	return outcome.code, outcome.err
+}
+
+// attend works for the driver once it is there.
+func (m *master) attend(ctx context.Context) outcome {
+	if m.join != nil {
+		first, err := m.join(ctx)
+		if ctx.Err() != nil {
+			return terminated()
+		}
+		if err != nil {
+			// Only a registered application can be unregistered.
+			_, registering := m.rm.Register(ctx, m.allocator.registration)
+			return outcomeOf(errors.Join(err, registering))
+		}
+		m.allocator.fleet.lastID = first - 1
+	}
+	return m.work(ctx)
 }
 
 // outcome is how the work ended.
@@ -135,8 +168,12 @@ type outcome struct {
 	unreachable bool // the ResourceManager does not listen to this attempt any more
 }
 
-// work runs the driver function and the allocator until one of them has ended,
-// then the other.
+func terminated() outcome {
+	return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
+}
+
+// work runs the driver and the allocator until one of them has ended, then the
+// other.
 func (m *master) work(ctx context.Context) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
@@ -150,65 +187,58 @@ func (m *master) work(ctx context.Context) outcome {
 	running, stopRunning := context.WithCancelCause(ctx)
 	defer stopRunning(nil)
 	returned := make(chan error, 1)
-	created := make(chan struct{})
-	var once sync.Once
-	both.Go(func() {
-		returned <- m.run(running, &Application{
-			ID:             m.start.attempt.Application.String(),
-			Config:         m.start.config,
-			Driver:         m.driver,
-			Files:          m.files,
-			SessionCreated: func() { once.Do(func() { close(created) }) },
-		})
-	})
+	both.Go(func() { returned <- m.run(running) })
 
-	patience := time.NewTimer(config.AMWaitTime.In(m.start.config))
-	defer patience.Stop()
-	for {
-		select {
-		case err := <-returned:
-			if ctx.Err() != nil {
-				return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
-			}
-			// Only a registered application can be unregistered.
-			select {
-			case <-m.allocator.registered:
-			case failed := <-allocated:
-				return outcomeOf(errors.Join(err, failed))
-			}
-			if err != nil {
-				return outcome{code: ExitUserFunction, err: err}
-			}
-			return outcome{}
-		case err := <-allocated:
-			ended := outcomeOf(err)
-			stopRunning(ended.err)
-			<-returned
-			return ended
-		case <-created:
-			created = nil
-			patience.Stop()
-		case <-patience.C:
-			err := fmt.Errorf("the driver function did not create a session within %v (yarn.am.waitTime)", config.AMWaitTime.In(m.start.config))
-			stopRunning(err)
-			<-returned
-			return outcome{code: ExitSessionNotCreated, err: err}
+	select {
+	case err := <-returned:
+		if ctx.Err() != nil {
+			return terminated()
 		}
+		// Only a registered application can be unregistered.
+		select {
+		case <-m.allocator.registered:
+			return outcomeOf(err)
+		case failed := <-allocated:
+			return outcomeOf(errors.Join(err, failed))
+		}
+	case err := <-allocated:
+		ended := outcomeOf(err)
+		stopRunning(ended.err)
+		<-returned
+		return ended
 	}
 }
 
-// outcomeOf is what the end of the allocator means for the application.
+// outcomeOf is what the end of the driver or of the allocator means for the
+// application.
 func outcomeOf(err error) outcome {
 	var exhausted *tooManyFailures
+	var late *noSession
+	var gone *disconnected
+	var user *userFunction
 	switch {
+	case err == nil:
+		return outcome{}
 	case errors.As(err, &exhausted):
 		return outcome{code: ExitMaxExecutorFailures, err: err}
+	case errors.As(err, &late):
+		return outcome{code: ExitSessionNotCreated, err: err}
+	case errors.As(err, &gone):
+		return outcome{code: ExitDisconnected, err: err}
+	case errors.As(err, &user):
+		return outcome{code: ExitUserFunction, err: err}
 	case errors.Is(err, yarn.ErrAttemptNotFound), errors.Is(err, yarn.ErrInvalidToken):
 		return outcome{code: ExitReporterFailure, err: err, unreachable: true}
 	default:
 		return outcome{code: ExitReporterFailure, err: err}
 	}
 }
+
+// userFunction is the error of the driver function.
+type userFunction struct{ error }
+
+// Unwrap gives what the function returned.
+func (u *userFunction) Unwrap() error { return u.error }
 
 // stopDriver has the executors leave.
 func (m *master) stopDriver(ctx context.Context) {
@@ -264,18 +294,67 @@ func (m *master) removeStaging(ctx context.Context) {
 	}
 }
 
-// build makes the parts and connects them.
-func (m *master) build() error {
-	settings := m.start.config
+// buildDriver makes the parts where the driver is in this process.
+func (m *master) buildDriver(run func(ctx context.Context, application *Application) error) error {
 	access, err := identity.New()
 	if err != nil {
 		return err
 	}
+	settings := m.start.config
+	scheduler, err := driver.New(driver.Options{
+		ApplicationID: m.start.attempt.Application.String(),
+		User:          m.start.spec.User,
+		Config:        settings,
+		Hadoop:        m.start.spec.Hadoop,
+		Identity:      access,
+		BindAddress:   net.JoinHostPort(m.start.bind, strconv.Itoa(config.DriverPort.In(settings))),
+		RackOf:        racks(m.start.spec.Racks),
+		Logger:        m.logger,
+	})
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(scheduler.Addr())
+	if err != nil {
+		return err
+	}
+	m.driver = scheduler
+	m.progress = func() float32 { return scheduler.Status().Totals.Progress() }
+	m.run = func(ctx context.Context) error {
+		err := Supervise(ctx, config.AMWaitTime.In(settings), func(ctx context.Context, created func()) error {
+			return run(ctx, &Application{
+				ID: m.start.attempt.Application.String(), Config: settings, Driver: scheduler, Files: m.files, SessionCreated: created,
+			})
+		})
+		if err != nil {
+			return &userFunction{err}
+		}
+		return nil
+	}
+	return m.buildAllocator(net.JoinHostPort(m.start.host, port), access.Pass())
+}
+
+// buildAllocator makes what both have: executors join the driver at address
+// with the pass.
+func (m *master) buildAllocator(address string, pass []byte) error {
+	settings := m.start.config
 	schedulers, err := m.start.hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
 	if err != nil {
 		return err
 	}
 	token, err := yarn.AMRMToken(m.start.credentials)
+	if err != nil {
+		return err
+	}
+	_, driverPort, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("the driver's address: %w", err)
+	}
+	port, err := strconv.Atoi(driverPort)
+	if err != nil {
+		return fmt.Errorf("the driver's address: %w", err)
+	}
+	contexts, err := newExecutorContexts(m.start, address, pass)
 	if err != nil {
 		return err
 	}
@@ -286,33 +365,6 @@ func (m *master) build() error {
 		maxFailures = max(3, 2*count)
 	}
 	fleet := newFleet(count, maxFailures, m.start.spec.Racks, memory.String(), rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
-
-	bind := net.JoinHostPort(m.start.host, strconv.Itoa(config.DriverPort.In(settings)))
-	m.driver, err = driver.New(driver.Options{
-		ApplicationID: m.start.attempt.Application.String(),
-		User:          m.start.spec.User,
-		Config:        settings,
-		Hadoop:        m.start.spec.Hadoop,
-		Identity:      access,
-		BindAddress:   bind,
-		RackOf:        racks(m.start.spec.Racks),
-		Logger:        m.logger,
-	})
-	if err != nil {
-		return err
-	}
-	_, driverPort, err := net.SplitHostPort(m.driver.Addr())
-	if err != nil {
-		return err
-	}
-	port, err := strconv.Atoi(driverPort)
-	if err != nil {
-		return err
-	}
-	contexts, err := newExecutorContexts(m.start, net.JoinHostPort(m.start.host, driverPort), access)
-	if err != nil {
-		return err
-	}
 	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.logger})
 	m.allocator = &allocator{
 		rm:           m.rm,

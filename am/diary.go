@@ -19,7 +19,11 @@ type diary struct {
 	logger *slog.Logger
 }
 
+// openDiary keeps none where directory is "".
 func openDiary(directory string, logger *slog.Logger) *diary {
+	if directory == "" {
+		return &diary{logger: logger}
+	}
 	file, err := os.OpenFile(filepath.Join(directory, launch.DiaryFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
 		logger.Warn("executors' logs will not be found after they end", "error", err)

@@ -7,7 +7,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
-	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
@@ -26,9 +25,9 @@ type executorContexts struct {
 // newExecutorContexts prepares contexts for executors that join the driver at
 // address. What they join by goes into their credentials, where nobody but the
 // user and the NodeManager can read it.
-func newExecutorContexts(start *start, address string, access *identity.Identity) (*executorContexts, error) {
+func newExecutorContexts(start *start, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
-	credentials.SetSecret(launch.SecretDriver, access.Pass())
+	credentials.SetSecret(launch.SecretDriver, pass)
 	tokens, err := credentials.Encode(security.Writable)
 	if err != nil {
 		return nil, err

@@ -17,7 +17,8 @@ import (
 type start struct {
 	attempt      yarn.AttemptID
 	host         string // this node, as YARN names it
-	logDirectory string
+	bind         string // the address on which to listen
+	logDirectory string // "" where YARN keeps none
 	credentials  *security.Credentials
 	spec         *launch.Spec
 	config       *config.Config
@@ -56,6 +57,7 @@ func fromEnvironment() (*start, error) {
 	return &start{
 		attempt:      container.Attempt,
 		host:         host,
+		bind:         host,
 		logDirectory: logs,
 		credentials:  credentials,
 		spec:         spec,

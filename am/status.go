@@ -107,16 +107,6 @@ func (m *master) status() Status {
 	return status
 }
 
-// progress is how much of the known work is done, for the ResourceManager's lists.
-func (m *master) progress() float32 {
-	totals := m.driver.Status().Totals
-	all := totals.Done + totals.Running + totals.Waiting
-	if all == 0 {
-		return 0
-	}
-	return float32(totals.Done) / float32(all)
-}
-
 // summary is the application in one line, for the diagnostics of one that
 // succeeded: the ResourceManager keeps them when the AM is gone.
 func (m *master) summary() string {

@@ -20,6 +20,7 @@ type Role string
 // The roles of a program. A program that was started by hand has none.
 const (
 	RoleAM       Role = "am"
+	RoleLauncher Role = "launcher" // the AM in client mode: the driver is elsewhere
 	RoleExecutor Role = "executor"
 )
 
@@ -30,6 +31,7 @@ const (
 	EnvExecutorID = "BOBBIN_LAUNCH_EXECUTOR_ID" // as the driver knows it
 	EnvHost       = "BOBBIN_LAUNCH_HOST"        // the node, as YARN names it
 	EnvCores      = "BOBBIN_LAUNCH_CORES"       // of the executor
+	EnvProfile    = "BOBBIN_LAUNCH_PROFILE"     // the id of the executor's profile
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // the container's logs on its NodeManager
 )
 
