@@ -1,12 +1,12 @@
 package client
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -47,16 +47,12 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	environment, err := amEnvironment(r.settings, r.user)
-	if err != nil {
-		return nil, Usage(err)
-	}
 	context := &yarnrest.SubmissionContext{
 		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: ApplicationType,
 		Tags: config.Tags.In(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings), Resource: amResource(r.settings),
 		AM: yarnrest.ContainerSpec{
 			LocalResources: localResources(r.resources),
-			Environment:    environment,
+			Environment:    amEnvironment(r.settings, r.user),
 			Commands:       []string{launch.ShellCommand(r.command)},
 			Secrets:        map[string][]byte{launch.SecretSpec: secret},
 		},
@@ -84,33 +80,14 @@ func localResources(resources []launch.Resource) map[string]yarnrest.LocalResour
 
 // amEnvironment is the environment of the ApplicationMaster beside what its
 // node gives it.
-func amEnvironment(settings *config.Config, user string) (map[string]string, error) {
-	environment := launch.GoLimits(config.DriverCores.In(settings), config.DriverMemory.In(settings))
-	own := config.AMEnv.In(settings)
-	for name := range own {
-		if !isVariable(name) {
-			return nil, fmt.Errorf("%s%s: %q is no name of an environment variable", config.AMEnv.Key, name, name)
-		}
-		if strings.HasPrefix(name, config.LaunchPrefix) {
-			return nil, fmt.Errorf("%s%s: names that begin with %s are bobbin's own", config.AMEnv.Key, name, config.LaunchPrefix)
-		}
-	}
-	maps.Copy(environment, own)
+func amEnvironment(settings *config.Config, user string) map[string]string {
+	master := profile.Master(settings)
+	environment := launch.GoLimits(master.Cores, master.Memory)
+	maps.Copy(environment, config.AMEnv.In(settings))
 	environment["HADOOP_USER_NAME"] = user
 	environment[launch.EnvRole] = string(launch.RoleAM)
 	for name, value := range environment {
 		environment[name] = launch.EnvironmentValue(value)
 	}
-	return environment, nil
-}
-
-// isVariable tells whether a shell takes the name as a variable's.
-func isVariable(name string) bool {
-	for i, b := range []byte(name) {
-		letter := b == '_' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
-		if !letter && (i == 0 || b < '0' || b > '9') {
-			return false
-		}
-	}
-	return name != ""
+	return environment
 }

@@ -171,8 +171,6 @@ func TestSubmitChecksTheRequestBeforeItUploads(t *testing.T) {
 		"unknown queue":   {map[string]string{"yarn.queue": "nope"}, ExitCluster, []string{"nope does not exist", "root.default", "root.shut (STOPPED)", "root.users.ann"}},
 		"parent queue":    {map[string]string{"yarn.queue": "root.users"}, ExitCluster, []string{"only holds other queues", "root.users.ann"}},
 		"stopped queue":   {map[string]string{"yarn.queue": "shut"}, ExitCluster, []string{"STOPPED"}},
-		"variable's name": {map[string]string{"yarn.appMasterEnv.A-B": "1"}, ExitUsage, []string{"A-B"}},
-		"bobbin's name":   {map[string]string{"yarn.appMasterEnv.BOBBIN_LAUNCH_ROLE": "x"}, ExitUsage, []string{"bobbin's own"}},
 		"missing file":    {map[string]string{"yarn.files": "/does/not/exist"}, ExitUsage, []string{"/does/not/exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -158,15 +158,27 @@ func checked(set, source map[string]string) (*Config, error) {
 	for _, key := range slices.Sorted(maps.Keys(set)) {
 		value := strings.TrimSpace(set[key])
 		config.values[key] = value
-		setting, ok := registry.byKey[key]
-		if !ok {
-			continue // below a prefix: free text
-		}
-		if err := setting.check(value); err != nil {
+		if err := checkValue(key, value); err != nil {
 			problems = append(problems, fmt.Errorf("%s=%q (from %s): %w", key, value, config.Source(key), err))
 		}
 	}
+	if len(problems) == 0 {
+		for _, check := range registry.rules {
+			problems = append(problems, check(config))
+		}
+	}
 	return config, errors.Join(problems...)
+}
+
+// checkValue checks the value of one key, which exists or belongs to a prefix.
+func checkValue(key, value string) error {
+	if setting, ok := registry.byKey[key]; ok {
+		return setting.check(value)
+	}
+	if family, name, ok := prefixOf(key); ok && family.check != nil {
+		return family.check(name, value)
+	}
+	return nil
 }
 
 type variable struct{ name, value string }
@@ -199,10 +211,8 @@ func checkKey(key string) error {
 	if _, ok := registry.byKey[key]; ok {
 		return nil
 	}
-	for _, prefix := range registry.prefixes {
-		if len(key) > len(prefix.Key) && strings.HasPrefix(key, prefix.Key) {
-			return nil
-		}
+	if _, _, ok := prefixOf(key); ok {
+		return nil
 	}
 	if known := strings.TrimPrefix(key, "spark."); known != key && checkKey(known) == nil {
 		return fmt.Errorf("unknown key %q: bobbin's keys have no \"spark.\" in front, write %q", key, known)

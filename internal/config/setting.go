@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,6 +69,7 @@ func (k Key[T]) In(c *Config) T {
 type Prefix struct {
 	Key     string // ends in a dot
 	Meaning string
+	check   func(name, value string) error // nil for free text
 }
 
 // In returns the values below the prefix, by what follows it in the key.
@@ -85,6 +87,7 @@ func (p Prefix) In(c *Config) map[string]string {
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
+	rules      []func(*Config) error
 	byKey      map[string]*Setting
 	byVariable map[string]*Setting
 }{byKey: map[string]*Setting{}, byVariable: map[string]*Setting{}}
@@ -118,10 +121,30 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 	return Key[T]{setting: setting, parse: parse}
 }
 
-func prefix(key, meaning string) Prefix {
-	p := Prefix{Key: key, Meaning: meaning}
+func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
+
+// checkedPrefix defines a family of which check refuses names or values.
+func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
+	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
+}
+
+// prefixOf finds the family that a key belongs to, and its name there.
+func prefixOf(key string) (family Prefix, name string, ok bool) {
+	for _, p := range registry.prefixes {
+		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
+			return p, name, true
+		}
+	}
+	return Prefix{}, "", false
+}
+
+// rule adds a check of several settings together. It runs once each of them has
+// passed its own.
+func rule(check func(*Config) error) struct{} {
+	registry.rules = append(registry.rules, check)
+	return struct{}{}
 }
 
 func text(key, def, meaning string) Key[string] {
@@ -172,6 +195,28 @@ func boolean(key, def, meaning string) Key[bool] {
 
 func size(key, def, meaning string) Key[Size] {
 	return define(key, def, "size", meaning, ParseSize)
+}
+
+// optionalSize defines a size that has no default of its own: nil where unset.
+func optionalSize(key, meaning string) Key[*Size] {
+	return define(key, "", "size", meaning, func(s string) (*Size, error) {
+		if s == "" {
+			return nil, nil
+		}
+		size, err := ParseSize(s)
+		return &size, err
+	})
+}
+
+// factor defines a number of at least 0, which may have decimals.
+func factor(key, def, meaning string) Key[float64] {
+	return define(key, def, "number", meaning, func(s string) (float64, error) {
+		f, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(f >= 0) || math.IsInf(f, 0) {
+			return 0, fmt.Errorf("want a number such as 0.1, of 0 or more")
+		}
+		return f, nil
+	})
 }
 
 func duration(key, def, meaning string) Key[time.Duration] {

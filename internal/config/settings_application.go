@@ -7,8 +7,9 @@ var (
 	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` "+
 		"(each task may fail F-1 times), `local[*]` (a slot for every core). Where it is not set, a program that "+
 		"is started by hand runs on `local[*]`, and `yarn-submit` submits to `yarn`.")
-	DeployMode = oneOf("submit.deployMode", "cluster", "Where the driver runs: in the ApplicationMaster (`cluster`).",
-		"cluster")
+	DeployMode = oneOf("submit.deployMode", DeployCluster, "Where the driver runs: in the ApplicationMaster (`cluster`), or in the process "+
+		"that submits the application (`client`): then its output is that process's own, and the application ends with it.",
+		DeployCluster, DeployClient)
 	AppName  = text("app.name", "", "The application's name in the ResourceManager's lists; the program's file name where not set.")
 	LogLevel = oneOf("log.level", "info", "The least level of what the AM, the driver and the executors log to their stderr.",
 		"debug", "info", "warn", "error")
@@ -20,18 +21,19 @@ var (
 		"Go's memory limit (GOMEMLIMIT) is set to nine tenths of it.")
 	DriverCores   = number("driver.cores", "1", "Virtual cores of that container, and its GOMAXPROCS.", 1)
 	DriverPort    = number("driver.port", "0", "Port on which the driver listens for executors; 0 takes a free one.", 0)
-	ExecutorCount = number("executor.instances", "2", "How many executors are asked for.", 1)
+	ExecutorCount = number("executor.instances", "2", "How many executors are asked for, of each resource profile in use. With "+
+		"`dynamicAllocation.enabled` it is, where set, the least number to begin with.", 0)
 	ExecutorCores = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
 	ExecutorMem   = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is set to nine "+
 		"tenths of it: a Go process's memory is one whole, so nothing is set apart from a heap.")
-	ExecutorOverhead = size("executor.memoryOverhead", "0", "Memory that the container gets on top of `executor.memory`, for what runs "+
-		"beside the Go program: child processes, the page cache of `tmpfs` files, C libraries.")
 	ExecutorHeartbeat = duration("executor.heartbeatInterval", "10s", "Between two heartbeats of an executor to the driver.")
 	NetworkTimeout    = duration("network.timeout", "120s", "How long the driver waits for an executor that says nothing before it "+
 		"counts as lost; several times `executor.heartbeatInterval`.")
 	MaxExecutorFailures = number("executor.maxNumFailures", "", "How many executors may fail before the application does. "+
 		"Where not set: twice the number of executors, at least 3.", 1)
-	ExecutorEnv = prefix("executorEnv.", "An environment variable of the executors: `executorEnv.TZ=UTC`.")
+	ExecutorEnv = checkedPrefix("executorEnv.", "An environment variable of the executors: `executorEnv.TZ=UTC`. The node replaces "+
+		"`{{NAME}}` by its own variable of that name, `<LOG_DIR>` by the container's log directory and `<CPS>` by `:`; all else "+
+		"arrives as it is written. GOMAXPROCS and GOMEMLIMIT are set from the container's size where they are not set here.", checkVariable)
 )
 
 // Tasks and where they go.

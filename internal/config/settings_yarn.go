@@ -5,12 +5,15 @@ var (
 	Queue       = text("yarn.queue", "default", "The queue to submit to.")
 	MaxAttempts = number("yarn.maxAppAttempts", "", "How often the ApplicationMaster is started at the most; where not set, "+
 		"as often as the cluster allows (`yarn.resourcemanager.am.max-attempts`). A user function that returns an error is not tried again.", 1)
+	AttemptValidity = duration("yarn.am.attemptFailuresValidityInterval", "0", "Failures of the ApplicationMaster that are older than this do not "+
+		"count towards `yarn.maxAppAttempts`; with 0 all count.")
 	Priority = number("yarn.priority", "", "The application's priority within its queue.", 0)
 	Tags     = list("yarn.tags", "", "Tags by which the application can be listed.")
 	Files    = list("yarn.files", "", "Files, local or hdfs://, that lie in the working directory of every container; `file#name` renames one.")
 	Archives = list("yarn.archives", "", "Archives (.zip, .tar, .tar.gz, .tgz, .jar) that are unpacked in the working directory of every "+
 		"container, in a directory of the archive's name; `archive#name` renames it.")
-	AMEnv      = prefix("yarn.appMasterEnv.", "An environment variable of the ApplicationMaster and the driver.")
+	AMEnv = checkedPrefix("yarn.appMasterEnv.", "An environment variable of the ApplicationMaster and the driver, as `executorEnv.` "+
+		"is of the executors.", checkVariable)
 	StagingDir = text("yarn.stagingDir", "", "The directory in HDFS below which files are staged, each user in a directory of "+
 		"their own; the user's home directory where not set.")
 	CacheMinSize = size("yarn.cache.minSize", "1m", "Staged files of at least this size are named by their content and kept, "+

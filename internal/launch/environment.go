@@ -9,7 +9,7 @@ import (
 
 // GoLimits are the environment variables that keep a Go program within its
 // container: as many threads run Go code as the container has cores, and nine
-// tenths of its memory are for the Go heap.
+// tenths of the memory that is the program's are for the Go heap.
 func GoLimits(cores int, memory config.Size) map[string]string {
 	return map[string]string{
 		"GOMAXPROCS": strconv.Itoa(cores),

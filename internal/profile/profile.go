@@ -44,11 +44,30 @@ func (p Profile) Same(other Profile) bool {
 // Default is the profile of the application's settings.
 func Default(c *config.Config) Profile {
 	return Profile{
-		ID:       DefaultID,
-		Memory:   config.ExecutorMem.In(c),
-		Overhead: config.ExecutorOverhead.In(c),
-		Cores:    config.ExecutorCores.In(c),
+		ID:            DefaultID,
+		Memory:        config.ExecutorMem.In(c),
+		Overhead:      config.ExecutorOverhead.In(c),
+		Cores:         config.ExecutorCores.In(c),
+		Resources:     config.ExecutorResources(c),
+		NodeLabel:     config.ExecutorLabel.In(c),
+		Opportunistic: config.ExecutorExecutionType.In(c) == config.ExecutionOpportunistic,
 	}
+}
+
+// Master is what the container of the ApplicationMaster is made of, in which
+// the driver runs too unless it is in the client.
+func Master(c *config.Config) Profile {
+	master := Profile{
+		Memory:    config.DriverMemory.In(c),
+		Overhead:  config.DriverOverhead.In(c),
+		Cores:     config.DriverCores.In(c),
+		Resources: config.AMResources(c),
+		NodeLabel: config.AMLabel.In(c),
+	}
+	if config.ClientMode(c) {
+		master.Memory, master.Overhead, master.Cores = config.AMMemory.In(c), config.AMOverhead.In(c), config.AMCores.In(c)
+	}
+	return master
 }
 
 // Compare orders profiles by id.

@@ -120,7 +120,33 @@ type ContainerLaunchContext struct {
 	ServiceData map[string][]byte
 	// ACLs grants rights: users and groups as "user1,user2 group1,group2", or "*".
 	ACLs map[Access]string
+	// Shared is what the context has in common with others, in addition to the
+	// fields above; nil for nothing. A name must not be in both.
+	Shared *SharedLaunch
 }
+
+// SharedLaunch is the part that launch contexts have in common, encoded once.
+type SharedLaunch struct {
+	encoded []byte
+	context ContainerLaunchContext
+}
+
+// NewSharedLaunch encodes a context for others to share. It fails where the URL
+// of a local resource is none.
+func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
+	message, err := context.proto()
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := proto.Marshal(message)
+	if err != nil {
+		return nil, fmt.Errorf("encode a launch context: %w", err)
+	}
+	return &SharedLaunch{encoded: encoded, context: context}, nil
+}
+
+// Context is what is shared.
+func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
 // String tells how much there is and nothing that may be secret: environments
 // and service data carry secrets as well as tokens do.
@@ -140,6 +166,11 @@ func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(
 // equal bytes.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
+	if c.Shared != nil {
+		// Encoded fields of one message may stand after one another: as unknown
+		// fields they are copied as they are.
+		p.ProtoReflect().SetUnknown(c.Shared.encoded)
+	}
 	if len(c.Tokens) > 0 {
 		p.Tokens = c.Tokens
 	}
