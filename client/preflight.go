@@ -150,11 +150,15 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 		MemoryMB: (config.ExecutorMem.In(settings) + config.ExecutorOverhead.In(settings)).MiB(),
 		VCores:   config.ExecutorCores.In(settings),
 	}
+	amSettings := "--driver-memory, --driver-cores"
+	if config.ClientMode(settings) {
+		amSettings = config.AMMemory.Name() + ", " + config.AMOverhead.Name() + ", " + config.AMCores.Name()
+	}
 	for _, container := range []struct {
 		what     string
 		resource yarnrest.Resource
 	}{
-		{"the ApplicationMaster (--driver-memory, --driver-cores)", amResource(settings)},
+		{"the ApplicationMaster (" + amSettings + ")", amResource(settings)},
 		{"an executor (--executor-memory and executor.memoryOverhead, --executor-cores)", executor},
 	} {
 		if err := container.resource.Check(maximum); err != nil {
@@ -164,6 +168,11 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
+// amResource is the size of the ApplicationMaster's container.
 func amResource(settings *config.Config) yarnrest.Resource {
+	if config.ClientMode(settings) {
+		memory := config.AMMemory.In(settings) + config.AMOverhead.In(settings)
+		return yarnrest.Resource{MemoryMB: memory.MiB(), VCores: config.AMCores.In(settings)}
+	}
 	return yarnrest.Resource{MemoryMB: config.DriverMemory.In(settings).MiB(), VCores: config.DriverCores.In(settings)}
 }

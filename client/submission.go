@@ -24,6 +24,7 @@ type request struct {
 	hadoop    map[string]string
 	staging   string   // URI of the application's own directory; "" for none
 	cacheDirs []string // URIs of the cache's entries in use
+	driver    *Driver  // in this process; nil in cluster mode, and where the AM is in this process too
 }
 
 // name is what the application is called.
@@ -34,16 +35,20 @@ func (r *request) name() string {
 	return strings.TrimPrefix(r.command[0], "./")
 }
 
-// context is what the ResourceManager gets.
-func (r *request) context() (*yarnrest.SubmissionContext, error) {
+// spec is what the ApplicationMaster gets.
+func (r *request) spec() *launch.Spec {
 	properties := r.settings.Map()
 	// What the AM is told must be what it was submitted with.
 	properties[config.Queue.Name()] = r.cleared.queue
-	spec := &launch.Spec{
+	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
 		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Racks: r.cleared.racks,
 	}
-	secret, err := spec.Encode()
+}
+
+// context is what the ResourceManager gets.
+func (r *request) context() (*yarnrest.SubmissionContext, error) {
+	secret, err := r.spec().Encode()
 	if err != nil {
 		return nil, Usage(err)
 	}
@@ -60,6 +65,9 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	if r.settings.IsSet(config.Priority.Name()) {
 		priority := config.Priority.In(r.settings)
 		context.Priority = &priority
+	}
+	if config.ClientMode(r.settings) {
+		r.toClientMode(context)
 	}
 	return context, nil
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/storage"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
@@ -34,6 +35,10 @@ type Job struct {
 	// Submitted is called with the application's id as soon as the cluster has
 	// taken it; may be nil.
 	Submitted func(id string)
+	// Driver starts the driver of an application in client mode, given its id,
+	// before it is submitted. nil in cluster mode, and where the
+	// ApplicationMaster runs in this process too.
+	Driver func(id string) (*Driver, error)
 }
 
 // Submit brings a program to the cluster. Unless yarn.submit.waitAppCompletion
@@ -44,6 +49,28 @@ type Job struct {
 //
 // When ctx ends while the application is followed, the application is killed.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
+	running, err := c.Start(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	defer running.Close()
+	if !config.WaitForEnd.In(job.Settings) {
+		return running.submitted(), nil
+	}
+	return running.Wait(ctx)
+}
+
+// Running is an application that was submitted. It must be closed.
+type Running struct {
+	submission *submission
+	request    *request
+	files      *storage.Files
+	pruned     <-chan struct{}
+}
+
+// Start brings a program to the cluster as Submit does, and leaves it to Wait to
+// follow it.
+func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 	program, err := CheckProgram(job.Program, config.Platform.In(job.Settings))
 	if err != nil {
 		return nil, err
@@ -56,21 +83,50 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})
-	defer func() {
-		if err := files.Close(); err != nil {
-			c.log.Debug("closing the connections to HDFS", "error", err)
-		}
-	}()
-	stager, err := newStager(files, config.StagingDir.In(job.Settings), c.user, config.CacheMinSize.In(job.Settings), job.Console)
+	submission := &submission{cluster: c, job: job}
+	running := &Running{submission: submission, files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
+	submission.stager, err = newStager(running.files, config.StagingDir.In(job.Settings), c.user, config.CacheMinSize.In(job.Settings), job.Console)
 	if err != nil {
+		running.Close()
 		return nil, Usage(err)
 	}
-	submission := &submission{cluster: c, job: job, stager: stager}
-	return submission.run(ctx, program, all)
+	if running.request, err = submission.run(ctx, program, all); err != nil {
+		running.Close()
+		return nil, err
+	}
+	running.pruned = submission.prune(ctx, running.request)
+	return running, nil
 }
 
-// submission is one Submit on its way.
+// ID is the application's.
+func (r *Running) ID() string { return r.submission.id }
+
+// Spec is what the application's ApplicationMaster is told.
+func (r *Running) Spec() *launch.Spec { return r.request.spec() }
+
+// Wait follows the application to its end. The error of one that did not succeed
+// is a *Failure. When ctx ends before, the application is killed.
+func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
+
+// Close ends what Start began on this side; the application goes on.
+func (r *Running) Close() {
+	if r.pruned != nil {
+		<-r.pruned
+	}
+	if err := r.files.Close(); err != nil {
+		r.submission.cluster.log.Debug("closing the connections to HDFS", "error", err)
+	}
+}
+
+// submitted is the report of an application that is not followed.
+func (r *Running) submitted() *Report {
+	return &Report{
+		ApplicationID: r.ID(), Name: r.request.name(), User: r.request.user, Queue: r.request.cleared.queue,
+		State: string(yarnrest.StateSubmitted), FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
+	}
+}
+
+// submission is one application on its way.
 type submission struct {
 	cluster *Cluster
 	job     Job
@@ -78,7 +134,7 @@ type submission struct {
 	id      string // of the application, once the cluster may know it
 }
 
-func (s *submission) run(ctx context.Context, program *Program, all []input) (*Report, error) {
+func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
 		err = s.submit(ctx, request)
@@ -90,15 +146,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*R
 		}
 		return nil, err
 	}
-	pruned := s.prune(ctx, request)
-	defer func() { <-pruned }()
-	if !config.WaitForEnd.In(s.job.Settings) {
-		return &Report{
-			ApplicationID: s.id, Name: request.name(), User: s.cluster.user, Queue: request.cleared.queue, State: string(yarnrest.StateSubmitted),
-			FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
-		}, nil
-	}
-	return s.follow(ctx)
+	return request, nil
 }
 
 // prepare brings the files into HDFS, after everything that can be known
@@ -141,6 +189,12 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if s.job.Driver != nil {
+		var err error
+		if request.driver, err = s.job.Driver(request.cleared.applicationID); err != nil {
+			return err
+		}
 	}
 	submitted, err := request.context()
 	if err != nil {
