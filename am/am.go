@@ -23,6 +23,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -260,21 +261,28 @@ func (m *master) finish(ctx context.Context, outcome outcome, summary string) {
 	if len(request.Diagnostics) > maxDiagnostics {
 		request.Diagnostics = request.Diagnostics[:maxDiagnostics] + "\n…"
 	}
-	m.removeStaging(ctx)
+	// An attempt that was not heard is followed by another, which needs the files.
+	if m.unregister(ctx, request) {
+		m.removeStaging(ctx)
+	}
+}
+
+// unregister reports whether the ResourceManager has stored the end.
+func (m *master) unregister(ctx context.Context, request yarn.FinishRequest) bool {
 	for {
 		done, err := m.rm.Finish(ctx, request)
 		if err != nil {
 			m.logger.Error("unregister from the ResourceManager", "error", err)
-			return
+			return false
 		}
 		if done {
-			return
+			return true
 		}
 		select {
 		case <-time.After(unregisterInterval):
 		case <-ctx.Done():
 			m.logger.Error("the ResourceManager did not store the application's end", "waited", unregisterTimeout)
-			return
+			return false
 		}
 	}
 }
@@ -370,7 +378,7 @@ func (m *master) buildAllocator(address string, pass []byte) error {
 		rm:           m.rm,
 		registration: yarn.RegisterRequest{Host: m.start.host, RPCPort: int32(port)},
 		fleet:        fleet,
-		size:         contexts.resource(),
+		size:         containerResource(profile.Default(settings)),
 		launcher: newLauncher(config.LauncherThreads.In(settings), func(node yarn.NodeID, token security.Token) nodeManager {
 			return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: m.logger})
 		}, contexts.of, m.logger),

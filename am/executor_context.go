@@ -8,18 +8,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // executorContexts makes the launch contexts of executors, which differ in
 // little more than their ids.
 type executorContexts struct {
-	settings  *config.Config
-	resources map[string]yarn.LocalResource
-	command   string
-	tokens    []byte
-	env       map[string]string // common to all
-	user      string
-	scheme    string // of the NodeManagers' pages
+	shared *yarn.SharedLaunch
+	own    map[string]string // the user's variables
+	kind   profile.Profile
+	user   string
+	scheme string // of the NodeManagers' pages
 }
 
 // newExecutorContexts prepares contexts for executors that join the driver at
@@ -32,49 +31,70 @@ func newExecutorContexts(start *start, address string, pass []byte) (*executorCo
 	if err != nil {
 		return nil, err
 	}
-	env := launch.GoLimits(config.ExecutorCores.In(start.config), config.ExecutorMem.In(start.config))
-	maps.Copy(env, config.ExecutorEnv.In(start.config))
+	own := config.ExecutorEnv.In(start.config)
+	env := maps.Clone(own)
 	env[launch.EnvRole] = string(launch.RoleExecutor)
 	env[launch.EnvDriver] = address
-	env[launch.EnvCores] = strconv.Itoa(config.ExecutorCores.In(start.config))
 	env["HADOOP_USER_NAME"] = start.spec.User
+	shared, err := yarn.NewSharedLaunch(yarn.ContainerLaunchContext{
+		LocalResources: localResources(start.spec.Resources),
+		Env:            written(env),
+		Commands:       []string{launch.ShellCommand(start.spec.Command[:1])},
+		Tokens:         tokens,
+		ACLs:           acls(start.config),
+	})
+	if err != nil {
+		return nil, err
+	}
 	scheme := "http"
 	if start.hadoop.HTTPSOnly() {
 		scheme = "https"
 	}
-	return &executorContexts{
-		settings:  start.config,
-		resources: localResources(start.spec.Resources),
-		command:   launch.ShellCommand(start.spec.Command[:1]),
-		tokens:    tokens,
-		env:       env,
-		user:      start.spec.User,
-		scheme:    scheme,
-	}, nil
+	return &executorContexts{shared: shared, own: own, kind: profile.Default(start.config), user: start.spec.User, scheme: scheme}, nil
 }
 
 // of is the launch context of one executor.
 func (c *executorContexts) of(executor *executor) yarn.ContainerLaunchContext {
-	env := maps.Clone(c.env)
-	node := executor.container.Node.Host
+	container, kind := executor.container, c.kind
+	env := launch.GoLimits(kind.Cores, kind.Memory)
+	for name := range env {
+		if _, set := c.own[name]; set {
+			delete(env, name) // the user knows better
+		}
+	}
 	env[launch.EnvExecutorID] = executor.id
-	env[launch.EnvHost] = node
-	env[launch.EnvLogURL] = launch.LogURL(c.scheme, executor.container.NodeHTTPAddress, executor.container.ID.String(), c.user)
+	env[launch.EnvProfile] = strconv.Itoa(kind.ID)
+	env[launch.EnvCores] = strconv.Itoa(kind.Cores)
+	env[launch.EnvHost] = container.Node.Host
+	env[launch.EnvLogURL] = launch.LogURL(c.scheme, container.NodeHTTPAddress, container.ID.String(), c.user)
+	return yarn.ContainerLaunchContext{Env: written(env), Shared: c.shared}
+}
+
+// written gives every value the form in which it survives the NodeManager's
+// script.
+func written(env map[string]string) map[string]string {
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
 	}
-	return yarn.ContainerLaunchContext{
-		LocalResources: c.resources,
-		Env:            env,
-		Commands:       []string{c.command},
-		Tokens:         c.tokens,
-	}
+	return env
 }
 
-// resource is the size of an executor's container.
-func (c *executorContexts) resource() yarn.Resource {
-	memory := config.ExecutorMem.In(c.settings) + config.ExecutorOverhead.In(c.settings)
-	return yarn.Resource{MemoryMB: memory.MiB(), VCores: int32(config.ExecutorCores.In(c.settings))}
+// acls lets others than the user and the administrators see and end containers.
+func acls(settings *config.Config) map[yarn.Access]string {
+	lists := map[yarn.Access]string{}
+	view, modify := launch.ACLs(settings)
+	if view != "" {
+		lists[yarn.ViewAccess] = view
+	}
+	if modify != "" {
+		lists[yarn.ModifyAccess] = modify
+	}
+	return lists
+}
+
+// containerResource is the size of an executor's container.
+func containerResource(kind profile.Profile) yarn.Resource {
+	return yarn.Resource{MemoryMB: kind.Container().MiB(), VCores: int32(kind.Cores), Others: kind.Resources}
 }
 
 func localResources(resources []launch.Resource) map[string]yarn.LocalResource {

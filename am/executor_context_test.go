@@ -1,0 +1,99 @@
+package am
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// startOf is an application of user ann with the given settings.
+func startOf(t *testing.T, values, hadoop map[string]string) *start {
+	t.Helper()
+	settings, err := config.FromMap(values)
+	require.NoError(t, err)
+	return &start{
+		spec: &launch.Spec{
+			User: "ann", Command: []string{"./wordcount", "in", "out"},
+			Resources: []launch.Resource{
+				{Name: "wordcount", URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2},
+				{Name: "data", URL: "hdfs://nn:8020/data.zip", Archive: true, Public: true},
+			},
+		},
+		config: settings,
+		hadoop: conf.FromMap(hadoop),
+	}
+}
+
+func contextOf(t *testing.T, start *start) (own, shared yarn.ContainerLaunchContext) {
+	t.Helper()
+	contexts, err := newExecutorContexts(start, "driver:1", []byte("pass"))
+	require.NoError(t, err)
+	container := containerOn("a1", 7)
+	container.NodeHTTPAddress = "a1:8042"
+	own = contexts.of(&executor{id: "3", container: container})
+	return own, own.Shared.Context()
+}
+
+func TestExecutorsEnvironment(t *testing.T) {
+	own, shared := contextOf(t, startOf(t, map[string]string{
+		"executor.cores": "3", "executor.memory": "1000m", "executor.memoryOverhead": "500m",
+		"executorEnv.GREETING": `say "$hi"`, "executorEnv.WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "executorEnv.GOMAXPROCS": "1",
+	}, nil))
+	require.Equal(t, map[string]string{
+		launch.EnvExecutorID: "3", launch.EnvProfile: "0", launch.EnvCores: "3", launch.EnvHost: "a1",
+		launch.EnvLogURL: "http://a1:8042/node/containerlogs/" + containerOn("a1", 7).ID.String() + "/ann",
+		"GOMEMLIMIT":     "943718400",
+	}, own.Env, "the memory limit is of the program's memory, the user's own GOMAXPROCS stays")
+	require.Equal(t, map[string]string{
+		launch.EnvRole: "executor", launch.EnvDriver: "driver:1", "HADOOP_USER_NAME": "ann",
+		"GREETING": `say \"\$hi\"`, "WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "GOMAXPROCS": "1",
+	}, shared.Env)
+	for name := range own.Env {
+		require.NotContains(t, shared.Env, name)
+	}
+}
+
+func TestExecutorsFilesCommandAndSecret(t *testing.T) {
+	_, shared := contextOf(t, startOf(t, nil, nil))
+	require.Equal(t, []string{`exec './wordcount' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr`}, shared.Commands)
+	require.Equal(t, map[string]yarn.LocalResource{
+		"wordcount": {URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2, Type: yarn.FileResource, Visibility: yarn.PrivateVisibility},
+		"data":      {URL: "hdfs://nn:8020/data.zip", Type: yarn.ArchiveResource, Visibility: yarn.PublicVisibility},
+	}, shared.LocalResources)
+	credentials, err := security.ReadCredentials(bytes.NewReader(shared.Tokens))
+	require.NoError(t, err)
+	pass, ok := credentials.Secret(launch.SecretDriver)
+	require.True(t, ok)
+	require.Equal(t, "pass", string(pass))
+	require.Empty(t, shared.ACLs)
+}
+
+func TestExecutorsACLsAndSecurePages(t *testing.T) {
+	own, shared := contextOf(t, startOf(t,
+		map[string]string{"acls.enable": "true", "ui.view.acls": "bob", "ui.view.acls.groups": "ops", "modify.acls": "*"},
+		map[string]string{"yarn.http.policy": "HTTPS_ONLY"}))
+	require.Equal(t, map[yarn.Access]string{yarn.ViewAccess: "bob ops", yarn.ModifyAccess: "*"}, shared.ACLs)
+	require.Regexp(t, "^https://a1:8042/", own.Env[launch.EnvLogURL])
+}
+
+func TestContainerResource(t *testing.T) {
+	size := containerResource(profile.Profile{
+		Memory: config.GiB, Overhead: config.MiB + 1, Cores: 4, Resources: map[string]int64{"yarn.io/gpu": 2},
+	})
+	require.Equal(t, "1026 MB, 4 vcores, 2 yarn.io/gpu", size.String())
+}
+
+func TestABadFileIsFoundBeforeAnyExecutorStarts(t *testing.T) {
+	start := startOf(t, nil, nil)
+	start.spec.Resources[0].URL = "/no/scheme"
+	_, err := newExecutorContexts(start, "driver:1", nil)
+	require.ErrorContains(t, err, `local resource "wordcount"`)
+}
