@@ -27,7 +27,7 @@ func (a *arrival) came(now time.Time) {
 // arrivalEnd is when the executors that are missing are awaited no more; the zero time
 // where none is awaited now.
 func (l *loop) arrivalEnd() time.Time {
-	if l.demand.manager == nil || len(l.executors)-len(l.departures.announced) >= l.demand.total || !l.now.Before(l.arrival.until) {
+	if l.demand.manager == nil || len(l.executors)-len(l.departures.announced) >= l.wanted() || !l.now.Before(l.arrival.until) {
 		return time.Time{}
 	}
 	return l.arrival.until

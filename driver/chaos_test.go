@@ -28,7 +28,7 @@ type noDeadline struct{ testing.TB }
 
 func chaos(t *rapid.T) {
 	managed := rapid.Bool().Draw(t, "managed")
-	options := driver.Options{RackOf: func(host string) string { return "rack" + host[:1] }}
+	options := driver.Options{Config: settings(t, map[string]string{"executor.cores": "4"}), RackOf: func(host string) string { return "rack" + host[:1] }}
 	if managed {
 		options.Manager = &manager{}
 	}

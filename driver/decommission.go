@@ -84,6 +84,9 @@ func (l *loop) depart(e *executor, notice Notice) {
 		e.departure = &departure{}
 		l.departures.announced[e] = struct{}{}
 		l.scheduler.DrainExecutor(e.id)
+		if e.member != nil {
+			e.kind.pool.Remove(e.member)
+		}
 		l.demand.changed = true
 	}
 	e.departure.Notice = notice

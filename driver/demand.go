@@ -2,10 +2,8 @@ package driver
 
 import (
 	"maps"
+	"slices"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // demandInterval is the least time between two requests to the cluster
@@ -18,46 +16,56 @@ const demandInterval = 100 * time.Millisecond
 // single tasks.
 type demand struct {
 	manager ClusterManager
-	profile profile.Profile
-	total   int
 	changed bool // what is wanted may differ from the last request
 	asked   bool
-	last    Demand
+	last    Request
 	at      time.Time // of the last request
-}
-
-func newDemand(c *config.Config, manager ClusterManager) demand {
-	return demand{manager: manager, profile: profile.Default(c), total: config.ExecutorCount.In(c), changed: true}
 }
 
 func (d *demand) setManager(manager ClusterManager) {
 	d.manager, d.changed, d.asked = manager, true, false
 }
 
-// update asks if there is something new, and otherwise says when it may.
-func (d *demand) update(now time.Time, waiting func() (hostTasks map[string]int, localityAware int)) (next time.Time) {
+// updateDemand asks if there is something new, and otherwise says when it may.
+func (l *loop) updateDemand() (next time.Time) {
+	d := &l.demand
 	if d.manager == nil || !d.changed {
 		return time.Time{}
 	}
-	if due := d.at.Add(demandInterval); d.asked && now.Before(due) {
+	if due := d.at.Add(demandInterval); d.asked && l.now.Before(due) {
 		return due
 	}
-	d.changed = false
-	demand := Demand{Profile: d.profile, Total: d.total}
-	demand.HostTasks, demand.LocalityAware = waiting()
-	if d.asked && demand.Total == d.last.Total && demand.LocalityAware == d.last.LocalityAware &&
-		maps.Equal(demand.HostTasks, d.last.HostTasks) {
-		return time.Time{}
-	}
-	d.asked, d.last, d.at = true, demand, now
-	d.manager.RequestExecutors(Request{Demands: []Demand{demand}})
+	l.ask()
 	return time.Time{}
 }
 
-// waitingForHosts is what waiting tasks prefer.
-func (l *loop) waitingForHosts() (hostTasks map[string]int, localityAware int) {
-	for _, r := range l.runs {
-		localityAware += r.choosy
+// ask tells the cluster manager what is wanted, unless it knows.
+func (l *loop) ask() {
+	d := &l.demand
+	request := l.request()
+	d.changed = false
+	if d.asked && slices.EqualFunc(request.Demands, d.last.Demands, sameDemand) {
+		return
 	}
-	return l.scheduler.PreferredHosts(), localityAware
+	d.asked, d.last, d.at = true, request, l.now
+	d.manager.RequestExecutors(request)
+}
+
+// request is what is wanted now.
+func (l *loop) request() Request {
+	var request Request
+	for _, k := range l.kinds {
+		demand := Demand{Profile: k.profile, Total: k.total(), HostTasks: l.scheduler.PreferredHosts()}
+		for _, r := range l.runs {
+			if r.kind == k {
+				demand.LocalityAware += r.choosy
+			}
+		}
+		request.Demands = append(request.Demands, demand)
+	}
+	return request
+}
+
+func sameDemand(a, b Demand) bool {
+	return a.Profile.ID == b.Profile.ID && a.Total == b.Total && a.LocalityAware == b.LocalityAware && maps.Equal(a.HostTasks, b.HostTasks)
 }

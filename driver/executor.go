@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bobbin-yarn/bobbin/internal/allocation"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -29,6 +30,9 @@ type executor struct {
 	done       int        // tasks
 	failed     int        // attempts
 	departure  *departure // nil where nothing is known of its end
+	kind       *kind
+	member     *allocation.Executor // nil without dynamic allocation
+	idleSince  time.Time
 }
 
 // register takes an executor in, or says why not.
@@ -41,7 +45,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	case r.GetVersion() != wire.Version:
 		refused = fmt.Sprintf("it speaks version %d of the protocol and the driver version %d: both must be of the same binary",
 			r.GetVersion(), wire.Version)
-	case r.GetResourceProfile() != 0:
+	case int(r.GetResourceProfile()) >= len(l.kinds):
 		refused = fmt.Sprintf("its resource profile %d is unknown", r.GetResourceProfile())
 	case l.executors[id] != nil:
 		refused = fmt.Sprintf("an executor of that id is registered already, on %s", l.executors[id].host)
@@ -51,7 +55,8 @@ func (l *loop) register(from *link, r *wire.Register) {
 		refused = "the application ends"
 	}
 	if refused == "" {
-		if err := l.scheduler.AddExecutor(scheduler.Executor{ID: id, Host: r.GetHost(), Cores: int(r.GetCores())}); err != nil {
+		if err := l.scheduler.AddExecutor(scheduler.Executor{
+			ID: id, Host: r.GetHost(), Cores: int(r.GetCores())}); err != nil {
 			refused = err.Error()
 		}
 	}
@@ -66,6 +71,10 @@ func (l *loop) register(from *link, r *wire.Register) {
 	e := &executor{
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
 		link: from, attempts: map[scheduler.AttemptID]*attempt{}, registered: l.now, lastHeard: l.now,
+		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now,
+	}
+	if e.kind.pool != nil {
+		e.member = e.kind.pool.Add(id, l.now)
 	}
 	from.executor = e
 	l.executors[id] = e
@@ -75,7 +84,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	if l.demand.manager != nil {
 		l.demand.manager.ExecutorRegistered(id)
 	}
-	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores)
+	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores, "profile", e.kind.profile.ID)
 	if notice, announced := l.departures.absent[id]; announced {
 		delete(l.departures.absent, id)
 		l.depart(e, notice)
@@ -137,6 +146,9 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.departure == nil
 	delete(l.executors, e.id)
 	l.departures.forget(e)
+	if e.member != nil {
+		e.kind.pool.Remove(e.member)
+	}
 	e.link.executor = nil
 	e.link.out.close(fmt.Errorf("executor %s %s", e.id, loss.Text))
 	switch {

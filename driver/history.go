@@ -25,10 +25,13 @@ func (h *history) lost(e *executor, text string, now time.Time) {
 }
 
 // explain adds the cluster manager's word to an executor that was lost before.
+// The driver knew of one whose end was announced, and why.
 func (h *history) explain(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
-			h.executors[i].LossText = text
+			if h.executors[i].Decommission == "" {
+				h.executors[i].LossText = text
+			}
 			return
 		}
 	}
@@ -43,7 +46,7 @@ func appendKept[T any](list []T, item T) []T {
 
 func (e *executor) status() ExecutorStatus {
 	status := ExecutorStatus{
-		ID: e.id, Host: e.host, State: ExecutorRegistered, Cores: e.cores, Running: len(e.attempts),
+		ID: e.id, Host: e.host, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts),
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
 		Registered: e.registered, LastHeard: e.lastHeard,
 	}
@@ -58,7 +61,7 @@ func (e *executor) status() ExecutorStatus {
 
 func (r *run) status(state string) JobStatus {
 	return JobStatus{
-		ID: r.id, Name: r.job.Name, State: state, Total: len(r.job.Tasks), Done: r.done, Running: r.running,
+		ID: r.id, Name: r.job.Name, State: state, Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running,
 		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
 	}
 }
@@ -72,6 +75,11 @@ func (l *loop) status() Status {
 		Executors:     make([]ExecutorStatus, 0, len(l.executors)+len(l.history.executors)),
 		Jobs:          make([]JobStatus, 0, len(l.runs)+len(l.history.jobs)),
 		Totals:        l.history.totals,
+	}
+	for _, k := range l.kinds {
+		if k.used {
+			status.Profiles = append(status.Profiles, k.status())
+		}
 	}
 	for _, e := range l.executors {
 		status.Executors = append(status.Executors, e.status())

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -13,6 +14,10 @@ type Job struct {
 	Function string // the name under which package function has it
 	Common   []byte // what the tasks share; goes to each executor once; at most 1 GiB
 	Tasks    []TaskSpec
+
+	// Profile is what the executors that run the tasks are made of, whatever its
+	// ID; nil for the settings'. Executors of this process are of every profile.
+	Profile *profile.Profile
 
 	CPUs        int // cores that each task takes; 0 is task.cpus
 	MaxFailures int // how often one task may fail before the job does; 0 is task.maxFailures

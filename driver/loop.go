@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -25,6 +26,7 @@ type loop struct {
 	lastRun    uint64
 	attempts   map[scheduler.AttemptID]*attempt // running
 	demand     demand
+	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil
 	arrival    arrival
 	losses     map[string]*openLoss // of executors whose end nobody has explained yet
@@ -50,7 +52,8 @@ func newLoop(d *Driver) *loop {
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
 		attempts:   map[scheduler.AttemptID]*attempt{},
-		demand:     newDemand(d.options.Config, d.options.Manager),
+		demand:     demand{manager: d.options.Manager, changed: true},
+		kinds:      []*kind{newKind(d.options.Config, profile.Default(d.options.Config))},
 		vigil:      newVigil(d.options.Config, now),
 		arrival:    newArrival(d.options.Config),
 		losses:     map[string]*openLoss{},
@@ -109,7 +112,8 @@ func (l *loop) turn() time.Time {
 	if !l.stopping {
 		l.offer()
 	}
-	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, l.demand.update(l.now, l.waitingForHosts))
+	reallocation := l.reallocate()
+	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, reallocation, l.updateDemand())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}

@@ -12,6 +12,7 @@ type Status struct {
 	User          string           `json:"user"`
 	Started       time.Time        `json:"started"`
 	Executors     []ExecutorStatus `json:"executors"` // those that live by id, then the latest of the lost ones
+	Profiles      []ProfileStatus  `json:"profiles"`  // in use, in the order of their ids
 	Jobs          []JobStatus      `json:"jobs"`      // in the order in which they were submitted; of the ended ones the latest
 	Totals        Totals           `json:"totals"`
 }
@@ -28,7 +29,8 @@ const (
 type ExecutorStatus struct {
 	ID            string            `json:"id"`
 	Host          string            `json:"host"`
-	State         string            `json:"state"` // one of the Executor constants
+	State         string            `json:"state"`   // one of the Executor constants
+	Profile       int               `json:"profile"` // the id of its ProfileStatus
 	Cores         int               `json:"cores"`
 	Running       int               `json:"running"` // tasks
 	Done          int               `json:"done"`
@@ -45,6 +47,26 @@ type ExecutorStatus struct {
 	Deadline     *time.Time `json:"deadline,omitempty"`
 }
 
+// ProfileStatus is the executors of one resource profile.
+type ProfileStatus struct {
+	ID            int              `json:"id"` // 0 for the settings'
+	MemoryBytes   int64            `json:"memoryBytes"`
+	OverheadBytes int64            `json:"overheadBytes"`
+	Cores         int              `json:"cores"`
+	Resources     map[string]int64 `json:"resources,omitempty"` // by YARN's type
+	NodeLabel     string           `json:"nodeLabel,omitempty"`
+	Opportunistic bool             `json:"opportunistic,omitempty"`
+	Wanted        int              `json:"wanted"` // executors
+}
+
+func (k *kind) status() ProfileStatus {
+	p := k.profile
+	return ProfileStatus{
+		ID: p.ID, MemoryBytes: int64(p.Memory), OverheadBytes: int64(p.Overhead), Cores: p.Cores, Resources: p.Resources,
+		NodeLabel: p.NodeLabel, Opportunistic: p.Opportunistic, Wanted: k.total(),
+	}
+}
+
 // States of a job.
 const (
 	JobRunning   = "running"
@@ -57,8 +79,9 @@ const (
 type JobStatus struct {
 	ID             uint64     `json:"id"`
 	Name           string     `json:"name"`
-	State          string     `json:"state"` // one of the Job constants
-	Total          int        `json:"total"` // tasks
+	State          string     `json:"state"`   // one of the Job constants
+	Profile        int        `json:"profile"` // of its executors
+	Total          int        `json:"total"`   // tasks
 	Done           int        `json:"done"`
 	Running        int        `json:"running"`
 	FailedAttempts int        `json:"failedAttempts"`

@@ -23,7 +23,9 @@ type run struct {
 	results *results
 
 	id             uint64 // of the task set
+	kind           *kind  // of the executors for its tasks
 	cpus           int
+	slots          int // tasks that such an executor runs at once
 	maxFailures    int
 	sentTo         map[*executor]struct{} // who has the task set's common part
 	submitted      time.Time
@@ -77,6 +79,8 @@ func (l *loop) submit(r *run) {
 	if r.maxFailures < 1 {
 		r.maxFailures = config.TaskMaxFailures.In(l.d.options.Config)
 	}
+	r.kind = l.kindOf(r.job.Profile)
+	r.slots = max(1, r.kind.slots(r.cpus))
 	r.sentTo = map[*executor]struct{}{}
 	r.failures = map[int]*failureCounts{}
 	l.history.totals.Jobs++
@@ -89,6 +93,12 @@ func (l *loop) submit(r *run) {
 		l.endRun(r, nil)
 		return
 	}
+	if cores := r.kind.profile.Cores; r.cpus > cores && !l.isLocal() {
+		l.endRun(r, fmt.Errorf("job %q: each of its tasks takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
+			"or raise executor.cores (or what the job's resource profile says)", r.job.Name, r.cpus, cores))
+		return
+	}
+	r.kind.used = true
 	for i := range r.job.Tasks {
 		if len(r.job.Tasks[i].Hosts) > 0 {
 			r.choosy++
@@ -105,7 +115,8 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	l.demand.changed = true
-	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", r.choosy)
+	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", r.choosy,
+		"profile", r.kind.profile.ID)
 }
 
 // offer has the scheduler hand out the free cores and launches what it says.
@@ -114,6 +125,9 @@ func (l *loop) offer() {
 		e, r := l.executors[launch.Executor], l.runs[launch.TaskSet]
 		a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
 		l.attempts[a.id] = a
+		if e.member != nil && len(e.attempts) == 0 {
+			e.member.Busy()
+		}
 		e.attempts[a.id] = a
 		r.running++
 		r.locality.count(launch.Locality)
@@ -162,8 +176,20 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	delete(a.executor.attempts, a.id)
 	l.act(l.scheduler.Finished(a.id, outcome))
 	delete(l.attempts, a.id)
-	if e := a.executor; e.departure != nil && len(e.attempts) == 0 {
+	if e := a.executor; len(e.attempts) == 0 {
+		l.idle(e)
+	}
+}
+
+// idle notes that an executor runs nothing any more.
+func (l *loop) idle(e *executor) {
+	if e.departure != nil {
 		l.dismiss(e)
+		return
+	}
+	e.idleSince = l.now
+	if e.member != nil {
+		e.member.Idle(l.now)
 	}
 }
 

@@ -64,7 +64,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
-		LogUrls: options.LogURLs, Attributes: options.Attributes, Version: wire.Version,
+		LogUrls: options.LogURLs, Attributes: options.Attributes, ResourceProfile: uint32(options.Profile), Version: wire.Version,
 	}}); err != nil {
 		// gRPC tells the receiving side why a stream takes no messages.
 		if _, reason := stream.Recv(); reason != nil {

@@ -19,6 +19,9 @@ type Options struct {
 	ID    string // as the cluster manager and the driver know it
 	Host  string // the node as the cluster names it, which is how HDFS names it too
 	Cores int    // how many tasks of one CPU run at once; at least 1
+	// Profile is the id of the executor's resource profile, as the driver gave it
+	// in its request to the cluster manager; 0 for the settings'.
+	Profile int
 
 	// LogURLs says where the executor's output can be read, by the stream's name.
 	LogURLs    map[string]string
