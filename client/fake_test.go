@@ -55,7 +55,8 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 	mux := http.NewServeMux()
 	const apps = "/ws/v1/cluster/apps"
 	mux.HandleFunc("POST "+apps+"/new-application", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"application-id":%q,"maximum-resource-capability":{"memory":4096,"vCores":4}}`, fakeID)
+		fmt.Fprintf(w, `{"application-id":%q,"maximum-resource-capability":{"memory":4096,"vCores":4,"resourceInformations":{"resourceInformation":[`+
+			`{"name":"memory-mb","units":"Mi","value":4096},{"name":"vcores","units":"","value":4},{"name":"yarn.io/gpu","units":"","value":2},{"name":"disk","units":"G","value":100}]}}}`, fakeID)
 	})
 	mux.HandleFunc("GET /ws/v1/cluster/scheduler", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"scheduler":{"schedulerInfo":{"type":"capacityScheduler","queueName":"root","queues":{"queue":[`+
@@ -65,7 +66,11 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 			`{"queueName":"users","queuePath":"root.users","state":"RUNNING","queues":{"queue":[{"queueName":"ann","queuePath":"root.users.ann","state":"RUNNING"}]}}]}}}}`)
 	})
 	mux.HandleFunc("GET /ws/v1/cluster/nodes", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"nodes":{"node":[{"id":"h1:1","nodeHostName":"h1","rack":"/r1","state":"RUNNING"}]}}`)
+		fmt.Fprint(w, `{"nodes":{"node":[{"id":"h1:1","nodeHostName":"h1","rack":"/r1","state":"RUNNING","nodeLabels":["fast"],`+
+			`"totalResource":{"memory":4000,"vCores":8,"resourceInformations":{"resourceInformation":[{"name":"yarn.io/gpu","value":1},{"name":"disk","value":50}]}}}]}}`)
+	})
+	mux.HandleFunc("GET /ws/v1/cluster/get-node-labels", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"nodeLabelInfo":[{"name":"fast","exclusivity":true},{"name":"slow","exclusivity":true}]}`)
 	})
 	mux.HandleFunc("POST "+apps, f.submit)
 	mux.HandleFunc("GET "+apps+"/{id}", f.application)

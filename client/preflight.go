@@ -20,22 +20,22 @@ type clearance struct {
 }
 
 // preflight asks the ResourceManager for an application's id, and compares the
-// request with its queues and its largest container.
+// request with its queues, its largest container and its node labels.
 func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*clearance, error) {
 	var application *yarnrest.NewApplication
 	var scheduler *yarnrest.Scheduler
-	group, ctx := errgroup.WithContext(ctx)
+	group, asking := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		application, err = c.rest.NewApplication(ctx)
+		application, err = c.rest.NewApplication(asking)
 		return err
 	})
 	group.Go(func() (err error) {
-		scheduler, err = c.rest.Scheduler(ctx)
+		scheduler, err = c.rest.Scheduler(asking)
 		return err
 	})
 	var nodes []yarnrest.Node
 	group.Go(func() (err error) {
-		nodes, err = c.rest.Nodes(ctx, "RUNNING")
+		nodes, err = c.rest.Nodes(asking, "RUNNING")
 		return err
 	})
 	if err := group.Wait(); err != nil {
@@ -55,6 +55,11 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	if err := checkSizes(settings, maximum); err != nil {
 		return nil, refused(err)
 	}
+	if err := c.checkLabels(ctx, settings); err != nil {
+		return nil, refused(err)
+	}
+	warnOfRoom(settings, nodes, console)
+	c.warnOfSettings(settings, console)
 	racks := make(map[string]string, len(nodes))
 	for _, node := range nodes {
 		racks[node.Host] = node.Rack
@@ -130,49 +135,4 @@ func leaves(scheduler *yarnrest.Scheduler) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// smaller is the least of two largest containers; a zero amount says nothing.
-func smaller(a, b yarnrest.Resource) yarnrest.Resource {
-	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
-		a.MemoryMB = b.MemoryMB
-	}
-	if b.VCores > 0 && (a.VCores == 0 || b.VCores < a.VCores) {
-		a.VCores = b.VCores
-	}
-	return a
-}
-
-// checkSizes compares the containers that the application will ask for with the
-// largest one that the cluster gives.
-func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
-	executor := yarnrest.Resource{
-		MemoryMB: (config.ExecutorMem.In(settings) + config.ExecutorOverhead.In(settings)).MiB(),
-		VCores:   config.ExecutorCores.In(settings),
-	}
-	amSettings := "--driver-memory, --driver-cores"
-	if config.ClientMode(settings) {
-		amSettings = config.AMMemory.Name() + ", " + config.AMOverhead.Name() + ", " + config.AMCores.Name()
-	}
-	for _, container := range []struct {
-		what     string
-		resource yarnrest.Resource
-	}{
-		{"the ApplicationMaster (" + amSettings + ")", amResource(settings)},
-		{"an executor (--executor-memory and executor.memoryOverhead, --executor-cores)", executor},
-	} {
-		if err := container.resource.Check(maximum); err != nil {
-			return fmt.Errorf("%s: %w", container.what, err)
-		}
-	}
-	return nil
-}
-
-// amResource is the size of the ApplicationMaster's container.
-func amResource(settings *config.Config) yarnrest.Resource {
-	if config.ClientMode(settings) {
-		memory := config.AMMemory.In(settings) + config.AMOverhead.In(settings)
-		return yarnrest.Resource{MemoryMB: memory.MiB(), VCores: config.AMCores.In(settings)}
-	}
-	return yarnrest.Resource{MemoryMB: config.DriverMemory.In(settings).MiB(), VCores: config.DriverCores.In(settings)}
 }

@@ -54,12 +54,17 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	}
 	context := &yarnrest.SubmissionContext{
 		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: ApplicationType,
-		Tags: config.Tags.In(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings), Resource: amResource(r.settings),
+		Tags: config.Tags.In(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings),
+		AttemptFailuresValidityInterval: config.AttemptValidity.In(r.settings),
+		Resource:                        resourceOf(profile.Master(r.settings)),
+		AMNodeLabelExpression:           config.AMLabel.In(r.settings),
+		LogAggregation:                  logAggregation(r.settings),
 		AM: yarnrest.ContainerSpec{
 			LocalResources: localResources(r.resources),
 			Environment:    amEnvironment(r.settings, r.user),
 			Commands:       []string{launch.ShellCommand(r.command)},
 			Secrets:        map[string][]byte{launch.SecretSpec: secret},
+			ACLs:           acls(r.settings),
 		},
 	}
 	if r.settings.IsSet(config.Priority.Name()) {
@@ -98,4 +103,29 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 		environment[name] = launch.EnvironmentValue(value)
 	}
 	return environment
+}
+
+// acls lets others than the user and the administrators see and end the application.
+func acls(settings *config.Config) map[string]string {
+	lists := map[string]string{}
+	view, modify := launch.ACLs(settings)
+	if view != "" {
+		lists[yarnrest.ACLView] = view
+	}
+	if modify != "" {
+		lists[yarnrest.ACLModify] = modify
+	}
+	return lists
+}
+
+// logAggregation is which log files are aggregated; nil for the cluster's own rules.
+func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
+	rules := yarnrest.LogAggregation{
+		Include: config.LogInclude.In(settings), Exclude: config.LogExclude.In(settings),
+		RolledInclude: config.RolledLogInclude.In(settings), RolledExclude: config.RolledLogExclude.In(settings),
+	}
+	if rules == (yarnrest.LogAggregation{}) {
+		return nil
+	}
+	return &rules
 }

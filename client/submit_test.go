@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestSubmitInterruptedWhileFollowingKillsTheApplication(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	b.job.Submitted = func(string) { cancel(errors.New("interrupted (Ctrl-C)")) }
 	report, err := b.cluster.Submit(ctx, b.job)
-	require.EqualError(t, err, fakeID+" was killed by user ann: interrupted (Ctrl-C) of yarn-submit")
+	require.EqualError(t, err, fakeID+" was killed by user ann: interrupted (Ctrl-C) of "+filepath.Base(os.Args[0]))
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.Equal(t, "KILLED", report.State)
 	require.Contains(t, b.said.String(), "killing "+fakeID)
@@ -171,6 +172,11 @@ func TestSubmitChecksTheRequestBeforeItUploads(t *testing.T) {
 		"unknown queue":   {map[string]string{"yarn.queue": "nope"}, ExitCluster, []string{"nope does not exist", "root.default", "root.shut (STOPPED)", "root.users.ann"}},
 		"parent queue":    {map[string]string{"yarn.queue": "root.users"}, ExitCluster, []string{"only holds other queues", "root.users.ann"}},
 		"stopped queue":   {map[string]string{"yarn.queue": "shut"}, ExitCluster, []string{"STOPPED"}},
+		"AM overhead":     {map[string]string{"driver.memory": "4g", "driver.memoryOverheadFactor": "0.5"}, ExitCluster, []string{"driver.memoryOverhead", "6144", "4096"}},
+		"too many GPUs":   {map[string]string{"executor.resource.gpu.amount": "3"}, ExitCluster, []string{"an executor", "executor.resource.*", "3 yarn.io/gpu", ", 2 ("}},
+		"too much disk":   {map[string]string{"yarn.driver.resource.disk.amount": "101"}, ExitCluster, []string{"the ApplicationMaster", "101G disk", ", 100G ("}},
+		"unknown type":    {map[string]string{"yarn.executor.resource.tpu.amount": "1"}, ExitCluster, []string{"tpu is no resource type", "memory-mb, vcores, yarn.io/gpu, disk"}},
+		"unknown label":   {map[string]string{"yarn.executor.nodeLabelExpression": "fats"}, ExitCluster, []string{"yarn.executor.nodeLabelExpression=fats", "fast, slow"}},
 		"missing file":    {map[string]string{"yarn.files": "/does/not/exist"}, ExitUsage, []string{"/does/not/exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,4 +300,57 @@ func TestConnectNamesTheLineOfAMalformedFile(t *testing.T) {
 	_, err := Connect(newBench(t, newFakeYARN(t), nil).job.Settings, nil)
 	require.ErrorContains(t, err, dir+"/core-site.xml:3")
 	require.Equal(t, ExitUsage, ExitCode(err))
+}
+
+func TestSubmissionCarriesWhatTheSettingsSay(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{succeeded()}
+	b := newBench(t, f, map[string]string{
+		"acls.enable": "true", "ui.view.acls": "bob", "modify.acls.groups": "ops",
+		"yarn.log.excludePattern": "secret.*", "yarn.rolledLog.includePattern": "std.*",
+		"yarn.am.attemptFailuresValidityInterval": "1h", "yarn.maxAppAttempts": "3", "yarn.am.nodeLabelExpression": "fast",
+		"driver.memory": "1g", "driver.memoryOverhead": "100m", "yarn.appMasterEnv.GOMAXPROCS": "7", "yarn.appMasterEnv.LOGS": "<LOG_DIR>",
+	})
+	_, err := b.cluster.Submit(context.Background(), b.job)
+	require.NoError(t, err)
+	require.EqualValues(t, 1124, f.submitted["resource"].(map[string]any)["memory"])
+	require.Equal(t, "fast", f.submitted["am-container-node-label-expression"])
+	require.EqualValues(t, 3600000, f.submitted["attempt-failures-validity-interval"])
+	require.EqualValues(t, 3, f.submitted["max-app-attempts"])
+	require.Equal(t, map[string]any{"log-exclude-pattern": "secret.*", "rolled-log-include-pattern": "std.*"}, f.submitted["log-aggregation-context"])
+	am := f.submitted["am-container-spec"].(map[string]any)
+	require.Equal(t, map[string]any{"VIEW_APP": "bob", "MODIFY_APP": " ops"}, entriesOf(am["application-acls"]))
+	environment := entriesOf(am["environment"])
+	require.Equal(t, "7", environment["GOMAXPROCS"], "the user's own")
+	require.Equal(t, "966367638", environment["GOMEMLIMIT"], "of driver.memory, without what comes on top")
+	require.Equal(t, "<LOG_DIR>", environment["LOGS"], "for the node to expand")
+}
+
+func TestPreflightTellsOfSettingsThatDoNotDoWhatTheySeem(t *testing.T) {
+	f := newFakeYARN(t)
+	for name, test := range map[string]struct {
+		settings, hadoop map[string]string
+		want             string
+	}{
+		"lists without effect": {map[string]string{"ui.view.acls": "bob", "admin.acls": "root"}, nil, "ui.view.acls, admin.acls let nobody in, as acls.enable is not true"},
+		"attempts": {map[string]string{"yarn.maxAppAttempts": "5"}, map[string]string{"yarn.resourcemanager.am.max-attempts": "2"},
+			"starts an ApplicationMaster 2 times at the most (yarn.resourcemanager.am.max-attempts"},
+		"attempts over all": {map[string]string{"yarn.maxAppAttempts": "5"},
+			map[string]string{"yarn.resourcemanager.am.max-attempts": "9", "yarn.resourcemanager.am.global.max-attempts": "4"}, "4 times at the most"},
+		"no node with room": {map[string]string{"executor.memory": "4096m"}, nil, "an executor (--executor-memory"},
+		"no node with two":  {map[string]string{"executor.resource.gpu.amount": "2"}, nil, "fits on none of the 1 nodes"},
+		"no labelled node":  {map[string]string{"yarn.am.nodeLabelExpression": "slow"}, nil, "the ApplicationMaster (--driver-memory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, f, test.settings)
+			_, err := f.cluster(test.hadoop).preflight(context.Background(), b.job.Settings, b.job.Console)
+			require.NoError(t, err)
+			require.Contains(t, b.said.String(), "warning: ")
+			require.Contains(t, b.said.String(), test.want)
+		})
+	}
+	b := newBench(t, f, map[string]string{"yarn.maxAppAttempts": "5", "yarn.executor.nodeLabelExpression": "fast", "executor.resource.gpu.amount": "1"})
+	_, err := b.cluster.preflight(context.Background(), b.job.Settings, b.job.Console)
+	require.NoError(t, err)
+	require.Empty(t, b.said.String())
 }

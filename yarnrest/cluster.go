@@ -130,6 +130,7 @@ type Node struct {
 	UsedVCores        int64
 	AvailableVCores   int64
 	Labels            []string
+	Total             Resource // what it has in all; zero where the ResourceManager does not say
 }
 
 // Nodes lists the nodes in the given states ("RUNNING", …), or all nodes.
@@ -159,7 +160,23 @@ func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 			UsedVCores:        n.at("usedVirtualCores").int64(),
 			AvailableVCores:   n.at("availableVirtualCores").int64(),
 			Labels:            n.at("nodeLabels").strings(),
+			Total:             decodeResource(n.at("totalResource")),
 		})
 	}
 	return nodes, nil
+}
+
+// NodeLabels lists the names of the cluster's node labels, none where it has no labels.
+func (c *Client) NodeLabels(ctx context.Context) ([]string, error) {
+	_, root, err := c.get(ctx, "/ws/v1/cluster/get-node-labels", nil)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, n := range root.at("nodeLabelInfo").list() {
+		if name := n.at("name").text(); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names, nil
 }

@@ -45,6 +45,25 @@ func TestNodes(t *testing.T) {
 	}
 }
 
+func TestNodeLabels(t *testing.T) {
+	for name, test := range map[string]struct {
+		body string
+		want []string
+	}{
+		"labels":    {`{"nodeLabelInfo":[{"name":"fast","exclusivity":true},{"name":"","exclusivity":true},{"name":"slow"}]}`, []string{"fast", "slow"}},
+		"one label": {`{"nodeLabelInfo":{"name":"fast"}}`, []string{"fast"}},
+		"none":      {`{}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, routes{"GET /ws/v1/cluster/get-node-labels": test.body})
+			got, err := client(t, Options{}, s.URL).NodeLabels(context.Background())
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("%s %v", diff, err)
+			}
+		})
+	}
+}
+
 func TestScheduler(t *testing.T) {
 	for name, test := range map[string]struct {
 		body string

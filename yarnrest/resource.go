@@ -1,11 +1,18 @@
 package yarnrest
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Resource is an amount of memory, virtual cores and further resource types.
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are all resource types as the ResourceManager lists them, memory-mb and vcores among them.
-	// In a submission they are sent as they are; leave them empty unless other types are wanted.
+	// Types are all resource types as the ResourceManager lists them, memory-mb and vcores among them; in a
+	// request, those that are asked for beside memory and cores. REST takes them in a submission and passes
+	// them over (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 
@@ -43,4 +50,44 @@ func (r Resource) encode() map[string]any {
 		m["resourceInformations"] = map[string]any{"resourceInformation": types}
 	}
 	return m
+}
+
+// Check compares a request for a container with the largest one allowed, so that a submission fails before
+// anything is uploaded; the error names both numbers, or the resource types that there are.
+func (r Resource) Check(maximum Resource) error {
+	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
+		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
+	}
+	if maximum.VCores > 0 && r.VCores > maximum.VCores {
+		return fmt.Errorf("%d virtual cores are more than the largest container of the cluster, %d (yarn.scheduler.maximum-allocation-vcores)", r.VCores, maximum.VCores)
+	}
+	for _, wanted := range r.Types {
+		most, known := maximum.Type(wanted.Name)
+		switch {
+		case len(maximum.Types) == 0: // a ResourceManager that does not list its types
+		case !known:
+			return fmt.Errorf("%s is no resource type of the cluster, which has %s (yarn.resource-types)", wanted.Name, maximum.typeNames())
+		case wanted.Value > most.Value:
+			return fmt.Errorf("%d%s %s are more than the largest container of the cluster, %d%[2]s (yarn.resource-types.%[3]s.maximum-allocation)",
+				wanted.Value, most.Units, wanted.Name, most.Value)
+		}
+	}
+	return nil
+}
+
+// Type finds a resource type by its name.
+func (r Resource) Type(name string) (ResourceType, bool) {
+	at := slices.IndexFunc(r.Types, func(t ResourceType) bool { return t.Name == name })
+	if at < 0 {
+		return ResourceType{}, false
+	}
+	return r.Types[at], true
+}
+
+func (r Resource) typeNames() string {
+	names := make([]string, len(r.Types))
+	for i, t := range r.Types {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -78,8 +77,14 @@ type ContainerSpec struct {
 	ServiceData map[string][]byte // for the NodeManagers' auxiliary services
 	Tokens      map[string]string // by alias, as Token.encodeToUrlString writes them
 	Secrets     map[string][]byte // by alias
-	ACLs        map[string]string // "VIEW_APP", "MODIFY_APP": "user1,user2 group1"
+	ACLs        map[string]string // by ACLView or ACLModify: "user1,user2 group1", or "*" for all
 }
+
+// The rights over an application that a ContainerSpec's ACLs give.
+const (
+	ACLView   = "VIEW_APP"
+	ACLModify = "MODIFY_APP"
+)
 
 // LocalResourceType says what the NodeManager does with a resource.
 type LocalResourceType string
@@ -216,15 +221,3 @@ func asIs(s string) any { return s }
 
 // urlBase64 is the alphabet that the ResourceManager decodes secrets and service data with.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }
-
-// Check compares a request for a container with the largest one allowed, so that a submission fails before
-// anything is uploaded; the error names both numbers.
-func (r Resource) Check(maximum Resource) error {
-	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
-		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
-	}
-	if maximum.VCores > 0 && r.VCores > maximum.VCores {
-		return fmt.Errorf("%d virtual cores are more than the largest container of the cluster, %d (yarn.scheduler.maximum-allocation-vcores)", r.VCores, maximum.VCores)
-	}
-	return nil
-}

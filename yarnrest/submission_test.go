@@ -108,7 +108,10 @@ func TestARefusedSubmissionKeepsTheMessage(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	maximum := Resource{MemoryMB: 4096, VCores: 4}
+	maximum := Resource{MemoryMB: 4096, VCores: 4, Types: []ResourceType{{Name: "memory-mb", Value: 4096}, {Name: "yarn.io/gpu", Value: 2}, {Name: "disk", Value: 9, Units: "G"}}}
+	of := func(name string, amount int64) Resource {
+		return Resource{Types: []ResourceType{{Name: name, Value: amount}}}
+	}
 	for _, test := range []struct {
 		request Resource
 		want    []string
@@ -116,6 +119,10 @@ func TestCheck(t *testing.T) {
 		{Resource{MemoryMB: 4096, VCores: 4}, nil},
 		{Resource{MemoryMB: 4097, VCores: 1}, []string{"4097", "4096"}},
 		{Resource{MemoryMB: 1, VCores: 5}, []string{"5 virtual cores", "4"}},
+		{of("yarn.io/gpu", 2), nil},
+		{of("yarn.io/gpu", 3), []string{"3 yarn.io/gpu", ", 2 (yarn.resource-types.yarn.io/gpu.maximum-allocation)"}},
+		{of("disk", 10), []string{"10G disk", ", 9G ("}},
+		{of("tpu", 1), []string{"tpu is no resource type", "memory-mb, yarn.io/gpu, disk"}},
 	} {
 		err := test.request.Check(maximum)
 		if (err != nil) != (test.want != nil) {
@@ -127,7 +134,7 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
-	if err := (Resource{MemoryMB: 1 << 40}).Check(Resource{}); err != nil {
+	if err := (Resource{MemoryMB: 1 << 40, Types: []ResourceType{{Name: "x", Value: 1}}}).Check(Resource{}); err != nil {
 		t.Errorf("with no maximum known: %v", err)
 	}
 }

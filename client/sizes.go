@@ -1,0 +1,93 @@
+package client
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// sized is a kind of container that the application will ask for, and the
+// settings that size it.
+type sized struct {
+	what, settings string
+	label          string // the node label that it asks for
+	resource       yarnrest.Resource
+}
+
+// containers are what the application asks for by its settings.
+func containers(settings *config.Config) []sized {
+	master := sized{
+		what: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
+		label: config.AMLabel.In(settings), resource: resourceOf(profile.Master(settings)),
+	}
+	if config.ClientMode(settings) {
+		master.settings = "yarn.am.memory and yarn.am.memoryOverhead, yarn.am.cores, yarn.am.resource.*"
+	}
+	executor := sized{
+		what: "an executor", settings: "--executor-memory and executor.memoryOverhead, --executor-cores, executor.resource.*, yarn.executor.resource.*",
+		label: config.ExecutorLabel.In(settings), resource: resourceOf(profile.Default(settings)),
+	}
+	if unmanaged(settings) {
+		return []sized{executor}
+	}
+	return []sized{master, executor}
+}
+
+// resourceOf is the size of a profile's container.
+func resourceOf(kind profile.Profile) yarnrest.Resource {
+	resource := yarnrest.Resource{MemoryMB: kind.Container().MiB(), VCores: kind.Cores}
+	for _, name := range slices.Sorted(maps.Keys(kind.Resources)) {
+		resource.Types = append(resource.Types, yarnrest.ResourceType{Name: name, Value: kind.Resources[name]})
+	}
+	return resource
+}
+
+// checkSizes compares the containers that the application will ask for with the
+// largest one that the cluster gives.
+func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
+	for _, container := range containers(settings) {
+		if err := container.resource.Check(maximum); err != nil {
+			return fmt.Errorf("%s (%s): %w", container.what, container.settings, err)
+		}
+	}
+	return nil
+}
+
+// smaller is the least of two largest containers; a zero amount says nothing.
+func smaller(a, b yarnrest.Resource) yarnrest.Resource {
+	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
+		a.MemoryMB = b.MemoryMB
+	}
+	if b.VCores > 0 && (a.VCores == 0 || b.VCores < a.VCores) {
+		a.VCores = b.VCores
+	}
+	a.Types = slices.Clone(a.Types)
+	for i, mine := range a.Types {
+		if theirs, ok := b.Type(mine.Name); ok && theirs.Value < mine.Value {
+			a.Types[i].Value = theirs.Value
+		}
+	}
+	return a
+}
+
+// warnOfRoom tells of containers that no node which is up could hold, even with
+// nothing else on it: schedulers let them wait, and nothing says why.
+func warnOfRoom(settings *config.Config, nodes []yarnrest.Node, console *Console) {
+	said := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
+	if !said {
+		return
+	}
+	for _, container := range containers(settings) {
+		fits := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool {
+			return (container.label == "" || slices.Contains(n.Labels, container.label)) && container.resource.Check(n.Total) == nil
+		})
+		if !fits {
+			console.Warn("%s (%s) fits on none of the %d nodes that are up, even empty: the application waits until one comes that is large enough",
+				container.what, container.settings, len(nodes))
+		}
+	}
+}
