@@ -1,0 +1,105 @@
+// Command scale measures a driver with very many executors: how long they take
+// to register when all come at once, how many tasks that do nothing it runs
+// over them in a second, with their heartbeats on, and what each task, each
+// waiting task and each executor costs it.
+//
+// The driver has a process of its own, so that what it takes is its alone. The
+// executors are simulated: there are many in each of a few processes, but every
+// one is a whole executorbackend with a connection of its own, over TLS and
+// gRPC on loopback, and does everything that an executor in a container does
+// but start. The same is measured with few executors, to show what their
+// number costs.
+//
+// The processes are this program's own children. They end with it.
+//
+// Usage, from the module's root:
+//
+//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-profiles DIR]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/bench/figures"
+)
+
+// Roles of this program's processes, given as their only argument.
+const (
+	roleDriver    = "driver"
+	roleExecutors = "executors"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	role, run := "", measure
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case roleDriver:
+			role, run = " "+roleDriver, runDriver
+		case roleExecutors:
+			role, run = " "+roleExecutors, runExecutors
+		}
+	}
+	if err := run(ctx); err != nil {
+		fmt.Fprintf(os.Stderr, "bench scale%s: %v\n", role, err)
+		os.Exit(1)
+	}
+}
+
+// measure is the process that was started by hand.
+func measure(ctx context.Context) error {
+	options := round{}
+	flag.IntVar(&options.Executors, "executors", 10_000, "how many executors")
+	few := flag.Int("few", 100, "how many executors to compare with")
+	flag.IntVar(&options.Cores, "cores", 1, "cores of each executor, which run a task each")
+	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks")
+	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
+	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for CPU profiles of the driver and of a process of executors; none where it is empty")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return fmt.Errorf("%q: there are no arguments, only flags", flag.Args())
+	}
+	for name, value := range map[string]int{
+		"executors": options.Executors, "few": *few, "cores": options.Cores, "tasks": options.Tasks, "processes": options.processes,
+	} {
+		if value < 1 {
+			return fmt.Errorf("-%s %d: want at least 1", name, value)
+		}
+	}
+	if err := checkFiles(options); err != nil {
+		return err
+	}
+	small := options
+	small.Executors = *few
+	base, err := small.run(ctx)
+	if err != nil {
+		return fmt.Errorf("with %d executors: %w", small.Executors, err)
+	}
+	many, err := options.run(ctx)
+	if err != nil {
+		return fmt.Errorf("with %d executors: %w", options.Executors, err)
+	}
+	err = figures.Print(os.Stdout,
+		figures.Figure{Name: fmt.Sprintf("scale/register-%d-seconds", options.Executors), Value: many.registering.Seconds(), Unit: "s"},
+		figures.Figure{Name: "scale/refused", Value: float64(many.refused)},
+		figures.Figure{Name: "scale/tasks-per-second", Value: many.TasksPerSecond, Unit: "1/s"},
+		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: many.CPUMicros, Unit: "us"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: base.CPUMicros, Unit: "us"},
+		figures.Figure{Name: "scale/driver-cpu-over-few", Value: many.CPUMicros / base.CPUMicros},
+		figures.Figure{Name: "scale/rss-mb", Value: many.ResidentMB, Unit: "MB"},
+		figures.Figure{Name: "scale/driver-kb-per-executor", Value: many.ExecutorKB, Unit: "kB"},
+		figures.Figure{Name: "scale/driver-bytes-per-waiting-task", Value: many.WaitingTaskBytes, Unit: "B"},
+		figures.Figure{Name: "scale/executor-kb", Value: many.ownKB, Unit: "kB"},
+	)
+	if many.refused > 0 {
+		err = errors.Join(err, fmt.Errorf("%d of %d executors did not register at their first try: %s", many.refused, options.Executors, many.reason))
+	}
+	return err
+}
