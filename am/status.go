@@ -20,25 +20,51 @@ const StatusPath = "api/status"
 
 // Status is the application at one moment, for its page and for yarn-submit.
 type Status struct {
-	Application string           `json:"application"`
-	Name        string           `json:"name"`
-	User        string           `json:"user"`
-	Attempt     int              `json:"attempt"`
-	State       string           `json:"state"`
-	Started     time.Time        `json:"started"`
-	Executors   ExecutorCounts   `json:"executors"`
-	Tasks       TaskCounts       `json:"tasks"`
-	Locality    driver.Locality  `json:"locality"`
-	TaskSets    []TaskSetCounts  `json:"taskSets"`
-	Details     []ExecutorDetail `json:"executorDetails"`
+	Application string         `json:"application"`
+	Name        string         `json:"name"`
+	User        string         `json:"user"`
+	Attempt     int            `json:"attempt"`
+	State       string         `json:"state"`
+	Started     time.Time      `json:"started"`
+	Executors   ExecutorCounts `json:"executors"`
+	// Failures counts the executors that have ended, by reason, in the reasons' order.
+	Failures []FailureCount `json:"failures"`
+	// Exclusions are the hosts on which no executor is wanted, in their order.
+	Exclusions []Exclusion `json:"exclusions"`
+	// Notes are about the executors as a whole: "yarn.exclude.nodes leaves no node".
+	Notes    []string         `json:"notes,omitempty"`
+	Tasks    TaskCounts       `json:"tasks"`
+	Locality driver.Locality  `json:"locality"`
+	TaskSets []TaskSetCounts  `json:"taskSets"`
+	Details  []ExecutorDetail `json:"executorDetails"`
 }
 
-// ExecutorCounts counts executors.
+// ExecutorCounts counts executors by state.
 type ExecutorCounts struct {
-	Requested int `json:"requested"`
-	Allocated int `json:"allocated"`
-	Running   int `json:"running"` // registered with the driver
-	Failed    int `json:"failed"`
+	Requested       int `json:"requested"`       // that the driver wants
+	Pending         int `json:"pending"`         // asked for and not allocated
+	Allocated       int `json:"allocated"`       // containers that the application holds, of all the states below
+	Launching       int `json:"launching"`       // allocated, and not registered with the driver
+	Running         int `json:"running"`         // registered with the driver
+	Decommissioning int `json:"decommissioning"` // of these, those that leave as they will be taken away
+	Ending          int `json:"ending"`          // given back, which the ResourceManager has not confirmed
+	Failed          int `json:"failed"`          // towards executor.maxNumFailures
+	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
+}
+
+// FailureCount counts executors that ended for one reason.
+type FailureCount struct {
+	Reason string `json:"reason"` // "out of memory", "preempted", …
+	Count  int    `json:"count"`
+	Counts bool   `json:"counts"` // towards executor.maxNumFailures, as the cluster is not to blame
+	Last   string `json:"last"`   // what was said of the last one
+}
+
+// Exclusion is a host on which no executor is wanted.
+type Exclusion struct {
+	Host   string     `json:"host"`
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until,omitempty"` // nil for as long as somebody else wants it
 }
 
 // TaskCounts counts tasks, and attempts that failed.
