@@ -21,7 +21,12 @@ import (
 
 // runAM is this process as ApplicationMaster.
 func runAM(run func(ctx context.Context) error) int {
-	return am.Main(func(ctx context.Context, application *am.Application) error {
+	return am.Main(asApplication(run), containerLogger)
+}
+
+// asApplication is the user's driver function in an ApplicationMaster.
+func asApplication(run func(ctx context.Context) error) func(ctx context.Context, application *am.Application) error {
+	return func(ctx context.Context, application *am.Application) error {
 		shared := &process{
 			applicationID: application.ID,
 			settings:      application.Config,
@@ -31,8 +36,11 @@ func runAM(run func(ctx context.Context) error) int {
 			created:       application.SessionCreated,
 		}
 		return call(shared.context(ctx), run)
-	}, func(settings *config.Config) *slog.Logger { return newLogger(os.Stderr, settings) })
+	}
 }
+
+// containerLogger writes to a container's stderr.
+func containerLogger(settings *config.Config) *slog.Logger { return newLogger(os.Stderr, settings) }
 
 // runExecutor is this process as executor, until its driver tells it to stop.
 func runExecutor() int {
@@ -57,6 +65,12 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
 	}
+	profile := 0 // that of the settings
+	if text, set := os.LookupEnv(launch.EnvProfile); set {
+		if profile, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("%s: %w", launch.EnvProfile, err)
+		}
+	}
 	credentials, err := security.CredentialsFromEnvironment()
 	if err != nil {
 		return err
@@ -69,6 +83,7 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 		ID:      os.Getenv(launch.EnvExecutorID),
 		Host:    os.Getenv(launch.EnvHost),
 		Cores:   cores,
+		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
 		Prepare: prepareTasks(logger),
 		Logger:  logger,

@@ -2,17 +2,17 @@ package bobbin
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"syscall"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
@@ -31,6 +31,10 @@ const (
 // from the program's main function, which should do nothing else that matters
 // in every process.
 //
+// In client mode (BOBBIN_MASTER=yarn BOBBIN_SUBMIT_DEPLOY_MODE=client, or by
+// yarn-submit submit --deploy-mode client) the driver runs in this process and
+// its executors on the cluster.
+//
 // run is the driver: it is called once for each attempt of the application,
 // and the application succeeds when it returns nil. Its context ends when the
 // application is to stop. A program that was started by hand exits with 1 when
@@ -47,21 +51,27 @@ func start(run func(ctx context.Context) error) int {
 	switch role := launch.Role(os.Getenv(launch.EnvRole)); role {
 	case launch.RoleAM:
 		return runAM(run)
+	case launch.RoleLauncher:
+		return am.Launch(containerLogger)
 	case launch.RoleExecutor:
 		return runExecutor()
 	case "":
 		return runByHand(run)
 	default:
-		return complain(fmt.Errorf("%s=%s: this program knows the roles %q and %q: was it built with another version of bobbin than yarn-submit?",
-			launch.EnvRole, role, launch.RoleAM, launch.RoleExecutor), exitUsage)
+		return complain(fmt.Errorf("%s=%s: this program knows the roles %q, %q and %q: was it built with another version of bobbin than yarn-submit?",
+			launch.EnvRole, role, launch.RoleAM, launch.RoleLauncher, launch.RoleExecutor), exitUsage)
 	}
 }
 
-// runByHand runs the driver and its executor in this process.
+// runByHand runs the driver in this process, with its executors in the same
+// process or, in client mode, on a cluster.
 func runByHand(run func(ctx context.Context) error) int {
-	settings, err := config.FromEnvironment()
+	settings, err := handedSettings()
 	if err != nil {
 		return complain(err, exitUsage)
+	}
+	if config.Master.In(settings) == "yarn" && config.ClientMode(settings) {
+		return runClientMode(settings, run)
 	}
 	logger := newLogger(os.Stderr, settings)
 	slog.SetDefault(logger)
@@ -69,14 +79,30 @@ func runByHand(run func(ctx context.Context) error) int {
 	if err != nil {
 		return complain(err, exitUsage)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(func() {})
 	defer stop()
-	// A second signal ends the process at once, should the program not listen.
-	context.AfterFunc(ctx, stop)
 	if err := local.run(ctx, run); err != nil {
 		return complain(err, exitStatus(err))
 	}
 	return 0
+}
+
+// handedSettings are those that yarn-submit handed over, or those of the
+// environment.
+func handedSettings() (*config.Config, error) {
+	encoded, handed := os.LookupEnv(launch.EnvProperties)
+	if !handed {
+		return config.FromEnvironment()
+	}
+	// They are not for what the program starts itself.
+	if err := os.Unsetenv(launch.EnvProperties); err != nil {
+		return nil, err
+	}
+	properties := map[string]string{}
+	if err := json.Unmarshal([]byte(encoded), &properties); err != nil {
+		return nil, fmt.Errorf("%s: %w: it is set by yarn-submit alone", launch.EnvProperties, err)
+	}
+	return config.FromMap(properties)
 }
 
 // exitStatus is that of a program whose driver function returned err.

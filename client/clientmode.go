@@ -27,11 +27,6 @@ func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 		return
 	}
 	environment := context.AM.Environment
-	for name, value := range launch.GoLimits(config.AMCores.In(r.settings), config.AMMemory.In(r.settings)) {
-		if _, own := config.AMEnv.In(r.settings)[name]; !own {
-			environment[name] = value
-		}
-	}
 	environment[launch.EnvRole] = string(launch.RoleLauncher)
 	environment[launch.EnvDriver] = r.driver.Address
 	context.AM.Secrets[launch.SecretDriver] = r.driver.Pass

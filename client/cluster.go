@@ -73,6 +73,12 @@ func (c *Cluster) addresses() []string {
 	return append(managers, names...)
 }
 
+// Hadoop is the cluster's configuration.
+func (c *Cluster) Hadoop() *conf.Config { return c.hadoop }
+
+// User is who acts in the cluster.
+func (c *Cluster) User() string { return c.user }
+
 // Close ends the connections to the cluster.
 func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
 

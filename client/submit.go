@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -35,10 +37,10 @@ type Job struct {
 	// Submitted is called with the application's id as soon as the cluster has
 	// taken it; may be nil.
 	Submitted func(id string)
-	// Driver starts the driver of an application in client mode, given its id,
-	// before it is submitted. nil in cluster mode, and where the
-	// ApplicationMaster runs in this process too.
-	Driver func(id string) (*Driver, error)
+	// Driver starts the driver of an application in client mode, given its id
+	// and the racks of the cluster's nodes, before it is submitted. nil in cluster
+	// mode, and where the ApplicationMaster runs in this process too.
+	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
 // Submit brings a program to the cluster. Unless yarn.submit.waitAppCompletion
@@ -192,7 +194,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	}
 	if s.job.Driver != nil {
 		var err error
-		if request.driver, err = s.job.Driver(request.cleared.applicationID); err != nil {
+		if request.driver, err = s.job.Driver(request.cleared.applicationID, request.cleared.racks); err != nil {
 			return err
 		}
 	}
@@ -250,7 +252,7 @@ func (s *submission) kill(ctx context.Context, follower *follower) (*yarnrest.Ap
 	cause := context.Cause(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	err := s.cluster.rest.Kill(ctx, s.id, cause.Error()+" of yarn-submit")
+	err := s.cluster.rest.Kill(ctx, s.id, cause.Error()+" of "+filepath.Base(os.Args[0]))
 	if err == nil {
 		var application *yarnrest.Application
 		if application, err = follower.toEnd(ctx); err == nil {

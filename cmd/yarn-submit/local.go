@@ -28,14 +28,19 @@ func runsLocally(settings *config.Config) (bool, error) {
 	}
 }
 
-// runInPlace puts the program in this process's place, so that its exit status,
-// signals and output are its own. It returns only when that fails.
+// runInPlace puts the program in this process's place, to run on this machine.
 func runInPlace(t terminal, program string, argv []string, settings *config.Config) error {
-	path, err := filepath.Abs(program)
+	environment, err := localEnvironment(t, settings)
 	if err != nil {
 		return client.Usage(err)
 	}
-	environment, err := localEnvironment(t, settings)
+	return replace(t, program, argv, environment)
+}
+
+// replace puts a program in this process's place, so that its exit status,
+// signals and output are its own. It returns only when that fails.
+func replace(t terminal, program string, argv, environment []string) error {
+	path, err := filepath.Abs(program)
 	if err != nil {
 		return client.Usage(err)
 	}

@@ -21,9 +21,11 @@ import (
 )
 
 func main() {
-	// An executor of yarn-submit run is this same binary: what it does comes from
-	// the driver, not from a command line.
-	if launch.Role(os.Getenv(launch.EnvRole)) == launch.RoleExecutor {
+	// The executors of yarn-submit run are this same binary, and so is what
+	// launches them in client mode: what they do comes from the driver, not from a
+	// command line.
+	switch launch.Role(os.Getenv(launch.EnvRole)) {
+	case launch.RoleExecutor, launch.RoleLauncher:
 		command.Main(command.Options{})
 	}
 	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))

@@ -16,7 +16,7 @@ import (
 // spark-submit's are.
 var settingFlags = []struct{ flag, key, value, usage string }{
 	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), local, local[N], local[N,F], local[*]"},
-	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster"},
+	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
 	{"name", config.AppName.Name(), "NAME", "the application's name (default: the program's)"},
 	{"queue", config.Queue.Name(), "QUEUE", "the queue to submit to"},
 	{"num-executors", config.ExecutorCount.Name(), "N", "how many executors to ask for"},

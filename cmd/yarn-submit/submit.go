@@ -17,7 +17,8 @@ func newSubmit(t terminal) *cobra.Command {
 		Short: "Run a program that calls bobbin.Main",
 		Long: `Run a program that calls bobbin.Main on the YARN cluster that HADOOP_CONF_DIR
 describes, and follow it to its end. Flags end at the program; what follows it
-are the program's own arguments.
+are the program's own arguments. With --deploy-mode client the program's driver
+function runs here, and only its tasks on the cluster.
 
 Exit status: 0 the application succeeded, 1 it failed or was killed, 2 wrong
 usage, 3 the cluster could not be reached or refused.`,
@@ -62,9 +63,14 @@ type submission struct {
 	verbose  bool
 }
 
-// submit brings the program to the cluster. The application's id goes to
-// stdout as soon as there is one, or the report at the end.
+// submit brings the program to the cluster, or in client mode has it do so
+// itself. The application's id goes to stdout as soon as there is one, or the
+// report at the end; in client mode stdout is the program's, and only the report
+// that was asked for goes there.
 func submit(ctx context.Context, t terminal, s submission) (*client.Report, error) {
+	if config.ClientMode(s.settings) {
+		return nil, driveInPlace(t, s) // it does not return where it succeeds
+	}
 	cluster, err := client.Connect(s.settings, t.logger(s.verbose))
 	if err != nil {
 		return nil, err

@@ -35,6 +35,13 @@ const (
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // the container's logs on its NodeManager
 )
 
+// Environment variables by which yarn-submit has a program run in client mode,
+// in its own place.
+const (
+	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES" // the settings, by key, in JSON
+	EnvReport     = "BOBBIN_LAUNCH_REPORT"     // "json" has the application's report printed on stdout at its end
+)
+
 // Aliases of bobbin's secrets in a container's credentials.
 const (
 	SecretSpec   = "bobbin.spec"   // the Spec, in the AM's

@@ -1,0 +1,95 @@
+package am
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+const (
+	// firstTokenPause and longestTokenPause are between two questions for the
+	// token of an unmanaged ApplicationMaster, which is there once the queue has
+	// let the application in.
+	firstTokenPause   = 50 * time.Millisecond
+	longestTokenPause = time.Second
+)
+
+// Unmanaged is an ApplicationMaster that YARN does not start: it runs in the
+// process that submitted the application as one with an unmanaged master.
+type Unmanaged struct {
+	Application string       // its id
+	Spec        *launch.Spec // as an ApplicationMaster in a container gets it
+	Host        string       // by which the cluster's nodes reach this process
+	Bind        string       // the address on which to listen
+	Logger      *slog.Logger
+}
+
+// Run waits until the application has its attempt, serves it with the driver in
+// this process, and tells the ResourceManager of its end, as Main does in a
+// container. The error is why the application failed. When ctx ends, the
+// ResourceManager is told nothing: the application is then to be killed.
+func (u Unmanaged) Run(ctx context.Context, run func(ctx context.Context, application *Application) error) error {
+	settings, err := config.FromMap(u.Spec.Properties)
+	if err != nil {
+		return err
+	}
+	hadoop := conf.FromMap(u.Spec.Hadoop)
+	attempt, token, err := u.admission(ctx, hadoop)
+	if err != nil {
+		return err
+	}
+	credentials := &security.Credentials{}
+	credentials.SetToken("", token)
+	attended := &master{
+		start: &start{
+			attempt: attempt, host: u.Host, bind: u.Bind, credentials: credentials, spec: u.Spec, config: settings, hadoop: hadoop,
+		},
+		logger: u.Logger,
+		began:  time.Now(),
+	}
+	_, err = attended.serve(ctx, func(m *master) error { return m.buildDriver(run) })
+	return err
+}
+
+// admission waits for the attempt, and the token that proves it.
+func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
+	fail := func(err error) (yarn.AttemptID, security.Token, error) {
+		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)
+	}
+	id, err := yarn.ParseApplicationID(u.Application)
+	if err != nil {
+		return fail(err)
+	}
+	addresses, err := hadoop.ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return fail(err)
+	}
+	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: u.Spec.User}, yarn.ClientOptions{Logger: u.Logger})
+	defer func() { _ = manager.Close() }()
+	for pause := firstTokenPause; ; pause = min(2*pause, longestTokenPause) {
+		report, err := manager.ApplicationReport(ctx, id)
+		switch {
+		case ctx.Err() != nil:
+			return fail(context.Cause(ctx))
+		case err != nil:
+			return fail(err)
+		case report.AMRMToken != nil:
+			return report.Attempt, *report.AMRMToken, nil
+		case report.State.Ended():
+			return fail(errors.New("the application is " + report.State.String() + ": " + report.Diagnostics))
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return fail(context.Cause(ctx))
+		}
+	}
+}

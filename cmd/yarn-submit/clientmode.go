@@ -1,0 +1,28 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// driveInPlace puts the program in this process's place to run in client mode:
+// it submits itself, and its driver function runs here.
+func driveInPlace(t terminal, s submission) error {
+	if _, err := client.CheckProgram(s.program, config.Platform.In(s.settings)); err != nil {
+		return err
+	}
+	properties := s.settings.Map()
+	properties[config.Master.Name()] = "yarn"
+	encoded, err := json.Marshal(properties)
+	if err != nil {
+		return client.Usage(err)
+	}
+	environment := []string{launch.EnvProperties + "=" + string(encoded)}
+	if s.json {
+		environment = append(environment, launch.EnvReport+"=json")
+	}
+	return replace(t, s.program, append([]string{s.program}, s.args...), environment)
+}

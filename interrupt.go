@@ -1,0 +1,58 @@
+package bobbin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// sameSignal is within what time a second signal is taken for the first one:
+// timeout(1) and others signal a process and then its whole group.
+const sameSignal = 300 * time.Millisecond
+
+// interruptible gives a context that ends with the first SIGINT or SIGTERM. A
+// second one ends the process at once, should the program not listen, after
+// leaving was called.
+func interruptible(leaving func()) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		var first time.Time
+		for {
+			select {
+			case <-done:
+				return
+			case received := <-signals:
+				switch {
+				case first.IsZero():
+					first = time.Now()
+					cancel(interrupted(received))
+				case time.Since(first) > sameSignal:
+					leaving()
+					os.Exit(exitFailed)
+				}
+			}
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		listening.Wait()
+		cancel(nil)
+	}
+}
+
+func interrupted(received os.Signal) error {
+	if received == os.Interrupt {
+		return errors.New("interrupted (Ctrl-C)")
+	}
+	return fmt.Errorf("interrupted (%v)", received)
+}
