@@ -1,0 +1,353 @@
+package yarntest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// Submission says what an application is. The zero value is an unmanaged one of
+// the first queue.
+type Submission struct {
+	// User submits it. Default: "alice".
+	User string
+	Name string
+	Type string
+	// Queue is a leaf's name, with or without "root.". Default: the first.
+	Queue string
+	// Managed applications have a container of the size Resource for their
+	// ApplicationMaster, which begins when that has been allocated; the process in
+	// it is the test's to play. Unmanaged ones begin at once.
+	Managed  bool
+	Resource yarn.Resource
+	// MaxAttempts is at most, and by default, that of the cluster.
+	MaxAttempts int
+	// KeepContainers leaves an attempt's containers to the next one.
+	KeepContainers bool
+}
+
+// application is one application.
+type application struct {
+	Submission
+	id       yarn.ApplicationID
+	queue    *queue
+	attempts []*attempt
+	state    yarn.ApplicationState
+	final    yarn.FinalStatus
+	// stored tells that the end has been written to the state store, which is
+	// when an ApplicationMaster may go.
+	stored      bool
+	diagnostics string
+	trackingURL string
+	progress    float32
+	submitted   time.Time
+	launched    time.Time
+	finished    time.Time
+}
+
+// attempt is one run of an ApplicationMaster.
+type attempt struct {
+	id  yarn.AttemptID
+	app *application
+	// launched tells that its ApplicationMaster has been started, registered that
+	// it has come, and ended that it is over.
+	launched, registered, finishing, ended bool
+
+	host        string
+	port        int32
+	master      *container // nil where unmanaged
+	began       time.Time
+	finishedAt  time.Time
+	expiry      *event
+	keyID       int32 // of the token that it was given last
+	lastID      int32
+	last        *pb.AllocateResponse
+	numbered    int64 // containers of this epoch
+	numberEpoch int64
+
+	table     table
+	blacklist map[string]bool
+	// held are the containers that count, in the order of allocation.
+	held        []*container
+	fresh       []*container // allocated, to be told of
+	finished    []*pb.ContainerStatus
+	nodeUpdates []*Node
+	tokensFor   map[*Node]bool
+	previous    []*container // kept from the attempt before
+	strict      []*container // to be announced as taken whatever happens
+	contract    []*container // to be announced as taken unless as much is given back
+}
+
+func (a *application) current() *attempt { return a.attempts[len(a.attempts)-1] }
+
+// over reports whether the attempt has ended; its token is good no more.
+func (a *attempt) over() bool { return a.ended }
+
+// state is the attempt's in the words of RMAppAttemptState.
+func (a *attempt) state() string {
+	switch {
+	case a.ended && a.app.final == yarn.FinalKilled:
+		return "KILLED"
+	case a.ended && a.finishing:
+		return "FINISHED"
+	case a.ended:
+		return "FAILED"
+	case a.finishing:
+		return "FINISHING"
+	case a.registered || a.launched && a.host != "":
+		return "RUNNING"
+	case a.launched:
+		return "LAUNCHED"
+	default:
+		return "SCHEDULED"
+	}
+}
+
+// newID numbers an application.
+func (c *Cluster) newID() yarn.ApplicationID {
+	c.lastApplication++
+	return yarn.ApplicationID{ClusterTimestamp: c.identifier, Sequence: c.lastApplication}
+}
+
+// submit accepts an application, or fails it as the ResourceManager does: after
+// it has taken the submission.
+func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
+	orDefault(&s.User, "alice")
+	orDefault(&s.Name, "N/A")
+	orDefault(&s.Type, "YARN")
+	orDefault(&s.Queue, c.queues[0].spec.Name)
+	if s.MaxAttempts == 0 || s.MaxAttempts > c.options.MaxAttempts {
+		s.MaxAttempts = c.options.MaxAttempts
+	}
+	if !s.Managed {
+		s.MaxAttempts = 1
+	}
+	orDefault(&s.Resource.MemoryMB, 512)
+	orDefault(&s.Resource.VCores, 1)
+	app := &application{Submission: s, id: id, state: yarn.ApplicationAccepted, submitted: time.Now()}
+	c.applications = append(c.applications, app)
+	c.byID[id] = app
+	if app.queue = c.queue(s.Queue); app.queue == nil {
+		app.queue = c.queues[0]
+		app.attempts = []*attempt{{id: yarn.AttemptID{Application: id, Attempt: 1}, app: app, ended: true}}
+		c.end(app, yarn.ApplicationFailed, yarn.FinalFailed,
+			fmt.Sprintf("Application %v submitted by user %s to unknown queue: %s", id, s.User, s.Queue))
+		return app
+	}
+	c.newAttempt(app)
+	return app
+}
+
+func (c *Cluster) newAttempt(app *application) {
+	a := &attempt{
+		id:  yarn.AttemptID{Application: app.id, Attempt: int32(len(app.attempts) + 1)},
+		app: app, lastID: -1, blacklist: map[string]bool{}, tokensFor: map[*Node]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
+		numberEpoch: c.epoch,
+	}
+	if len(app.attempts) > 0 {
+		before := app.current()
+		for _, k := range before.held {
+			// They keep the ids of the attempt that asked for them.
+			a.previous = append(a.previous, k)
+			k.attempt = a
+		}
+		a.held, before.held = before.held, nil
+	}
+	app.attempts = append(app.attempts, a)
+	app.state = yarn.ApplicationAccepted
+	if app.Managed {
+		// The request for the master's own container is like any other, of the
+		// lowest priority's number.
+		a.table.set(&pb.ResourceRequest{
+			Priority: &pb.Priority{Priority: proto.Int32(masterPriority)}, ResourceName: proto.String(yarn.AnyHost),
+			Containers: proto.Int32(1), AllocationRequestId: proto.Int64(-1),
+		}, app.Resource)
+		c.demandChanged()
+		return
+	}
+	c.launch(a)
+}
+
+// masterPriority is that of the request for an ApplicationMaster's container
+// (RMAppAttemptImpl.AM_CONTAINER_PRIORITY).
+const masterPriority = 0
+
+// launch begins the attempt: its ApplicationMaster has a token and may come.
+func (c *Cluster) launch(a *attempt) {
+	a.launched = true
+	if a.app.launched.IsZero() {
+		a.app.launched = time.Now()
+	}
+	c.ping(a)
+}
+
+// ping notes a sign of life of the ApplicationMaster.
+func (c *Cluster) ping(a *attempt) {
+	c.cancel(a.expiry)
+	a.expiry = c.after(c.options.MasterExpiry, func() {
+		c.failAttempt(a, fmt.Sprintf("ApplicationMaster for attempt %v timed out", a.id))
+	})
+}
+
+// failAttempt ends an attempt that did not unregister, and begins the next.
+func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
+	if a.ended {
+		return
+	}
+	app := a.app
+	c.closeAttempt(a, app.KeepContainers && len(app.attempts) < app.MaxAttempts)
+	if len(app.attempts) < app.MaxAttempts {
+		c.newAttempt(app)
+		return
+	}
+	c.end(app, yarn.ApplicationFailed, yarn.FinalFailed, fmt.Sprintf(
+		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
+}
+
+// closeAttempt ends an attempt and its containers, except those that the next
+// one is to have.
+func (c *Cluster) closeAttempt(a *attempt, keep bool) {
+	a.ended, a.registered, a.finishedAt = true, false, time.Now()
+	c.cancel(a.expiry)
+	a.table, a.fresh = table{}, nil
+	for _, k := range slices.Clone(a.held) {
+		if keep && k.stage == launched && !k.master {
+			continue
+		}
+		c.complete(k, k.abnormal(yarn.ExitKilledAfterApplication, completedAppText))
+		if k.onNode() {
+			k.node.cleanups = append(k.node.cleanups, k)
+			k.node.stir()
+		}
+	}
+	c.demandChanged()
+}
+
+// end ends an application.
+func (c *Cluster) end(app *application, state yarn.ApplicationState, final yarn.FinalStatus, diagnostics string) {
+	app.state, app.final, app.diagnostics, app.finished, app.stored = state, final, diagnostics, time.Now(), true
+	if a := app.current(); !a.ended {
+		c.closeAttempt(a, false)
+	}
+	c.log("application ended", "application", app.id, "state", state, "diagnostics", diagnostics)
+}
+
+// running are the applications that have not ended.
+func (c *Cluster) running() []*application {
+	var apps []*application
+	for _, app := range c.applications {
+		if !app.state.Ended() {
+			apps = append(apps, app)
+		}
+	}
+	return apps
+}
+
+// attempt finds an attempt, nil where there is none.
+func (c *Cluster) attempt(id yarn.AttemptID) *attempt {
+	app := c.byID[id.Application]
+	if app == nil || id.Attempt < 1 || int(id.Attempt) > len(app.attempts) {
+		return nil
+	}
+	return app.attempts[id.Attempt-1]
+}
+
+// Application is a handle to an application of the cluster.
+type Application struct {
+	cluster *Cluster
+	app     *application
+}
+
+// Submit starts an application. A managed one's token is there once its
+// container is: see Launched.
+func (c *Cluster) Submit(s Submission) *Application {
+	var app *application
+	c.do(func() { app = c.submit(c.newID(), s) })
+	return &Application{c, app}
+}
+
+// Application finds an application that was submitted over REST.
+func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	app, ok := c.byID[id]
+	return &Application{c, app}, ok
+}
+
+// ID is the application's.
+func (a *Application) ID() yarn.ApplicationID { return a.app.id }
+
+// AttemptID is that of the current attempt.
+func (a *Application) AttemptID() yarn.AttemptID {
+	a.cluster.mu.Lock()
+	defer a.cluster.mu.Unlock()
+	return a.app.current().id
+}
+
+// AMRMToken is the current attempt's.
+func (a *Application) AMRMToken() security.Token {
+	a.cluster.mu.Lock()
+	defer a.cluster.mu.Unlock()
+	attempt := a.app.current()
+	return a.cluster.amrmToken(attempt, attempt.keyID)
+}
+
+// Options are those of a client for the current attempt's ApplicationMaster.
+func (a *Application) Options() yarn.ClientOptions {
+	return yarn.ClientOptions{Token: a.AMRMToken(), Dial: a.cluster.Dial, Logger: a.cluster.options.Logger}
+}
+
+// Fail ends the current attempt as a crash of its ApplicationMaster does.
+func (a *Application) Fail(diagnostics string) {
+	a.cluster.do(func() { a.cluster.failAttempt(a.app.current(), diagnostics) })
+}
+
+// Kill ends the application as its user does.
+func (a *Application) Kill(diagnostics string) {
+	a.cluster.do(func() { a.cluster.kill(a.app, diagnostics) })
+}
+
+func (c *Cluster) kill(app *application, diagnostics string) {
+	if app.state.Ended() {
+		return
+	}
+	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
+}
+
+// Surplus allocates n containers that nobody asked for, of the size of the first
+// request there is or was, on nodes that have room: as a ResourceManager does
+// that has allocated before it hears that less is wanted.
+func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
+	c := a.cluster
+	c.do(func() {
+		attempt := a.app.current()
+		for range n {
+			for _, node := range c.nodes {
+				if node.active() && resource.Fits(node.free()) && attempt.registered && !attempt.ended {
+					k := c.allocate(attempt, node, requestKey{priority: priority}, &row{resource: resource})
+					k.surplus = true
+					break
+				}
+			}
+		}
+	})
+}
+
+// Preempt announces that containers will be taken: strictly, or unless as much
+// is given back otherwise. After wait those that are left are killed.
+func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
+	c := a.cluster
+	c.do(func() {
+		for _, id := range ids {
+			if k := c.containers[id]; k != nil && k.held() {
+				c.preempt(k, strict, wait)
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package yarntest
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// Cluster is a ResourceManager, or several, and NodeManagers.
+type Cluster struct {
+	options Options
+	network Network
+	web     *webServer
+	masters []*master
+	nodes   []*Node
+	hosts   map[string]*Node
+
+	ctx    context.Context
+	stop   context.CancelFunc
+	loops  sync.WaitGroup
+	sooner chan struct{} // wakes run: an event comes before the one it waits for
+
+	// mu guards all that follows, and all of applications, containers and nodes.
+	mu      sync.Mutex
+	closed  bool
+	began   time.Time
+	events  eventHeap
+	ordered int64
+	random  *rand.Rand
+
+	// identifier is the start time of the active ResourceManager in
+	// milliseconds, and epoch counts those before it.
+	identifier      int64
+	epoch           int64
+	recovered       time.Time // when the REST API knows running applications again
+	lastApplication int32
+	applications    []*application
+	byID            map[yarn.ApplicationID]*application
+	containers      map[yarn.ContainerID]*container
+	queues          []*queue
+	preempting      *event
+	// demand is how many containers are asked for and not allocated.
+	demand int
+
+	amrmKeys, nmKeys, containerKeys keys
+
+	faults     []*Fault
+	violations []string
+	watchers   map[*watcher]struct{}
+}
+
+// New starts a cluster. The caller must Close it.
+func New(options Options) (*Cluster, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	now := time.Now()
+	c := &Cluster{
+		options: options, network: options.Network, hosts: map[string]*Node{},
+		ctx: ctx, stop: cancel, sooner: make(chan struct{}, 1),
+		began: now, identifier: now.UnixMilli(), random: rand.New(rand.NewPCG(options.Seed, 1)),
+		byID: map[yarn.ApplicationID]*application{}, containers: map[yarn.ContainerID]*container{}, watchers: map[*watcher]struct{}{},
+		amrmKeys:      keys{current: 1, seed: options.Seed, kind: "amrm"},
+		nmKeys:        keys{current: 1, seed: options.Seed, kind: "nm"},
+		containerKeys: keys{current: 1, seed: options.Seed, kind: "container"},
+	}
+	for _, spec := range options.Queues {
+		c.queues = append(c.queues, &queue{spec: spec})
+	}
+	c.web = newWebServer(c)
+	if err := c.start(); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// start makes the servers. Nodes are registered from the start.
+func (c *Cluster) start() error {
+	for i := range c.options.Masters {
+		m, err := c.newMaster(i)
+		c.masters = append(c.masters, m)
+		if err != nil {
+			return err
+		}
+		if err := m.serve(i == 0); err != nil {
+			return err
+		}
+	}
+	for i, spec := range c.options.Nodes {
+		n := &Node{
+			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, registered: true, local: map[yarn.ContainerID]*container{},
+			// Hundredths of the interval bundle the reports of many nodes.
+			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
+		}
+		if err := n.serve(); err != nil {
+			return err
+		}
+		c.nodes = append(c.nodes, n)
+		c.hosts[spec.Host] = n
+		if c.options.NodePages {
+			var err error
+			if n.pages, err = c.network.listen(spec.Host, 0, c.web.take); err != nil {
+				return err
+			}
+			n.httpPort = n.pages.port()
+		} else {
+			n.httpPort = 8042 // as if it were there
+		}
+	}
+	if c.options.PreemptionInterval > 0 {
+		c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+	}
+	c.loops.Go(c.run)
+	return nil
+}
+
+// Close ends all servers and connections and waits for their goroutines.
+func (c *Cluster) Close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.loops.Wait()
+	for _, m := range c.masters {
+		m.close()
+	}
+	for _, n := range c.nodes {
+		n.rpc.shut()
+		if n.pages != nil {
+			n.pages.shut()
+		}
+		n.server.Close()
+	}
+	c.web.close()
+}
+
+// Dial opens a connection to an address of the cluster: it is for
+// yarn.ClientOptions.Dial and the like.
+func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return c.network.Dial(ctx, network, address)
+}
+
+// Nodes are the cluster's nodes, in the order of the options.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Node is the node of a host, nil where there is none.
+func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
+
+// HadoopConf is the configuration by which clients find the cluster.
+func (c *Cluster) HadoopConf() map[string]string {
+	settings := map[string]string{}
+	services := map[string][]string{
+		"yarn.resourcemanager.address":           c.ClientAddresses(),
+		"yarn.resourcemanager.scheduler.address": c.SchedulerAddresses(),
+		"yarn.resourcemanager.webapp.address":    c.WebAddresses(),
+	}
+	if len(c.masters) == 1 {
+		for key, addresses := range services {
+			settings[key] = addresses[0]
+		}
+		return settings
+	}
+	settings["yarn.resourcemanager.ha.enabled"] = "true"
+	ids := ""
+	for i := range c.masters {
+		id := "rm" + string(rune('1'+i))
+		ids += "," + id
+		for key, addresses := range services {
+			settings[key+"."+id] = addresses[i]
+		}
+	}
+	settings["yarn.resourcemanager.ha.rm-ids"] = ids[1:]
+	return settings
+}
+
+// do changes the cluster.
+func (c *Cluster) do(change func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change()
+	c.changed()
+}
+
+func (c *Cluster) log(message string, args ...any) { c.options.Logger.Debug(message, args...) }
+
+// sorted returns containers in the order of their ids.
+func sorted(containers map[yarn.ContainerID]*container) []*container {
+	return slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
+		x, y := a.id.Attempt, b.id.Attempt
+		return cmp.Or(cmp.Compare(x.Application.ClusterTimestamp, y.Application.ClusterTimestamp),
+			cmp.Compare(x.Application.Sequence, y.Application.Sequence), cmp.Compare(x.Attempt, y.Attempt), cmp.Compare(a.id.ID, b.id.ID))
+	})
+}

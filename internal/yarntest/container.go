@@ -1,0 +1,215 @@
+package yarntest
+
+import (
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// stage is how far the ResourceManager sees a container.
+type stage int
+
+const (
+	// allocated containers wait for the ApplicationMaster's next heartbeat.
+	allocated stage = iota
+	// acquired ones were handed out, with a token, and are to be started in time.
+	acquired
+	// launched ones have been reported by their node.
+	launched
+	// completed ones count no more.
+	completed
+	// forgotten ones were allocated and not launched when the ResourceManager
+	// restarted: it knows nothing of them.
+	forgotten
+)
+
+// process is how far a container is on its node.
+type process int
+
+const (
+	absent process = iota
+	localizing
+	running
+	exited
+)
+
+// container is one container, as the ResourceManager and as its node see it.
+type container struct {
+	id                  yarn.ContainerID
+	attempt             *attempt
+	node                *Node
+	resource            yarn.Resource
+	priority            int32
+	allocationRequestID int64
+	executionType       yarn.ExecutionType
+	label               string
+	master              bool // runs the ApplicationMaster
+	surplus             bool // was given beyond what was asked for
+
+	stage   stage
+	token   security.Token
+	expiry  *event
+	toldOff time.Time // when preemption was announced
+
+	process     process
+	next        *event // the process's next step
+	environment map[string]string
+	commands    []string
+
+	allocatedAt, acquiredAt, startedAt, endedAt time.Time
+	exit                                        yarn.ExitStatus
+	diagnostics                                 string
+	// reported tells that the ResourceManager has heard of the exit.
+	reported bool
+}
+
+// State is how far a container is.
+type State string
+
+// The states of a container in the simulator's eyes, which sees more than each
+// daemon.
+const (
+	// Allocated containers have not been handed out yet.
+	Allocated State = "allocated"
+	// Acquired ones have been handed out and not started.
+	Acquired State = "acquired"
+	// Localizing and Running ones have a place on their node.
+	Localizing State = "localizing"
+	Running    State = "running"
+	// Ended ones are over: released, exited, killed or lost.
+	Ended State = "ended"
+)
+
+// Container is one container at one moment.
+type Container struct {
+	ID       yarn.ContainerID
+	Host     string
+	Resource yarn.Resource
+	Priority int32
+	State    State
+	// Held tells that the ResourceManager counts it as the application's.
+	Held bool
+	// Master tells that it runs the ApplicationMaster.
+	Master bool
+	// Surplus tells that it was given beyond what was asked for.
+	Surplus bool
+	// Environment and Commands are of its launch context, once it is started.
+	Environment map[string]string
+	Commands    []string
+	// Allocated, Acquired, Started and Ended are when it came so far; zero
+	// before.
+	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
+	// Exit is how it ended, yarn.ExitUnknown before.
+	Exit yarn.ExitStatus
+}
+
+func (k *container) snapshot() Container {
+	state := Ended
+	switch {
+	case k.process == localizing:
+		state = Localizing
+	case k.process == running:
+		state = Running
+	case k.process == exited || k.stage == completed || k.stage == forgotten:
+	case k.stage == allocated:
+		state = Allocated
+	default:
+		state = Acquired
+	}
+	return Container{
+		ID: k.id, Host: k.node.id.Host, Resource: k.resource, Priority: k.priority, State: state,
+		Held: k.held(), Master: k.master, Surplus: k.surplus, Environment: k.environment, Commands: k.commands,
+		AllocatedAt: k.allocatedAt, AcquiredAt: k.acquiredAt, StartedAt: k.startedAt, EndedAt: k.endedAt, Exit: k.exit,
+	}
+}
+
+// held reports whether the ResourceManager counts the container.
+func (k *container) held() bool {
+	return k.stage == allocated || k.stage == acquired || k.stage == launched
+}
+
+// onNode reports whether the container takes place on its node.
+func (k *container) onNode() bool { return k.process == localizing || k.process == running }
+
+func (k *container) proto() *pb.Container {
+	return &pb.Container{
+		Id:                  containerIDProto(k.id),
+		NodeId:              nodeIDProto(k.node.id),
+		NodeHttpAddress:     proto.String(k.node.httpAddress()),
+		Resource:            resourceProto(k.resource),
+		Priority:            &pb.Priority{Priority: proto.Int32(k.priority)},
+		ContainerToken:      k.token.Proto(),
+		ExecutionType:       executionTypeProto(k.executionType),
+		AllocationRequestId: proto.Int64(k.allocationRequestID),
+	}
+}
+
+// status is the container as its node tells of it.
+func (k *container) status() *pb.ContainerStatus {
+	s := &pb.ContainerStatus{
+		ContainerId:   containerIDProto(k.id),
+		State:         pb.ContainerState_CONTAINER_RUNNING.Enum(),
+		Diagnostics:   proto.String(k.diagnostics),
+		ExitStatus:    proto.Int32(int32(yarn.ExitUnknown)),
+		Capability:    resourceProto(k.resource),
+		ExecutionType: executionTypeProto(k.executionType),
+	}
+	if k.process == exited {
+		s.State = pb.ContainerState_CONTAINER_COMPLETE.Enum()
+		s.ExitStatus = proto.Int32(int32(k.exit))
+	}
+	return s
+}
+
+// abnormal is a status that the ResourceManager makes itself.
+func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
+	return &pb.ContainerStatus{
+		ContainerId: containerIDProto(k.id),
+		State:       pb.ContainerState_CONTAINER_COMPLETE.Enum(),
+		ExitStatus:  proto.Int32(int32(exit)),
+		Diagnostics: proto.String(diagnostics),
+		Capability:  resourceProto(k.resource),
+	}
+}
+
+// The ResourceManager's own words (SchedulerUtils).
+const (
+	releasedText     = "Container released by application"
+	lostNodeText     = "Container released on a *lost* node"
+	preemptedText    = "Container preempted by scheduler"
+	completedAppText = "Container of a completed application"
+	expiredText      = "Container expired since it was unused"
+)
+
+// begin starts the container's process, as the options say, on its node.
+func (c *Cluster) begin(k *container) {
+	k.process, k.startedAt = localizing, time.Now()
+	plan := Process{}
+	if !k.master {
+		plan = c.options.Process(k.snapshot())
+	}
+	if plan.Never {
+		return
+	}
+	k.next = c.after(plan.Localizing, func() {
+		k.process = running
+		if plan.Ends {
+			k.next = c.after(plan.After, func() { c.exit(k, plan.Exit, plan.Diagnostics) })
+		}
+	})
+}
+
+// exit ends the container's process. The node tells the ResourceManager at
+// once.
+func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
+	if !k.onNode() {
+		return
+	}
+	c.cancel(k.next)
+	k.process, k.exit, k.diagnostics, k.endedAt = exited, status, diagnostics, time.Now()
+	k.node.report(k)
+}

@@ -1,0 +1,20 @@
+// Package yarntest is a YARN cluster for tests: a ResourceManager, or several,
+// and thousands of NodeManagers that speak the real protocols (Hadoop IPC with
+// tokens, and REST) in one process, and in which everything that can go wrong
+// does so on demand.
+//
+// A Cluster lives on a Network. On Memory it uses no socket, so that it and the
+// clients under test fit into a bubble of testing/synctest, whose clock is then
+// the cluster's: minutes pass in no time. On TCP it listens on loopback, in
+// real time. Clients reach it through Cluster.Dial in either.
+//
+// What it does, CapacityScheduler and NodeManagers of Hadoop 3.4 do: the tests
+// of package conformance run over both. It knows the truth that no daemon
+// tells: View is asked for it at any moment (Look), after every change (Watch)
+// or until it is as wished (Await).
+//
+// Faults are of two kinds: calls that go wrong (Inject), and things that happen
+// to nodes (Node.Lose and others), to the ResourceManager (Restart, Failover),
+// to tokens (RollMasterKey, RollNodeKey), to containers (Options.Process,
+// Application.Preempt, Application.Surplus).
+package yarntest

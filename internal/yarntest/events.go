@@ -1,0 +1,97 @@
+package yarntest
+
+import (
+	"container/heap"
+	"time"
+)
+
+// event is something that happens at its time.
+type event struct {
+	at     time.Time
+	order  int64 // of scheduling, between events of one time
+	happen func()
+	index  int // in the heap, -1 outside
+}
+
+type eventHeap []*event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].order < h[j].order
+}
+func (h eventHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+func (h *eventHeap) Push(x any) {
+	e := x.(*event)
+	e.index = len(*h)
+	*h = append(*h, e)
+}
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	e.index = -1
+	return e
+}
+
+// after schedules an event; the caller holds the lock, and so does happen.
+func (c *Cluster) after(wait time.Duration, happen func()) *event {
+	return c.at(time.Now().Add(wait), happen)
+}
+
+func (c *Cluster) at(when time.Time, happen func()) *event {
+	c.ordered++
+	e := &event{at: when, order: c.ordered, happen: happen}
+	heap.Push(&c.events, e)
+	if e.index == 0 {
+		select {
+		case c.sooner <- struct{}{}:
+		default:
+		}
+	}
+	return e
+}
+
+// cancel takes an event back; nil, and one that has happened, are none.
+func (c *Cluster) cancel(e *event) {
+	if e != nil && e.index >= 0 {
+		heap.Remove(&c.events, e.index)
+	}
+}
+
+// run lets events happen until the cluster is closed.
+func (c *Cluster) run() {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(c.happen())
+		select {
+		case <-timer.C:
+		case <-c.sooner:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// happen lets all happen that is due and returns how long to wait for more.
+func (c *Cluster) happen() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.events) > 0 {
+		next := c.events[0]
+		if wait := time.Until(next.at); wait > 0 {
+			return wait
+		}
+		heap.Pop(&c.events)
+		next.happen()
+		c.changed()
+	}
+	return time.Hour
+}

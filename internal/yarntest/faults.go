@@ -1,0 +1,63 @@
+package yarntest
+
+import (
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
+)
+
+// Fault makes calls go wrong.
+type Fault struct {
+	// Host is the server's: a node's, or "rm" for every ResourceManager; empty for
+	// all.
+	Host string
+	// Method is what is called, as "allocate"; empty for all.
+	Method string
+	// Times is how many calls it hits, 0 for all there are.
+	Times int
+	// Chance is with which probability it hits a call, by the cluster's seed; 0
+	// for certainly.
+	Chance float64
+	// Effect is what happens to such a call.
+	Effect ipctest.Fault
+
+	hits int
+}
+
+// Inject makes calls go wrong from now on, and returns what ends that. Of
+// several faults that hit a call the one injected first has its way.
+func (c *Cluster) Inject(fault Fault) (end func()) {
+	f := &fault
+	c.do(func() { c.faults = append(c.faults, f) })
+	return func() {
+		c.do(func() {
+			for i, other := range c.faults {
+				if other == f {
+					c.faults = append(c.faults[:i:i], c.faults[i+1:]...)
+					return
+				}
+			}
+		})
+	}
+}
+
+// faultsAt decides about calls at the servers of a host.
+func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipctest.Call) ipctest.Fault {
+	return func(protocol, method string, _ ipctest.Call) ipctest.Fault {
+		master := !strings.Contains(protocol, "ContainerManagement")
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, f := range c.faults {
+			switch {
+			case f.Host != "" && f.Host != host && !(f.Host == "rm" && master):
+			case f.Method != "" && f.Method != method:
+			case f.Times > 0 && f.hits >= f.Times:
+			case f.Chance > 0 && c.random.Float64() >= f.Chance:
+			default:
+				f.hits++
+				return f.Effect
+			}
+		}
+		return ipctest.Fault{}
+	}
+}

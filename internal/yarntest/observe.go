@@ -1,0 +1,224 @@
+package yarntest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// View is the truth about a cluster at one moment. It is for use inside the
+// function that got it.
+type View struct{ cluster *Cluster }
+
+// watcher is told of every change.
+type watcher struct{ see func(View) }
+
+// changed tells the watchers; the caller holds the lock.
+func (c *Cluster) changed() {
+	for w := range c.watchers {
+		w.see(View{c})
+	}
+}
+
+// Look calls f with the truth of this moment.
+func (c *Cluster) Look(f func(View)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(View{c})
+}
+
+// Watch calls f now and after every change, until it is ended. f must be quick
+// and must not call the Cluster.
+func (c *Cluster) Watch(f func(View)) (end func()) {
+	w := &watcher{f}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.watchers[w] = struct{}{}
+	f(View{c})
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.watchers, w)
+	}
+}
+
+// errClosed is what Await returns where the cluster closes first.
+var errClosed = errors.New("the cluster was closed")
+
+// Await returns once a condition holds, which it looks at after every change.
+func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
+	met := make(chan struct{}, 1)
+	end := c.Watch(func(v View) {
+		if condition(v) {
+			select {
+			case met <- struct{}{}:
+			default:
+			}
+		}
+	})
+	defer end()
+	select {
+	case <-met:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the cluster did not come to what was awaited: %w", ctx.Err())
+	case <-c.ctx.Done():
+		return errClosed
+	}
+}
+
+// Containers are an application's, in the order of their ids, those of its
+// ApplicationMasters aside.
+func (v View) Containers(id yarn.ApplicationID) []Container {
+	own := map[yarn.ContainerID]*container{}
+	for containerID, k := range v.cluster.containers {
+		if containerID.Attempt.Application == id && !k.master {
+			own[containerID] = k
+		}
+	}
+	var containers []Container
+	for _, k := range sorted(own) {
+		containers = append(containers, k.snapshot())
+	}
+	return containers
+}
+
+// Held counts the containers that the ResourceManager has handed to an
+// application and that have not ended, its ApplicationMaster's aside. It costs
+// little, also in a Watch.
+func (v View) Held(id yarn.ApplicationID) int {
+	return v.count(id, func(k *container) bool { return k.stage != allocated })
+}
+
+// Running counts those of an application's containers that run on their nodes,
+// its ApplicationMaster's aside.
+func (v View) Running(id yarn.ApplicationID) int {
+	return v.count(id, func(k *container) bool { return k.process == running })
+}
+
+func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
+	app := v.cluster.byID[id]
+	if app == nil {
+		return 0
+	}
+	n := 0
+	for _, k := range app.current().held {
+		if !k.master && which(k) {
+			n++
+		}
+	}
+	return n
+}
+
+// Processes counts an application's containers that take place on any node,
+// whether or not the ResourceManager knows.
+func (v View) Processes(id yarn.ApplicationID) int {
+	n := 0
+	for _, node := range v.cluster.nodes {
+		for _, k := range node.local {
+			if k.attempt.app.id == id && !k.master && k.onNode() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Asked is how many containers an application asks for and has not been
+// allocated.
+func (v View) Asked(id yarn.ApplicationID) int {
+	if app := v.cluster.byID[id]; app != nil {
+		return app.current().table.outstanding()
+	}
+	return 0
+}
+
+// Rows are an application's requests as the ResourceManager has them now.
+func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
+	app := v.cluster.byID[id]
+	if app == nil {
+		return nil
+	}
+	var list []yarn.ResourceRequest
+	for _, r := range app.current().table.keys {
+		names := make([]string, 0, len(r.rows))
+		for name := range r.rows {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			at := r.rows[name]
+			list = append(list, yarn.ResourceRequest{
+				Priority: r.key.priority, Name: name, Resource: at.resource, Containers: at.count, RelaxLocality: at.relax,
+				NodeLabel: at.label, ExecutionType: r.key.executionType, AllocationRequestID: r.key.allocationID,
+			})
+		}
+	}
+	return list
+}
+
+// Blacklist is where an application wants nothing, in order.
+func (v View) Blacklist(id yarn.ApplicationID) []string {
+	app := v.cluster.byID[id]
+	if app == nil {
+		return nil
+	}
+	var names []string
+	for name := range app.current().blacklist {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ApplicationStatus is how an application stands.
+type ApplicationStatus struct {
+	State       yarn.ApplicationState
+	Final       yarn.FinalStatus
+	Diagnostics string
+	Progress    float32
+	TrackingURL string
+	Attempts    int
+	// Launched and Registered tell of the current attempt's ApplicationMaster:
+	// that it has been started, and that it is registered.
+	Launched, Registered bool
+}
+
+// Application tells how an application stands.
+func (v View) Application(id yarn.ApplicationID) ApplicationStatus {
+	app := v.cluster.byID[id]
+	if app == nil {
+		return ApplicationStatus{}
+	}
+	a := app.current()
+	return ApplicationStatus{
+		State: app.state, Final: app.final, Diagnostics: app.diagnostics, Progress: app.progress, TrackingURL: app.trackingURL,
+		Attempts: len(app.attempts), Launched: a.launched, Registered: a.registered,
+	}
+}
+
+// NodeState is a node's in the ResourceManager's eyes.
+func (v View) NodeState(host string) yarn.NodeState {
+	if n := v.cluster.hosts[host]; n != nil {
+		return n.state
+	}
+	return 0
+}
+
+// Free is what a node has left.
+func (v View) Free(host string) yarn.Resource {
+	if n := v.cluster.hosts[host]; n != nil {
+		return n.free()
+	}
+	return yarn.Resource{}
+}
+
+// Serving reports whether a ResourceManager is active.
+func (v View) Serving() bool { return v.cluster.active() != nil }
+
+// Violations are things that no ApplicationMaster should do, such as starting a
+// container on a node that it has blacklisted.
+func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

@@ -1,0 +1,188 @@
+package yarntest
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// Options configures a Cluster. Every zero value means the default that is
+// named with it; times are Hadoop's own (yarn-default.xml) unless it says
+// otherwise.
+type Options struct {
+	// Nodes are the NodeManagers. Default: two nodes in two racks of 8192 MiB and
+	// 8 cores.
+	Nodes []NodeSpec
+	// Queues are the leaf queues below root. Default: one, "default", that may
+	// have all.
+	Queues []QueueSpec
+	// Network is what servers listen on. Default: Memory().
+	Network Network
+	// Masters is the number of ResourceManagers, of which the first is active.
+	// Default: 1.
+	Masters int
+	// Seed makes what is random the same in every run: when nodes report, and
+	// which calls a Fault with a chance hits.
+	Seed uint64
+
+	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb
+	// and others). Default: 8192 MiB and 4 cores.
+	MaxContainer yarn.Resource
+	// MinMemoryMB is what memory is rounded up to a multiple of
+	// (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
+	MinMemoryMB int64
+	// NodeHeartbeat is how often a NodeManager reports. Default: 1 s.
+	NodeHeartbeat time.Duration
+	// OffSwitchPerHeartbeat is how many containers, of those that are neither
+	// node-local nor rack-local, a node gets with one heartbeat
+	// (yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments).
+	// Default: 1.
+	OffSwitchPerHeartbeat int
+	// NodeLocalityDelay is how many nodes may report before a container for a
+	// named host is given in its rack (yarn.scheduler.capacity.node-locality-delay).
+	// Default: 40, and no more than there are nodes.
+	NodeLocalityDelay int
+	// AllocationExpiry is by when an allocated container must be started.
+	// Default: 10 min.
+	AllocationExpiry time.Duration
+	// MasterExpiry is how long an ApplicationMaster may be silent. Default: 10 min.
+	MasterExpiry time.Duration
+	// NodeExpiry is how long a NodeManager may be silent before it is lost.
+	// Default: 10 min.
+	NodeExpiry time.Duration
+	// MaxAttempts bounds an application's attempts. Default: 2.
+	MaxAttempts int
+	// PreemptionInterval is how often queues are looked at for containers to take
+	// from one and give to another. Default: never (Hadoop's, where preemption is
+	// on: 3 s).
+	PreemptionInterval time.Duration
+	// PreemptionWait is how long a container that is to be taken is left alone.
+	// Default: 15 s.
+	PreemptionWait time.Duration
+	// RecoveryTime is how long after a restart the REST API knows nothing of the
+	// applications that run. Default: 1500 ms.
+	RecoveryTime time.Duration
+
+	// Process says what the process of a container does once it has been
+	// localized. Default: it runs until it is stopped. It must not call the
+	// Cluster back.
+	Process func(Container) Process
+	// NodePages serves the NodeManagers' REST API. On TCP that takes another
+	// listener for each node.
+	NodePages bool
+	// Logger takes what happens, at debug level. Default: discard.
+	Logger *slog.Logger
+}
+
+// NodeSpec is one NodeManager.
+type NodeSpec struct {
+	// Host is the node's name: see Memory and TCP for what it can be.
+	Host string
+	// Rack is its place in the topology. Default: "/default-rack".
+	Rack string
+	// Label is the node's partition, empty for the default one.
+	Label string
+	// Resource is what it offers to containers. Default: 8192 MiB and 8 cores.
+	Resource yarn.Resource
+}
+
+// QueueSpec is one leaf queue below root.
+type QueueSpec struct {
+	Name string
+	// Capacity and MaxCapacity are percentages of the cluster: what it is
+	// guaranteed, and what it may have while others leave it. Default: 100.
+	Capacity, MaxCapacity float64
+}
+
+// Process is what the process of a container does.
+type Process struct {
+	// Localizing is how long its files take to come.
+	Localizing time.Duration
+	// Never keeps it from starting: localization goes on until it is stopped.
+	Never bool
+	// Ends makes it exit with Exit after the time After; otherwise it runs until
+	// it is stopped.
+	Ends  bool
+	After time.Duration
+	Exit  yarn.ExitStatus
+	// Diagnostics is told with the exit status.
+	Diagnostics string
+}
+
+// Nodes returns n nodes of the same size, named "node-0001" and so on, spread
+// evenly over racks "/rack-01" and so on.
+func Nodes(n, racks int, resource yarn.Resource) []NodeSpec {
+	nodes := make([]NodeSpec, n)
+	for i := range nodes {
+		nodes[i] = NodeSpec{
+			Host:     fmt.Sprintf("node-%04d", i+1),
+			Rack:     fmt.Sprintf("/rack-%02d", i%max(racks, 1)+1),
+			Resource: resource,
+		}
+	}
+	return nodes
+}
+
+func (o Options) withDefaults() (Options, error) {
+	usual := yarn.Resource{MemoryMB: 8192, VCores: 8}
+	if o.Nodes == nil {
+		o.Nodes = Nodes(2, 2, usual)
+	}
+	if o.Queues == nil {
+		o.Queues = []QueueSpec{{Name: "default"}}
+	}
+	if o.Network == nil {
+		o.Network = Memory()
+	}
+	if o.MaxContainer.Equal(yarn.Resource{}) {
+		o.MaxContainer = yarn.Resource{MemoryMB: 8192, VCores: 4}
+	}
+	orDefault(&o.Masters, 1)
+	orDefault(&o.MinMemoryMB, 1)
+	orDefault(&o.NodeHeartbeat, time.Second)
+	orDefault(&o.OffSwitchPerHeartbeat, 1)
+	orDefault(&o.NodeLocalityDelay, 40)
+	orDefault(&o.AllocationExpiry, 10*time.Minute)
+	orDefault(&o.MasterExpiry, 10*time.Minute)
+	orDefault(&o.NodeExpiry, 10*time.Minute)
+	orDefault(&o.MaxAttempts, 2)
+	orDefault(&o.PreemptionWait, 15*time.Second)
+	orDefault(&o.RecoveryTime, 1500*time.Millisecond)
+	if o.Process == nil {
+		o.Process = func(Container) Process { return Process{} }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	nodes := make([]NodeSpec, len(o.Nodes))
+	seen := map[string]bool{}
+	for i, node := range o.Nodes {
+		if node.Host == "" || seen[node.Host] {
+			return o, fmt.Errorf("node %d has the host %q, which is empty or another's: name each once", i, node.Host)
+		}
+		seen[node.Host] = true
+		orDefault(&node.Rack, "/default-rack")
+		if node.Resource.Equal(yarn.Resource{}) {
+			node.Resource = usual
+		}
+		nodes[i] = node
+	}
+	o.Nodes = nodes
+	queues := make([]QueueSpec, len(o.Queues))
+	for i, queue := range o.Queues {
+		orDefault(&queue.Capacity, 100)
+		orDefault(&queue.MaxCapacity, 100)
+		queues[i] = queue
+	}
+	o.Queues = queues
+	return o, nil
+}
+
+func orDefault[T comparable](value *T, fallback T) {
+	var zero T
+	if *value == zero {
+		*value = fallback
+	}
+}

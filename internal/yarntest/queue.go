@@ -1,0 +1,137 @@
+package yarntest
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// queue is one leaf queue.
+type queue struct {
+	spec QueueSpec
+	used yarn.Resource
+}
+
+func (q *queue) path() string { return "root." + q.spec.Name }
+
+// queue finds a queue by its name or path, nil where there is none.
+func (c *Cluster) queue(name string) *queue {
+	for _, q := range c.queues {
+		if q.spec.Name == strings.TrimPrefix(name, "root.") {
+			return q
+		}
+	}
+	return nil
+}
+
+// total is what all nodes in service have.
+func (c *Cluster) total() yarn.Resource {
+	var total yarn.Resource
+	for _, n := range c.nodes {
+		if n.active() {
+			total = add(total, n.spec.Resource, 1)
+		}
+	}
+	return total
+}
+
+// share is how much of total a resource is: of memory or of cores, whichever is
+// more.
+func share(r, total yarn.Resource) float64 {
+	memory := float64(r.MemoryMB) / float64(max(total.MemoryMB, 1))
+	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
+}
+
+// byNeed returns the queues with the one furthest below its guarantee first.
+func (c *Cluster) byNeed(total yarn.Resource) []*queue {
+	if len(c.queues) == 1 {
+		return c.queues
+	}
+	order := slices.Clone(c.queues)
+	slices.SortStableFunc(order, func(a, b *queue) int {
+		return cmp.Compare(share(a.used, total)/a.spec.Capacity, share(b.used, total)/b.spec.Capacity)
+	})
+	return order
+}
+
+// allows reports whether the queue may have so much more.
+func (q *queue) allows(more, total yarn.Resource) bool {
+	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
+}
+
+// preemptionRound takes containers from queues above their guarantee for those
+// below it that wait, as ProportionalCapacityPreemptionPolicy does.
+func (c *Cluster) preemptionRound() {
+	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+	total := c.total()
+	var free yarn.Resource
+	for _, n := range c.nodes {
+		if n.active() {
+			free = add(free, n.free(), 1)
+		}
+	}
+	needed := -share(free, total)
+	for _, q := range c.queues {
+		guaranteed := q.spec.Capacity/100 - share(q.used, total)
+		needed += min(max(guaranteed, 0), share(c.pending(q), total))
+	}
+	for _, q := range c.queues {
+		surplus := share(q.used, total) - q.spec.Capacity/100
+		// The newest containers go first, and the newest applications'.
+		for _, app := range slices.Backward(c.running()) {
+			if app.queue != q {
+				continue
+			}
+			for _, k := range slices.Backward(app.current().held) {
+				size := share(k.resource, total)
+				if needed <= 0 || surplus < size || k.master {
+					continue
+				}
+				needed, surplus = needed-size, surplus-size
+				if k.toldOff.IsZero() {
+					c.preempt(k, false, c.options.PreemptionWait)
+				}
+			}
+		}
+	}
+}
+
+// pending is what a queue's applications wait for.
+func (c *Cluster) pending(q *queue) yarn.Resource {
+	var sum yarn.Resource
+	for _, app := range c.running() {
+		if app.queue != q {
+			continue
+		}
+		for _, r := range app.current().table.keys {
+			if any := r.rows[yarn.AnyHost]; any != nil {
+				sum = add(sum, any.resource, int64(any.count))
+			}
+		}
+	}
+	return sum
+}
+
+// preempt announces that a container will be taken, and takes it after wait.
+func (c *Cluster) preempt(k *container, strict bool, wait time.Duration) {
+	k.toldOff = time.Now()
+	a := k.attempt
+	if strict {
+		a.strict = append(a.strict, k)
+	} else {
+		a.contract = append(a.contract, k)
+	}
+	c.after(wait, func() {
+		if !k.held() {
+			return
+		}
+		c.complete(k, k.abnormal(yarn.ExitPreempted, preemptedText))
+		if k.onNode() {
+			k.node.cleanups = append(k.node.cleanups, k)
+			k.node.stir()
+		}
+	})
+}

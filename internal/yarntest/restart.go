@@ -1,0 +1,136 @@
+package yarntest
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// Restart ends the active ResourceManager and starts it again after the time
+// down, with its state store. Nodes register again when they report next, with
+// the containers that they run.
+func (c *Cluster) Restart(down time.Duration) {
+	c.do(func() {
+		m := c.active()
+		if m == nil {
+			return
+		}
+		c.stopMaster(m, false)
+		c.after(down, func() { c.startMasterAgain(m) })
+	})
+}
+
+// Failover makes another ResourceManager the active one, after the time in
+// which none is. The one before becomes standby. It needs Options.Masters of 2
+// or more.
+func (c *Cluster) Failover(gap time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.changed()
+	m := c.active()
+	if m == nil {
+		return errors.New("no ResourceManager is active")
+	}
+	if len(c.masters) < 2 {
+		return errors.New("there is but one ResourceManager: set Options.Masters")
+	}
+	c.stopMaster(m, true)
+	next := c.masters[(slices.Index(c.masters, m)+1)%len(c.masters)]
+	c.after(gap, func() { c.startMasterAgain(next) })
+	return nil
+}
+
+// stopMaster ends the active one, which then is up as a standby or gone.
+func (c *Cluster) stopMaster(m *master, standby bool) {
+	c.log("the ResourceManager goes", "standby", standby)
+	m.up = standby
+	// Shutting fails nothing, only opening does.
+	_ = m.serve(false)
+	if !standby {
+		m.web.shut()
+	}
+	c.cancel(c.preempting)
+	for _, n := range c.nodes {
+		n.registered = false
+		c.cancel(n.beating)
+		n.beating = nil
+		n.held, n.used = nil, yarn.Resource{}
+		n.cleanups, n.launches = nil, nil
+	}
+	for _, q := range c.queues {
+		q.used = yarn.Resource{}
+	}
+	c.demand = 0
+	for _, app := range c.applications {
+		for _, a := range app.attempts {
+			c.forget(a)
+		}
+	}
+}
+
+// forget drops what an attempt's ResourceManager had in memory alone.
+func (c *Cluster) forget(a *attempt) {
+	for _, k := range a.held {
+		c.cancel(k.expiry)
+		if k.process == absent {
+			k.stage = forgotten
+			k.endedAt = time.Now()
+		}
+	}
+	a.held, a.fresh, a.finished, a.nodeUpdates, a.strict, a.contract = nil, nil, nil, nil, nil, nil
+	a.table, a.registered, a.last, a.lastID = table{}, false, nil, -1
+	clear(a.blacklist)
+	clear(a.tokensFor)
+	c.cancel(a.expiry)
+	// Completed ones that their nodes remember are told of again.
+	if !a.ended {
+		for _, n := range c.nodes {
+			for _, k := range n.local {
+				if k.attempt == a && k.process == exited && k.reported {
+					k.stage = launched
+				}
+			}
+		}
+	}
+}
+
+// startMasterAgain makes a ResourceManager the active one, with what the state
+// store remembers.
+func (c *Cluster) startMasterAgain(m *master) {
+	if c.active() != nil || c.closed {
+		return
+	}
+	if err := errors.Join(m.web.open(), m.serve(true)); err != nil {
+		// The port is taken for now.
+		_ = m.serve(false)
+		c.after(time.Second, func() { c.startMasterAgain(m) })
+		return
+	}
+	m.up = true
+	c.epoch++
+	c.identifier = max(time.Now().UnixMilli(), c.identifier+1)
+	c.lastApplication = 0
+	c.recovered = time.Now().Add(c.options.RecoveryTime)
+	c.log("a ResourceManager is active", "epoch", c.epoch)
+	for _, app := range c.running() {
+		a := app.current()
+		switch {
+		case a.finishing && a.app.stored:
+			c.end(app, yarn.ApplicationFinished, app.final, app.diagnostics)
+		case app.Managed && a.master == nil:
+			c.closeAttempt(a, false)
+			c.newAttempt(app)
+		default:
+			a.finishing = false
+			c.ping(a)
+		}
+	}
+	for _, n := range c.nodes {
+		n.stir()
+	}
+	if c.options.PreemptionInterval > 0 {
+		c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
+	}
+}
