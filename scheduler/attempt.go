@@ -60,10 +60,10 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 	if h := set.histories[index]; h != nil {
 		number = h.attempts
 	}
-	s.setWaiting(set, index, -1)
+	set.setWaiting(index, -1)
 	set.states[index] = taskRunning
 	set.launches[locality]++
-	s.setFree(e, e.free-set.cpus)
+	setFree(e, e.free-set.cpus)
 
 	s.attemptsMade++
 	var a *attempt
@@ -76,7 +76,8 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 	set.running = append(set.running, a)
 	e.running = append(e.running, a)
 	s.attempts[a.id] = a
-	s.runningCPUs += set.cpus
+	set.profile.demand.RunningTasks++
+	set.profile.demand.RunningCPUs += set.cpus
 
 	s.launches = append(s.launches, Launch{
 		Attempt: a.id, TaskSet: set.id, Index: int(index), Number: number, Executor: e.ID, Locality: locality,
@@ -87,7 +88,8 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 func (s *Scheduler) release(a *attempt) {
 	set, e := a.set, a.executor
 	delete(s.attempts, a.id)
-	s.runningCPUs -= set.cpus
+	set.profile.demand.RunningTasks--
+	set.profile.demand.RunningCPUs -= set.cpus
 
 	last := set.running[len(set.running)-1]
 	set.running[a.inSet], last.inSet = last, a.inSet
@@ -97,9 +99,9 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running = e.running[:len(e.running)-1]
 
-	s.setFree(e, e.free+set.cpus)
+	setFree(e, e.free+set.cpus)
 	if !e.draining {
-		s.noteFreed(e)
+		e.noteFreed()
 	}
 	*a = attempt{}
 	s.spare = append(s.spare, a)
@@ -139,9 +141,9 @@ func (s *Scheduler) conclude(events []Event, a attempt, outcome Outcome) []Event
 		}
 	}
 	set.states[index] = taskReturned
-	s.setWaiting(set, a.index, 1)
+	set.setWaiting(a.index, 1)
 	set.putBack(a.index)
-	s.enqueue(set)
+	set.profile.enqueue(set)
 	return append(events, TaskRetry{
 		TaskSet: set.id, Index: index, Attempt: a.id, Failures: h.failures, Reason: outcome.Reason,
 	})

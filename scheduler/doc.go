@@ -6,6 +6,12 @@
 // carries out the events that it answers with, and calls [Scheduler.Offer]
 // with the time to learn which attempts to launch.
 //
+// # Profiles
+//
+// An executor has a resource profile, and a task set runs on executors of its
+// profile only. Sets of different profiles never compete, so each profile is
+// scheduled for itself, and all that is said below holds within one.
+//
 // # Order
 //
 // Task sets are served first in, first out: a free core goes to the first set

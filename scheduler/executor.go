@@ -14,6 +14,9 @@ type Executor struct {
 	Host string
 	// Rack is the host's, "" where it is not known; see Config.RackOf.
 	Rack string
+	// Profile is the resource profile that it was made by: it runs the tasks of
+	// sets that have the same.
+	Profile int
 	// Cores is how many cores of tasks it runs at a time.
 	Cores int
 }
@@ -66,16 +69,16 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 	}
 	s.executorsAdded++
 	e := &executor{
-		Executor: added, host: s.host(added.Host), free: added.Cores,
+		Executor: added, host: s.host(s.profile(added.Profile), added.Host), free: added.Cores,
 		running: make([]*attempt, 0, min(added.Cores, 16)), order: s.executorsAdded,
 	}
 	if e.host.rack == nil && e.Rack != "" {
-		s.learnRack(e.host, e.Rack)
+		s.learnRack(e.Host, e.Rack)
 	}
 	s.executors[e.ID] = e
-	s.addToHost(e, 1)
-	s.provide(e)
-	s.noteFreed(e)
+	e.host.profile.addToHost(e, 1)
+	provide(e)
+	e.noteFreed()
 	return nil
 }
 
@@ -84,18 +87,18 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 // error.
 func (s *Scheduler) DrainExecutor(id string) {
 	if e := s.executors[id]; e != nil {
-		s.drain(e)
+		e.drain()
 	}
 }
 
-func (s *Scheduler) drain(e *executor) {
+func (e *executor) drain() {
 	if e.draining {
 		return
 	}
-	s.withdraw(e)
+	withdraw(e)
 	e.draining = true
-	s.addToHost(e, -1)
-	for _, set := range s.sets {
+	e.host.profile.addToHost(e, -1)
+	for _, set := range e.host.profile.sets {
 		// It may have been the other executor for whose sake a task stayed away
 		// from the one where it failed.
 		set.settled = set.settled && len(set.histories) == 0
@@ -111,7 +114,7 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	if e == nil {
 		return nil
 	}
-	s.drain(e)
+	e.drain()
 	delete(s.executors, id)
 	lost := slices.Clone(e.running)
 	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
@@ -120,7 +123,7 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 		ended[i] = *a
 		s.release(a)
 	}
-	s.releaseHost(e.host)
+	e.host.profile.releaseHost(e.host)
 	var events []Event
 	for _, a := range ended {
 		outcome := Outcome{Result: Killed, Reason: loss.Reason}
@@ -133,9 +136,9 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 }
 
 // noteFreed has the next offer look at an executor.
-func (s *Scheduler) noteFreed(e *executor) {
-	if !e.freed {
+func (e *executor) noteFreed() {
+	if p := e.host.profile; !e.freed {
 		e.freed = true
-		s.freed = append(s.freed, e)
+		p.freed = append(p.freed, e)
 	}
 }

@@ -2,7 +2,7 @@ package scheduler
 
 import "iter"
 
-// freeCores holds the executors of one place (a host, a rack, the cluster) that
+// freeCores holds the executors of one place (a host, a rack, the cluster, of one profile) that
 // have free cores and may be given tasks, sorted by how many.
 type freeCores struct {
 	scope scope
@@ -87,22 +87,22 @@ func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 }
 
 // setFree changes how many cores of an executor are free, everywhere.
-func (s *Scheduler) setFree(e *executor, free int) {
+func setFree(e *executor, free int) {
 	if e.draining {
 		e.free = free
 		return
 	}
-	s.withdraw(e)
+	withdraw(e)
 	e.free = free
-	s.provide(e)
+	provide(e)
 }
 
 // provide makes an executor's free cores available.
-func (s *Scheduler) provide(e *executor) {
+func provide(e *executor) {
 	if e.free == 0 {
 		return
 	}
-	s.free.add(e)
+	e.host.profile.free.add(e)
 	e.host.free.add(e)
 	if e.host.rack != nil {
 		e.host.rack.free.add(e)
@@ -110,11 +110,11 @@ func (s *Scheduler) provide(e *executor) {
 }
 
 // withdraw makes an executor's free cores unavailable.
-func (s *Scheduler) withdraw(e *executor) {
+func withdraw(e *executor) {
 	if e.free == 0 {
 		return
 	}
-	s.free.remove(e)
+	e.host.profile.free.remove(e)
 	e.host.free.remove(e)
 	if e.host.rack != nil {
 		e.host.rack.free.remove(e)

@@ -1,8 +1,9 @@
 package scheduler
 
-// host is a node that an executor runs on or a task prefers.
+// host is a node that an executor of a profile runs on or a task of it prefers.
 type host struct {
-	name string
+	name    string
+	profile *profile
 	// rack is nil as long as it is not known.
 	rack *rack
 	// executors is how many are here that may be given tasks, sizes how large.
@@ -16,7 +17,7 @@ type host struct {
 	references int
 }
 
-// rack is some hosts near to each other.
+// rack is some hosts near to each other, of one profile.
 type rack struct {
 	name      string
 	executors int
@@ -25,66 +26,88 @@ type rack struct {
 	references int
 }
 
-// host returns the host of that name, with one more reference.
-func (s *Scheduler) host(name string) *host {
-	h := s.hosts[name]
+// host returns a profile's host of that name, with one more reference.
+func (s *Scheduler) host(p *profile, name string) *host {
+	h := p.hosts[name]
 	if h == nil {
-		h = &host{name: name, free: freeCores{scope: hostScope}}
-		s.hosts[name] = h
-		if s.config.RackOf != nil {
-			if rack := s.config.RackOf(name); rack != "" {
-				h.rack = s.rack(rack)
-			}
+		h = &host{name: name, profile: p, free: freeCores{scope: hostScope}}
+		if rack := s.rackOf(name); rack != "" {
+			h.rack = p.rack(rack)
 		}
+		p.hosts[name] = h
 	}
 	h.references++
 	return h
 }
 
-func (s *Scheduler) rack(name string) *rack {
-	r := s.racks[name]
+// rackOf is the name of a host's rack as it is configured, or was learned; ""
+// where it is not known.
+func (s *Scheduler) rackOf(host string) string {
+	if s.config.RackOf != nil {
+		if rack := s.config.RackOf(host); rack != "" {
+			return rack
+		}
+	}
+	for _, p := range s.profiles {
+		if h := p.hosts[host]; h != nil && h.rack != nil {
+			return h.rack.name
+		}
+	}
+	return ""
+}
+
+func (p *profile) rack(name string) *rack {
+	r := p.racks[name]
 	if r == nil {
 		r = &rack{name: name, free: freeCores{scope: rackScope}}
-		s.racks[name] = r
+		p.racks[name] = r
 	}
 	r.references++
 	return r
 }
 
-func (s *Scheduler) releaseHost(h *host) {
+func (p *profile) releaseHost(h *host) {
 	if h.references--; h.references > 0 {
 		return
 	}
-	delete(s.hosts, h.name)
+	delete(p.hosts, h.name)
 	if h.rack != nil {
 		if h.rack.references--; h.rack.references == 0 {
-			delete(s.racks, h.rack.name)
+			delete(p.racks, h.rack.name)
 		}
 	}
 }
 
 // learnRack puts a host whose rack was not known into one.
-func (s *Scheduler) learnRack(h *host, name string) {
-	h.rack = s.rack(name)
+func (s *Scheduler) learnRack(host, rack string) {
+	for _, p := range s.profiles {
+		if h := p.hosts[host]; h != nil {
+			p.learnRack(h, rack)
+		}
+	}
+}
+
+func (p *profile) learnRack(h *host, name string) {
+	h.rack = p.rack(name)
 	for e := range h.free.atLeast(1) {
 		h.rack.free.add(e)
 	}
-	for _, set := range s.sets {
-		if p := set.hosts[h]; p != nil {
-			set.joinRack(p)
+	for _, set := range p.sets {
+		if place := set.hosts[h]; place != nil {
+			set.joinRack(place)
 		}
 		set.settled = false // its tasks may be rack-local to others now, or others' to it
 	}
-	s.addToRack(h.rack, h.executors)
+	p.addToRack(h.rack, h.executors)
 }
 
 // addToRack counts executors that are new in a rack, or gone from it.
-func (s *Scheduler) addToRack(r *rack, executors int) {
+func (p *profile) addToRack(r *rack, executors int) {
 	turn := crossing(&r.executors, executors)
 	if turn == 0 {
 		return
 	}
-	for _, set := range s.sets {
+	for _, set := range p.sets {
 		if g := set.racks[r]; g != nil && g.waiting > 0 {
 			set.live[RackLocal] += turn
 		}
@@ -93,29 +116,29 @@ func (s *Scheduler) addToRack(r *rack, executors int) {
 
 // addToHost counts an executor that from now on may be given tasks (1) or may
 // not (-1).
-func (s *Scheduler) addToHost(e *executor, change int) {
+func (p *profile) addToHost(e *executor, change int) {
 	h := e.host
 	h.sizes.add(e.Cores, change)
-	s.sizes.add(e.Cores, change)
+	p.sizes.add(e.Cores, change)
 	turn := crossing(&h.executors, change)
-	for _, set := range s.sets {
+	for _, set := range p.sets {
 		if turn != 0 {
-			if p := set.hosts[h]; p != nil && p.waiting > 0 {
+			if place := set.hosts[h]; place != nil && place.waiting > 0 {
 				set.live[NodeLocal] += turn
 			}
 		}
-		if p := set.executors[e.ID]; p != nil {
-			p.executor = nil
+		if place := set.executors[e.ID]; place != nil {
+			place.executor = nil
 			if change > 0 {
-				p.executor = e
+				place.executor = e
 			}
-			if p.waiting > 0 {
+			if place.waiting > 0 {
 				set.live[ProcessLocal] += change
 			}
 		}
 	}
 	if h.rack != nil {
-		s.addToRack(h.rack, change)
+		p.addToRack(h.rack, change)
 	}
 }
 

@@ -99,12 +99,14 @@ func (s *Scheduler) AwaitExecutors(awaited bool) { s.awaiting = awaited }
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	var next time.Duration
 	if s.delayed > 0 {
-		for _, set := range s.queue {
-			if !set.delay.running || s.free.top < set.cpus {
-				continue
-			}
-			if _, left := s.allowed(set); left > 0 && (next == 0 || left < next) {
-				next = left
+		for _, p := range s.profiles {
+			for _, set := range p.queue {
+				if !set.delay.running || p.free.top < set.cpus {
+					continue
+				}
+				if _, left := s.allowed(set); left > 0 && (next == 0 || left < next) {
+					next = left
+				}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -242,7 +243,7 @@ func (m *model) live(set *modelSet, level Locality) bool {
 			return true
 		}
 		for _, e := range m.executors {
-			if !task.waiting || e.draining {
+			if !task.waiting || e.draining || e.Profile != set.Profile {
 				continue
 			}
 			onRack := slices.ContainsFunc(task.Hosts, func(host string) bool {
@@ -280,7 +281,7 @@ func (m *model) opens(set *modelSet, level Locality) time.Duration {
 
 // mayRun is whether an executor may be given a task, apart from free cores.
 func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
-	if !task.waiting || e.draining {
+	if !task.waiting || e.draining || e.Profile != set.Profile {
 		return false
 	}
 	if level := m.level(task, e); level != NoPref && set.elapsed(m.now) < m.opens(set, level) {
@@ -290,7 +291,7 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 		return true
 	}
 	for _, other := range m.executors {
-		if other.draining || other.Cores < set.CPUs {
+		if other.draining || other.Cores < set.CPUs || other.Profile != set.Profile {
 			continue
 		}
 		if other.Host != e.Host || (task.failedOn == e.ID && other != e) {
@@ -303,7 +304,9 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 // offer checks the launches of an offer and follows them.
 func (m *model) offer(now time.Time, launches []Launch) {
 	m.now = now
-	for _, set := range m.sets {
+	sets := slices.Clone(m.sets)
+	slices.SortStableFunc(sets, func(a, b *modelSet) int { return cmp.Compare(a.Profile, b.Profile) })
+	for _, set := range sets {
 		took, left := false, false
 		for len(launches) > 0 && launches[0].TaskSet == set.ID {
 			took = true
@@ -313,7 +316,7 @@ func (m *model) offer(now time.Time, launches []Launch) {
 		for _, e := range m.executors {
 			for i := range set.tasks {
 				task := &set.tasks[i]
-				if !task.waiting || e.draining || e.free < set.CPUs {
+				if !task.waiting || e.draining || e.free < set.CPUs || e.Profile != set.Profile {
 					continue
 				}
 				require.False(m.t, m.mayRun(set, task, e), "task %d of set %d is left waiting though %s has %d cores free at level %s",
@@ -358,7 +361,7 @@ func (m *model) launch(set *modelSet, l Launch) {
 func (m *model) deadline() (time.Time, bool) {
 	var next time.Duration
 	for _, set := range m.sets {
-		free := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return !e.draining && e.free >= set.CPUs })
+		free := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return !e.draining && e.free >= set.CPUs && e.Profile == set.Profile })
 		for _, level := range []Locality{NodeLocal, RackLocal, Any} {
 			left := m.opens(set, level) - set.elapsed(m.now)
 			if free && set.delayed && left > 0 && (next == 0 || left < next) {
@@ -389,26 +392,33 @@ func (m *model) status(set *modelSet) TaskSetStatus {
 
 // check compares all that a scheduler says of its state with a count.
 func (m *model) check(s *Scheduler) {
-	var demand Demand
-	hosts := map[string]int{}
+	demands := map[int]*Demand{}
+	hosts := map[int]map[string]int{}
+	for _, p := range profiles {
+		demands[p], hosts[p] = &Demand{}, map[string]int{}
+	}
 	var snapshot Snapshot
 	for _, set := range m.sets {
 		status := m.status(set)
 		require.Equal(m.t, status.Tasks, status.Waiting+status.Running+status.Done)
+		demand := demands[set.Profile]
 		demand.WaitingTasks += status.Waiting
 		demand.WaitingCPUs += status.Waiting * set.CPUs
 		snapshot.TaskSets = append(snapshot.TaskSets, status)
 		for _, task := range set.tasks {
 			if task.waiting {
+				if len(task.Executors)+len(task.Hosts) > 0 {
+					demand.ChoosyTasks++
+				}
 				for _, host := range slices.Compact(slices.Sorted(slices.Values(task.Hosts))) {
-					hosts[host]++
+					hosts[set.Profile][host]++
 				}
 			}
 		}
 	}
 	for _, a := range m.attempts {
-		demand.RunningTasks++
-		demand.RunningCPUs += a.set.CPUs
+		demands[a.set.Profile].RunningTasks++
+		demands[a.set.Profile].RunningCPUs += a.set.CPUs
 	}
 	for _, e := range m.executors {
 		status := ExecutorStatus{Executor: e.Executor, FreeCores: e.free, Draining: e.draining}
@@ -422,7 +432,21 @@ func (m *model) check(s *Scheduler) {
 		require.Equal(m.t, e.Cores, used+e.free)
 		snapshot.Executors = append(snapshot.Executors, status)
 	}
-	require.Equal(m.t, demand, s.Demand())
-	require.Equal(m.t, hosts, s.PreferredHosts())
+	var all Demand
+	allHosts := map[string]int{}
+	for _, p := range profiles {
+		require.Equal(m.t, *demands[p], s.DemandOf(p))
+		require.Equal(m.t, hosts[p], s.PreferredHostsOf(p))
+		all.WaitingTasks += demands[p].WaitingTasks
+		all.WaitingCPUs += demands[p].WaitingCPUs
+		all.RunningTasks += demands[p].RunningTasks
+		all.RunningCPUs += demands[p].RunningCPUs
+		all.ChoosyTasks += demands[p].ChoosyTasks
+		for host, tasks := range hosts[p] {
+			allHosts[host] += tasks
+		}
+	}
+	require.Equal(m.t, all, s.Demand())
+	require.Equal(m.t, allHosts, s.PreferredHosts())
 	require.Equal(m.t, snapshot, s.Snapshot())
 }

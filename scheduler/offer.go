@@ -27,32 +27,39 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 	if now.After(s.now) {
 		s.now = now
 	}
+	for _, p := range s.profiles {
+		s.offerProfile(p)
+	}
+	launches := s.launches
+	s.launches = nil
+	return launches
+}
+
+// offerProfile hands out the free cores of one profile's executors.
+func (s *Scheduler) offerProfile(p *profile) {
 	used := false
-	for _, set := range s.queue {
-		if s.free.top == 0 {
+	for _, set := range p.queue {
+		if p.free.top == 0 {
 			break
 		}
-		if s.free.top < set.cpus {
+		if p.free.top < set.cpus {
 			continue
 		}
 		s.offerTo(set)
 		used = used || set.waiting == 0
 		// What it leaves, it leaves for want of a better place.
-		s.setDelayed(set, set.waiting > 0 && s.free.top >= set.cpus)
+		s.setDelayed(set, set.waiting > 0 && p.free.top >= set.cpus)
 	}
 	if used {
-		s.queue = slices.DeleteFunc(s.queue, func(set *taskSet) bool {
+		p.queue = slices.DeleteFunc(p.queue, func(set *taskSet) bool {
 			set.queued = set.waiting > 0
 			return !set.queued
 		})
 	}
-	for i, e := range s.freed {
-		e.freed, s.freed[i] = false, nil
+	for i, e := range p.freed {
+		e.freed, p.freed[i] = false, nil
 	}
-	s.freed = s.freed[:0]
-	launches := s.launches
-	s.launches = nil
-	return launches
+	p.freed = p.freed[:0]
 }
 
 // offerTo has a set take what it can. Between offers a set that has had its
@@ -76,8 +83,9 @@ func (s *Scheduler) offerTo(set *taskSet) {
 // offerFreed offers a set the cores of the executors freed since the last
 // offer.
 func (s *Scheduler) offerFreed(set *taskSet) {
-	s.offered = append(s.offered[:0], s.freed...)
-	inTurn(s.offered, func(e *executor) bool {
+	p := set.profile
+	p.offered = append(p.offered[:0], p.freed...)
+	inTurn(p.offered, func(e *executor) bool {
 		return !e.draining && e.free >= set.cpus && s.offerOne(set, e)
 	})
 }
@@ -99,7 +107,7 @@ func (s *Scheduler) offerAll(set *taskSet) {
 		if level, _ := s.allowed(set); l > level && l != NoPref {
 			continue
 		}
-		if places := set.placesAt(l); places > 0 && places < s.free.executors {
+		if places := set.placesAt(l); places > 0 && places < set.profile.free.executors {
 			s.offerAt(set, l)
 		} else {
 			s.offerEach(set, l)
@@ -121,7 +129,7 @@ func (set *taskSet) placesAt(level Locality) int {
 
 // offerEach goes through all executors with free cores for tasks of a level.
 func (s *Scheduler) offerEach(set *taskSet, level Locality) {
-	for e := range s.free.atLeast(set.cpus) {
+	for e := range set.profile.free.atLeast(set.cpus) {
 		if !set.waitsAt(level) {
 			return
 		}

@@ -126,13 +126,16 @@ func (set *taskSet) putBack(index int32) {
 
 // setWaiting counts a task that now waits (1) or waits no more (-1) wherever
 // waiting tasks are counted.
-func (s *Scheduler) setWaiting(set *taskSet, index int32, change int) {
+func (set *taskSet) setWaiting(index int32, change int) {
 	set.waiting += change
-	s.waitingTasks += change
-	s.waitingCPUs += change * set.cpus
+	d := &set.profile.demand
+	d.WaitingTasks += change
+	d.WaitingCPUs += change * set.cpus
 	preferred := set.preferred(index)
 	if len(preferred) == 0 {
 		set.live[NoPref] += change
+	} else {
+		d.ChoosyTasks += change
 	}
 	for _, i := range preferred {
 		set.places[i].count(set, change)

@@ -82,7 +82,7 @@ func (s *Scheduler) preferOne(set *taskSet, preferences Preferences) {
 		p := set.executors[id]
 		if p == nil {
 			p = set.newPlace()
-			if e := s.executors[id]; e != nil && !e.draining {
+			if e := s.executors[id]; e != nil && !e.draining && e.host.profile == set.profile {
 				p.executor = e
 			}
 			if set.executors == nil {
@@ -93,11 +93,11 @@ func (s *Scheduler) preferOne(set *taskSet, preferences Preferences) {
 		add(p)
 	}
 	for _, name := range preferences.Hosts {
-		h := s.hosts[name]
+		h := set.profile.hosts[name]
 		p := set.hosts[h]
 		if p == nil {
 			p = set.newPlace()
-			p.host = s.host(name)
+			p.host = s.host(set.profile, name)
 			if set.hosts == nil {
 				set.hosts = make(map[*host]*place)
 			}

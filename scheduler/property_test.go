@@ -22,6 +22,16 @@ type cluster struct {
 	known []string
 }
 
+// profiles are those that executors and task sets have in the model's tests.
+var profiles = profileIDs{0, 3}
+
+type profileIDs []int
+
+// draw is more often the first.
+func (p profileIDs) draw(t *rapid.T) int {
+	return p[max(0, rapid.IntRange(-2, len(p)-1).Draw(t, "profile"))]
+}
+
 func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 	racks := map[string]string{"host0": "rack0", "host1": "rack0", "host2": "rack1", "host3": "rack1"}
 	rackOf := func(host string) string { return racks[host] }
@@ -62,7 +72,7 @@ func (c *cluster) add(t *rapid.T) {
 		ID:    fmt.Sprintf("e%d", c.started),
 		Host:  fmt.Sprintf("host%d", rapid.IntRange(0, 5).Draw(t, "host")),
 		Rack:  rapid.SampledFrom([]string{"", "rack0", "rack1", "rack2"}).Draw(t, "rack"),
-		Cores: rapid.IntRange(1, 4).Draw(t, "cores"),
+		Cores: rapid.IntRange(1, 4).Draw(t, "cores"), Profile: profiles.draw(t),
 	}
 	if len(c.known) > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
 		e.ID = rapid.SampledFrom(c.known).Draw(t, "id")
@@ -87,7 +97,7 @@ func (c *cluster) submit(t *rapid.T) {
 	set := TaskSet{
 		ID: c.sets, Name: fmt.Sprintf("set %d", c.sets), Tasks: rapid.IntRange(1, 12).Draw(t, "tasks"),
 		CPUs:        rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "cpus"),
-		MaxFailures: rapid.IntRange(1, 5).Draw(t, "max failures"),
+		MaxFailures: rapid.IntRange(1, 5).Draw(t, "max failures"), Profile: profiles.draw(t),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "preferences") > 0 {
 		hosts := rapid.SliceOfN(rapid.SampledFrom([]string{"host0", "host1", "host2", "host3", "host4", "elsewhere"}), 0, 3)
@@ -195,10 +205,12 @@ func (c *cluster) cancel(t *rapid.T) {
 
 // runOut gives all sets an executor that is large enough and time: they end.
 func (c *cluster) runOut() {
-	c.started++
-	e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4}
-	require.NoError(c.t, c.s.AddExecutor(e))
-	c.m.add(e)
+	for _, p := range profiles {
+		c.started++
+		e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4, Profile: p}
+		require.NoError(c.t, c.s.AddExecutor(e))
+		c.m.add(e)
+	}
 	for len(c.m.sets) > 0 {
 		c.offer(c.t)
 		running := c.m.running()
@@ -219,8 +231,10 @@ func (c *cluster) runOut() {
 	for _, e := range slices.Clone(c.m.executors) {
 		require.Equal(c.t, c.m.remove(e.ID, Loss{}), c.s.RemoveExecutor(e.ID, Loss{}))
 	}
-	require.Empty(c.t, c.s.hosts, "hosts that nothing names are forgotten")
-	require.Empty(c.t, c.s.racks)
-	require.Zero(c.t, c.s.free.executors)
+	for _, p := range c.s.profiles {
+		require.Empty(c.t, p.hosts, "hosts that nothing names are forgotten")
+		require.Empty(c.t, p.racks)
+		require.Zero(c.t, p.free.executors)
+	}
 	require.Zero(c.t, c.s.delayed)
 }

@@ -33,29 +33,20 @@ type Scheduler struct {
 	awaiting bool
 
 	executors map[string]*executor
-	hosts     map[string]*host
-	racks     map[string]*rack
-	free      freeCores
-	sizes     sizes
-
-	sets map[uint64]*taskSet
-	// queue has the sets with waiting tasks in the order in which they are
-	// served.
-	queue []*taskSet
+	// profiles come in the order of their ids.
+	profiles []*profile
+	sets     map[uint64]*taskSet
 	// delayed is how many sets have a clock that runs.
 	delayed  int
 	attempts map[AttemptID]*attempt
 	// spare are attempts to use again.
 	spare []*attempt
 
-	// freed are the executors that came or got cores back since the latest
-	// offer. offered and launches serve the offer that is being made.
-	freed, offered []*executor
-	launches       []Launch
+	// launches serves the offer that is being made.
+	launches []Launch
 
-	waitingTasks, waitingCPUs, runningCPUs int
-	executorsAdded, setsSubmitted          uint64
-	attemptsMade                           AttemptID
+	executorsAdded, setsSubmitted uint64
+	attemptsMade                  AttemptID
 }
 
 // New makes a scheduler without executors and task sets.
@@ -66,8 +57,6 @@ func New(config Config) *Scheduler {
 	s := &Scheduler{
 		config:    config,
 		executors: make(map[string]*executor),
-		hosts:     make(map[string]*host),
-		racks:     make(map[string]*rack),
 		sets:      make(map[uint64]*taskSet),
 		attempts:  make(map[AttemptID]*attempt),
 	}

@@ -456,10 +456,10 @@ func TestCancel(t *testing.T) {
 func TestDemand(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 3, CPUs: 2, Preferences: func(int) Preferences { return Preferences{Hosts: []string{"A", "B", "A"}} }})
-	require.Equal(t, Demand{WaitingTasks: 3, WaitingCPUs: 6}, s.Demand())
+	require.Equal(t, Demand{WaitingTasks: 3, WaitingCPUs: 6, ChoosyTasks: 3}, s.Demand())
 	require.Equal(t, map[string]int{"A": 3, "B": 3}, s.PreferredHosts())
 	s.at(0, "1/0@a:node-local")
-	require.Equal(t, Demand{WaitingTasks: 2, WaitingCPUs: 4, RunningTasks: 1, RunningCPUs: 2}, s.Demand())
+	require.Equal(t, Demand{WaitingTasks: 2, WaitingCPUs: 4, RunningTasks: 1, RunningCPUs: 2, ChoosyTasks: 2}, s.Demand())
 	require.Equal(t, map[string]int{"A": 2, "B": 2}, s.PreferredHosts())
 }
 

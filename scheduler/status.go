@@ -14,24 +14,30 @@ type Demand struct {
 	// RunningTasks and RunningCPUs are the attempts that run, those of sets
 	// that are over included, and the cores that they hold.
 	RunningTasks, RunningCPUs int
+	// ChoosyTasks are the waiting tasks that prefer some place.
+	ChoosyTasks int
 }
 
-// Demand says how much work there is, at the cost of reading it.
+// Demand says how much work there is in all profiles, at the cost of reading
+// it.
 func (s *Scheduler) Demand() Demand {
-	return Demand{
-		WaitingTasks: s.waitingTasks, WaitingCPUs: s.waitingCPUs,
-		RunningTasks: len(s.attempts), RunningCPUs: s.runningCPUs,
+	var all Demand
+	for _, p := range s.profiles {
+		all.WaitingTasks += p.demand.WaitingTasks
+		all.WaitingCPUs += p.demand.WaitingCPUs
+		all.RunningTasks += p.demand.RunningTasks
+		all.RunningCPUs += p.demand.RunningCPUs
+		all.ChoosyTasks += p.demand.ChoosyTasks
 	}
+	return all
 }
 
-// PreferredHosts says for each host how many waiting tasks prefer it. It costs
-// as much as there are hosts.
+// PreferredHosts says for each host how many waiting tasks of all profiles
+// prefer it. It costs as much as there are hosts.
 func (s *Scheduler) PreferredHosts() map[string]int {
 	preferred := make(map[string]int)
-	for name, h := range s.hosts {
-		if h.waiting > 0 {
-			preferred[name] = h.waiting
-		}
+	for _, p := range s.profiles {
+		p.addPreferred(preferred)
 	}
 	return preferred
 }

@@ -18,6 +18,8 @@ type TaskSet struct {
 	// Preferences says where a task runs best. It is called once for each task
 	// by Submit, and nothing of its answer is kept. Nil: anywhere.
 	Preferences func(index int) Preferences
+	// Profile is the resource profile whose executors may run the tasks.
+	Profile int
 	// CPUs is how many cores of its executor each task takes; 1 where it is 0.
 	CPUs int
 	// MaxFailures is how often one task may fail before the set does; as
@@ -41,8 +43,7 @@ type taskSet struct {
 	id                uint64
 	name              string
 	cpus, maxFailures int
-	// sizes are those of all executors that may be given tasks.
-	sizes *sizes
+	profile           *profile
 	// order counts sets as they are submitted.
 	order uint64
 	// over is whether it has ended; attempts of it may still run.
@@ -101,7 +102,7 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 		return false
 	}
 	here := e.host.sizes.atLeast(set.cpus)
-	return set.sizes.atLeast(set.cpus) > here || (h.failedOn == e.ID && here > 1)
+	return set.profile.sizes.atLeast(set.cpus) > here || (h.failedOn == e.ID && here > 1)
 }
 
 // Submit adds a task set behind all others. It is an error when a set with its
@@ -122,17 +123,17 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	}
 	s.setsSubmitted++
 	set := &taskSet{
-		id: submitted.ID, name: submitted.Name, order: s.setsSubmitted, sizes: &s.sizes,
+		id: submitted.ID, name: submitted.Name, order: s.setsSubmitted, profile: s.profile(submitted.Profile),
 		cpus:        cmp.Or(submitted.CPUs, 1),
 		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
 		states:      make([]taskState, submitted.Tasks),
 	}
 	s.sets[set.id] = set
+	set.profile.sets[set.id] = set
 	s.prefer(set, submitted.Preferences)
 	set.waiting = submitted.Tasks
-	s.waitingTasks += set.waiting
-	s.waitingCPUs += set.waiting * set.cpus
-	s.enqueue(set)
+	set.demand(set.waiting, set.waiting-set.live[NoPref])
+	set.profile.enqueue(set)
 	return nil
 }
 
@@ -153,17 +154,14 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 func (s *Scheduler) end(set *taskSet) {
 	set.over = true
 	delete(s.sets, set.id)
-	if set.queued {
-		at, _ := s.position(set)
-		s.queue = slices.Delete(s.queue, at, at+1)
-	}
+	delete(set.profile.sets, set.id)
+	set.profile.dequeue(set)
 	s.setDelayed(set, false)
-	s.waitingTasks -= set.waiting
-	s.waitingCPUs -= set.waiting * set.cpus
+	set.demand(-set.waiting, set.live[NoPref]-set.waiting)
 	for _, p := range set.places {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
-			s.releaseHost(p.host)
+			set.profile.releaseHost(p.host)
 		}
 	}
 	set.preferredPlaces = preferredPlaces{}
@@ -180,17 +178,34 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 	return events
 }
 
+// demand counts tasks that wait from now on, and those of them that prefer a
+// place, in the demand of the set's profile.
+func (set *taskSet) demand(tasks, choosy int) {
+	d := &set.profile.demand
+	d.WaitingTasks += tasks
+	d.WaitingCPUs += tasks * set.cpus
+	d.ChoosyTasks += choosy
+}
+
 // enqueue puts a set with waiting tasks at its place in the queue.
-func (s *Scheduler) enqueue(set *taskSet) {
+func (p *profile) enqueue(set *taskSet) {
 	if set.queued {
 		return
 	}
 	set.queued = true
-	at, _ := s.position(set)
-	s.queue = slices.Insert(s.queue, at, set)
+	at, _ := p.position(set)
+	p.queue = slices.Insert(p.queue, at, set)
+}
+
+func (p *profile) dequeue(set *taskSet) {
+	if set.queued {
+		set.queued = false
+		at, _ := p.position(set)
+		p.queue = slices.Delete(p.queue, at, at+1)
+	}
 }
 
 // position is where a set is in the queue, or would be.
-func (s *Scheduler) position(set *taskSet) (int, bool) {
-	return slices.BinarySearchFunc(s.queue, set, func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) })
+func (p *profile) position(set *taskSet) (int, bool) {
+	return slices.BinarySearchFunc(p.queue, set, func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) })
 }

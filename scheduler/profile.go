@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+)
+
+// profile is the executors of one resource profile and the task sets that run
+// on them. Sets of different profiles never compete for an executor, so each
+// profile is scheduled for itself.
+type profile struct {
+	id int
+
+	hosts map[string]*host
+	racks map[string]*rack
+	free  freeCores
+	// sizes are those of all executors that may be given tasks.
+	sizes sizes
+
+	sets map[uint64]*taskSet
+	// queue has the sets with waiting tasks in the order in which they are
+	// served.
+	queue  []*taskSet
+	demand Demand
+
+	// freed are the executors that came or got cores back since the latest
+	// offer. offered serves the offer that is being made.
+	freed, offered []*executor
+}
+
+// profile returns the profile of that id. Profiles stay, as they are few.
+func (s *Scheduler) profile(id int) *profile {
+	at, found := slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
+	if !found {
+		s.profiles = slices.Insert(s.profiles, at, &profile{
+			id: id, hosts: make(map[string]*host), racks: make(map[string]*rack), sets: make(map[uint64]*taskSet),
+		})
+	}
+	return s.profiles[at]
+}
+
+// known returns the profile of that id, nil where it was never named.
+func (s *Scheduler) known(id int) *profile {
+	at, found := slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
+	if !found {
+		return nil
+	}
+	return s.profiles[at]
+}
+
+// Profiles are the ids, in order, of all resource profiles that an executor or
+// a task set ever had.
+func (s *Scheduler) Profiles() []int {
+	ids := make([]int, len(s.profiles))
+	for i, p := range s.profiles {
+		ids[i] = p.id
+	}
+	return ids
+}
+
+// DemandOf says how much work there is for executors of a profile, at the cost
+// of reading it.
+func (s *Scheduler) DemandOf(profile int) Demand {
+	if p := s.known(profile); p != nil {
+		return p.demand
+	}
+	return Demand{}
+}
+
+// PreferredHostsOf says for each host how many waiting tasks of a profile
+// prefer it. It costs as much as there are hosts.
+func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
+	preferred := make(map[string]int)
+	if p := s.known(profile); p != nil {
+		p.addPreferred(preferred)
+	}
+	return preferred
+}
+
+func (p *profile) addPreferred(preferred map[string]int) {
+	for name, h := range p.hosts {
+		if h.waiting > 0 {
+			preferred[name] += h.waiting
+		}
+	}
+}
