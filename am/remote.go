@@ -90,6 +90,9 @@ type disconnected struct {
 	cause   error
 }
 
+// Unwrap gives what ended the last try to reach it.
+func (d *disconnected) Unwrap() error { return d.cause }
+
 func (d *disconnected) Error() string {
 	return fmt.Sprintf("the driver on %s is gone: %v (client mode: the program that submitted the application has ended, "+
 		"or its machine cannot be reached from here: see driver.host and driver.port)", d.address, d.cause)

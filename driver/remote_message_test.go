@@ -1,0 +1,60 @@
+package driver
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// fill sets every field that v has, all the way down, to something that is not
+// its zero value.
+func fill(t *testing.T, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(7)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(t, v.Index(i))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key)
+		fill(t, value)
+		v.SetMapIndex(key, value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i))
+		}
+	default:
+		require.FailNow(t, "a kind of field that the link does not know", "%v", v.Type())
+	}
+}
+
+// What is added to a request, to a demand or to a profile must travel too.
+func TestRequestsTravelWithAllTheirFields(t *testing.T) {
+	var request Request
+	fill(t, reflect.ValueOf(&request).Elem())
+	encoded, err := proto.Marshal(encodeRequest(request))
+	require.NoError(t, err)
+	decoded := &wire.ExecutorRequest{}
+	require.NoError(t, proto.Unmarshal(encoded, decoded))
+	require.Equal(t, request, DecodeRequest(decoded))
+	require.Equal(t, Request{}, DecodeRequest(encodeRequest(Request{})))
+}
+
+func TestNoticesWithoutADeadlineTravel(t *testing.T) {
+	require.True(t, decodeNotice(&wire.ExecutorNotice{Reason: "why"}).Deadline.IsZero())
+	at := time.Now().Add(time.Minute)
+	require.True(t, at.Equal(decodeNotice(&wire.ExecutorNotice{Deadline: at.UnixNano()}).Deadline))
+}
