@@ -39,6 +39,7 @@ var (
 		more, err := bobbin.SharedValue[int](task)
 		return n + more, err
 	})
+	holds   = bobbin.Func("test.holds", func(task *bobbin.Task, key string) (bool, error) { task.Hold(key); return true, nil })
 	doubles = bobbin.Func("test.doubles", func(_ *bobbin.Task, record arrow.Record) (arrow.Record, error) {
 		builder := array.NewRecordBuilder(memory.NewGoAllocator(), record.Schema())
 		defer builder.Release()
@@ -251,4 +252,26 @@ func TestWrongOptionsAreTold(t *testing.T) {
 		return err
 	})
 	require.ErrorContains(t, err, "CPUs(-1)")
+}
+
+func TestALocalMasterRunsTasksOfEveryResourceProfile(t *testing.T) {
+	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
+		results, err := double.Run(ctx, session, []int{1, 2}, bobbin.OnExecutors(bobbin.ResourceProfile{Memory: "8g", Cores: 4}), bobbin.CPUs(2))
+		require.Equal(t, []int{2, 4}, results)
+		return err
+	}))
+	err := locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
+		_, err := double.Run(ctx, session, []int{1}, bobbin.OnExecutors(bobbin.ResourceProfile{Cores: 4}), bobbin.CPUs(5))
+		return err
+	})
+	require.ErrorContains(t, err, "each task takes 5 cores, and the executors of the resource profile have 4")
+}
+
+func TestWhatTasksHoldCanBeReleased(t *testing.T) {
+	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
+		_, err := holds.Run(ctx, session, []string{"a", "b", "a"})
+		session.Release("a")
+		session.Release("never held")
+		return err
+	}))
 }

@@ -57,3 +57,31 @@ func ExampleFunction_Stream() {
 	}
 	// Output: 30
 }
+
+// A run can ask for executors of its own kind: here those whose containers have
+// a GPU, on nodes with that label. On a local master there is one executor, which
+// runs everything.
+func ExampleOnExecutors() {
+	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		squares, err := square.Run(ctx, session, []int{5, 6}, bobbin.OnExecutors(bobbin.ResourceProfile{
+			Memory:    "8g",
+			Cores:     4,
+			Resources: map[string]int64{"yarn.io/gpu": 1},
+			NodeLabel: "gpu",
+		}))
+		if err != nil {
+			return err
+		}
+		fmt.Println(squares)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: [25 36]
+}

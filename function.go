@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // Function is a task function that every process of the program knows by name.
@@ -118,6 +119,17 @@ func (f *Function[In, Out]) job(session *Session, inputs []In, options []Option)
 	if chosen.cpus < 1 || chosen.maxFailures < 1 {
 		return driver.Job{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", chosen.cpus, chosen.maxFailures)
 	}
+	var executors *profile.Profile
+	if chosen.executors != nil {
+		wanted, err := chosen.executors.profile(session.settings)
+		if err != nil {
+			return driver.Job{}, err
+		}
+		if chosen.cpus > wanted.Cores {
+			return driver.Job{}, fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", chosen.cpus, wanted.Cores)
+		}
+		executors = wanted
+	}
 	tasks := make([]driver.TaskSpec, len(inputs))
 	for i, input := range inputs {
 		encoded, err := codec.Encode(input)
@@ -131,6 +143,7 @@ func (f *Function[In, Out]) job(session *Session, inputs []In, options []Option)
 		Function:    f.name,
 		Common:      chosen.common,
 		Tasks:       tasks,
+		Profile:     executors,
 		CPUs:        chosen.cpus,
 		MaxFailures: chosen.maxFailures,
 	}, nil

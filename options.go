@@ -11,6 +11,7 @@ type runOptions struct {
 	maxFailures int
 	hosts       func(index int) []string
 	common      []byte
+	executors   *ResourceProfile
 	err         error
 }
 

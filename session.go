@@ -57,6 +57,10 @@ func NewSession(ctx context.Context) (*Session, error) {
 // released when the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
+// Release says that nobody will come any more for what executors hold under a
+// key by [Task.Hold]. It does not remove what they hold.
+func (s *Session) Release(key string) { s.driver.Release(key) }
+
 // ApplicationID names the application: YARN's id in a cluster, the same for
 // each of its attempts; "local-…" for a program started by hand.
 func (s *Session) ApplicationID() string { return s.applicationID }

@@ -31,6 +31,18 @@ func (t *Task) ExecutorID() string { return t.call.ExecutorID }
 // Host is the node on which the attempt runs, as the cluster names it.
 func (t *Task) Host() string { return t.call.Host }
 
+// Hold says that this executor keeps something under a key which later tasks, or
+// others, may come for: with dynamic allocation the executor then stays when it
+// is idle, until [Session.Release] is called with the key, or for
+// dynamicAllocation.cachedExecutorIdleTimeout where that is set. What is kept,
+// and how others find it, is the program's own matter; it is lost with the
+// executor. To hold a key twice is to hold it once.
+func (t *Task) Hold(key string) {
+	if t.call.Hold != nil {
+		t.call.Hold(key)
+	}
+}
+
 // Files reaches HDFS and the local disk of the executor.
 func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
 

@@ -55,13 +55,12 @@ func (l *loop) ask() {
 func (l *loop) request() Request {
 	var request Request
 	for _, k := range l.kinds {
-		demand := Demand{Profile: k.profile, Total: k.total(), HostTasks: l.scheduler.PreferredHosts()}
-		for _, r := range l.runs {
-			if r.kind == k {
-				demand.LocalityAware += r.choosy
-			}
-		}
-		request.Demands = append(request.Demands, demand)
+		request.Demands = append(request.Demands, Demand{
+			Profile:       k.profile,
+			Total:         k.total(),
+			HostTasks:     l.scheduler.PreferredHostsOf(k.profile.ID),
+			LocalityAware: l.scheduler.DemandOf(k.profile.ID).ChoosyTasks,
+		})
 	}
 	return request
 }

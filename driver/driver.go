@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -78,6 +79,8 @@ type Driver struct {
 		sync.WaitGroup
 	}
 	serving sync.WaitGroup
+
+	progress atomic.Uint32 // the bits of a float32
 }
 
 // New starts a driver: it listens, where it has an identity, and runs its

@@ -33,6 +33,7 @@ type executor struct {
 	kind       *kind
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
+	holds      map[string]struct{} // keys of what it has that others may want
 }
 
 // register takes an executor in, or says why not.
@@ -56,7 +57,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	}
 	if refused == "" {
 		if err := l.scheduler.AddExecutor(scheduler.Executor{
-			ID: id, Host: r.GetHost(), Cores: int(r.GetCores())}); err != nil {
+			ID: id, Host: r.GetHost(), Cores: int(r.GetCores()), Profile: int(r.GetResourceProfile())}); err != nil {
 			refused = err.Error()
 		}
 	}
@@ -96,6 +97,9 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	e.lastHeard = l.now
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
 		e.resident = heartbeat.GetResidentBytes()
+	}
+	if holds := message.GetHolds(); len(holds) > 0 {
+		e.hold(holds)
 	}
 	for _, update := range message.GetUpdates() {
 		// An attempt that is not this executor's was given up before: its last

@@ -48,7 +48,7 @@ func (e *executor) status() ExecutorStatus {
 	status := ExecutorStatus{
 		ID: e.id, Host: e.host, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts),
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
-		Registered: e.registered, LastHeard: e.lastHeard,
+		Holding: len(e.holds), Holds: e.shown(), Registered: e.registered, LastHeard: e.lastHeard,
 	}
 	if e.departure != nil {
 		status.State, status.Decommission = ExecutorDecommissioning, e.departure.Reason

@@ -82,12 +82,10 @@ func (l *loop) reallocate() (next time.Time) {
 		return time.Time{}
 	}
 	for _, k := range l.kinds {
-		k.work = allocation.Work{}
+		k.work = allocation.Work{Backlog: l.scheduler.DemandOf(k.profile.ID).WaitingTasks > 0}
 	}
 	for _, r := range l.runs {
-		left := len(r.job.Tasks) - r.done
-		r.kind.work.Executors += float64(left) / float64(r.slots)
-		r.kind.work.Backlog = r.kind.work.Backlog || left > r.running
+		r.kind.work.Executors += float64(len(r.job.Tasks)-r.done) / float64(r.slots)
 	}
 	var idle []string
 	for _, k := range l.kinds {

@@ -112,6 +112,7 @@ func (l *loop) turn() time.Time {
 	if !l.stopping {
 		l.offer()
 	}
+	l.noteProgress()
 	reallocation := l.reallocate()
 	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, reallocation, l.updateDemand())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {

@@ -45,6 +45,7 @@ func join(into, message *wire.DriverMessage) {
 	into.Launches = append(into.Launches, message.Launches...)
 	into.Kills = append(into.Kills, message.Kills...)
 	into.Forget = append(into.Forget, message.Forget...)
+	into.Release = append(into.Release, message.Release...)
 	if message.Stop != nil {
 		into.Stop = message.Stop
 	}

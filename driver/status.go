@@ -27,20 +27,24 @@ const (
 
 // ExecutorStatus is one executor.
 type ExecutorStatus struct {
-	ID            string            `json:"id"`
-	Host          string            `json:"host"`
-	State         string            `json:"state"`   // one of the Executor constants
-	Profile       int               `json:"profile"` // the id of its ProfileStatus
-	Cores         int               `json:"cores"`
-	Running       int               `json:"running"` // tasks
-	Done          int               `json:"done"`
-	Failed        int               `json:"failed"`
-	ResidentBytes uint64            `json:"residentBytes"`
-	LogURLs       map[string]string `json:"logUrls,omitempty"`
-	Registered    time.Time         `json:"registered"`
-	LastHeard     time.Time         `json:"lastHeard"`
-	Lost          *time.Time        `json:"lost,omitempty"`
-	LossText      string            `json:"lossText,omitempty"`
+	ID            string `json:"id"`
+	Host          string `json:"host"`
+	State         string `json:"state"`   // one of the Executor constants
+	Profile       int    `json:"profile"` // the id of its ProfileStatus
+	Cores         int    `json:"cores"`
+	Running       int    `json:"running"` // tasks
+	Done          int    `json:"done"`
+	Failed        int    `json:"failed"`
+	ResidentBytes uint64 `json:"residentBytes"`
+	// Holding is under how many keys it has something that others may want, Holds
+	// the first of them.
+	Holding    int               `json:"holding,omitempty"`
+	Holds      []string          `json:"holds,omitempty"`
+	LogURLs    map[string]string `json:"logUrls,omitempty"`
+	Registered time.Time         `json:"registered"`
+	LastHeard  time.Time         `json:"lastHeard"`
+	Lost       *time.Time        `json:"lost,omitempty"`
+	LossText   string            `json:"lossText,omitempty"`
 	// Decommission is why the executor is or was being taken away, and Deadline
 	// when it is at the latest, where that is known.
 	Decommission string     `json:"decommission,omitempty"`

@@ -31,7 +31,6 @@ type run struct {
 	submitted      time.Time
 	done           int // tasks
 	running        int // attempts
-	choosy         int // waiting tasks that prefer some host
 	failedAttempts int
 	failures       map[int]*failureCounts // by task, of those that failed
 	locality       Locality
@@ -99,13 +98,14 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	r.kind.used = true
+	choosy := 0 // tasks that prefer some host
 	for i := range r.job.Tasks {
 		if len(r.job.Tasks[i].Hosts) > 0 {
-			r.choosy++
+			choosy++
 		}
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures}
-	if r.choosy > 0 {
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures}
+	if choosy > 0 {
 		set.Preferences = func(index int) scheduler.Preferences {
 			return scheduler.Preferences{Hosts: r.job.Tasks[index].Hosts}
 		}
@@ -115,7 +115,7 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	l.demand.changed = true
-	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", r.choosy,
+	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", choosy,
 		"profile", r.kind.profile.ID)
 }
 
@@ -133,9 +133,6 @@ func (l *loop) offer() {
 		r.locality.count(launch.Locality)
 		l.history.totals.Locality.count(launch.Locality)
 		task := &r.job.Tasks[a.index]
-		if len(task.Hosts) > 0 {
-			r.choosy--
-		}
 		message := l.outgoing(e)
 		if _, sent := r.sentTo[e]; !sent {
 			r.sentTo[e] = struct{}{}
@@ -247,9 +244,6 @@ func (l *loop) finished(a *attempt) {
 // scheduler's count.
 func (l *loop) retry(a *attempt, failures int) {
 	r := a.run
-	if len(r.job.Tasks[a.index].Hosts) > 0 {
-		r.choosy++
-	}
 	if failures > 0 {
 		r.countsOf(a.index).scheduler = failures
 	}

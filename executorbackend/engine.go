@@ -37,6 +37,7 @@ type engine struct {
 	maxResult int64
 	tasksCtx  context.Context
 	out       *outgoing
+	hold      func(key string) // of every task
 
 	mu      sync.Mutex
 	sets    map[uint64]*wire.TaskSet
@@ -53,11 +54,13 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	defer leave()
 	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
 	defer cancelTasks(nil)
+	out := &outgoing{send: stream.Send}
 	e := &engine{
 		options:   options,
 		maxResult: int64(config.TaskMaxResult.In(options.Config)),
 		tasksCtx:  tasksCtx,
-		out:       &outgoing{send: stream.Send},
+		out:       out,
+		hold:      out.hold,
 		sets:      map[uint64]*wire.TaskSet{},
 		tasks:     map[uint64]*task{},
 		free:      options.Cores,
@@ -149,6 +152,7 @@ func (e *engine) take(message *wire.DriverMessage) {
 		delete(e.sets, id)
 	}
 	e.mu.Unlock()
+	e.out.release(message.GetRelease())
 	if len(unable) > 0 {
 		// Sending may block, and the next message may be a kill.
 		e.running.Go(func() { e.out.put(unable...) })

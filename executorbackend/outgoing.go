@@ -17,6 +17,8 @@ type outgoing struct {
 	mu        sync.Mutex
 	updates   []*wire.TaskUpdate // in turns: the rest of a large result goes to the end
 	heartbeat *wire.Heartbeat
+	holds     []string            // of held, those that are not told yet
+	held      map[string]struct{} // keys of what this executor has that others may want
 	sending   bool
 	since     time.Time // when the message now being sent was begun
 	broken    bool      // the stream takes nothing more; its receiving side says why
@@ -34,6 +36,35 @@ func (o *outgoing) beat(heartbeat *wire.Heartbeat) {
 	o.mu.Lock()
 	o.heartbeat = heartbeat
 	o.flush()
+}
+
+// hold adds a key under which this executor has something that others may want.
+// The driver hears of it before it hears of what is put in afterwards.
+func (o *outgoing) hold(key string) {
+	key = wire.HoldKey(key)
+	o.mu.Lock()
+	if _, known := o.held[key]; known {
+		o.mu.Unlock()
+		return
+	}
+	if o.held == nil {
+		o.held = map[string]struct{}{}
+	}
+	o.held[key] = struct{}{}
+	o.holds = append(o.holds, key)
+	o.flush()
+}
+
+// release forgets keys that nobody wants any more.
+func (o *outgoing) release(keys []string) {
+	if len(keys) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, key := range keys {
+		delete(o.held, key)
+	}
 }
 
 // stuckFor is how long the message now being sent has not left.
@@ -54,7 +85,7 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil) {
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || len(o.holds) > 0) {
 		message := o.next()
 		o.since = time.Now()
 		o.mu.Unlock()
@@ -64,18 +95,27 @@ func (o *outgoing) flush() {
 	}
 	o.sending = false
 	if o.broken {
-		o.updates, o.heartbeat = nil, nil
+		o.updates, o.heartbeat, o.holds = nil, nil, nil
 	}
 }
 
 // updateOverhead is about what an update takes in a message beside its texts.
 const updateOverhead = 64
 
-// next takes what fits into one message: always the heartbeat, and updates up
-// to wire.MaxPart bytes, of a larger result a part.
+// maxHolds is how many keys one message carries.
+const maxHolds = 1000
+
+// next takes what fits into one message: always the heartbeat, then keys, and
+// once all of these are taken updates up to wire.MaxPart bytes, of a larger
+// result a part.
 func (o *outgoing) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat}
 	o.heartbeat = nil
+	if len(o.holds) > maxHolds {
+		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
+		return message
+	}
+	message.Holds, o.holds = o.holds, nil
 	taken, size := 0, 0
 	for _, update := range o.updates {
 		if len(update.GetResult()) > wire.MaxPart {

@@ -71,6 +71,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Host:          e.options.Host,
 		Common:        t.set.GetCommon(),
 		Input:         t.launch.GetInput(),
+		Hold:          e.hold,
 	})
 	if err != nil {
 		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err)}

@@ -21,6 +21,8 @@ type Call struct {
 	Host          string
 	Common        []byte // what the tasks of the set share, encoded
 	Input         []byte // the task's own input, encoded
+	// Hold tells the driver that the executor keeps something under a key for others.
+	Hold func(key string)
 }
 
 // Body runs a call: it decodes the input, runs the user's function and encodes

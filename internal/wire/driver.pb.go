@@ -200,10 +200,13 @@ func (x *BootstrapReply) GetHadoop() map[string]string {
 // ExecutorMessage goes from an executor to the driver. The first one of a
 // stream registers.
 type ExecutorMessage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Register      *Register              `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
-	Updates       []*TaskUpdate          `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
-	Heartbeat     *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Register  *Register              `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
+	Updates   []*TaskUpdate          `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
+	Heartbeat *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
+	// Keys under which the executor now holds something that others may want. They
+	// come no later than the end of the task that said so.
+	Holds         []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +258,13 @@ func (x *ExecutorMessage) GetUpdates() []*TaskUpdate {
 func (x *ExecutorMessage) GetHeartbeat() *Heartbeat {
 	if x != nil {
 		return x.Heartbeat
+	}
+	return nil
+}
+
+func (x *ExecutorMessage) GetHolds() []string {
+	if x != nil {
+		return x.Holds
 	}
 	return nil
 }
@@ -611,9 +621,11 @@ type DriverMessage struct {
 	Launches   []*LaunchTask          `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
 	// Task sets that no further launch will name.
-	Forget        []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
-	Stop          *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
-	Decommission  *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
+	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
+	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
+	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
+	// Keys under which what the executor holds is not wanted any more.
+	Release       []string `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +712,13 @@ func (x *DriverMessage) GetStop() *Stop {
 func (x *DriverMessage) GetDecommission() *Decommission {
 	if x != nil {
 		return x.Decommission
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetRelease() []string {
+	if x != nil {
+		return x.Release
 	}
 	return nil
 }
@@ -1112,11 +1131,12 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHadoopEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xad\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x01\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
-	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\"\x9b\x03\n" +
+	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\x12\x14\n" +
+	"\x05holds\x18\x04 \x03(\tR\x05holds\"\x9b\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1150,7 +1170,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\tpermanent\x18\x03 \x01(\bR\tpermanent\"I\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\x8b\x03\n" +
+	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xa5\x03\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1161,7 +1181,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05kills\x18\x05 \x03(\v2\x15.bobbin.wire.KillTaskR\x05kills\x12\x16\n" +
 	"\x06forget\x18\x06 \x03(\x04R\x06forget\x12%\n" +
 	"\x04stop\x18\a \x01(\v2\x11.bobbin.wire.StopR\x04stop\x12=\n" +
-	"\fdecommission\x18\b \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\"\f\n" +
+	"\fdecommission\x18\b \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x18\n" +
+	"\arelease\x18\t \x03(\tR\arelease\"\f\n" +
 	"\n" +
 	"Registered\"!\n" +
 	"\aRefused\x12\x16\n" +
