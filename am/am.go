@@ -380,7 +380,7 @@ func (m *master) buildAllocator(address string, pass []byte) error {
 		fleet:        fleet,
 		size:         containerResource(profile.Default(settings)),
 		launcher: newLauncher(config.LauncherThreads.In(settings), func(node yarn.NodeID, token security.Token) nodeManager {
-			return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: m.logger})
+			return connectNode(node, token, m.logger)
 		}, contexts.of, m.logger),
 		diary:    openDiary(m.start.logDirectory, m.logger),
 		lost:     m.driver.ExecutorLost,
