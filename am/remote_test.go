@@ -248,23 +248,26 @@ func TestNextAttemptGoesOn(t *testing.T) {
 	require.ErrorContains(t, err, "attempt 2 of the application has taken the place of attempt 1")
 }
 
+var _ = register("until another executor has it", func(ctx context.Context, call function.Call) ([]byte, error) {
+	if call.ExecutorID == "1" {
+		<-ctx.Done()
+	}
+	return nil, context.Cause(ctx)
+})
+
+func register(name string, f function.Body) struct{} {
+	function.Register(name, f)
+	return struct{}{}
+}
+
 func TestTasksOfExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testing.T) {
-	hold := make(chan struct{})
-	function.Register("held", func(ctx context.Context, _ function.Call) ([]byte, error) {
-		select {
-		case <-hold:
-			return []byte("done"), nil
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	})
 	d := startDriver(t, map[string]string{"executor.instances": "1", "task.maxFailures": "1"})
 	r, told, id := d.join(t, 1, (&cutter{}).dial)
 	end := d.execute(t, "1")
 	next[string](told)
 	result := make(chan error, 1)
 	go func() {
-		for _, err := range d.Run(t.Context(), driver.Job{Name: "j", Function: "held", Tasks: []driver.TaskSpec{{}}, CPUs: 1, MaxFailures: 1}) {
+		for _, err := range d.Run(t.Context(), driver.Job{Name: "j", Function: "until another executor has it", Tasks: []driver.TaskSpec{{}}, CPUs: 1, MaxFailures: 1}) {
 			result <- err
 		}
 	}()
@@ -276,7 +279,6 @@ func TestTasksOfExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testi
 	awaitStatus(t, again, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	d.execute(t, "9")
 	next[string](toldAgain)
-	close(hold)
 	require.NoError(t, <-result, "one failure would have been too many")
 }
 

@@ -188,7 +188,7 @@ func (m *RemoteManager) attach(hello *wire.ManagerHello, end context.CancelCause
 }
 
 // detach notes the end of a stream.
-func (m *RemoteManager) detach(link *managerLink, reason error) {
+func (m *RemoteManager) detach(link *managerLink) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.link != link {
@@ -198,7 +198,7 @@ func (m *RemoteManager) detach(link *managerLink, reason error) {
 	if m.finish != nil {
 		return
 	}
-	m.logger.Warn("lost the ApplicationMaster; it may come again, or YARN start another attempt", "error", reason)
+	m.logger.Warn("lost the ApplicationMaster; it may come again, or YARN start another attempt", "attempt", link.attempt)
 	m.orphans = time.AfterFunc(orphanWait, func() {
 		m.mu.Lock()
 		var lost []string

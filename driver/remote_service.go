@@ -50,7 +50,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 		}
 	}()
 	err = s.manager.serve(ctx, link, stream)
-	s.manager.detach(link, err)
+	s.manager.detach(link)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
