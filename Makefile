@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build test check unit integration demo generate check-generated bench-launch clean
+.PHONY: all build test check unit integration demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator clean
 
 all: build
 
@@ -47,6 +47,20 @@ check-generated: generate
 bench-launch:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/launch
+
+# Tasks that do nothing on a real cluster, in a second, and Spark's beside it; installs pyspark from PyPI into a folder
+# of its own when it is not there. Prints as bench-launch does, and so does the next.
+bench-tasks:
+	@$(MAKE) --silent --no-print-directory build >&2
+	@$(GO) run ./bench/tasks
+
+# A driver with 10,000 executors, which are simulated on loopback.
+bench-scale:
+	@$(GO) run ./bench/scale
+
+# An ApplicationMaster that gets and launches up to 10,000 containers of a simulated cluster of 2,000 nodes.
+bench-allocator:
+	@$(GO) run ./bench/allocator
 
 clean:
 	rm -rf bin

@@ -1,0 +1,218 @@
+// Command tasks measures how many tasks that do nothing bobbin runs in a second
+// on a real cluster, and how long a set of one task takes; beside it, on the
+// same cluster and with executors of the same number and size, how many Apache
+// Spark runs.
+//
+// bobbin and Spark take turns on a cluster that the benchmark starts. What
+// counts of bobbin is sets of tasks one after the other for some seconds; of
+// Spark, spark.range(0, n, 1, n) summed, the best of four.
+//
+// Usage, from the module's root, after make build:
+//
+//	go run ./bench/tasks [-runs 2] [-spark=false]
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/bench/figures"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+const (
+	executors     = 2
+	executorCores = 2
+	driverCores   = 2 // Spark's driver has all that the machine has
+
+	tasksInSet = 20_000
+	sustained  = 5 * time.Second
+	roundTrips = 2000
+
+	stopTimeout  = time.Minute
+	runTimeout   = 2 * time.Minute
+	sparkTimeout = 20 * time.Minute
+	idleTimeout  = time.Minute
+)
+
+func main() {
+	runs := flag.Int("runs", 2, "how often bobbin is measured; Spark's turn comes after the first")
+	submit := flag.String("submit", "bin/yarn-submit", "the yarn-submit to measure")
+	withSpark := flag.Bool("spark", true, "whether to measure Spark too")
+	sparkTasks := flag.Int("spark-tasks", 10_000, "tasks of one run of Spark's")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, options{runs: *runs, submit: *submit, spark: *withSpark, sparkTasks: *sparkTasks}); err != nil {
+		fmt.Fprintln(os.Stderr, "bench tasks:", err)
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	runs       int
+	submit     string // path of yarn-submit
+	spark      bool
+	sparkTasks int
+}
+
+// bench is one run of the benchmark.
+type bench struct {
+	options
+	dir     string // for files that go at the end
+	program string // path of the application of tasks that do nothing
+	confDir string
+	rest    *yarnrest.Client
+	pyspark *pyspark // nil without Spark
+}
+
+func run(ctx context.Context, o options) (err error) {
+	if o.runs < 1 || o.sparkTasks < 1 {
+		return fmt.Errorf("-runs %d -spark-tasks %d: want at least 1", o.runs, o.sparkTasks)
+	}
+	b := &bench{options: o}
+	if o.spark {
+		// First, as it tells at once what is missing.
+		if b.pyspark, err = findPySpark(ctx); err != nil {
+			return err
+		}
+	}
+	if b.dir, err = os.MkdirTemp("", "bobbin-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
+	hadoop, err := cluster.Start(ctx, cluster.Options{
+		Dir:    filepath.Join(b.dir, "cluster"),
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, hadoop.Stop(bounded))
+	}()
+	settings, err := conf.Load(hadoop.ConfDir())
+	if err != nil {
+		return err
+	}
+	b.confDir = hadoop.ConfDir()
+	if b.rest, err = yarnrest.FromConf(settings, yarnrest.Options{}); err != nil {
+		return err
+	}
+	defer b.rest.CloseIdleConnections()
+	return b.measure(ctx)
+}
+
+// build builds the application as make build builds programs.
+func (b *bench) build(ctx context.Context) error {
+	b.program = filepath.Join(b.dir, "noops")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.program, "./bench/tasks/noops")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build ./bench/tasks/noops: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// measure takes turns.
+func (b *bench) measure(ctx context.Context) error {
+	var rates, trips []float64
+	spark := 0.0
+	for i := range b.runs {
+		result, err := b.bobbin(ctx)
+		if err != nil {
+			return fmt.Errorf("bobbin: %w", err)
+		}
+		fmt.Fprintf(os.Stderr, "bobbin: %.0f tasks/s, round trip %.3f ms\n", result.TasksPerSecond, result.RoundTripMillis)
+		rates = append(rates, result.TasksPerSecond)
+		trips = append(trips, result.RoundTripMillis)
+		if i == 0 && b.spark {
+			if spark, err = b.sparkRate(ctx); err != nil {
+				return fmt.Errorf("spark: %w", err)
+			}
+		}
+	}
+	rate := figures.Median(rates)
+	printed := []figures.Figure{{Name: "tasks/per-second", Value: rate, Unit: "1/s"}}
+	if b.spark {
+		printed = append(printed,
+			figures.Figure{Name: "tasks/over-spark", Value: rate / spark},
+			figures.Figure{Name: "tasks/spark-per-second", Value: spark, Unit: "1/s"})
+	}
+	printed = append(printed, figures.Figure{Name: "tasks/round-trip-ms", Value: figures.Median(trips), Unit: "ms"})
+	return figures.Print(os.Stdout, printed...)
+}
+
+// noops is what the application of that name writes.
+type noops struct {
+	TasksPerSecond  float64
+	RoundTripMillis float64
+}
+
+// bobbin runs the application of tasks that do nothing.
+func (b *bench) bobbin(ctx context.Context) (noops, error) {
+	ctx, cancel := context.WithTimeout(ctx, runTimeout)
+	defer cancel()
+	file := filepath.Join(b.dir, "noops.json")
+	command := exec.CommandContext(ctx, b.submit, "submit", "--num-executors", strconv.Itoa(executors),
+		"--executor-cores", strconv.Itoa(executorCores), "--driver-cores", strconv.Itoa(driverCores),
+		b.program, file, strconv.Itoa(tasksInSet), strconv.Itoa(int(sustained.Seconds())), strconv.Itoa(roundTrips))
+	command.Env = append(os.Environ(), "HADOOP_CONF_DIR="+b.confDir)
+	// yarn-submit kills the application on its way out.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = stopTimeout
+	if output, err := command.CombinedOutput(); err != nil {
+		return noops{}, fmt.Errorf("yarn-submit: %w\n%s", errors.Join(err, context.Cause(ctx)), output)
+	}
+	var result noops
+	return result, errors.Join(readJSON(file, &result), b.awaitIdle(ctx))
+}
+
+// readJSON reads a file and removes it.
+func readJSON(file string, value any) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(content, value); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return os.Remove(file)
+}
+
+// awaitIdle waits until the cluster has no container, so that the next run
+// finds it idle.
+func (b *bench) awaitIdle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, idleTimeout, fmt.Errorf("containers are left after %v", idleTimeout))
+	defer cancel()
+	for {
+		metrics, err := b.rest.Metrics(ctx)
+		if err == nil && metrics.ContainersAllocated == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// pysparkVersion is the Spark to compare with.
+const pysparkVersion = "4.3.0"
+
+// pyspark is an installation of Spark from its Python package.
+type pyspark struct {
+	dir      string // for PYTHONPATH
+	python   string // path of the interpreter
+	javaHome string
+}
+
+// findPySpark finds Spark, and installs it into a directory of its own below
+// the user's cache directory when it is not there.
+func findPySpark(ctx context.Context) (*pyspark, error) {
+	p := &pyspark{}
+	var err error
+	if p.python, err = exec.LookPath("python3"); err != nil {
+		return nil, errors.New("no Python for Spark: install python3 and pip (Debian, Ubuntu: apt-get install python3 python3-pip), " +
+			"or leave Spark out with -spark=false")
+	}
+	if p.javaHome, err = findJavaHome(); err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("nowhere to keep Spark: %w", err)
+	}
+	p.dir = filepath.Join(cache, "bobbin", "pyspark-"+pysparkVersion)
+	if _, err := os.Stat(p.dir); err == nil {
+		return p, nil
+	}
+	return p, p.install(ctx)
+}
+
+// install has pip install Spark. The directory gets its name when it is whole.
+func (p *pyspark) install(ctx context.Context) error {
+	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
+		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+
+			"or leave Spark out with -spark=false", p.python, err)
+	}
+	fmt.Fprintf(os.Stderr, "installing pyspark %s from PyPI into %s; this downloads about 450 MB, once\n", pysparkVersion, p.dir)
+	if err := os.MkdirAll(filepath.Dir(p.dir), 0o755); err != nil {
+		return err
+	}
+	partial, err := os.MkdirTemp(filepath.Dir(p.dir), filepath.Base(p.dir)+".part-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(partial) }()
+	pip := exec.CommandContext(ctx, p.python, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check",
+		"--target", partial, "pyspark=="+pysparkVersion)
+	if output, err := pip.CombinedOutput(); err != nil {
+		return fmt.Errorf("pip could not install pyspark %s: %w\n%s", pysparkVersion, errors.Join(err, context.Cause(ctx)), output)
+	}
+	return os.Rename(partial, p.dir)
+}
+
+// findJavaHome is the home of the Java that the cluster's daemons run on:
+// JAVA_HOME, or that of the java on the PATH.
+func findJavaHome() (string, error) {
+	if home := os.Getenv("JAVA_HOME"); home != "" {
+		return home, nil
+	}
+	java, err := exec.LookPath("java")
+	if err != nil {
+		return "", errors.New("no Java: no java command on the PATH and JAVA_HOME is not set (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)")
+	}
+	if java, err = filepath.EvalSymlinks(java); err != nil {
+		return "", err
+	}
+	return filepath.Dir(filepath.Dir(java)), nil
+}
