@@ -5,6 +5,7 @@ package acceptance
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,6 +25,7 @@ const patience = 4 * time.Minute
 // call is one command line of yarn-submit, with the environment of a user who
 // has set nothing but what is in it.
 type call struct {
+	program     string // "" for yarn-submit
 	args        []string
 	environment []string // over HADOOP_CONF_DIR of the cluster; NAME alone unsets it
 	directory   string   // to run in
@@ -70,7 +72,7 @@ func (c call) start(t *testing.T) *submitted {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	s := &submitted{
-		command: exec.CommandContext(ctx, program("yarn-submit"), c.args...),
+		command: exec.CommandContext(ctx, program(cmp.Or(c.program, "yarn-submit")), c.args...),
 		stderr:  &transcript{t: t}, id: make(chan string, 1),
 	}
 	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }

@@ -1,0 +1,243 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// clientModes are where the driver and the ApplicationMaster may be together.
+var clientModes = map[string][]string{
+	"attended":  {"submit", "--deploy-mode", "client"},
+	"unmanaged": {"submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true"},
+}
+
+// drive starts a program whose driver function runs here.
+func drive(t *testing.T, mode []string, args ...string) *submitted {
+	t.Helper()
+	return call{args: append(append([]string(nil), mode...), args...)}.start(t)
+}
+
+var drivenApplication = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
+
+// drivenID waits for the cluster to have taken an application in client mode,
+// where stdout is the program's own.
+func (s *submitted) drivenID(t *testing.T) (id string) {
+	t.Helper()
+	await(t, "the application is submitted", func(context.Context) bool {
+		if found := drivenApplication.FindStringSubmatch(s.stderr.String()); found != nil {
+			id = found[1]
+		}
+		return id != ""
+	})
+	return id
+}
+
+// driveWaiting drives an application of two tasks that never end, with a file of
+// its own, and returns when they run.
+func driveWaiting(t *testing.T, mode []string) (running *submitted, id string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "small.txt")
+	require.NoError(t, os.WriteFile(file, []byte("small\n"), 0o644))
+	running = drive(t, mode, "--num-executors", "2", "--files", file, program("trouble"), "wait", "2")
+	id = running.drivenID(t)
+	awaitTasks(t, id, 2)
+	return running, id
+}
+
+func eachClientMode(t *testing.T, test func(t *testing.T, mode []string)) {
+	t.Parallel()
+	for name, mode := range clientModes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, mode)
+		})
+	}
+}
+
+func TestWordCountInClientMode(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		in, out := sourcesText(t), output(t)
+		running := drive(t, mode, "--num-executors", "2", program("wordcount"), in.path, out)
+		id := running.drivenID(t)
+		done := running.wait(t)
+		require.Equal(t, 0, done.code)
+		assertCounts(t, in.words, out)
+		assertComplete(t, out)
+		assert.Regexp(t, `tasks +\d+ in 2 task sets`, done.stderr)
+		assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
+		assertNothingLeft(t, id)
+	})
+}
+
+// TestProgramSubmitsItself needs no yarn-submit.
+func TestProgramSubmitsItself(t *testing.T) {
+	t.Parallel()
+	running := call{program: "pi", args: []string{"4"}, environment: []string{
+		"BOBBIN_MASTER=yarn", "BOBBIN_SUBMIT_DEPLOY_MODE=client", "BOBBIN_EXECUTOR_INSTANCES=1",
+	}}.start(t)
+	id := running.drivenID(t)
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	assert.Regexp(t, `^Pi is roughly 3\.\d+\n$`, done.stdout, "and nothing else")
+	assertNothingLeft(t, id)
+}
+
+func TestOnlyAnUnmanagedMasterTakesNoContainer(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		running, id := driveWaiting(t, mode)
+		launchers := len(inRole(id, launch.RoleLauncher, "trouble"))
+		if len(mode) > len(clientModes["attended"]) {
+			assert.Zero(t, launchers)
+		} else {
+			assert.Equal(t, 1, launchers)
+		}
+		assert.Len(t, inRole(id, launch.RoleExecutor, "trouble"), 2)
+		assert.Equal(t, 2+launchers, application(t, id).RunningContainers)
+		report := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
+		require.NotNil(t, report.Progress, "what the driver knows is told elsewhere too")
+		assert.Equal(t, 2, report.Progress.Tasks.Running)
+		running.signal(t, syscall.SIGTERM)
+		assert.Equal(t, 1, running.wait(t).code)
+		assertNothingLeft(t, id)
+	})
+}
+
+func TestInterruptedDriverEndsItsApplication(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		running, id := driveWaiting(t, mode)
+		running.signal(t, os.Interrupt)
+		done := running.wait(t)
+		assert.Equal(t, 1, done.code)
+		assert.Contains(t, done.stderr, "interrupted (Ctrl-C): killing "+id)
+		assert.Regexp(t, "^trouble: "+id+" was killed by user "+currentUser(t)+".*: interrupted", done.lastLine())
+		assert.NotContains(t, done.stderr, "WARN", "what goes with the application is nothing to tell")
+		assert.Equal(t, yarnrest.StateKilled, application(t, id).State)
+		assertNothingLeft(t, id)
+	})
+}
+
+func TestApplicationThatIsKilledEndsItsDriver(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		running, id := driveWaiting(t, mode)
+		require.NoError(t, shared.rest.Kill(t.Context(), id, "the cluster is needed for something else"))
+		done := running.wait(t)
+		assert.Equal(t, 1, done.code)
+		assert.Contains(t, done.lastLine(), "the cluster is needed for something else")
+		assertNothingLeft(t, id)
+	})
+}
+
+func TestKilledDriverEndsItsApplication(t *testing.T) {
+	t.Parallel()
+	running, id := driveWaiting(t, clientModes["attended"])
+	running.signal(t, syscall.SIGKILL)
+	assert.Equal(t, -1, running.wait(t).code)
+	known := awaitState(t, id, yarnrest.StateFinished)
+	assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
+	assert.Regexp(t, `^the driver on 127\.0\.0\.1:\d+ is gone: .*connection refused`, known.Diagnostics)
+	assert.Len(t, attempts(t, id), 1)
+	await(t, "the ApplicationMaster removes what was staged", func(ctx context.Context) bool {
+		_, err := shared.files.Stat(ctx, home(t)+"/.bobbin/staging/"+id)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	assertNothingLeft(t, id)
+}
+
+// TestNextAttemptGoesOnWithTheSameDriver kills the ApplicationMaster: tasks run
+// again in the executors of the next one, and none has failed.
+func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {
+	t.Parallel()
+	signal := output(t)
+	running := drive(t, clientModes["attended"], "--num-executors", "2", "--conf", "task.maxFailures=1", program("trouble"), "until", signal)
+	id := running.drivenID(t)
+	awaitTasks(t, id, 2)
+	launcher := inRole(id, launch.RoleLauncher, "trouble")
+	require.Len(t, launcher, 1)
+	require.NoError(t, syscall.Kill(launcher[0].pid, syscall.SIGKILL))
+	await(t, "YARN starts another attempt", func(context.Context) bool { return len(attempts(t, id)) == 2 })
+	now := awaitStatus(t, id, "the tasks run in new executors", func(status am.Status) bool {
+		return status.Attempt == 2 && status.Tasks.Running == 2
+	})
+	assert.Zero(t, now.Tasks.Failed)
+	require.NoError(t, shared.put(t.Context(), signal, nil))
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
+	assertNothingLeft(t, id)
+}
+
+func TestErrorOfADriverFunctionInClientMode(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		for _, test := range []struct{ name, text, reason string }{
+			{"return-error", "the moon is in the wrong house", "the moon is in the wrong house"},
+			{"panic", "out of luck", "panic: out of luck"},
+		} {
+			running := drive(t, mode, "--num-executors", "1", program("trouble"), test.name, test.text)
+			id := running.drivenID(t)
+			done := running.wait(t)
+			assert.Equal(t, 1, done.code)
+			assert.Equal(t, "trouble: "+id+" failed: "+test.reason, done.lastLine())
+			known := application(t, id)
+			assert.Equal(t, yarnrest.StateFinished, known.State)
+			assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
+			assert.Contains(t, known.Diagnostics, test.reason)
+			assert.Len(t, attempts(t, id), 1)
+			assertNothingLeft(t, id)
+		}
+	})
+}
+
+func TestDriverFunctionThatNeverCreatesASessionInClientMode(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		done := drive(t, mode, "--num-executors", "1", "--conf", "yarn.am.waitTime=1s", program("trouble"), "no-session").wait(t)
+		assert.Equal(t, 1, done.code)
+		assert.Contains(t, done.lastLine(), "did not create a session within 1s (yarn.am.waitTime)")
+	})
+}
+
+func TestCommandInClientMode(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		script, stdout string
+		code           int
+	}{
+		"success": {"echo here is $TASK_INDEX", "here is 0\n", 0},
+		"failure": {"exit 7", "", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			running := call{args: []string{"run", "--deploy-mode", "client", "--tasks", "1", "--retries", "0", "--num-executors", "1",
+				"--", "/bin/sh", "-c", test.script}}.start(t)
+			id := running.drivenID(t)
+			done := running.wait(t)
+			assert.Equal(t, test.code, done.code)
+			assert.Equal(t, test.stdout, done.stdout)
+			assertNothingLeft(t, id)
+		})
+	}
+}
+
+func TestReportInClientMode(t *testing.T) {
+	t.Parallel()
+	done := drive(t, clientModes["attended"], "--json", "--num-executors", "1", program("trouble"), "succeed", "3").wait(t)
+	require.Equal(t, 0, done.code)
+	report := parsed[client.Report](t, done.stdout)
+	assert.Equal(t, "SUCCEEDED", report.FinalStatus)
+	assert.EqualValues(t, 3, report.Summary["tasks"])
+}
