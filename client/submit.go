@@ -204,7 +204,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.id = submitted.ID
-	err = s.cluster.rest.SubmitApplication(ctx, submitted)
+	err = s.cluster.hand(ctx, submitted)
 	if err == nil {
 		s.job.Console.Print("submitted %s to queue %s", s.id, submitted.Queue)
 		if s.job.Submitted != nil {
@@ -212,9 +212,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 		}
 		return nil
 	}
-	var refusal *yarnrest.RemoteError
-	if errors.As(err, &refusal) {
-		return refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, refusal.Message).message, err))
+	if message := refusal(err); message != "" {
+		return refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
 	// The cluster may have taken it all the same: then it must not run on its own.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)

@@ -1,0 +1,79 @@
+package yarn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+)
+
+// Submission is an application to be submitted, with a managed
+// ApplicationMaster.
+type Submission struct {
+	ID       ApplicationID // which the ResourceManager gave
+	Name     string
+	Queue    string
+	Type     string // at most 20 characters
+	Tags     []string
+	Priority *int32 // nil for the queue's default
+	// MaxAttempts is how often the ApplicationMaster may be started; 0 for as
+	// often as the cluster allows.
+	MaxAttempts int32
+	// AttemptValidity makes failures that are older not count; 0 counts all.
+	AttemptValidity time.Duration
+	// Resource of the ApplicationMaster's container, and the label of its node.
+	Resource  Resource
+	NodeLabel string
+	AM        ContainerLaunchContext
+	// LogPatterns is nil where the cluster's rules hold for all log files.
+	LogPatterns *LogPatterns
+}
+
+// LogPatterns are Java regular expressions that choose the log files to be
+// aggregated; "" for none.
+type LogPatterns struct {
+	Include, Exclude             string // when the application has ended
+	RolledInclude, RolledExclude string // while it runs
+}
+
+// SubmitApplication submits an application. REST does the same, but passes over
+// every resource type of the ApplicationMaster's container but memory and cores
+// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). Submitting the
+// same application again succeeds (ClientRMService.submitApplication), so it is
+// tried again where an answer was lost.
+func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
+	launch, err := s.AM.proto()
+	if err != nil {
+		return fmt.Errorf("submit %s: %w", s.ID, err)
+	}
+	message := &pb.ApplicationSubmissionContext{
+		ApplicationId:   s.ID.proto(),
+		ApplicationName: &s.Name,
+		Queue:           optionalString(s.Queue),
+		AmContainerSpec: launch,
+		MaxAppAttempts:  &s.MaxAttempts,
+		Resource:        s.Resource.proto(),
+		ApplicationType: optionalString(s.Type),
+		ApplicationTags: s.Tags,
+		AmContainerResourceRequests: []*pb.ResourceRequest{
+			ResourceRequest{Name: AnyHost, Resource: s.Resource, Containers: 1, RelaxLocality: true, NodeLabel: s.NodeLabel}.proto(),
+		},
+	}
+	if s.Priority != nil {
+		message.Priority = &pb.Priority{Priority: s.Priority}
+	}
+	if s.AttemptValidity > 0 {
+		message.AttemptFailuresValidityInterval = proto.Int64(s.AttemptValidity.Milliseconds())
+	}
+	if p := s.LogPatterns; p != nil {
+		message.LogAggregationContext = &pb.LogAggregationContext{
+			IncludePattern: optionalString(p.Include), ExcludePattern: optionalString(p.Exclude),
+			RolledLogsIncludePattern: optionalString(p.RolledInclude), RolledLogsExcludePattern: optionalString(p.RolledExclude),
+		}
+	}
+	return c.rpc.Call(ctx, "submitApplication", &pb.SubmitApplicationRequest{Context: message}, &pb.SubmitApplicationResponse{}, ipc.Idempotent())
+}
