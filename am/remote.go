@@ -20,6 +20,9 @@ import (
 )
 
 const (
+	// mostInReport bounds how much one report tells of: the driver takes
+	// messages of 4 MiB.
+	mostInReport = 1000
 	// lookWait is how long the status page waits for the driver's newest status.
 	lookWait = time.Second
 	// releaseWait bounds how long the ApplicationMaster waits for the driver to
@@ -122,13 +125,17 @@ func (r *remote) Decommission(ids []string, notice driver.Notice) {
 // report adds to the report that goes next.
 func (r *remote) report(add func(*wire.ManagerReport)) {
 	r.mu.Lock()
-	if r.sent == len(r.reports) {
+	if r.sent == len(r.reports) || full(r.reports[len(r.reports)-1]) {
 		r.sequence++
 		r.reports = append(r.reports, &wire.ManagerReport{Sequence: r.sequence})
 	}
 	add(r.reports[len(r.reports)-1])
 	r.mu.Unlock()
 	r.signal()
+}
+
+func full(report *wire.ManagerReport) bool {
+	return len(report.GetLosses())+len(report.GetNotices()) >= mostInReport
 }
 
 func (r *remote) signal() {

@@ -203,8 +203,12 @@ func (f *follower) enter(application *yarnrest.Application) {
 	state := string(application.State)
 	switch {
 	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
-		host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":")
-		f.display.enter(state, fmt.Sprintf("on %s, %s", host, application.TrackingURL))
+		where := ""
+		// An unmanaged ApplicationMaster is on no node.
+		if host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":"); host != "" {
+			where = "on " + host + ", "
+		}
+		f.display.enter(state, where+application.TrackingURL)
 	case f.display.state == stateRunning:
 		f.display.restart()
 		f.display.enter(state, "again: the ApplicationMaster failed and is started anew")

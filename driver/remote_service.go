@@ -80,7 +80,7 @@ func (m *RemoteManager) serve(ctx context.Context, link *managerLink, stream int
 				snapshot = &now
 			}
 		case <-ticker.C:
-			if progress := m.driver.Status().Totals.Progress(); progress != told {
+			if progress := m.driver.Progress(); progress != told {
 				told = progress
 				order = &wire.ManagerOrder{Progress: progress}
 			}

@@ -74,6 +74,15 @@ type Application struct {
 	UnmanagedAM          bool
 }
 
+// trackingURL leaves out what stands for none, as after the end of an unmanaged
+// ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3, to which the web server adds a scheme).
+func trackingURL(text string) string {
+	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
+		return ""
+	}
+	return text
+}
+
 func decodeApplication(n node) Application {
 	return Application{
 		ID:                   n.at("id").text(),
@@ -86,7 +95,7 @@ func decodeApplication(n node) Application {
 		FinalStatus:          FinalStatus(n.at("finalStatus").text()),
 		Progress:             n.at("progress").float(),
 		TrackingUI:           n.at("trackingUI").text(),
-		TrackingURL:          n.at("trackingUrl").text(),
+		TrackingURL:          trackingURL(n.at("trackingUrl").text()),
 		Diagnostics:          n.at("diagnostics").text(),
 		Priority:             n.at("priority").int(),
 		Started:              n.at("startedTime").time(),

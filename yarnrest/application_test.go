@@ -149,3 +149,11 @@ func TestContainers(t *testing.T) {
 		}
 	}
 }
+
+func TestNoTrackingURLIsNone(t *testing.T) {
+	for text, want := range map[string]string{"http://N/A": "", "N/A": "", "": "", "http://rm/proxy/x/": "http://rm/proxy/x/"} {
+		if got := trackingURL(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
