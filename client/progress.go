@@ -11,12 +11,14 @@ import (
 // Progress is how far an application is, as its ApplicationMaster tells at
 // api/status below its tracking URL. What it does not tell stays zero.
 type Progress struct {
-	State     string `json:"state"`
-	Executors struct {
-		Requested int `json:"requested"`
-		Running   int `json:"running"`
-		Failed    int `json:"failed"`
-	} `json:"executors"`
+	State     string         `json:"state"`
+	Executors ExecutorCounts `json:"executors"`
+	// Failures are the executors that have ended, by reason.
+	Failures []FailureCount `json:"failures"`
+	// Exclusions are the hosts on which no executor is wanted.
+	Exclusions []Exclusion `json:"exclusions"`
+	// Notes are about the executors as a whole.
+	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -38,30 +37,6 @@ func (c *Cluster) over(ctx context.Context, id string) (bool, error) {
 		return true, nil
 	}
 	return state.Ended(), err
-}
-
-// Write prints a report for a person.
-func (r *Report) Write(w io.Writer) {
-	rows := []row{
-		{"application", r.ApplicationID}, {"name", r.Name}, {"user", r.User}, {"queue", r.Queue}, {"state", r.State},
-		{"status", r.FinalStatus}, {"tracking", r.TrackingURL},
-	}
-	if !r.Times.Submitted.IsZero() {
-		rows = append(rows, row{"submitted", r.Times.Submitted.Format(time.DateTime)})
-	}
-	if !r.Times.Finished.IsZero() {
-		rows = append(rows, row{"finished", r.Times.Finished.Format(time.DateTime)})
-	}
-	if p := r.Progress; p != nil {
-		rows = append(rows, row{"executors", fmt.Sprintf("%d of %d", p.Executors.Running, p.Executors.Requested)}, row{"tasks", p.tasks()})
-	}
-	rows = append(rows, summaryRows(parseSummary(r.Diagnostics))...)
-	if r.Message != "" {
-		rows = append(rows, row{"message", r.Message})
-	}
-	for _, row := range rows {
-		fmt.Fprintf(w, "%-11s  %s\n", row.label, row.text)
-	}
 }
 
 // Kill ends an application and waits until YARN says that it is over.

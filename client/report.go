@@ -22,8 +22,8 @@ type Report struct {
 	Times       Times  `json:"times"`
 	// Progress is what the ApplicationMaster says while it runs.
 	Progress *Progress `json:"progress,omitempty"`
-	// Summary is what the ApplicationMaster counted, where it succeeded:
-	// tasks, locality, executors.
+	// Summary is what the ApplicationMaster counted to the end: tasks, locality,
+	// executors and their failures.
 	Summary map[string]any `json:"summary,omitempty"`
 }
 
@@ -68,17 +68,17 @@ func withReported(times Times, application *yarnrest.Application) Times {
 // one that did not succeed.
 func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	report := newReport(application, times)
+	if pairs := parseSummary(application.Diagnostics); pairs != nil {
+		report.Summary = numbers(pairs)
+	}
 	if application.State == yarnrest.StateFinished && application.FinalStatus == yarnrest.StatusSucceeded {
-		if pairs := parseSummary(application.Diagnostics); pairs != nil {
-			report.Summary = numbers(pairs)
-		}
 		return report, nil
 	}
 	state := report.State
 	if application.FinalStatus == yarnrest.StatusKilled {
 		state = stateKilled
 	}
-	why := explain(state, application.Diagnostics)
+	why := explain(state, withoutSummary(application.Diagnostics))
 	report.Message = why.message
 	return report, withCode(ExitFailed, &Failure{Report: report, Details: why.details, killed: state == stateKilled})
 }

@@ -9,9 +9,8 @@ import (
 )
 
 // summaryPrefix begins the line by which a bobbin ApplicationMaster sums up an
-// application that succeeded. It is the first or a later line of the
-// diagnostics, so that it is known as long as the ResourceManager remembers the
-// application.
+// application. It is the first or a later line of the diagnostics, so that it is
+// known as long as the ResourceManager remembers the application.
 const summaryPrefix = "summary: "
 
 // parseSummary reads the key=value pairs of the summary line; nil where there
@@ -24,6 +23,17 @@ func parseSummary(diagnostics string) map[string]string {
 		}
 	}
 	return nil
+}
+
+// withoutSummary is the diagnostics without the summary line.
+func withoutSummary(diagnostics string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(diagnostics) {
+		if !strings.HasPrefix(strings.TrimSpace(line), summaryPrefix) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
 
 func parsePairs(text string) map[string]string {
@@ -99,6 +109,12 @@ func summaryRows(pairs map[string]string) []row {
 			executors += ", " + lost + " lost"
 		}
 		rows = append(rows, row{"executors", executors})
+	}
+	if failures, ok := take("failures"); ok {
+		rows = append(rows, row{"failures", failures})
+	}
+	if excluded, ok := take("excluded"); ok {
+		rows = append(rows, row{"excluded", excluded})
 	}
 	if run, ok := take("run"); ok {
 		rows = append(rows, row{"run", run})

@@ -1,0 +1,171 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// ExecutorCounts counts executors by state.
+type ExecutorCounts struct {
+	Requested       int `json:"requested"`       // that the driver wants
+	Pending         int `json:"pending"`         // asked for and not allocated
+	Launching       int `json:"launching"`       // allocated, and not registered with the driver
+	Running         int `json:"running"`         // registered with the driver
+	Decommissioning int `json:"decommissioning"` // of these, those that leave as they will be taken away
+	Ending          int `json:"ending"`          // given back, and not gone yet
+	Failed          int `json:"failed"`          // towards executor.maxNumFailures
+	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
+}
+
+// FailureCount counts executors that ended for one reason.
+type FailureCount struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
+	Counts bool   `json:"counts"` // towards executor.maxNumFailures
+	Last   string `json:"last"`   // what was said of the last one
+}
+
+// Exclusion is a host on which no executor is wanted.
+type Exclusion struct {
+	Host   string     `json:"host"`
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until,omitempty"` // nil for no end
+}
+
+// Write prints a report for a person.
+func (r *Report) Write(w io.Writer) { r.write(w, time.Now()) }
+
+func (r *Report) write(w io.Writer, now time.Time) {
+	rows := []row{
+		{"application", r.ApplicationID}, {"name", r.Name}, {"user", r.User}, {"queue", r.Queue}, {"state", r.State},
+		{"status", r.FinalStatus}, {"tracking", r.TrackingURL},
+	}
+	if !r.Times.Submitted.IsZero() {
+		rows = append(rows, row{"submitted", r.Times.Submitted.Format(time.DateTime)})
+	}
+	if !r.Times.Finished.IsZero() {
+		rows = append(rows, row{"finished", r.Times.Finished.Format(time.DateTime)})
+	}
+	if r.Progress != nil {
+		rows = append(rows, r.Progress.rows(now)...)
+	}
+	rows = append(rows, summaryRows(parseSummary(r.Diagnostics))...)
+	if r.Message != "" {
+		rows = append(rows, row{"message", r.Message})
+	}
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-11s  %s", row.label, row.text), " "))
+	}
+}
+
+// rows put into words what a running application says of itself.
+func (s *Progress) rows(now time.Time) []row {
+	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.words()}}
+	rows = append(rows, list("failures", s.failureLines())...)
+	rows = append(rows, list("excluded", exclusionLines(s.Exclusions, now))...)
+	return append(rows, list("notes", s.Notes)...)
+}
+
+// list labels the first of some lines.
+func list(label string, lines []string) []row {
+	var rows []row
+	for _, line := range lines {
+		rows = append(rows, row{label, line})
+		label = ""
+	}
+	return rows
+}
+
+// words are the counts that are not 0.
+func (c ExecutorCounts) words() string {
+	words := fmt.Sprintf("%d of %d running", c.Running, c.Requested)
+	for _, state := range []struct {
+		count int
+		words string
+	}{
+		{c.Decommissioning, "of them leaving"}, {c.Launching, "starting"}, {c.Pending, "asked for"}, {c.Ending, "ending"},
+	} {
+		if state.count > 0 {
+			words += fmt.Sprintf(", %d %s", state.count, state.words)
+		}
+	}
+	return words
+}
+
+// failureLines are how many executors have failed, and one line a reason.
+func (s *Progress) failureLines() []string {
+	if s.Executors.Failed == 0 && len(s.Failures) == 0 {
+		return nil
+	}
+	total := fmt.Sprint(s.Executors.Failed)
+	if s.Executors.MaxFailures > 0 {
+		total += fmt.Sprintf(" of %d that executor.maxNumFailures allows", s.Executors.MaxFailures)
+	}
+	cells := make([][]string, len(s.Failures))
+	for i, failure := range s.Failures {
+		last := failure.Last
+		if !failure.Counts {
+			last = strings.TrimSpace("(does not count) " + last)
+		}
+		cells[i] = []string{fmt.Sprint(failure.Count), failure.Reason, last}
+	}
+	return append([]string{total}, columns(cells)...)
+}
+
+func exclusionLines(exclusions []Exclusion, now time.Time) []string {
+	cells := make([][]string, len(exclusions))
+	for i, exclusion := range exclusions {
+		reason := exclusion.Reason
+		if exclusion.Until != nil {
+			reason += fmt.Sprintf(" (for %v more)", max(0, exclusion.Until.Sub(now)).Round(time.Second))
+		}
+		cells[i] = []string{exclusion.Host, reason}
+	}
+	return columns(cells)
+}
+
+// longest is how much of a cell is shown; --json has all of it.
+const longest = 160
+
+// columns aligns cells: the first column of numbers to the right.
+func columns(cells [][]string) []string {
+	var widths []int
+	for _, line := range cells {
+		for i := range line {
+			line[i] = shortened(line[i])
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(line[i]))
+		}
+	}
+	lines := make([]string, len(cells))
+	for at, line := range cells {
+		var b strings.Builder
+		for i, cell := range line {
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			switch {
+			case i == 0 && strings.Trim(cell, "0123456789") == "":
+				b.WriteString(padding + cell + gap)
+			case i == len(line)-1:
+				b.WriteString(cell)
+			default:
+				b.WriteString(cell + padding + gap)
+			}
+		}
+		lines[at] = b.String()
+	}
+	return lines
+}
+
+// shortened is the text in one line of bounded length.
+func shortened(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) <= longest {
+		return text
+	}
+	return string([]rune(text)[:longest-1]) + "…"
+}
