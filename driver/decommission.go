@@ -28,6 +28,7 @@ func (d *Driver) Decommission(ids []string, notice Notice) {
 type departure struct {
 	Notice
 	dismissed bool      // it was told to stop
+	own       bool      // it is the executor's wish, of which the cluster manager does not know
 	due       time.Time // when it is given up; the zero time for never
 }
 
@@ -54,7 +55,7 @@ func (l *loop) decommission(ids []string, notice Notice) {
 	}
 	for _, id := range ids {
 		if e := l.executors[id]; e != nil {
-			l.depart(e, notice)
+			l.depart(e, notice, false)
 		} else if _, open := l.losses[id]; !open {
 			l.departures.announce(id, notice)
 		}
@@ -75,13 +76,13 @@ func (d *departures) announce(id string, notice Notice) {
 func sooner(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }
 
 // depart begins the end of an executor.
-func (l *loop) depart(e *executor, notice Notice) {
+func (l *loop) depart(e *executor, notice Notice, own bool) {
 	again := e.departure != nil
 	if again && !sooner(notice.Deadline, e.departure.Deadline) {
 		return
 	}
 	if !again {
-		e.departure = &departure{}
+		e.departure = &departure{own: own}
 		l.departures.announced[e] = struct{}{}
 		l.scheduler.DrainExecutor(e.id)
 		if e.member != nil {
@@ -105,6 +106,13 @@ func (l *loop) depart(e *executor, notice Notice) {
 	}
 }
 
+// departByItself begins the end of an executor that wishes to leave.
+func (l *loop) departByItself(e *executor, reason string) {
+	if e.departure == nil && !l.stopping {
+		l.depart(e, Notice{Reason: reason}, true)
+	}
+}
+
 // dismiss tells an executor to stop that has nothing to do any more.
 func (l *loop) dismiss(e *executor) {
 	if e.departure.dismissed || l.executors[e.id] != e {
@@ -114,6 +122,10 @@ func (l *loop) dismiss(e *executor) {
 	e.departure.due = earliest(e.departure.due, l.now.Add(leaveWait))
 	l.departures.next = earliest(l.departures.next, e.departure.due)
 	l.outgoing(e).Stop = &wire.Stop{Reason: strings.ToValidUTF8(e.departure.Reason, "\uFFFD")}
+	if e.departure.own && l.demand.manager != nil {
+		// So that it is not taken for a failure, and another comes in its place.
+		l.demand.manager.KillExecutors([]string{e.id})
+	}
 }
 
 // expireDepartures gives up the executors whose time is over, and with them

@@ -88,7 +88,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores, "profile", e.kind.profile.ID)
 	if notice, announced := l.departures.absent[id]; announced {
 		delete(l.departures.absent, id)
-		l.depart(e, notice)
+		l.depart(e, notice, false)
 	}
 }
 
@@ -97,6 +97,9 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	e.lastHeard = l.now
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
 		e.resident = heartbeat.GetResidentBytes()
+	}
+	if wish := message.GetDecommission(); wish != nil {
+		l.departByItself(e, wish.GetReason())
 	}
 	if holds := message.GetHolds(); len(holds) > 0 {
 		e.hold(holds)

@@ -93,7 +93,7 @@ func (l *loop) reallocate() (next time.Time) {
 		for _, member := range k.pool.Update(k.work, l.now) {
 			e := l.executors[member.ID]
 			idle = append(idle, e.id)
-			l.depart(e, Notice{Reason: fmt.Sprintf("it was idle for %v", l.now.Sub(e.idleSince).Round(time.Millisecond))})
+			l.depart(e, Notice{Reason: fmt.Sprintf("it was idle for %v", l.now.Sub(e.idleSince).Round(time.Millisecond))}, false)
 		}
 		if target := k.pool.Target(); target != before {
 			l.demand.changed = true

@@ -33,11 +33,12 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 // engine is an executor at work. The goroutine that receives messages starts
 // tasks and kills them; each task's own goroutine reports its end.
 type engine struct {
-	options   Options
-	maxResult int64
-	tasksCtx  context.Context
-	out       *outgoing
-	hold      func(key string) // of every task
+	options     Options
+	maxResult   int64
+	killTimeout time.Duration // 0 for ever
+	tasksCtx    context.Context
+	out         *outgoing
+	hold        func(key string) // of every task
 
 	mu      sync.Mutex
 	sets    map[uint64]*wire.TaskSet
@@ -45,6 +46,8 @@ type engine struct {
 	waiting []*task          // launched beyond the free cores, in order
 	free    int              // cores
 	ended   bool             // nothing starts any more
+	stuck   int              // tasks that were given up and have not ended
+	leaving *ExitError       // once this executor wished to leave
 	running sync.WaitGroup
 }
 
@@ -56,14 +59,15 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	defer cancelTasks(nil)
 	out := &outgoing{send: stream.Send}
 	e := &engine{
-		options:   options,
-		maxResult: int64(config.TaskMaxResult.In(options.Config)),
-		tasksCtx:  tasksCtx,
-		out:       out,
-		hold:      out.hold,
-		sets:      map[uint64]*wire.TaskSet{},
-		tasks:     map[uint64]*task{},
-		free:      options.Cores,
+		options:     options,
+		maxResult:   int64(config.TaskMaxResult.In(options.Config)),
+		killTimeout: config.TaskKillTimeout.In(options.Config),
+		tasksCtx:    tasksCtx,
+		out:         out,
+		hold:        out.hold,
+		sets:        map[uint64]*wire.TaskSet{},
+		tasks:       map[uint64]*task{},
+		free:        options.Cores,
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
@@ -76,6 +80,9 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		return e.disconnected(ctx, err)
 	}
 
+	quit := make(chan struct{})
+	var heeding sync.WaitGroup
+	heeding.Go(func() { e.heedSignals(quit) })
 	beating := e.startHeartbeat(leave)
 	err := e.receive(ctx, stream)
 	if failed := beating.stop(); failed != nil && err != nil {
@@ -86,7 +93,14 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	} else {
 		cancelTasks(err)
 	}
+	close(quit)
+	heeding.Wait()
 	e.end()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil && e.leaving != nil {
+		return e.leaving
+	}
 	return err
 }
 
@@ -204,6 +218,9 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	}
 	t.cancel(&killedError{reason: kill.GetReason()})
 	if t.started {
+		if e.killTimeout > 0 && t.reaper == nil {
+			t.reaper = time.AfterFunc(e.killTimeout, func() { e.reap(t, kill.GetReason()) })
+		}
 		return nil
 	}
 	delete(e.tasks, kill.GetAttempt())
@@ -218,6 +235,13 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 func (e *engine) finished(t *task, updates ...*wire.TaskUpdate) {
 	t.cancel(nil)
 	e.mu.Lock()
+	if t.reaper != nil {
+		t.reaper.Stop()
+	}
+	if t.givenUp {
+		e.stuck--
+		updates = nil // it was told before
+	}
 	delete(e.tasks, t.launch.GetAttempt())
 	e.free += t.cpus
 	e.startWaiting()
@@ -257,6 +281,9 @@ func (e *engine) end() {
 	case <-timer.C:
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		if e.stuck > 0 {
+			e.options.Logger.Warn("tasks that were given up end with the process", "tasks", e.stuck)
+		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",
 				"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "waited", leaveWait)

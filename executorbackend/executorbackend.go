@@ -27,8 +27,13 @@ type Options struct {
 	LogURLs    map[string]string
 	Attributes map[string]string
 
-	// Config is asked for executor.heartbeatInterval, network.timeout and
-	// task.maxResultSize; nil is the default configuration. Run takes the
+	// Decommission gives the reason why the executor is to leave, where that is
+	// known here first, by a signal for example: it then takes no further tasks,
+	// finishes those that it runs, and ends with ExitDecommissioned. Nil gives none.
+	Decommission <-chan string
+
+	// Config is asked for executor.heartbeatInterval, network.timeout,
+	// task.maxResultSize and task.reaper.killTimeout; nil is the default configuration. Run takes the
 	// driver's instead.
 	Config *config.Config
 
@@ -38,6 +43,8 @@ type Options struct {
 	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
 	Logger *slog.Logger // nil logs nothing
+
+	replaceable bool // another executor comes when this one leaves
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +64,9 @@ const (
 	// ExitHeartbeatFailure is of an executor that could not send a heartbeat for
 	// network.timeout. It is the code that Spark's executors use for it.
 	ExitHeartbeatFailure = 56
+	// ExitStuckTask is of an executor that left because a task in it did not end
+	// though it was killed. It is the code that Spark's executors use for it.
+	ExitStuckTask = 57
 	// ExitUnableToConnect is of an executor that did not reach its driver.
 	ExitUnableToConnect = 61
 	// ExitDisconnected is of an executor whose stream to the driver broke: the
@@ -64,6 +74,9 @@ const (
 	ExitDisconnected = 62
 	// ExitRefused is of an executor that the driver does not want.
 	ExitRefused = 63
+	// ExitDecommissioned is of an executor that left by Options.Decommission. One
+	// that left because the driver told it to ends with 0.
+	ExitDecommissioned = 64
 )
 
 // ExitError says why an executor ended otherwise than by being told to.

@@ -17,6 +17,7 @@ type outgoing struct {
 	mu        sync.Mutex
 	updates   []*wire.TaskUpdate // in turns: the rest of a large result goes to the end
 	heartbeat *wire.Heartbeat
+	wish      *wire.Decommission  // to leave; nil where it was told or there is none
 	holds     []string            // of held, those that are not told yet
 	held      map[string]struct{} // keys of what this executor has that others may want
 	sending   bool
@@ -55,6 +56,14 @@ func (o *outgoing) hold(key string) {
 	o.flush()
 }
 
+// leave says that this executor wishes to leave. The driver hears of it before
+// it hears of what is put in afterwards, and sends no further task then.
+func (o *outgoing) leave(reason string) {
+	o.mu.Lock()
+	o.wish = &wire.Decommission{Reason: reason}
+	o.flush()
+}
+
 // release forgets keys that nobody wants any more.
 func (o *outgoing) release(keys []string) {
 	if len(keys) == 0 {
@@ -85,7 +94,7 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || len(o.holds) > 0) {
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0) {
 		message := o.next()
 		o.since = time.Now()
 		o.mu.Unlock()
@@ -95,7 +104,7 @@ func (o *outgoing) flush() {
 	}
 	o.sending = false
 	if o.broken {
-		o.updates, o.heartbeat, o.holds = nil, nil, nil
+		o.updates, o.heartbeat, o.wish, o.holds = nil, nil, nil, nil
 	}
 }
 
@@ -105,12 +114,12 @@ const updateOverhead = 64
 // maxHolds is how many keys one message carries.
 const maxHolds = 1000
 
-// next takes what fits into one message: always the heartbeat, then keys, and
+// next takes what fits into one message: always the heartbeat and the wish, then keys, and
 // once all of these are taken updates up to wire.MaxPart bytes, of a larger
 // result a part.
 func (o *outgoing) next() *wire.ExecutorMessage {
-	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat}
-	o.heartbeat = nil
+	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat, Decommission: o.wish}
+	o.heartbeat, o.wish = nil, nil
 	if len(o.holds) > maxHolds {
 		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
 		return message

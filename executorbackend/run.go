@@ -41,6 +41,7 @@ const (
 // of their own are of type *ExitError.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
+	options.replaceable = true
 	access, err := identity.ParsePass(pass)
 	if err != nil {
 		return &ExitError{Code: ExitUnableToConnect, Err: err}

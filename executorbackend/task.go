@@ -21,6 +21,10 @@ type task struct {
 	started bool // guarded by the engine's lock
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
+
+	// Guarded by the engine's lock, too.
+	reaper  *time.Timer // once it was killed
+	givenUp bool        // it was told to be killed and has not ended
 }
 
 // killedError is the cause of the end of a killed task's context.

@@ -206,7 +206,10 @@ type ExecutorMessage struct {
 	Heartbeat *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
 	// Keys under which the executor now holds something that others may want. They
 	// come no later than the end of the task that said so.
-	Holds         []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
+	Holds []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
+	// The executor wishes to leave, of itself: it wants no further task, and to be
+	// told to stop when those that it runs have ended.
+	Decommission  *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -265,6 +268,13 @@ func (x *ExecutorMessage) GetHeartbeat() *Heartbeat {
 func (x *ExecutorMessage) GetHolds() []string {
 	if x != nil {
 		return x.Holds
+	}
+	return nil
+}
+
+func (x *ExecutorMessage) GetDecommission() *Decommission {
+	if x != nil {
+		return x.Decommission
 	}
 	return nil
 }
@@ -1131,12 +1141,13 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHadoopEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc3\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x02\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
 	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\x12\x14\n" +
-	"\x05holds\x18\x04 \x03(\tR\x05holds\"\x9b\x03\n" +
+	"\x05holds\x18\x04 \x03(\tR\x05holds\x12=\n" +
+	"\fdecommission\x18\x05 \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\"\x9b\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1261,27 +1272,28 @@ var file_internal_wire_driver_proto_depIdxs = []int32{
 	4,  // 2: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
 	6,  // 3: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
 	5,  // 4: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	19, // 5: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	20, // 6: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
-	0,  // 7: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	7,  // 8: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	8,  // 9: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	10, // 10: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	11, // 11: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	12, // 12: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	13, // 13: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
-	14, // 14: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	15, // 15: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	16, // 16: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	1,  // 17: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 18: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 19: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	9,  // 20: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	19, // [19:21] is the sub-list for method output_type
-	17, // [17:19] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	16, // 5: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	19, // 6: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	20, // 7: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	0,  // 8: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	7,  // 9: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	8,  // 10: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	10, // 11: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	11, // 12: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	12, // 13: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	13, // 14: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
+	14, // 15: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	15, // 16: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	16, // 17: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	1,  // 18: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 19: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 20: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	9,  // 21: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	20, // [20:22] is the sub-list for method output_type
+	18, // [18:20] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }

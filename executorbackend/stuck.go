@@ -1,0 +1,37 @@
+package executorbackend
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// reap gives a task up that was killed and does not end: it is told to be
+// killed, and as its core is lost, this executor leaves, so that another can come
+// in its place. Where none would come the task is only named.
+func (e *engine) reap(t *task, reason string) {
+	e.mu.Lock()
+	if e.tasks[t.launch.GetAttempt()] != t || e.ended {
+		e.mu.Unlock()
+		return
+	}
+	e.running.Add(1)
+	defer e.running.Done()
+	if e.options.replaceable {
+		t.givenUp = true
+		delete(e.tasks, t.launch.GetAttempt())
+		e.stuck++
+	}
+	e.mu.Unlock()
+
+	waited := e.killTimeout.Round(time.Millisecond)
+	e.options.Logger.Error("a task does not end though it was killed: its function does not heed its context",
+		"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "killed", reason, "waited", waited)
+	if !e.options.replaceable {
+		return
+	}
+	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.launch.GetIndex(), t.set.GetName(), waited))
+	e.out.put(&wire.TaskUpdate{Attempt: t.launch.GetAttempt(), State: wire.TaskState_TASK_STATE_KILLED,
+		Failure: &wire.Failure{Message: reason}})
+}
