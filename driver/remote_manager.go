@@ -15,10 +15,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// orphanWait is how long the executors of an ApplicationMaster that is not
-// heard of any more are left alone. YARN ends them with it. It is shorter than
-// explanationWait, so that tasks are not blamed for that.
-const orphanWait = 5 * time.Second
+const (
+	// explainAfter is how long an ApplicationMaster that is not heard of any more
+	// has to say why its executors ended. YARN ends them with it, so that is then
+	// taken to be the reason. It is shorter than explanationWait, so that tasks are
+	// not blamed for it.
+	explainAfter = 5 * time.Second
+	// explainAgain is between two looks at which executors have ended since.
+	explainAgain = time.Second
+	// orphanAfter is when the executors that live on are given up: an
+	// ApplicationMaster that could not reach the driver has given up before.
+	orphanAfter = 15 * time.Second
+)
 
 // errReplaced ends the stream of an ApplicationMaster that another has come for.
 var errReplaced = errors.New("a later stream has taken this one's place")
@@ -35,6 +43,7 @@ type RemoteManager struct {
 
 	mu       sync.Mutex
 	link     *managerLink // of the ApplicationMaster that is there; nil for none
+	lastLink *managerLink // that has ended last
 	attempt  uint32       // the newest that has come
 	received uint64       // the sequence of its last report
 	request  *wire.ExecutorRequest
@@ -194,20 +203,41 @@ func (m *RemoteManager) detach(link *managerLink) {
 	if m.link != link {
 		return
 	}
-	m.link = nil
+	m.link, m.lastLink = nil, link
 	if m.finish != nil {
 		return
 	}
 	m.logger.Warn("lost the ApplicationMaster; it may come again, or YARN start another attempt", "attempt", link.attempt)
-	m.orphans = time.AfterFunc(orphanWait, func() {
-		m.mu.Lock()
-		var lost []string
-		if m.link == nil {
-			lost = m.loseAll()
+	gone := time.Now()
+	m.orphans = time.AfterFunc(explainAfter, func() { m.orphaned(link, gone) })
+}
+
+// orphaned gives up executors of an ApplicationMaster that has been gone for a
+// while: those that have ended, and after a while longer all.
+func (m *RemoteManager) orphaned(link *managerLink, gone time.Time) {
+	live := map[string]struct{}{}
+	if time.Since(gone) < orphanAfter {
+		for _, executor := range m.driver.Status().Executors {
+			if executor.State != ExecutorLost {
+				live[executor.ID] = struct{}{}
+			}
 		}
-		m.mu.Unlock()
-		m.tellLost(lost)
-	})
+	}
+	m.mu.Lock()
+	var lost []string
+	if m.link == nil && m.lastLink == link {
+		for id := range m.alive {
+			if _, ok := live[id]; !ok {
+				lost = append(lost, id)
+				delete(m.alive, id)
+			}
+		}
+		if len(m.alive) > 0 {
+			m.orphans = time.AfterFunc(explainAgain, func() { m.orphaned(link, gone) })
+		}
+	}
+	m.mu.Unlock()
+	m.tellLost(lost)
 }
 
 // loseAll gives up the executors of an ApplicationMaster that is gone, and

@@ -1,0 +1,181 @@
+package driver
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// masterStream is the stream of an ApplicationMaster that the test plays.
+type masterStream struct {
+	grpc.ServerStream
+	ctx     context.Context
+	reports chan *wire.ManagerReport
+	orders  chan *wire.ManagerOrder
+	ended   chan error // what Manage returned
+}
+
+func (s *masterStream) Context() context.Context { return s.ctx }
+
+func (s *masterStream) Send(order *wire.ManagerOrder) error {
+	s.orders <- order
+	return nil
+}
+
+func (s *masterStream) Recv() (*wire.ManagerReport, error) {
+	select {
+	case report, ok := <-s.reports:
+		if !ok {
+			return nil, io.EOF
+		}
+		return report, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// master has an ApplicationMaster join; leave breaks its stream.
+func master(t *testing.T, m *RemoteManager, attempt uint32) (stream *masterStream, leave func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	stream = &masterStream{
+		ctx: ctx, reports: make(chan *wire.ManagerReport, 10), orders: make(chan *wire.ManagerOrder, 1000), ended: make(chan error, 1),
+	}
+	stream.reports <- &wire.ManagerReport{Hello: &wire.ManagerHello{Version: wire.Version, Attempt: attempt}}
+	go func() { stream.ended <- (&managerService{manager: m}).Manage(stream) }()
+	leave = func() {
+		cancel()
+		<-stream.ended
+	}
+	return stream, leave
+}
+
+var _ = func() struct{} {
+	function.Register("elsewhere than on executor 1", func(ctx context.Context, call function.Call) ([]byte, error) {
+		if call.ExecutorID == "1" {
+			<-ctx.Done()
+		}
+		return nil, context.Cause(ctx)
+	})
+	return struct{}{}
+}()
+
+// remotely is a driver with a RemoteManager, and a way to run executors.
+func remotely(t *testing.T) (d *Driver, m *RemoteManager, execute func(id string) (end func())) {
+	m = NewRemoteManager(nil)
+	d, err := New(Options{Remote: m})
+	require.NoError(t, err)
+	return d, m, func(id string) func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		var running sync.WaitGroup
+		running.Go(func() {
+			_ = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
+				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: "h" + id, Cores: 1}, stream)
+			})
+		})
+		synctest.Wait()
+		return func() { cancel(); running.Wait() }
+	}
+}
+
+func states(d *Driver) map[string]string {
+	found := map[string]string{}
+	for _, executor := range d.Status().Executors {
+		found[executor.ID] = executor.LossText
+	}
+	return found
+}
+
+// YARN ends executors with the ApplicationMaster that launched them; those that
+// it cannot reach live on, and those of one that only lost its connection do.
+func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
+	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
+	synctest.Test(t, func(t *testing.T) {
+		d, m, execute := remotely(t)
+		_, leave := master(t, m, 1)
+		first, second := execute("1"), execute("2")
+		result := make(chan error, 1)
+		go func() {
+			var failed error
+			for _, err := range d.Run(t.Context(), Job{
+				Name: "j", Function: "elsewhere than on executor 1", Tasks: []TaskSpec{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
+			}) {
+				failed = err
+			}
+			result <- failed
+		}()
+		synctest.Wait()
+		gone := time.Now()
+		leave()
+		first()
+		require.NoError(t, <-result, "it ran on executor 2")
+
+		time.Sleep(time.Until(gone.Add(explainAfter - time.Second)))
+		synctest.Wait()
+		require.Equal(t, map[string]string{"1": "broke its connection to the driver", "2": ""}, states(d))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, map[string]string{"1": byYARN, "2": ""}, states(d))
+		time.Sleep(orphanAfter)
+		synctest.Wait()
+		require.Equal(t, map[string]string{"1": byYARN, "2": byYARN}, states(d))
+		require.Zero(t, d.Status().Totals.FailedAttempts)
+		second()
+		require.NoError(t, d.Stop(t.Context()))
+	})
+}
+
+func TestApplicationMasterThatComesBackInTimeKeepsItsExecutors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m, execute := remotely(t)
+		_, leave := master(t, m, 1)
+		end := execute("1")
+		leave()
+		m.KillExecutors([]string{"7"})
+		time.Sleep(explainAfter - time.Second)
+		again, leaveAgain := master(t, m, 1)
+		order := <-again.orders
+		require.EqualValues(t, 2, order.GetWelcome().GetNextExecutorId())
+		require.Equal(t, []string{"1"}, order.GetRegistered())
+		require.Equal(t, []string{"7"}, order.GetKills(), "said while nobody was there")
+		require.EqualValues(t, 2, order.GetRequest().GetDemands()[0].GetTotal())
+		time.Sleep(time.Hour)
+		require.Equal(t, map[string]string{"1": ""}, states(d))
+
+		// Its reports count once, however often they are sent.
+		for range 2 {
+			again.reports <- &wire.ManagerReport{Sequence: 1, Losses: []*wire.ExecutorLoss{{ExecutorId: "7", Text: "gone"}}}
+		}
+		synctest.Wait()
+		leaveAgain()
+		last, leaveLast := master(t, m, 1)
+		order = <-last.orders
+		require.EqualValues(t, 1, order.GetAcknowledged())
+		require.Empty(t, order.GetKills())
+		require.EqualValues(t, 8, order.GetWelcome().GetNextExecutorId())
+		leaveLast()
+		end()
+		require.NoError(t, d.Stop(t.Context()))
+	})
+}
+
+func TestLaterStreamTakesTheEarlierOnesPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, m, _ := remotely(t)
+		first, _ := master(t, m, 1)
+		synctest.Wait()
+		_, leave := master(t, m, 1)
+		require.ErrorContains(t, <-first.ended, errReplaced.Error())
+		leave()
+		require.NoError(t, d.Stop(t.Context()))
+	})
+}
