@@ -118,7 +118,8 @@ func parseLocalMaster(master string) (localMaster, error) {
 	parts := localURL.FindStringSubmatch(master)
 	if parts == nil {
 		if master == "yarn" {
-			return localMaster{}, errors.New("master yarn: a program is sent to a cluster by yarn-submit: yarn-submit submit " + os.Args[0])
+			return localMaster{}, errors.New("master yarn: a program is sent to a cluster by yarn-submit submit " + os.Args[0] +
+				", or with BOBBIN_SUBMIT_DEPLOY_MODE=client drives its tasks there from here")
 		}
 		return localMaster{}, fmt.Errorf("master %q: want local, local[N], local[*], local[N,F] or local[*,F]; "+
 			"yarn-submit submits to yarn", master)
