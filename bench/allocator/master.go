@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// Variables by which the ApplicationMaster learns what is measured.
+const (
+	envNodes = "BENCH_ALLOCATOR_NODES"
+	envTasks = "BENCH_ALLOCATOR_TASKS"
+)
+
+// replicas is how many hosts each task prefers, as those of a block in HDFS.
+const replicas = 3
+
+var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { return 0, nil })
+
+// runMaster is an application whose tasks wait for executors that never come.
+func runMaster() {
+	bobbin.Main(func(ctx context.Context) error {
+		nodes, err := strconv.Atoi(os.Getenv(envNodes))
+		if err != nil {
+			return fmt.Errorf("%s: %w", envNodes, err)
+		}
+		tasks, err := strconv.Atoi(os.Getenv(envTasks))
+		if err != nil {
+			return fmt.Errorf("%s: %w", envTasks, err)
+		}
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		_, err = nothing.Run(ctx, session, make([]int, tasks), bobbin.Hosts(func(task int) []string {
+			// Neighbours in number are in different racks.
+			hosts := make([]string, replicas)
+			for i := range hosts {
+				hosts[i] = host((task*replicas + i) % nodes)
+			}
+			return hosts
+		}))
+		return err
+	})
+}
