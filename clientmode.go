@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/client"
@@ -53,7 +56,7 @@ type clientMode struct {
 func runClientMode(settings *config.Config, function func(ctx context.Context) error) int {
 	report := os.Getenv(launch.EnvReport)
 	_ = os.Unsetenv(launch.EnvReport) // it is not for what the program starts itself
-	console := client.NewConsole(os.Stderr)
+	console := client.NewConsole(besideOutput(os.Stderr))
 	slog.SetDefault(newLogger(console, settings))
 	ctx, stop := interruptible(console.Close)
 	defer stop()
@@ -74,6 +77,15 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 		return complain(err, ended.status)
 	}
 	return complain(err, client.ExitCode(err))
+}
+
+// besideOutput is stderr without a live line, where what the program writes
+// would run into that.
+func besideOutput(stderr *os.File) io.Writer {
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		return struct{ io.Writer }{stderr}
+	}
+	return stderr
 }
 
 // endedApplication is an application that did not succeed, with the status that

@@ -9,8 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -180,6 +182,64 @@ func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {
 	assert.Equal(t, 0, done.code)
 	assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
 	assertNothingLeft(t, id)
+}
+
+// TestLastAttemptEndsTheDriver kills the only ApplicationMaster that there may
+// be.
+func TestLastAttemptEndsTheDriver(t *testing.T) {
+	t.Parallel()
+	running := drive(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")
+	id := running.drivenID(t)
+	awaitTasks(t, id, 1)
+	require.NoError(t, syscall.Kill(inRole(id, launch.RoleLauncher, "trouble")[0].pid, syscall.SIGKILL))
+	done := running.wait(t)
+	assert.Equal(t, 1, done.code)
+	assert.Contains(t, done.lastLine(), id+" failed: the ApplicationMaster's container ended: killed")
+	assertNothingLeft(t, id)
+}
+
+func TestProgramThatExitsEndsItsApplication(t *testing.T) {
+	t.Parallel()
+	running := drive(t, clientModes["attended"], "--num-executors", "1", program("trouble"), "exit", "3")
+	id := running.drivenID(t)
+	assert.Equal(t, 3, running.wait(t).code)
+	known := awaitState(t, id, yarnrest.StateFinished)
+	assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
+	assert.Contains(t, known.Diagnostics, "is gone")
+	assertNothingLeft(t, id)
+}
+
+// TestExecutorsThatFailEndTheDriver has the ApplicationMaster give up.
+func TestExecutorsThatFailEndTheDriver(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		running := drive(t, mode, "--num-executors", "1", "--conf", "executor.maxNumFailures=1",
+			"--conf", "executorEnv.TROUBLE_BAD_NODE={{NM_HOST}}",
+			program("trouble"), "wait", "1")
+		id := running.drivenID(t)
+		done := running.wait(t)
+		assert.Equal(t, 1, done.code)
+		assert.Contains(t, done.lastLine(), "executor.maxNumFailures")
+		assert.Equal(t, yarnrest.StatusFailed, application(t, id).FinalStatus)
+		assertNothingLeft(t, id)
+	})
+}
+
+func TestDriverThatDoesNotListenIsLeft(t *testing.T) {
+	eachClientMode(t, func(t *testing.T, mode []string) {
+		running := drive(t, mode, "--num-executors", "1", program("trouble"), "deaf")
+		id := running.drivenID(t)
+		awaitState(t, id, yarnrest.StateRunning)
+		running.signal(t, os.Interrupt)
+		await(t, "the application is killed", func(context.Context) bool {
+			return strings.Contains(running.stderr.String(), id+" KILLED after ")
+		})
+		began := time.Now()
+		time.Sleep(time.Second / 2) // signals that come closely together are one
+		running.signal(t, os.Interrupt)
+		assert.Equal(t, 1, running.wait(t).code)
+		assert.Less(t, time.Since(began), 5*time.Second, "the second one is heeded at once")
+		assertNothingLeft(t, id)
+	})
 }
 
 func TestErrorOfADriverFunctionInClientMode(t *testing.T) {

@@ -25,6 +25,7 @@ var modes = map[string]mode{
 	"exit":          withNumber(exit),
 	"crash":         crash,
 	"no-session":    noSession,
+	"deaf":          deaf,
 	"task-error":    withText(taskError),
 	"task-panic":    withText(taskPanic),
 	"flaky":         withNumber(runFlaky),
