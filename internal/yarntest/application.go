@@ -80,8 +80,10 @@ type attempt struct {
 	nodeUpdates []*Node
 	tokensFor   map[*Node]bool
 	previous    []*container // kept from the attempt before
-	strict      []*container // to be announced as taken whatever happens
-	contract    []*container // to be announced as taken unless as much is given back
+	// pendingReleases are of containers whose nodes are still to register.
+	pendingReleases map[*container]bool
+	strict          []*container // to be announced as taken whatever happens
+	contract        []*container // to be announced as taken unless as much is given back
 }
 
 func (a *application) current() *attempt { return a.attempts[len(a.attempts)-1] }
@@ -147,7 +149,7 @@ func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 func (c *Cluster) newAttempt(app *application) {
 	a := &attempt{
 		id:  yarn.AttemptID{Application: app.id, Attempt: int32(len(app.attempts) + 1)},
-		app: app, lastID: -1, blacklist: map[string]bool{}, tokensFor: map[*Node]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
+		app: app, lastID: -1, blacklist: map[string]bool{}, tokensFor: map[*Node]bool{}, pendingReleases: map[*container]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
 		numberEpoch: c.epoch,
 	}
 	if len(app.attempts) > 0 {

@@ -51,6 +51,7 @@ type container struct {
 	surplus             bool // was given beyond what was asked for
 
 	stage   stage
+	counted bool // in the usage of its attempt, node and queue
 	token   security.Token
 	expiry  *event
 	toldOff time.Time // when preemption was announced

@@ -184,6 +184,11 @@ func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 		if k == nil || !k.held() || k.attempt.app != a.app {
 			continue
 		}
+		if !k.counted {
+			// Its node has not come back to a ResourceManager that restarted.
+			a.pendingReleases[k] = true
+			continue
+		}
 		c.complete(k, k.abnormal(yarn.ExitAborted, releasedText))
 		if k.onNode() {
 			k.node.cleanups = append(k.node.cleanups, k)
@@ -296,7 +301,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		return nil, thrown(yarn.ErrNotRegistered, "Application Master is trying to unregister before registering for: %v", a.app.id)
 	}
 	c.ping(a)
-	if !a.finishing {
+	first := !a.finishing
+	if first {
 		a.finishing = true
 		diagnostics := request.GetDiagnostics()
 		final := yarn.FinalStatus(request.GetFinalStatus())
@@ -318,8 +324,8 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 			})
 		})
 	}
-	// An unmanaged one is not to wait for the store.
-	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(!a.app.Managed)}, nil
+	// An unmanaged one is not to wait for the store, and if it asks again it does.
+	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
 const (
@@ -379,6 +385,12 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		return
 	}
 	if handed && !k.attempt.ended {
-		k.attempt.finished = append(k.attempt.finished, status)
+		// In a moment, so that the answer to a release does not bring its outcome.
+		epoch := c.epoch
+		c.after(0, func() {
+			if c.epoch == epoch {
+				k.attempt.finished = append(k.attempt.finished, status)
+			}
+		})
 	}
 }

@@ -154,6 +154,10 @@ func (n *Node) register() {
 			c.cancel(k.expiry)
 			k.stage = launched
 			c.hold(k)
+			if a.pendingReleases[k] {
+				c.complete(k, k.abnormal(yarn.ExitAborted, releasedText))
+				n.cleanups = append(n.cleanups, k)
+			}
 		case k.process == exited && k.stage != completed:
 			// A node tells of what has ended until it has heard that the master knows.
 			k.stage = completed

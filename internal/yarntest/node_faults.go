@@ -53,9 +53,6 @@ func (n *Node) Return() error {
 	}
 	n.cluster.cancel(n.deadline)
 	n.reachable = true
-	if n.state == yarn.NodeDecommissioned || n.state == yarn.NodeShutdown || n.state == yarn.NodeLost {
-		n.state = yarn.NodeNew
-	}
 	n.stir()
 	return nil
 }

@@ -59,11 +59,11 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	}
 	response := &pb.StartContainersResponse{}
 	for _, start := range request.GetRequests() {
-		message, err := c.verifyContainerToken(security.TokenFromProto(start.GetContainerToken()))
-		if err == nil {
-			err = n.start(caller(call), message, start.GetLaunchContext())
-		}
+		message, err := n.verifyContainerToken(security.TokenFromProto(start.GetContainerToken()))
 		if err != nil {
+			return nil, err // whatever was started before
+		}
+		if err := n.start(caller(call), message, start.GetLaunchContext()); err != nil {
 			response.Failed = append(response.Failed, failure(message.GetContainerId(), err))
 			continue
 		}
@@ -82,8 +82,6 @@ func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, 
 	switch {
 	case id.Attempt.Application != caller.Application:
 		return unauthorized(fmt.Sprintf("\nNMToken for application attempt : %v was used for starting container with container token issued for application attempt : %v", caller, id.Attempt))
-	case token.GetNodeAddress() != n.id.String():
-		return invalidToken("\nAttempted to start a container with a token of node %s", token.GetNodeAddress())
 	case n.local[id] != nil:
 		return unauthorized(fmt.Sprintf("\nAttempt to relaunch the same container with id %v.", id))
 	case time.UnixMilli(token.GetExpiryTime()).Before(time.Now()):
@@ -123,12 +121,20 @@ func (n *Node) stopContainers(_ context.Context, call ipctest.Call, request *pb.
 			response.Failed = append(response.Failed, failure(id, fmt.Errorf("container %v is not of %v", containerIDOf(id), caller(call).Application)))
 			continue
 		}
-		if k := n.local[containerIDOf(id)]; k != nil {
-			c.exit(k, yarn.ExitKilledByApplicationMaster, "Container killed by the ApplicationMaster.")
+		k := n.local[containerIDOf(id)]
+		if k == nil {
+			response.Failed = append(response.Failed, failure(id, n.notHandled(containerIDOf(id))))
+			continue
 		}
+		c.exit(k, yarn.ExitKilledByApplicationMaster, "Container killed by the ApplicationMaster.")
 		response.Succeeded = append(response.Succeeded, id)
 	}
 	return response, nil
+}
+
+// notHandled is said of a container that the node does not know.
+func (n *Node) notHandled(id yarn.ContainerID) error {
+	return &ipctest.Exception{Class: yarnException, Text: fmt.Sprintf("Container %v is not handled by this NodeManager", id)}
 }
 
 func (n *Node) containerStatuses(_ context.Context, _ ipctest.Call, request *pb.GetContainerStatusesRequest) (*pb.GetContainerStatusesResponse, error) {
@@ -138,7 +144,7 @@ func (n *Node) containerStatuses(_ context.Context, _ ipctest.Call, request *pb.
 	for _, id := range request.GetContainerIds() {
 		k := n.local[containerIDOf(id)]
 		if k == nil {
-			response.Failed = append(response.Failed, failure(id, fmt.Errorf("Container %v is not handled by this NodeManager", containerIDOf(id))))
+			response.Failed = append(response.Failed, failure(id, n.notHandled(containerIDOf(id))))
 			continue
 		}
 		response.Statuses = append(response.Statuses, k.status())

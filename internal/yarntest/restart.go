@@ -74,6 +74,7 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
+		k.counted = false
 		if k.process == absent {
 			k.stage = forgotten
 			k.endedAt = time.Now()
@@ -83,6 +84,7 @@ func (c *Cluster) forget(a *attempt) {
 	a.table, a.registered, a.last, a.lastID = table{}, false, nil, -1
 	clear(a.blacklist)
 	clear(a.tokensFor)
+	clear(a.pendingReleases)
 	c.cancel(a.expiry)
 	// Completed ones that their nodes remember are told of again.
 	if !a.ended {

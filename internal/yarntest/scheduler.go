@@ -108,7 +108,8 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// place says which row a container on the node would serve.
+// place says which row a container on the node would serve. A node that could
+// not be taken anyway is none that was passed over.
 func (r *requests) place(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -118,9 +119,13 @@ func (r *requests) place(n *Node, nodes, nodeDelay int) (locality, *row) {
 		if rack.relax && r.opportunities > min(nodes, nodeDelay) {
 			return rackLocal, rack
 		}
-		return nowhere, nil
+		if !rack.relax {
+			r.opportunities--
+			return nowhere, nil
+		}
 	}
 	if !any.relax {
+		r.opportunities--
 		return nowhere, nil
 	}
 	if len(r.rows) == 1 {
@@ -166,6 +171,7 @@ func (c *Cluster) startMaster(a *attempt, k *container) {
 
 // hold counts a container.
 func (c *Cluster) hold(k *container) {
+	k.counted = true
 	k.attempt.held = append(k.attempt.held, k)
 	k.node.held = append(k.node.held, k)
 	k.node.used = add(k.node.used, k.resource, 1)
@@ -175,6 +181,10 @@ func (c *Cluster) hold(k *container) {
 
 // drop counts a container no more.
 func (c *Cluster) drop(k *container) {
+	if !k.counted {
+		return // its node has not come back to a ResourceManager that restarted
+	}
+	k.counted = false
 	same := func(other *container) bool { return other == k }
 	k.attempt.held = slices.DeleteFunc(k.attempt.held, same)
 	k.node.held = slices.DeleteFunc(k.node.held, same)

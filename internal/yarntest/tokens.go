@@ -126,14 +126,19 @@ func (c *Cluster) containerToken(k *container, expires time.Time) security.Token
 }
 
 // verifyContainerToken reads a container token that a NodeManager was shown.
-func (c *Cluster) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
+func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
+	c := n.cluster
 	message := &pb.ContainerTokenIdentifier{}
 	if err := proto.Unmarshal(token.Identifier, message); err != nil {
 		return nil, invalidToken("malformed identifier: %v", err)
 	}
 	password := c.containerKeys.password(message.GetMasterKeyId(), token.Identifier)
 	if !c.containerKeys.good(message.GetMasterKeyId()) || subtle.ConstantTimeCompare(password, token.Password) != 1 {
-		return nil, invalidToken("Invalid container token used for starting container on : %s", message.GetNodeAddress())
+		return nil, invalidToken("Invalid container token used for starting container on : %v", n.id)
+	}
+	if message.GetNodeAddress() != n.id.String() {
+		return nil, invalidToken("Given Container %v identifier is not valid for current Node manager. Expected : %v Found : %s",
+			containerIDOf(message.GetContainerId()), n.id, message.GetNodeAddress())
 	}
 	return message, nil
 }

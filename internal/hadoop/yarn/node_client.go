@@ -70,7 +70,8 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 }
 
 // StopContainers kills containers of the application on the node. Stopping one
-// that has ended, or that the node does not know, succeeds.
+// that has ended not long ago succeeds; failed tells of those that the node does
+// not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}

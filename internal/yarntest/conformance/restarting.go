@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+func masterRestarts(t *testing.T, s *System) {
+	a := register(t, s)
+	pair := a.each()
+	kept := pair[0]
+	node := a.start(kept, "sleep 1000")
+	short := a.get(1, at(s.Hosts[0], 1)...)[0]
+	a.start(short, "exit 5")
+	require.EqualValues(t, 5, a.end(short.ID).ExitStatus)
+	// Containers that were not started are not known to the next ResourceManager.
+	idle := pair[1]
+	a.completed, a.updated = nil, nil
+	require.NoError(t, s.RestartMaster(a.ctx))
+
+	var err error
+	a.await("the ResourceManager asks for a registration", func() bool {
+		_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: a.last})
+		return err != nil
+	})
+	require.ErrorIs(t, err, yarn.ErrNotRegistered)
+	a.register()
+	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
+	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids begin again")
+	// Nothing of what was asked for is known, and what is given now has the epoch
+	// in its name.
+	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
+	require.EqualValues(t, 1, fresh.ID.Epoch())
+	require.Contains(t, fresh.ID.String(), "container_e01_")
+
+	statuses, failed, err := node.Statuses(a.ctx, []yarn.ContainerID{kept.ID})
+	require.NoError(t, err, "the node's token is still good")
+	require.Empty(t, failed)
+	require.Equal(t, yarn.ContainerRunning, statuses[0].State, "containers go on")
+	_, failed, err = a.node(idle).StartContainers(a.ctx, []yarn.StartRequest{request(idle, "sleep 1000")})
+	require.NoError(t, err)
+	require.ErrorIs(t, failed[idle.ID], yarn.ErrInvalidContainer, "it was allocated by a ResourceManager that is gone")
+
+	// Containers that ended long ago are told of again.
+	require.EqualValues(t, 5, a.end(short.ID).ExitStatus)
+	a.await("all nodes are told of", func() bool {
+		a.beat(yarn.AllocateRequest{})
+		hosts := map[string]bool{}
+		for _, report := range a.updated {
+			hosts[report.ID.Host] = hosts[report.ID.Host] || report.State == yarn.NodeRunning
+		}
+		return len(hosts) == len(s.Hosts)
+	})
+	// The container that went on can be released.
+	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{kept.ID}})
+	require.Equal(t, yarn.ExitAborted, a.end(kept.ID).ExitStatus)
+	a.finish()
+}
+
+func nodeIsLost(t *testing.T, s *System) {
+	a := register(t, s)
+	pair := a.each()
+	a.start(pair[0], "sleep 1000")
+	a.start(pair[1], "sleep 1000")
+	host := s.Hosts[0].Name
+	a.updated = nil
+	require.NoError(t, s.StopNode(a.ctx, host))
+	status := a.end(pair[0].ID)
+	require.Equal(t, yarn.ExitAborted, status.ExitStatus)
+	require.Equal(t, "Container released on a *lost* node", status.Diagnostics)
+	told := func(state yarn.NodeState) func() bool {
+		return func() bool {
+			for _, report := range a.updated {
+				if report.ID.Host == host && report.State == state {
+					require.Equal(t, s.Hosts[0].Rack, report.Rack)
+					return true
+				}
+			}
+			a.beat(yarn.AllocateRequest{})
+			return false
+		}
+	}
+	a.await("the ResourceManager tells that the node is lost", told(yarn.NodeLost))
+	require.EqualValues(t, len(s.Hosts)-1, a.beat(yarn.AllocateRequest{}).ClusterNodes)
+
+	a.updated = nil
+	require.NoError(t, s.StartNode(a.ctx, host))
+	a.await("the ResourceManager tells that the node is back", told(yarn.NodeRunning))
+	// Its token comes again, and the other's is still good.
+	delete(a.tokens, pair[0].Node)
+	back := a.get(1, at(s.Hosts[0], 1)...)[0]
+	require.NotEmpty(t, a.tokens[back.Node].Password)
+	a.start(back, "sleep 1000")
+	_, _, err := a.node(pair[1]).Statuses(a.ctx, []yarn.ContainerID{pair[1].ID})
+	require.NoError(t, errors.Join(err))
+	a.finish()
+}

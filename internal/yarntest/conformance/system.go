@@ -1,0 +1,268 @@
+package conformance
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// System is a cluster to test: two nodes in two racks, of at least 4 GiB and 4
+// cores each, and containers of at most 4096 MiB and 4 cores in steps of 128 MiB.
+// A container's command is "exit N" or "sleep N", with which an interpreter
+// follows what the container is to do.
+type System struct {
+	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
+	// ApplicationClientProtocol, User the name that submits.
+	Scheduler, Client []string
+	User              string
+	// Dial opens connections, nil for the usual way.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Hosts are the nodes.
+	Hosts []Host
+	// Submit starts an application with an unmanaged ApplicationMaster.
+	Submit func(ctx context.Context) (yarn.ApplicationID, error)
+	// Kill ends it.
+	Kill func(ctx context.Context, id yarn.ApplicationID) error
+	// RestartMaster ends the ResourceManager and starts it again, with recovery;
+	// it returns when nodes have registered again.
+	RestartMaster func(ctx context.Context) error
+	// StopNode ends a NodeManager without a word, and StartNode starts it again.
+	// The ResourceManager gives it up after some seconds.
+	StopNode, StartNode func(ctx context.Context, host string) error
+}
+
+// Host is a node of a System.
+type Host struct{ Name, Rack string }
+
+// Test is one test of a System.
+type Test struct {
+	Name string
+	Run  func(t *testing.T, s *System)
+}
+
+// Tests lists all tests. Those that restart daemons come last.
+func Tests() []Test {
+	return []Test{
+		{"what comes before a registration", beforeRegistration},
+		{"the report of an unmanaged application", report},
+		{"response ids", responseIDs},
+		{"requests that can never be met", impossibleRequests},
+		{"containers anywhere", anywhere},
+		{"containers on a host", onHost},
+		{"containers in a rack", inRack},
+		{"numbers are lowered by what is allocated", lowering},
+		{"a row is replaced", replacing},
+		{"the total bounds what is asked for by host", totalBounds},
+		{"releases", releases},
+		{"the blacklist", blacklist},
+		{"a container's life", life},
+		{"a container is stopped", stopping},
+		{"what a node refuses", nodeRefusals},
+		{"tokens that are wrong", wrongTokens},
+		{"unregistering", unregistering},
+		{"an application is killed", killed},
+		{"the ResourceManager restarts", masterRestarts},
+		{"a node is lost and comes back", nodeIsLost},
+	}
+}
+
+// patience bounds all waiting.
+const patience = 2 * time.Minute
+
+// every is how often an ApplicationMaster of these tests sends heartbeats.
+const every = 100 * time.Millisecond
+
+var (
+	unit = yarn.Resource{MemoryMB: 256, VCores: 1}
+	big  = yarn.Resource{MemoryMB: 512, VCores: 1}
+)
+
+// attempt is an ApplicationMaster under test.
+type attempt struct {
+	t      *testing.T
+	s      *System
+	ctx    context.Context
+	app    yarn.ApplicationID
+	token  security.Token
+	client *yarn.AMClient
+	last   int32
+	tokens map[yarn.NodeID]security.Token
+	// surplus came with a heartbeat that waited for something else.
+	completed []yarn.ContainerStatus
+	updated   []yarn.NodeReport
+}
+
+// begin submits an application and gets its token.
+func begin(t *testing.T, s *System) *attempt {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	id, err := s.Submit(ctx)
+	require.NoError(t, err)
+	a := &attempt{t: t, s: s, ctx: ctx, app: id, tokens: map[yarn.NodeID]security.Token{}}
+	a.await("the application's token", func() bool {
+		report := a.report()
+		if report.AMRMToken != nil {
+			a.token = *report.AMRMToken
+		}
+		return report.AMRMToken != nil
+	})
+	a.client = yarn.NewAMClient(s.Scheduler, a.options(a.token))
+	t.Cleanup(func() {
+		_ = s.Kill(context.WithoutCancel(ctx), id)
+		_ = a.client.Close()
+	})
+	return a
+}
+
+// register submits an application and registers its ApplicationMaster.
+func register(t *testing.T, s *System) *attempt {
+	t.Helper()
+	a := begin(t, s)
+	a.register()
+	return a
+}
+
+func (a *attempt) options(token security.Token) yarn.ClientOptions {
+	return yarn.ClientOptions{Token: token, Dial: a.s.Dial, RetryFor: 30 * time.Second}
+}
+
+func (a *attempt) report() *yarn.ApplicationReport {
+	a.t.Helper()
+	client := yarn.NewRMClient(a.s.Client, security.UserGroup{Effective: a.s.User}, a.options(security.Token{}))
+	defer client.Close()
+	report, err := client.ApplicationReport(a.ctx, a.app)
+	require.NoError(a.t, err)
+	return report
+}
+
+func (a *attempt) register() *yarn.RegisterResponse {
+	a.t.Helper()
+	response, err := a.client.Register(a.ctx, yarn.RegisterRequest{Host: "127.0.0.1", RPCPort: -1})
+	require.NoError(a.t, err)
+	a.last = 0
+	return response
+}
+
+// await looks again and again whether a condition holds.
+func (a *attempt) await(what string, condition func() bool) {
+	a.t.Helper()
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-a.ctx.Done():
+			require.Fail(a.t, "it did not happen: "+what)
+		}
+	}
+}
+
+// beat sends a heartbeat and keeps what it brings.
+func (a *attempt) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
+	a.t.Helper()
+	request.ResponseID = a.last
+	response, err := a.client.Allocate(a.ctx, request)
+	require.NoError(a.t, err)
+	a.keep(response)
+	return response
+}
+
+func (a *attempt) keep(response *yarn.AllocateResponse) {
+	a.last = response.ResponseID
+	for _, token := range response.NMTokens {
+		a.tokens[token.Node] = token.Token
+	}
+	a.completed = append(a.completed, response.Completed...)
+	a.updated = append(a.updated, response.UpdatedNodes...)
+}
+
+// ask makes a request for n containers of a size at a place.
+func ask(name string, n int32, size yarn.Resource) yarn.ResourceRequest {
+	return yarn.ResourceRequest{Priority: 1, Name: name, Resource: size, Containers: n, RelaxLocality: true}
+}
+
+// get asks and waits until n containers have come.
+func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
+	a.t.Helper()
+	var got []yarn.Container
+	a.await("containers come", func() bool {
+		got = append(got, a.beat(yarn.AllocateRequest{Asks: asks}).Allocated...)
+		asks = nil
+		return len(got) >= n
+	})
+	require.Len(a.t, got, n)
+	return got
+}
+
+// none checks that no container comes while nodes report several times.
+func (a *attempt) none() {
+	a.t.Helper()
+	for range 25 {
+		require.Empty(a.t, a.beat(yarn.AllocateRequest{}).Allocated)
+		a.pause()
+	}
+}
+
+// pause lets a heartbeat's time pass.
+func (a *attempt) pause() {
+	select {
+	case <-time.After(every):
+	case <-a.ctx.Done():
+	}
+}
+
+// node makes a client of a container's node with the token that came for it.
+func (a *attempt) node(container yarn.Container) *yarn.NodeClient {
+	client := yarn.NewNodeClient(container.Node, a.options(a.tokens[container.Node]))
+	a.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func request(container yarn.Container, command string) yarn.StartRequest {
+	return yarn.StartRequest{ContainerToken: container.Token, Launch: yarn.ContainerLaunchContext{Commands: []string{command}}}
+}
+
+// start starts a container and waits until it is up.
+func (a *attempt) start(container yarn.Container, command string) *yarn.NodeClient {
+	a.t.Helper()
+	node := a.node(container)
+	started, failed, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(container, command)})
+	require.NoError(a.t, err)
+	require.Empty(a.t, failed)
+	require.Equal(a.t, []yarn.ContainerID{container.ID}, started)
+	return node
+}
+
+// end waits until the ResourceManager has told of a container's end.
+func (a *attempt) end(id yarn.ContainerID) yarn.ContainerStatus {
+	a.t.Helper()
+	var found yarn.ContainerStatus
+	a.await("the end of "+id.String(), func() bool {
+		for _, status := range a.completed {
+			if status.ID == id {
+				found = status
+				return true
+			}
+		}
+		a.beat(yarn.AllocateRequest{})
+		return false
+	})
+	require.Equal(a.t, yarn.ContainerComplete, found.State)
+	return found
+}
+
+func (a *attempt) finish() {
+	a.t.Helper()
+	a.await("the application is unregistered", func() bool {
+		done, err := a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalSucceeded})
+		require.NoError(a.t, err)
+		return done
+	})
+}
