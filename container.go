@@ -79,6 +79,8 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 	if !ok {
 		return fmt.Errorf("the container's credentials hold nothing to join the driver by")
 	}
+	leave, stopLeaving := decommissioned()
+	defer stopLeaving()
 	options := executorbackend.Options{
 		ID:      os.Getenv(launch.EnvExecutorID),
 		Host:    os.Getenv(launch.EnvHost),
@@ -86,7 +88,9 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 		Profile: profile,
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
 		Prepare: prepareTasks(logger),
-		Logger:  logger,
+
+		Decommission: leave,
+		Logger:       logger,
 	}
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
