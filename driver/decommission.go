@@ -71,6 +71,18 @@ func (d *departures) announce(id string, notice Notice) {
 	d.next = earliest(d.next, notice.Deadline)
 }
 
+// keep remembers the notice of an executor that may come again.
+func (d *departures) keep(e *executor) {
+	if e.instance == 0 {
+		return
+	}
+	notice := e.departure.Notice
+	if e.departure.dismissed {
+		notice.Deadline = time.Time{} // it has left, as far as anybody knows
+	}
+	d.announce(e.id, notice)
+}
+
 // sooner reports whether a deadline, of which the zero time is none, is before
 // another.
 func sooner(a, b time.Time) bool { return !a.IsZero() && (b.IsZero() || a.Before(b)) }

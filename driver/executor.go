@@ -18,6 +18,7 @@ import (
 // executor is one that is registered.
 type executor struct {
 	id         string
+	instance   uint64 // 0 for one that never comes again
 	host       string
 	cores      int
 	logURLs    map[string]string
@@ -34,12 +35,16 @@ type executor struct {
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
 	holds      map[string]struct{} // keys of what it has that others may want
+	releasing  map[string]struct{} // keys released of which it has not said that it knows
 }
 
 // register takes an executor in, or says why not.
-func (l *loop) register(from *link, r *wire.Register) {
+func (l *loop) register(from *link, message *wire.ExecutorMessage) {
+	r := message.GetRegister()
 	id := r.GetExecutorId()
 	refused := ""
+	before := l.executors[id]
+	cameAgain := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	switch {
 	case from.executor != nil:
 		refused = "it is registered already"
@@ -48,12 +53,24 @@ func (l *loop) register(from *link, r *wire.Register) {
 			r.GetVersion(), wire.Version)
 	case int(r.GetResourceProfile()) >= len(l.kinds):
 		refused = fmt.Sprintf("its resource profile %d is unknown", r.GetResourceProfile())
-	case l.executors[id] != nil:
+	case l.executors[id] != nil && !cameAgain:
 		refused = fmt.Sprintf("an executor of that id is registered already, on %s", l.executors[id].host)
 	case l.d.options.Excluded(r.GetHost()):
 		refused = fmt.Sprintf("node %s is excluded", r.GetHost())
 	case l.stopping:
 		refused = "the application ends"
+	}
+	if refused == "" && cameAgain {
+		// It noticed before the driver did that its stream had broken.
+		if before.departure != nil {
+			l.departures.keep(before)
+		}
+		l.lose(before, Loss{Text: "lost its connection to the driver and came again", CountsAsFailure: true})
+	}
+	if open := l.losses[id]; refused == "" && open != nil {
+		delete(l.losses, id)
+		l.charge(&open.executor, open.text, open.tasks)
+		before = &open.executor
 	}
 	if refused == "" {
 		if err := l.scheduler.AddExecutor(scheduler.Executor{
@@ -72,7 +89,7 @@ func (l *loop) register(from *link, r *wire.Register) {
 	e := &executor{
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
 		link: from, attempts: map[scheduler.AttemptID]*attempt{}, registered: l.now, lastHeard: l.now,
-		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now,
+		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now, instance: r.GetInstance(),
 	}
 	if e.kind.pool != nil {
 		e.member = e.kind.pool.Add(id, l.now)
@@ -80,6 +97,10 @@ func (l *loop) register(from *link, r *wire.Register) {
 	from.executor = e
 	l.executors[id] = e
 	l.outgoing(e).Registered = &wire.Registered{}
+	l.heardOfHolds(e, message)
+	if before != nil {
+		l.rejoined(e, before)
+	}
 	l.demand.changed = true
 	l.arrival.came(l.now)
 	if l.demand.manager != nil {
@@ -101,9 +122,7 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	if wish := message.GetDecommission(); wish != nil {
 		l.departByItself(e, wish.GetReason())
 	}
-	if holds := message.GetHolds(); len(holds) > 0 {
-		e.hold(holds)
-	}
+	l.heardOfHolds(e, message)
 	for _, update := range message.GetUpdates() {
 		// An attempt that is not this executor's was given up before: its last
 		// word came too late, or came twice.
@@ -122,6 +141,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 	}
 	loss := Loss{Text: brokenText(reason)}
 	if e.departure != nil && e.departure.dismissed {
+		l.departures.keep(e)
 		l.lose(e, Loss{Text: e.departure.left()})
 		return
 	}
@@ -132,6 +152,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 	}
 	tasks := l.lose(e, loss)
 	if e.departure != nil {
+		l.departures.keep(e)
 		tasks = nil // whatever the explanation will be, they are not to blame
 	}
 	l.awaitExplanation(e, loss.Text, tasks)

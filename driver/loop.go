@@ -95,7 +95,7 @@ func (l *loop) handle(e event) {
 	case e.call != nil:
 		e.call(l)
 	case e.message.GetRegister() != nil:
-		l.register(e.link, e.message.GetRegister())
+		l.register(e.link, e.message)
 	case e.link.executor != nil:
 		l.heard(e.link.executor, e.message)
 	}

@@ -89,8 +89,7 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 		return nil
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
-	case errors.Is(err, ErrStopped):
-		return status.Error(codes.Unavailable, err.Error())
 	}
+	// Unavailable is what an executor takes for a connection that broke.
 	return status.Error(codes.Aborted, err.Error())
 }

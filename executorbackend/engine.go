@@ -27,7 +27,7 @@ var errStopped = errors.New("the executor was told to stop")
 // told it to stop and *ExitError when the driver refused it or the stream
 // broke, after it cancelled what was running and waited a bounded time for it.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
-	return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() })
+	return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() }, &life{}).err
 }
 
 // engine is an executor at work. The goroutine that receives messages starts
@@ -39,6 +39,7 @@ type engine struct {
 	tasksCtx    context.Context
 	out         *outgoing
 	hold        func(key string) // of every task
+	registered  bool             // told so; of the goroutine that receives
 
 	mu      sync.Mutex
 	sets    map[uint64]*wire.TaskSet
@@ -51,13 +52,20 @@ type engine struct {
 	running sync.WaitGroup
 }
 
-// serve runs an executor. leave ends the stream: it is called at the end, and
-// by another goroutine when nothing can be sent any more.
-func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave func()) error {
+// sessionEnd is the end of an executor's stream.
+type sessionEnd struct {
+	err        error
+	registered bool // it was registered on it
+	idle       bool // every task has ended, and it did not wish to leave
+}
+
+// serve runs an executor over one stream. leave ends the stream: it is called
+// at the end, and by another goroutine when nothing can be sent any more.
+func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave func(), life *life) sessionEnd {
 	defer leave()
 	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
 	defer cancelTasks(nil)
-	out := &outgoing{send: stream.Send}
+	out := &outgoing{send: stream.Send, life: life}
 	e := &engine{
 		options:     options,
 		maxResult:   int64(config.TaskMaxResult.In(options.Config)),
@@ -72,12 +80,13 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
 		LogUrls: options.LogURLs, Attributes: options.Attributes, ResourceProfile: uint32(options.Profile), Version: wire.Version,
-	}}); err != nil {
+		Instance: life.instance,
+	}, Holds: life.holding()}); err != nil {
 		// gRPC tells the receiving side why a stream takes no messages.
 		if _, reason := stream.Recv(); reason != nil {
 			err = reason
 		}
-		return e.disconnected(ctx, err)
+		return sessionEnd{err: e.disconnected(ctx, err), idle: true}
 	}
 
 	quit := make(chan struct{})
@@ -95,13 +104,13 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	}
 	close(quit)
 	heeding.Wait()
-	e.end()
+	idle := e.end()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && e.leaving != nil {
-		return e.leaving
+		err = e.leaving
 	}
-	return err
+	return sessionEnd{err: err, registered: e.registered, idle: idle && e.leaving == nil}
 }
 
 // receive takes the driver's messages until one says stop, which is nil.
@@ -115,6 +124,7 @@ func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 			return exitError(ExitRefused, "the driver refuses executor %s: %s", e.options.ID, refused.GetReason())
 		}
 		if message.GetRegistered() != nil {
+			e.registered = true
 			e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
 		}
 		if notice := message.GetDecommission(); notice != nil {
@@ -166,7 +176,9 @@ func (e *engine) take(message *wire.DriverMessage) {
 		delete(e.sets, id)
 	}
 	e.mu.Unlock()
-	e.out.release(message.GetRelease())
+	if keys := message.GetRelease(); len(keys) > 0 {
+		e.out.release(keys)
+	}
 	if len(unable) > 0 {
 		// Sending may block, and the next message may be a kill.
 		e.running.Go(func() { e.out.put(unable...) })
@@ -261,8 +273,9 @@ func (e *engine) attempts() []uint64 {
 	return attempts
 }
 
-// end waits for cancelled tasks, a bounded time.
-func (e *engine) end() {
+// end waits for cancelled tasks, a bounded time, and reports whether all have
+// ended.
+func (e *engine) end() bool {
 	e.mu.Lock()
 	e.ended = true
 	for _, t := range e.waiting {
@@ -278,6 +291,7 @@ func (e *engine) end() {
 	defer timer.Stop()
 	select {
 	case <-quiet:
+		return true
 	case <-timer.C:
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -289,4 +303,5 @@ func (e *engine) end() {
 				"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "waited", leaveWait)
 		}
 	}
+	return false
 }

@@ -306,7 +306,7 @@ func TestDriverThatTakesNothingEndsTheExecutor(t *testing.T) {
 		_, executorSide := wire.Pipe(stream) // of which nobody reads the other end
 		began := time.Now()
 		err := serve(t.Context(), Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
-			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults(), executorSide, leave)
+			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults(), executorSide, leave, &life{}).err
 		require.Equal(t, ExitHeartbeatFailure, ExitCode(err), "%v", err)
 		// The pipe took a minute's worth of heartbeats first.
 		require.InDelta(t, 3*time.Minute, time.Since(began), float64(10*time.Second))

@@ -15,11 +15,12 @@ type outgoing struct {
 	send func(*wire.ExecutorMessage) error
 
 	mu        sync.Mutex
+	life      *life
+	released  []string           // keys, to be acknowledged
 	updates   []*wire.TaskUpdate // in turns: the rest of a large result goes to the end
 	heartbeat *wire.Heartbeat
-	wish      *wire.Decommission  // to leave; nil where it was told or there is none
-	holds     []string            // of held, those that are not told yet
-	held      map[string]struct{} // keys of what this executor has that others may want
+	wish      *wire.Decommission // to leave; nil where it was told or there is none
+	holds     []string           // of those that life has, the ones that are not told yet
 	sending   bool
 	since     time.Time // when the message now being sent was begun
 	broken    bool      // the stream takes nothing more; its receiving side says why
@@ -44,14 +45,10 @@ func (o *outgoing) beat(heartbeat *wire.Heartbeat) {
 func (o *outgoing) hold(key string) {
 	key = wire.HoldKey(key)
 	o.mu.Lock()
-	if _, known := o.held[key]; known {
+	if !o.life.hold(key) {
 		o.mu.Unlock()
 		return
 	}
-	if o.held == nil {
-		o.held = map[string]struct{}{}
-	}
-	o.held[key] = struct{}{}
 	o.holds = append(o.holds, key)
 	o.flush()
 }
@@ -64,16 +61,13 @@ func (o *outgoing) leave(reason string) {
 	o.flush()
 }
 
-// release forgets keys that nobody wants any more.
+// release forgets keys that nobody wants any more, and says so. It does not wait
+// for that to leave: the driver's next message may be urgent.
 func (o *outgoing) release(keys []string) {
-	if len(keys) == 0 {
-		return
-	}
+	o.life.release(keys)
 	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, key := range keys {
-		delete(o.held, key)
-	}
+	o.released = append(o.released, keys...)
+	o.mu.Unlock()
 }
 
 // stuckFor is how long the message now being sent has not left.
@@ -118,8 +112,8 @@ const maxHolds = 1000
 // once all of these are taken updates up to wire.MaxPart bytes, of a larger
 // result a part.
 func (o *outgoing) next() *wire.ExecutorMessage {
-	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat, Decommission: o.wish}
-	o.heartbeat, o.wish = nil, nil
+	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat, Decommission: o.wish, Released: o.released}
+	o.heartbeat, o.wish, o.released = nil, nil, nil
 	if len(o.holds) > maxHolds {
 		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
 		return message

@@ -37,7 +37,8 @@ const (
 
 // Run is an executor process: it joins the driver at host:port with the pass
 // that the driver made, and serves until it is told to stop, which returns
-// nil, or until the stream breaks or ctx ends. Errors that have an exit code
+// nil, or until the driver ends the stream or ctx ends. Where the connection
+// breaks, what it runs is given up, and it joins again if it can. Errors that have an exit code
 // of their own are of type *ExitError.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
@@ -81,13 +82,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		ctx = prepared
 	}
 
-	attached, leave := context.WithCancel(ctx)
-	defer leave()
-	stream, err := client.Attach(attached)
-	if err != nil {
-		return exitError(ExitUnableToConnect, "attach to the driver at %s: %w", driver, err)
-	}
-	return serve(ctx, options, stream, leave)
+	return attach(ctx, client, options, driver)
 }
 
 func bootstrap(ctx context.Context, client wire.DriverClient, options Options, driver string) (*wire.BootstrapReply, error) {

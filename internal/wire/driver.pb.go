@@ -209,7 +209,9 @@ type ExecutorMessage struct {
 	Holds []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
 	// The executor wishes to leave, of itself: it wants no further task, and to be
 	// told to stop when those that it runs have ended.
-	Decommission  *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
+	Decommission *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
+	// Keys of DriverMessage.release that have reached the executor.
+	Released      []string `protobuf:"bytes,6,rep,name=released,proto3" json:"released,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -279,6 +281,13 @@ func (x *ExecutorMessage) GetDecommission() *Decommission {
 	return nil
 }
 
+func (x *ExecutorMessage) GetReleased() []string {
+	if x != nil {
+		return x.Released
+	}
+	return nil
+}
+
 type Register struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorId string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
@@ -290,7 +299,10 @@ type Register struct {
 	Attributes      map[string]string `protobuf:"bytes,5,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	ResourceProfile uint32            `protobuf:"varint,6,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
 	// Of the protocol; the driver takes its own version only.
-	Version       uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	// Tells processes of one id apart: one that lost its stream and comes again has
+	// the same as before. 0 where it never comes again.
+	Instance      uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,6 +382,13 @@ func (x *Register) GetResourceProfile() uint32 {
 func (x *Register) GetVersion() uint32 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Register) GetInstance() uint64 {
+	if x != nil {
+		return x.Instance
 	}
 	return 0
 }
@@ -1141,13 +1160,14 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHadoopEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x82\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x02\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
 	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\x12\x14\n" +
 	"\x05holds\x18\x04 \x03(\tR\x05holds\x12=\n" +
-	"\fdecommission\x18\x05 \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\"\x9b\x03\n" +
+	"\fdecommission\x18\x05 \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x1a\n" +
+	"\breleased\x18\x06 \x03(\tR\breleased\"\xb7\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1158,7 +1178,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"attributes\x18\x05 \x03(\v2%.bobbin.wire.Register.AttributesEntryR\n" +
 	"attributes\x12)\n" +
 	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x12\x18\n" +
-	"\aversion\x18\a \x01(\rR\aversion\x1a:\n" +
+	"\aversion\x18\a \x01(\rR\aversion\x12\x1a\n" +
+	"\binstance\x18\b \x01(\x06R\binstance\x1a:\n" +
 	"\fLogUrlsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
