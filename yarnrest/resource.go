@@ -68,7 +68,7 @@ func (r Resource) Check(maximum Resource) error {
 		case !known:
 			return fmt.Errorf("%s is no resource type of the cluster, which has %s (yarn.resource-types)", wanted.Name, maximum.typeNames())
 		case wanted.Value > most.Value:
-			return fmt.Errorf("%d%s %s are more than the largest container of the cluster, %d%[2]s (yarn.resource-types.%[3]s.maximum-allocation)",
+			return fmt.Errorf("%d%s %s are more than the largest container of the cluster, %d%[2]s (yarn.resource-types.%[3]s.maximum-allocation, or its largest node)",
 				wanted.Value, most.Units, wanted.Name, most.Value)
 		}
 	}

@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 		{Resource{MemoryMB: 4097, VCores: 1}, []string{"4097", "4096"}},
 		{Resource{MemoryMB: 1, VCores: 5}, []string{"5 virtual cores", "4"}},
 		{of("yarn.io/gpu", 2), nil},
-		{of("yarn.io/gpu", 3), []string{"3 yarn.io/gpu", ", 2 (yarn.resource-types.yarn.io/gpu.maximum-allocation)"}},
+		{of("yarn.io/gpu", 3), []string{"3 yarn.io/gpu", ", 2 (yarn.resource-types.yarn.io/gpu.maximum-allocation"}},
 		{of("disk", 10), []string{"10G disk", ", 9G ("}},
 		{of("tpu", 1), []string{"tpu is no resource type", "memory-mb, yarn.io/gpu, disk"}},
 	} {

@@ -51,13 +51,13 @@ func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id str
 }
 
 // assertNoContainer checks that the ResourceManager knows of no container of an
-// application that is over.
+// application that is over. The ApplicationMaster's own ends a little later.
 func (s *suite) assertNoContainer(t *testing.T, id string) {
 	t.Helper()
-	known, err := s.rest.Application(t.Context(), id)
-	require.NoError(t, err)
-	assert.True(t, known.State.Ended())
-	assert.LessOrEqual(t, known.RunningContainers, 0)
+	await(t, "the containers of "+id+" end", func(ctx context.Context) bool {
+		known, err := s.rest.Application(ctx, id)
+		return err == nil && known.State.Ended() && known.RunningContainers <= 0
+	})
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 }
 

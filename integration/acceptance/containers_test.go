@@ -1,0 +1,247 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// saw is what one of the driver and the tasks of `trouble look` wrote, by name.
+func (s *suite) saw(t *testing.T, out, who string) map[string]string {
+	t.Helper()
+	file, err := s.files.Open(t.Context(), out+"/"+who)
+	require.NoError(t, err)
+	content, err := io.ReadAll(file)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	seen := map[string]string{}
+	for line := range strings.Lines(string(content)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		seen[name] = value
+	}
+	return seen
+}
+
+// TestEnvironmentIsExpandedByTheNode has variables refer to what only the node
+// knows, and others hold what must not be touched.
+func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
+	t.Parallel()
+	const literal = `{"a":{"b":"$HOME {{not a name}} ` + "`id`" + ` \\ <x>"}}`
+	args := []string{"submit", "--num-executors", "1", "--executor-cores", "2", "--executor-memory", "600m", "--driver-memory", "400m",
+		"--conf", "executor.memoryOverheadFactor=0.5"}
+	for _, prefix := range []string{"executorEnv.", "yarn.appMasterEnv."} {
+		args = append(args,
+			"--conf", prefix+"WHERE={{NM_HOST}}_{{CONTAINER_ID}}<CPS>x", "--conf", prefix+"LOGS=<LOG_DIR>/mine", "--conf", prefix+"LITERAL="+literal)
+	}
+	args = append(args, "--conf", "executorEnv.GOMAXPROCS=5")
+	out := output(t)
+	done := yarnSubmit(t, append(args, program("trouble"), "look", out,
+		"$WHERE", "$LOGS", "$LITERAL", "$NM_HOST", "$CONTAINER_ID", "$LOG_DIRS", "$GOMAXPROCS", "$GOMEMLIMIT")...)
+	require.Equal(t, 0, done.code)
+	for who, limits := range map[string][2]string{"driver": {"1", limit(400)}, "task-0": {"5", limit(600)}} {
+		seen := shared.saw(t, out, who)
+		assert.Equal(t, seen["$NM_HOST"]+"_"+seen["$CONTAINER_ID"]+":x", seen["$WHERE"], who)
+		assert.Equal(t, seen["$LOG_DIRS"]+"/mine", seen["$LOGS"], who)
+		assert.Equal(t, literal, seen["$LITERAL"], who)
+		assert.Equal(t, limits[0], seen["$GOMAXPROCS"], who)
+		assert.Equal(t, limits[1], seen["$GOMEMLIMIT"], "of the program's memory: %s", who)
+	}
+}
+
+// limit is nine tenths of so many MiB, in bytes.
+func limit(mib int) string { return strconv.Itoa(mib << 20 / 10 * 9) }
+
+// TestContainersAsTheyWereAskedFor runs on a cluster with resource types of its
+// own, access lists and log aggregation. Its parts follow one another.
+func TestContainersAsTheyWereAskedFor(t *testing.T) {
+	t.Parallel()
+	options := clusterOptions()
+	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.71", Rack: "/one"}, {Host: "127.0.0.72", Rack: "/other"}}
+	options.YARN = cluster.Properties{
+		"yarn.resource-types":                                     "example.com/license,scratch",
+		"yarn.resource-types.scratch.units":                       "G",
+		"yarn.resource-types.scratch.maximum-allocation":          "6",
+		"yarn.nodemanager.resource-type.example.com/license":      "2",
+		"yarn.nodemanager.resource-type.scratch":                  "10G",
+		"yarn.acl.enable":                                         "true",
+		"yarn.admin.acl":                                          "keeper",
+		"yarn.log-aggregation-enable":                             "true",
+		"yarn.nodemanager.remote-app-log-dir":                     "/logs",
+		"yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "200",
+	}
+	options.CapacityScheduler = cluster.Properties{"yarn.scheduler.capacity.root.acl_administer_queue": "keeper"}
+	own := ownCluster(t, options)
+	t.Run("resource types", func(t *testing.T) { customResources(t, own) })
+	t.Run("what cannot be had", func(t *testing.T) { impossibleResources(t, own) })
+	t.Run("access lists and log patterns", func(t *testing.T) { accessLists(t, own) })
+}
+
+// customResources has the ApplicationMaster and its executors hold amounts of
+// resource types that only this cluster knows.
+func customResources(t *testing.T, own *suite) {
+	signal := own.data + "/resources"
+	running, id := own.submit(t, "--num-executors", "2", "--driver-memory", "512m", "--executor-memory", "512m",
+		"--conf", "yarn.driver.resource.example.com/license.amount=1", "--conf", "driver.resource.scratch.amount=3",
+		"--conf", "yarn.executor.resource.example.com/license.amount=1", "--conf", "executor.resource.scratch.amount=5",
+		program("trouble"), "until", signal)
+	own.awaitStatus(t, id, "both tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	used := own.used(t)
+	assert.EqualValues(t, 3, used["example.com/license"], "of the ApplicationMaster and two executors")
+	assert.EqualValues(t, 13, used["scratch"])
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	own.assertNoContainer(t, id)
+}
+
+// used is what all nodes together have given to containers, by resource type.
+func (s *suite) used(t *testing.T) map[string]int64 {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://"+s.hadoop.ResourceManager().Address(cluster.HTTP)+"/ws/v1/cluster/nodes", nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	var answer struct {
+		Nodes struct {
+			Node []struct {
+				UsedResource struct {
+					ResourceInformations struct {
+						ResourceInformation []struct {
+							Name  string
+							Value int64
+						}
+					}
+				}
+			}
+		}
+	}
+	require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
+	used := map[string]int64{}
+	for _, node := range answer.Nodes.Node {
+		for _, resource := range node.UsedResource.ResourceInformations.ResourceInformation {
+			used[resource.Name] += resource.Value
+		}
+	}
+	return used
+}
+
+// impossibleResources is refused before anything is uploaded.
+func impossibleResources(t *testing.T, own *suite) {
+	for setting, want := range map[string][]string{
+		"yarn.executor.resource.example.com/license.amount=3": {"3 example.com/license", "container of the cluster, 2", "an executor"},
+		"executor.resource.scratch.amount=7":                  {"7G scratch", "6G", "an executor"},
+		"yarn.driver.resource.scratch.amount=7":               {"7G scratch", "6G", "the ApplicationMaster"},
+		"executor.resource.gpu.amount=1":                      {"yarn.io/gpu is no resource type", "example.com/license", "scratch"},
+		"yarn.executor.nodeLabelExpression=fast":              {"yarn.executor.nodeLabelExpression=fast", "no node labels"},
+		"yarn.executor.resource.memory-mb.amount=12":          {"executor.memory"},
+	} {
+		done := call{args: []string{"submit", "--conf", setting, program("trouble"), "succeed", "1"}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+		assert.NotZero(t, done.code, setting)
+		assert.Empty(t, done.stdout)
+		for _, text := range want {
+			assert.Contains(t, done.lastLine(), text, setting)
+		}
+	}
+}
+
+// accessLists lets one user see, another end an application, and keeps a third
+// from both. What nodes were told shows in the logs that they aggregate: their
+// pages ask nobody who he is where security is off.
+func accessLists(t *testing.T, own *suite) {
+	signal := own.data + "/lists"
+	as := func(user string, args ...string) outcome {
+		return call{args: args, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir(), "HADOOP_USER_NAME=" + user}}.run(t)
+	}
+	start := func(name string, settings ...string) (running *submitted, id string) {
+		running, id = own.submit(t, append(settings, "--name", name, "--num-executors", "2", "--conf", "yarn.log.excludePattern=stdout",
+			program("trouble"), "until", signal)...)
+		status := own.awaitStatus(t, id, "both tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+		for _, executor := range status.Details {
+			for name, url := range executor.LogURLs {
+				assert.Contains(t, page(t, url), "Logs for container_", "%s on %s", name, executor.Host)
+			}
+		}
+		return running, id
+	}
+	const inside = "amContainerLogs" // of an application, for those who may see it
+	rm := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/apps/"
+
+	_, id := start("open", "--conf", "acls.enable=true", "--conf", "ui.view.acls=viewer", "--conf", "modify.acls=ender")
+	assert.Contains(t, page(t, rm+id+"?user.name=viewer"), inside)
+	assert.NotContains(t, page(t, rm+id+"?user.name=stranger"), inside)
+	assert.Equal(t, 3, as("stranger", "kill", id).code)
+	assert.Equal(t, 3, as("viewer", "kill", id).code)
+	assert.Equal(t, 0, as("ender", "kill", id).code)
+	for _, content := range own.aggregated(t, id) {
+		assert.Contains(t, content, "\x00\x08VIEW_APP\x00\x06viewer")
+		assert.Contains(t, content, "\x00\x0aMODIFY_APP\x00\x05ender")
+		assert.Contains(t, content, "\x00\x06stderr")
+		assert.NotContains(t, content, "\x00\x06stdout", "yarn.log.excludePattern")
+	}
+
+	running, id := start("closed", "--conf", "ui.view.acls=viewer")
+	assert.Contains(t, running.stderr.String(), "ui.view.acls let nobody in")
+	assert.NotContains(t, page(t, rm+id+"?user.name=viewer"), inside)
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	assert.Equal(t, 0, running.wait(t).code)
+	for _, content := range own.aggregated(t, id) {
+		assert.NotContains(t, content, "viewer")
+	}
+	own.assertNoContainer(t, id)
+}
+
+func page(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	return string(content)
+}
+
+// aggregated waits for the logs of an application that ran on both nodes, one
+// file a node, in which each text stands behind its length.
+func (s *suite) aggregated(t *testing.T, id string) (contents []string) {
+	t.Helper()
+	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
+		files, err := tree(ctx, s.files, "/logs/"+currentUser(t))
+		contents = s.logsOf(t, files, id)
+		return err == nil && len(contents) == len(s.hadoop.Nodes())
+	})
+	return contents
+}
+
+// logsOf are the aggregated files of an application, those that are complete.
+func (s *suite) logsOf(t *testing.T, files []storage.Info, id string) []string {
+	t.Helper()
+	var contents []string
+	for _, info := range files {
+		if !strings.Contains(info.Path, id) || info.Dir || strings.HasSuffix(info.Path, ".tmp") {
+			continue
+		}
+		file, err := s.files.Open(t.Context(), info.Path)
+		require.NoError(t, err)
+		content, err := io.ReadAll(file)
+		require.NoError(t, err)
+		require.NoError(t, file.Close())
+		contents = append(contents, string(content))
+	}
+	return contents
+}
