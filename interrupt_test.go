@@ -22,7 +22,6 @@ func TestSignalEndsTheContextWithItsName(t *testing.T) {
 		require.NoError(t, ctx.Err())
 		signalSelf(t, signal)
 		<-ctx.Done()
-		signalSelf(t, signal) // of the process and then of its group
 		require.EqualError(t, context.Cause(ctx), want)
 		stop()
 	}

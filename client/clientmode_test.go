@@ -66,5 +66,5 @@ func TestNothingIsSubmittedForADriverThatDoesNotStart(t *testing.T) {
 	_, err := b.cluster.Start(context.Background(), b.job)
 	require.ErrorIs(t, err, broken)
 	require.Nil(t, f.submitted)
-	require.Empty(t, tree(t, b.staging), "what was staged is gone")
+	require.Empty(t, tree(t, b.staging), "nothing was uploaded")
 }

@@ -38,7 +38,7 @@ type Job struct {
 	// taken it; may be nil.
 	Submitted func(id string)
 	// Driver starts the driver of an application in client mode, given its id
-	// and the racks of the cluster's nodes, before it is submitted. nil in cluster
+	// and the racks of the cluster's nodes, before anything is uploaded. nil in cluster
 	// mode, and where the ApplicationMaster runs in this process too.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
@@ -175,12 +175,19 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 		return nil, err
 	}
 	notice.Stop()
+	var driver *Driver
+	if s.job.Driver != nil {
+		var err error
+		if driver, err = s.job.Driver(cleared.applicationID, cleared.racks); err != nil {
+			return nil, err
+		}
+	}
 	resources, err := s.stager.upload(ctx, files, cleared.applicationID)
 	if err != nil {
 		return nil, err
 	}
 	return &request{
-		settings: s.job.Settings, cleared: cleared, user: s.cluster.user,
+		settings: s.job.Settings, cleared: cleared, user: s.cluster.user, driver: driver,
 		command:   append([]string{"./" + program.Name}, s.job.Args...),
 		resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}, nil
@@ -191,12 +198,6 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
-	}
-	if s.job.Driver != nil {
-		var err error
-		if request.driver, err = s.job.Driver(request.cleared.applicationID, request.cleared.racks); err != nil {
-			return err
-		}
 	}
 	submitted, err := request.context()
 	if err != nil {

@@ -1,0 +1,82 @@
+package bobbin
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+func TestWhereTheDriverIsReached(t *testing.T) {
+	for name, test := range map[string]struct {
+		manager    string
+		settings   map[string]string
+		host, bind string
+	}{
+		"towards the ResourceManager": {manager: "127.0.0.1", host: "127.0.0.1", bind: "127.0.0.1"},
+		"as set":                      {manager: "127.0.0.1", settings: map[string]string{"driver.host": "outside"}, host: "outside", bind: "outside"},
+		"behind another machine": {
+			manager: "127.0.0.1", settings: map[string]string{"driver.host": "outside", "driver.bindAddress": "10.0.0.1"}, host: "outside", bind: "10.0.0.1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			site := fmt.Sprintf("<configuration><property><name>yarn.resourcemanager.hostname</name><value>%s</value></property></configuration>", test.manager)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte(site), 0o600))
+			t.Setenv("HADOOP_CONF_DIR", dir)
+			settings, err := config.FromMap(test.settings)
+			require.NoError(t, err)
+			cluster, err := client.Connect(settings, slog.New(slog.DiscardHandler))
+			require.NoError(t, err)
+			defer cluster.Close()
+			host, bind, err := (&clientMode{settings: settings, cluster: cluster}).addresses()
+			require.NoError(t, err)
+			require.Equal(t, []string{test.host, test.bind}, []string{host, bind})
+		})
+	}
+}
+
+func TestDriverThatCannotListenSaysWhatToSet(t *testing.T) {
+	settings := config.Default()
+	mode := &clientMode{settings: settings, bind: "192.0.2.1", logger: slog.New(slog.DiscardHandler)}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte("<configuration/>"), 0o600))
+	t.Setenv("HADOOP_CONF_DIR", dir)
+	var err error
+	mode.cluster, err = client.Connect(settings, mode.logger)
+	require.NoError(t, err)
+	defer mode.cluster.Close()
+	_, err = (&attended{clientMode: mode}).start("application_1_0001", nil)
+	require.ErrorContains(t, err, "192.0.2.1")
+	require.ErrorContains(t, err, "driver.bindAddress")
+	require.Equal(t, client.ExitUsage, client.ExitCode(err))
+}
+
+func TestMutedLoggerSaysNothing(t *testing.T) {
+	var said bytes.Buffer
+	var muted mute
+	logger := slog.New(muted.over(slog.NewTextHandler(&said, nil))).With("a", 1).WithGroup("g")
+	logger.Warn("before")
+	muted.on()
+	logger.Error("after")
+	require.Contains(t, said.String(), "before")
+	require.NotContains(t, said.String(), "after")
+}
+
+func TestExitStatusOfADriverFunction(t *testing.T) {
+	require.Equal(t, 1, exitStatus(errors.New("x")))
+	require.Equal(t, 7, exitStatus(fmt.Errorf("wrapped: %w", withStatus(7))))
+}
+
+type withStatus int
+
+func (w withStatus) Error() string   { return "status" }
+func (w withStatus) ExitStatus() int { return int(w) }
