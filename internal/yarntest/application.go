@@ -71,8 +71,13 @@ type attempt struct {
 	numbered    int64 // containers of this epoch
 	numberEpoch int64
 
-	table     table
-	blacklist map[string]bool
+	table table
+	// blacklist is where nothing is wanted, and since when.
+	blacklist map[string]time.Time
+	// beats counts the heartbeats that were served, and returned sums up the
+	// containers that have ended.
+	beats    int
+	returned yarn.Resource
 	// held are the containers that count, in the order of allocation.
 	held        []*container
 	fresh       []*container // allocated, to be told of
@@ -149,7 +154,7 @@ func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 func (c *Cluster) newAttempt(app *application) {
 	a := &attempt{
 		id:  yarn.AttemptID{Application: app.id, Attempt: int32(len(app.attempts) + 1)},
-		app: app, lastID: -1, blacklist: map[string]bool{}, tokensFor: map[*Node]bool{}, pendingReleases: map[*container]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
+		app: app, lastID: -1, blacklist: map[string]time.Time{}, tokensFor: map[*Node]bool{}, pendingReleases: map[*container]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
 		numberEpoch: c.epoch,
 	}
 	if len(app.attempts) > 0 {
@@ -346,10 +351,12 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {
+		var containers []*container
 		for _, id := range ids {
-			if k := c.containers[id]; k != nil && k.held() {
-				c.preempt(k, strict, wait)
+			if k := c.containers[id]; k != nil && k.held() && k.attempt == a.app.current() {
+				containers = append(containers, k)
 			}
 		}
+		c.preempt(a.app.current(), containers, strict, wait)
 	})
 }

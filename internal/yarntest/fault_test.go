@@ -158,8 +158,8 @@ func TestTokensRollOver(t *testing.T) {
 }
 
 func TestContainersAreTaken(t *testing.T) {
-	inBubble(t, yarntest.Options{}, func(t *testing.T, _ *yarntest.Cluster, m *master, containers []yarn.Container) {
-		m.app.Preempt(true, 10*time.Second, containers[0].ID)
+	inBubble(t, yarntest.Options{}, func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container) {
+		m.app.Preempt(true, 20*time.Second, containers[0].ID)
 		m.app.Preempt(false, 10*time.Second, containers[1].ID)
 		notice := m.beat(yarn.AllocateRequest{}).Preemption
 		require.Equal(t, []yarn.ContainerID{containers[0].ID}, notice.Strict)
@@ -169,7 +169,12 @@ func TestContainersAreTaken(t *testing.T) {
 		for _, status := range m.completed(2) {
 			require.Equal(t, yarn.ExitPreempted, status.ExitStatus)
 		}
-		require.GreaterOrEqual(t, time.Since(began), 9*time.Second)
+		require.GreaterOrEqual(t, time.Since(began), 19*time.Second)
+
+		m.app.Preempt(false, 10*time.Second, containers[2].ID)
+		m.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{containers[3].ID}})
+		time.Sleep(time.Minute)
+		c.Look(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was given back in its place") })
 	})
 }
 

@@ -111,6 +111,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	}
 	c.take(a, request)
 	a.lastID++
+	a.beats++
 	a.last = c.tell(a, token.GetKeyId())
 	return a.last, nil
 }
@@ -174,7 +175,9 @@ func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 		c.demandChanged()
 	}
 	for _, name := range request.GetBlacklistRequest().GetAdditions() {
-		a.blacklist[name] = true
+		if _, already := a.blacklist[name]; !already {
+			a.blacklist[name] = time.Now()
+		}
 	}
 	for _, name := range request.GetBlacklistRequest().GetRemovals() {
 		delete(a.blacklist, name)
@@ -373,6 +376,7 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		k.exit, k.endedAt = yarn.ExitStatus(status.GetExitStatus()), time.Now()
 	}
 	c.drop(k)
+	k.attempt.returned = add(k.attempt.returned, k.resource, 1)
 	c.log("container completed", "container", k.id, "status", status.GetExitStatus(), "diagnostics", status.GetDiagnostics())
 	if k.master {
 		if a := k.attempt; a.ended {

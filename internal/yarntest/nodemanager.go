@@ -101,8 +101,8 @@ func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, 
 	}
 	k.commands = launch.GetCommands()
 	n.local[id] = k
-	if k.attempt.blacklist[n.spec.Host] || k.attempt.blacklist[n.spec.Rack] {
-		c.violations = append(c.violations, fmt.Sprintf("%v was started on the blacklisted node %s", id, n.spec.Host))
+	if since, shunned := k.attempt.blacklist[n.spec.Host]; shunned && !k.acquiredAt.Before(since) {
+		c.violations = append(c.violations, fmt.Sprintf("%v was started on node %s, which was blacklisted before it came", id, n.spec.Host))
 	}
 	c.begin(k)
 	n.launches = append(n.launches, k)

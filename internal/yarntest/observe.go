@@ -86,6 +86,21 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 	return containers
 }
 
+// Live are an application's containers that the ResourceManager has handed to it
+// and that have not ended, its ApplicationMaster's aside, in the order of their
+// allocation.
+func (v View) Live(id yarn.ApplicationID) []Container {
+	var containers []Container
+	if app := v.cluster.byID[id]; app != nil {
+		for _, k := range app.current().held {
+			if !k.master && k.stage != allocated {
+				containers = append(containers, k.snapshot())
+			}
+		}
+	}
+	return containers
+}
+
 // Held counts the containers that the ResourceManager has handed to an
 // application and that have not ended, its ApplicationMaster's aside. It costs
 // little, also in a Watch.
@@ -132,6 +147,15 @@ func (v View) Processes(id yarn.ApplicationID) int {
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
+	}
+	return 0
+}
+
+// Heartbeats counts those of the application's current ApplicationMaster that
+// were served, repeated ones aside.
+func (v View) Heartbeats(id yarn.ApplicationID) int {
+	if app := v.cluster.byID[id]; app != nil {
+		return app.current().beats
 	}
 	return 0
 }
@@ -208,6 +232,14 @@ func (v View) NodeState(host string) yarn.NodeState {
 	return 0
 }
 
+// Capacity is what a node has in all.
+func (v View) Capacity(host string) yarn.Resource {
+	if n := v.cluster.hosts[host]; n != nil {
+		return n.spec.Resource
+	}
+	return yarn.Resource{}
+}
+
 // Free is what a node has left.
 func (v View) Free(host string) yarn.Resource {
 	if n := v.cluster.hosts[host]; n != nil {
@@ -219,6 +251,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations are things that no ApplicationMaster should do, such as starting a
-// container on a node that it has blacklisted.
+// Violations are things that no ApplicationMaster should do: starting a container
+// on a node that it had blacklisted before the container came.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

@@ -85,6 +85,7 @@ func (c *Cluster) preemptionRound() {
 			if app.queue != q {
 				continue
 			}
+			var taken []*container
 			for _, k := range slices.Backward(app.current().held) {
 				size := share(k.resource, total)
 				if needed <= 0 || surplus < size || k.master {
@@ -92,8 +93,11 @@ func (c *Cluster) preemptionRound() {
 				}
 				needed, surplus = needed-size, surplus-size
 				if k.toldOff.IsZero() {
-					c.preempt(k, false, c.options.PreemptionWait)
+					taken = append(taken, k)
 				}
+			}
+			if len(taken) > 0 {
+				c.preempt(app.current(), taken, false, c.options.PreemptionWait)
 			}
 		}
 	}
@@ -115,23 +119,34 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces that a container will be taken, and takes it after wait.
-func (c *Cluster) preempt(k *container, strict bool, wait time.Duration) {
-	k.toldOff = time.Now()
-	a := k.attempt
-	if strict {
-		a.strict = append(a.strict, k)
-	} else {
-		a.contract = append(a.contract, k)
+// preempt announces that containers of an attempt will be taken, and takes them
+// after wait: those that are left, unless it was no strict notice and as much has
+// been given back otherwise.
+func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
+	var sum yarn.Resource
+	for _, k := range containers {
+		k.toldOff = time.Now()
+		sum = add(sum, k.resource, 1)
 	}
+	if strict {
+		a.strict = append(a.strict, containers...)
+	} else {
+		a.contract = append(a.contract, containers...)
+	}
+	before := a.returned
 	c.after(wait, func() {
-		if !k.held() {
+		if !strict && sum.Fits(add(a.returned, before, -1)) {
 			return
 		}
-		c.complete(k, k.abnormal(yarn.ExitPreempted, preemptedText))
-		if k.onNode() {
-			k.node.cleanups = append(k.node.cleanups, k)
-			k.node.stir()
+		for _, k := range containers {
+			if !k.held() {
+				continue
+			}
+			c.complete(k, k.abnormal(yarn.ExitPreempted, preemptedText))
+			if k.onNode() {
+				k.node.cleanups = append(k.node.cleanups, k)
+				k.node.stir()
+			}
 		}
 	})
 }

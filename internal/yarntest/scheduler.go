@@ -69,7 +69,7 @@ func (c *Cluster) schedule(n *Node) {
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
-		if app.queue != q || app.state.Ended() || len(a.table.keys) == 0 || a.blacklist[n.spec.Host] || a.blacklist[n.spec.Rack] {
+		if app.queue != q || app.state.Ended() || len(a.table.keys) == 0 || a.shuns(n) {
 			continue
 		}
 		for _, r := range a.table.keys {
@@ -79,6 +79,13 @@ func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality
 		}
 	}
 	return nowhere
+}
+
+// shuns reports whether the attempt wants nothing on a node.
+func (a *attempt) shuns(n *Node) bool {
+	_, host := a.blacklist[n.spec.Host]
+	_, rack := a.blacklist[n.spec.Rack]
+	return host || rack
 }
 
 // scheduleRequests gives the node one container for one key.
