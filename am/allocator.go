@@ -3,64 +3,87 @@ package am
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-const (
-	// executorPriority is that of every ask; there is one size of executor.
-	executorPriority = 1
-	// eagerFor is how long the allocator asks at the initial interval after
-	// something changed, before it slows down. NodeManagers report once a second
-	// by default, so containers come within that where there is room for them.
-	eagerFor = 3 * time.Second
-	// pendingInterval is the longest wait between heartbeats while containers
-	// are missing.
-	pendingInterval = time.Second
-)
+// endTimeout bounds how long the end of an application waits for its
+// containers. Their releases need a heartbeat or two.
+const endTimeout = 5 * time.Second
 
-// resourceManager is what the allocator needs of the ResourceManager;
-// *yarn.AMClient is one.
-type resourceManager interface {
-	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
-	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
-	Finish(ctx context.Context, request yarn.FinishRequest) (bool, error)
+// allocatorOptions are what an allocator is made of. All of it is needed but
+// for load and racks.
+type allocatorOptions struct {
+	rm           resourceManager
+	registration yarn.RegisterRequest
+	connect      func(node yarn.NodeID, token security.Token) nodeManager
+	context      func(executor *executor) yarn.ContainerLaunchContext
+
+	lost         func(id string, loss driver.Loss)        // tells the driver; must not block
+	decommission func(ids []string, notice driver.Notice) // tells the driver; must not block
+	progress     func() float32                           // of the driver's work; at every heartbeat
+	load         func() map[string]int                    // running tasks by executor; may take a second
+
+	settings     *config.Config
+	hadoop       *conf.Config
+	racks        map[string]string // of the nodes that are known at the start
+	logDirectory string            // for the diary; "" for none
+	random       *rand.Rand
+	logger       *slog.Logger
 }
 
 // allocator keeps as many executors as the driver wants. One goroutine, in run,
 // owns the fleet and talks to the ResourceManager; the driver and the launcher
 // leave word for it.
 type allocator struct {
-	rm           resourceManager
 	registration yarn.RegisterRequest
+	exchange     exchange
+	limits       limits
 	fleet        *fleet
-	size         yarn.Resource // of an executor's container
 	launcher     *launcher
 	diary        *diary
-	lost         func(id string, loss driver.Loss) // tells the driver
+	lost         func(id string, loss driver.Loss)
+	decommission func(ids []string, notice driver.Notice)
 	progress     func() float32
-	initial      time.Duration // between heartbeats while eager
-	idle         time.Duration // between heartbeats while nothing is missing
+	load         func() map[string]int
+	racks        rackLookup
+	warning      time.Duration // between the notice of a preemption and the end, less the heartbeat that brings it
+	pace         pace
+	clusterNodes int
 	logger       *slog.Logger
 
 	registered chan struct{} // closed when the application is registered for the first time
+	background sync.WaitGroup
+	looking    bool // racks are being looked up
 
 	wake chan struct{} // has room for one: there is word
 	word struct {      // what was left for run since it last looked
 		sync.Mutex
-		request  *driver.Request
-		kills    []string
-		launches []launchOutcome
+		letters
 	}
-	counts struct { // for the status page
+	shown struct { // for the status page
 		sync.Mutex
-		fleetCounts
+		fleetStatus
 	}
+}
+
+// letters are what was left for the allocator's loop.
+type letters struct {
+	request    *driver.Request
+	kills      []string
+	registered []string
+	launches   []launchOutcome
+	racks      map[string]string // looked up
+	contracts  []answeredContract
 }
 
 type launchOutcome struct {
@@ -68,27 +91,71 @@ type launchOutcome struct {
 	err error
 }
 
-// fleetCounts is what others may know of the fleet.
-type fleetCounts struct {
-	wanted, allocated, failed int
+// answeredContract is a contract of the ResourceManager's, with what the driver
+// said of its executors.
+type answeredContract struct {
+	contract
+	tasks map[string]int
+}
+
+func newAllocator(o allocatorOptions) *allocator {
+	settings := o.settings
+	excluded := newExclusions(config.ExcludeNodes.In(settings), config.ExcludeOnFailure.In(settings),
+		config.NodeMaxFailures.In(settings), config.ExcludeTimeout.In(settings), o.logger)
+	idle := config.Heartbeat.In(settings)
+	a := &allocator{
+		registration: o.registration,
+		exchange:     exchange{rm: o.rm, maxFailures: config.ReporterMaxFailures.In(settings), logger: o.logger},
+		fleet: newFleet(fleetOptions{
+			size:     containerResource,
+			racks:    o.racks,
+			excluded: excluded,
+			tally: &tally{
+				most:     config.MostExecutorFailures(settings),
+				validity: config.FailureValidity.In(settings),
+				tolerate: config.TolerateWhenRunning.In(settings),
+			},
+			launchTimeout: config.LaunchTimeout.In(settings),
+			taskCPUs:      config.TaskCPUs.In(settings),
+			random:        o.random,
+		}),
+		launcher:     newLauncher(config.LauncherThreads.In(settings), o.connect, o.context, o.logger),
+		diary:        openDiary(o.logDirectory, o.logger),
+		lost:         o.lost,
+		decommission: o.decommission,
+		progress:     o.progress,
+		load:         o.load,
+		racks:        newRackLookup(o.hadoop, o.logger),
+		warning:      preemptionWarning(o.hadoop, idle),
+		pace:         pace{initial: config.InitialHeartbeat.In(settings), idle: idle},
+		logger:       o.logger,
+		registered:   make(chan struct{}),
+		wake:         make(chan struct{}, 1),
+	}
+	// The driver's first request replaces this.
+	a.fleet.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}})
+	a.publish()
+	return a
 }
 
 // RequestExecutors implements driver.ClusterManager.
 func (a *allocator) RequestExecutors(request driver.Request) {
-	a.leave(func() { a.word.request = &request })
+	a.leave(func(l *letters) { l.request = &request })
 }
 
 // KillExecutors implements driver.ClusterManager.
 func (a *allocator) KillExecutors(ids []string) {
-	a.leave(func() { a.word.kills = append(a.word.kills, ids...) })
+	a.leave(func(l *letters) { l.kills = append(l.kills, ids...) })
 }
 
 // ExecutorRegistered implements driver.ClusterManager.
-func (a *allocator) ExecutorRegistered(string) {}
+func (a *allocator) ExecutorRegistered(id string) {
+	a.leave(func(l *letters) { l.registered = append(l.registered, id) })
+}
 
-func (a *allocator) leave(word func()) {
+func (a *allocator) leave(word func(*letters)) {
 	a.word.Lock()
-	word()
+	word(&a.word.letters)
 	a.word.Unlock()
 	select {
 	case a.wake <- struct{}{}:
@@ -99,203 +166,281 @@ func (a *allocator) leave(word func()) {
 // run registers the application and keeps its executors until ctx ends, or
 // until it can go on no more: the error is then why.
 func (a *allocator) run(ctx context.Context) error {
-	// Launches end with run, whatever ends it.
-	launches, stop := context.WithCancel(ctx)
+	// Launches and look-ups end with run, whatever ends it.
+	working, stop := context.WithCancel(ctx)
 	defer func() {
 		stop()
 		if err := a.launcher.close(); err != nil {
 			a.logger.Debug("closing the connections to NodeManagers", "error", err)
 		}
+		a.background.Wait()
+		a.publish()
 	}()
-	if err := a.register(ctx); err != nil {
-		return err
-	}
-	close(a.registered)
-	var responseID int32
-	pace := pace{initial: a.initial, idle: a.idle}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	due, last := time.Now(), time.Time{} // the next heartbeat and the last one
 	for {
-		changed := false
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.wake:
-			changed = a.heed()
 		case <-timer.C:
 		}
-		if err := a.fleet.exhausted(); err != nil {
-			return &tooManyFailures{err}
+		now := time.Now()
+		more := a.heed(working, now)
+		if err := a.settle(working, now); err != nil {
+			return err
 		}
-		// Word that changes nothing for the ResourceManager waits for the next
-		// heartbeat.
-		asks := a.fleet.changes()
-		releases := a.fleet.takeReleases()
-		if changed && len(asks) == 0 && len(releases) == 0 {
-			continue
+		// What the ResourceManager must know does not wait for the next heartbeat,
+		// but what happens within a moment is told together; more executors are
+		// asked for at once.
+		if soon := last.Add(a.pace.initial); due.After(soon) && a.hasNews() {
+			due = soon
 		}
-		response, err := a.rm.Allocate(ctx, yarn.AllocateRequest{
-			ResponseID: responseID,
-			Progress:   a.progress(),
-			Asks:       a.requests(asks),
-			Releases:   releases,
-		})
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, yarn.ErrNotRegistered), err == nil && response.Command == yarn.Resync:
-			a.logger.Warn("the ResourceManager does not know this application any more, registering again")
-			if err := a.register(ctx); err != nil {
+		if more || !now.Before(due) {
+			wait, err := a.beat(working, now)
+			if ctx.Err() != nil {
+				return nil
+			}
+			last = time.Now()
+			if err == nil {
+				err = a.settle(working, last)
+			}
+			if err != nil {
 				return err
 			}
-			responseID = 0
-			a.fleet.resent()
-			a.fleet.releases = append(a.fleet.releases, releases...)
-			pace.change()
-		case err != nil:
-			return fmt.Errorf("heartbeat to the ResourceManager: %w", err)
-		case response.Command == yarn.Shutdown:
-			return errors.New("the ResourceManager told this ApplicationMaster to end")
-		default:
-			responseID = response.ResponseID
-			if a.heard(launches, response) || len(asks) > 0 {
-				pace.change()
-			}
+			due = last.Add(wait)
 		}
-		a.count()
-		timer.Reset(pace.next(a.fleet.missing() > 0))
+		a.publish()
+		timer.Reset(time.Until(due))
 	}
 }
 
-// register makes the application known, and checks that its executors can be
-// had at all.
+// settle does what time and the news bring about, tells the driver, and returns
+// why the application cannot go on, if so.
+func (a *allocator) settle(working context.Context, now time.Time) error {
+	a.fleet.tick(now, a.clusterNodes)
+	a.tell(working)
+	return a.fleet.tally.exhausted(a.fleet.running(), now)
+}
+
+// hasNews reports whether there is something to tell the ResourceManager.
+func (a *allocator) hasNews() bool {
+	return len(a.fleet.releases) > 0 || a.fleet.excluded.unsent || a.fleet.wantsChanges()
+}
+
+// heed takes what others left word of, and reports whether more executors are
+// wanted.
+func (a *allocator) heed(working context.Context, now time.Time) (more bool) {
+	a.word.Lock()
+	letters := a.word.letters
+	a.word.letters = takenLetters
+	a.word.Unlock()
+	f := a.fleet
+	if letters.request != nil {
+		more = f.want(*letters.request)
+		a.lookUpRacks(working)
+	}
+	if letters.racks != nil {
+		a.looking = false
+		f.topology.learn(letters.racks)
+		f.replan()
+		a.lookUpRacks(working)
+	}
+	for _, id := range letters.registered {
+		f.registered(id)
+	}
+	for _, contract := range letters.contracts {
+		f.negotiate(contract.contract, contract.tasks, now)
+	}
+	f.kill(letters.kills)
+	for _, launch := range letters.launches {
+		if launch.err == nil {
+			f.launched(launch.id, now)
+		} else {
+			f.launchFailed(launch.id, launch.err, now)
+		}
+	}
+	return more
+}
+
+// takenLetters are none.
+var takenLetters letters
+
+// tell passes on what has become of executors.
+func (a *allocator) tell(working context.Context) {
+	for _, e := range a.fleet.takeWithdrawn() {
+		a.launcher.stop(working, e.container.Node, []yarn.ContainerID{e.container.ID})
+	}
+	for _, l := range a.fleet.takeEnded() {
+		level := slog.LevelInfo
+		if l.verdict.failure {
+			level = slog.LevelWarn
+		}
+		a.logger.Log(working, level, "executor ended", "executor", l.executor.id, "container", l.executor.container.ID,
+			"host", l.executor.host(), "status", int(l.status), "reason", l.loss.Text)
+		a.diary.completed(l.executor, l.status)
+		if !a.fleet.stopped {
+			a.lost(l.executor.id, l.loss)
+		}
+	}
+	for _, n := range a.fleet.takeNotices() {
+		a.logger.Info("executors will be taken away", "executors", n.ids, "reason", n.notice.Reason, "deadline", n.notice.Deadline)
+		a.decommission(n.ids, n.notice)
+	}
+}
+
+// beat talks to the ResourceManager once, and returns how long to wait until the
+// next time. The error is why the application cannot go on.
+func (a *allocator) beat(working context.Context, now time.Time) (time.Duration, error) {
+	if !a.exchange.registered {
+		if err := a.register(working); err != nil {
+			return a.pace.idle, a.exchange.failed(err)
+		}
+	}
+	if err := a.limits.checkAll(a.fleet.tables); err != nil {
+		return 0, &unfit{err}
+	}
+	request := a.exchange.unanswered
+	if request == nil {
+		request = a.request()
+	}
+	response, err := a.exchange.beat(working, *request)
+	switch {
+	case errors.Is(err, errResent):
+		a.logger.Warn("the ResourceManager does not know this application any more, registering again")
+		a.fleet.resent()
+		a.pace.change(now)
+		return 0, nil
+	case err != nil:
+		return a.pace.idle, a.exchange.failed(err)
+	}
+	a.exchange.failures = 0
+	if a.heard(working, response, time.Now()) || len(request.Asks) > 0 {
+		a.pace.change(now)
+	}
+	return a.pace.next(a.fleet.missing() > 0, now), nil
+}
+
+// register makes the application known.
 func (a *allocator) register(ctx context.Context) error {
-	granted, err := a.rm.Register(ctx, a.registration)
+	granted, err := a.exchange.register(ctx, a.registration)
 	if err != nil {
-		return fmt.Errorf("register with the ResourceManager: %w", err)
+		return err
 	}
-	if a.fleet.wanted > 0 && !fits(a.size, granted) {
-		return fmt.Errorf("an executor takes %v, the most that this cluster gives is %v: lower executor.memory, executor.memoryOverhead or executor.cores",
-			a.size, granted.MaxResource)
+	if granted != nil {
+		a.limits.take(granted)
+		a.launcher.trust(granted.NMTokens)
+		a.logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
 	}
-	a.launcher.trust(granted.NMTokens)
-	a.logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
+	select {
+	case <-a.registered:
+	default:
+		close(a.registered)
+	}
 	return nil
 }
 
-// fits leaves cores out of account where the cluster's scheduler does.
-func fits(size yarn.Resource, granted *yarn.RegisterResponse) bool {
-	if !granted.ChecksCores {
-		size.VCores = 0
-	}
-	return size.Fits(granted.MaxResource)
-}
-
-// heed takes what others left word of, and reports whether there was any.
-func (a *allocator) heed() bool {
-	a.word.Lock()
-	request, kills, launches := a.word.request, a.word.kills, a.word.launches
-	a.word.request, a.word.kills, a.word.launches = nil, nil, nil
-	a.word.Unlock()
-	if request != nil {
-		a.fleet.want(*request)
-	}
-	a.fleet.kill(kills)
-	for _, launch := range launches {
-		a.launched(launch)
-	}
-	return request != nil || len(kills) > 0 || len(launches) > 0
-}
-
-func (a *allocator) launched(launch launchOutcome) {
-	if launch.err == nil {
-		a.fleet.launched(launch.id, time.Now())
-		return
-	}
-	if ended, ok := a.fleet.launchFailed(launch.id, launch.err); ok {
-		a.logger.Warn("executor could not be launched", "executor", ended.executor.id, "container", launch.id,
-			"host", ended.executor.container.Node.Host, "error", launch.err)
-		a.lost(ended.executor.id, ended.loss)
-	}
+// request is a heartbeat with all that is new.
+func (a *allocator) request() *yarn.AllocateRequest {
+	request := &yarn.AllocateRequest{Progress: a.progress(), Asks: a.fleet.changes(), Releases: a.fleet.takeReleases()}
+	request.BlacklistAdd, request.BlacklistRemove = a.fleet.excluded.difference()
+	return request
 }
 
 // heard acts on a heartbeat's answer, and reports whether it brought anything.
-func (a *allocator) heard(launches context.Context, response *yarn.AllocateResponse) bool {
+func (a *allocator) heard(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
+	f := a.fleet
 	a.launcher.trust(response.NMTokens)
-	a.fleet.nodesChanged(response.UpdatedNodes)
-	for _, ended := range a.fleet.completed(response.Completed) {
-		level := slog.LevelInfo
-		if ended.loss.CountsAsFailure {
-			level = slog.LevelWarn
-		}
-		a.logger.Log(launches, level, "executor ended", "executor", ended.executor.id, "container", ended.executor.container.ID,
-			"host", ended.executor.container.Node.Host, "status", int(ended.status), "reason", ended.loss.Text)
-		a.diary.completed(ended.executor, ended.status)
-		a.lost(ended.executor.id, ended.loss)
+	a.clusterNodes = int(response.ClusterNodes)
+	f.completed(response.Completed, now)
+	for _, node := range f.nodesChanged(response.UpdatedNodes, now) {
+		a.launcher.nodeGone(node)
 	}
-	executors := a.fleet.take(response.Allocated)
+	if response.Preemption != nil {
+		a.preempt(working, response.Preemption, now)
+	}
+	f.tick(now, a.clusterNodes) // an exclusion holds for the containers that came with its reason
+	executors := f.take(response.Allocated)
+	f.answered()
 	for _, executor := range executors {
 		a.logger.Info("launching executor", "executor", executor.id, "container", executor.container.ID,
-			"host", executor.container.Node.Host, "resource", executor.container.Resource)
+			"host", executor.host(), "resource", executor.container.Resource)
 		a.diary.started(executor)
 	}
 	if len(executors) > 0 {
-		a.launcher.launch(launches, executors, func(id yarn.ContainerID, err error) {
-			a.leave(func() { a.word.launches = append(a.word.launches, launchOutcome{id, err}) })
-		})
+		a.launcher.launch(working, executors, a.launched)
 	}
 	return len(response.Allocated) > 0 || len(response.Completed) > 0
 }
 
-func (a *allocator) requests(asks []ask) []yarn.ResourceRequest {
-	requests := make([]yarn.ResourceRequest, len(asks))
-	for i, ask := range asks {
-		requests[i] = yarn.ResourceRequest{
-			Priority:      executorPriority,
-			Name:          ask.name,
-			Resource:      a.size,
-			Containers:    int32(ask.count),
-			RelaxLocality: true,
+// launched takes the launcher's word.
+func (a *allocator) launched(id yarn.ContainerID, err error) {
+	a.leave(func(l *letters) { l.launches = append(l.launches, launchOutcome{id, err}) })
+}
+
+// preempt acts on the notice that containers will be taken.
+func (a *allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
+	deadline := now.Add(a.warning)
+	a.fleet.preempt(notice.Strict, deadline, now)
+	if len(notice.Containers) == 0 {
+		return
+	}
+	answer := answeredContract{contract: contract{containers: notice.Containers, resources: notice.Resources, deadline: deadline}}
+	if a.load == nil || working.Err() != nil {
+		a.fleet.negotiate(answer.contract, nil, now)
+		return
+	}
+	a.background.Go(func() {
+		answer.tasks = a.load()
+		a.leave(func(l *letters) { l.contracts = append(l.contracts, answer) })
+	})
+}
+
+// lookUpRacks finds the racks of hosts that tasks prefer and that are no
+// NodeManagers, one batch after the other.
+func (a *allocator) lookUpRacks(working context.Context) {
+	if a.racks == nil || a.looking {
+		return
+	}
+	hosts := a.fleet.strangers()
+	if len(hosts) == 0 {
+		return
+	}
+	a.looking = true
+	a.background.Go(func() {
+		racks := a.racks(working, hosts)
+		a.leave(func(l *letters) { l.racks = racks })
+	})
+}
+
+// end gives back all containers and waits until the ResourceManager has
+// confirmed it, for endTimeout at the most. It comes after run.
+func (a *allocator) end(ctx context.Context) {
+	if !a.exchange.registered {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
+	defer cancel()
+	a.fleet.stop()
+	defer a.publish()
+	for a.fleet.held() || a.exchange.unanswered != nil {
+		_, err := a.beat(ctx, time.Now())
+		a.tell(ctx)
+		if err != nil || ctx.Err() != nil || !a.exchange.registered {
+			a.logger.Warn("not all containers are known to have ended; the ResourceManager ends them with the application",
+				"containers", len(a.fleet.releasing), "error", errors.Join(err, ctx.Err()))
+			return
+		}
+		select {
+		case <-time.After(a.pace.initial):
+		case <-ctx.Done():
 		}
 	}
-	return requests
 }
 
-func (a *allocator) count() {
-	a.counts.Lock()
-	defer a.counts.Unlock()
-	a.counts.fleetCounts = fleetCounts{wanted: a.fleet.wanted, allocated: len(a.fleet.executors), failed: a.fleet.failures}
-}
+// unfit is the error of executors that no node of the cluster can take.
+type unfit struct{ error }
 
-func (a *allocator) snapshot() fleetCounts {
-	a.counts.Lock()
-	defer a.counts.Unlock()
-	return a.counts.fleetCounts
-}
-
-// tooManyFailures ends an application whose executors fail again and again.
-type tooManyFailures struct{ error }
-
-// pace decides how long to wait between heartbeats.
-type pace struct {
-	initial, idle time.Duration
-	eagerUntil    time.Time
-	wait          time.Duration
-}
-
-// change makes the next heartbeats come fast.
-func (p *pace) change() { p.eagerUntil, p.wait = time.Now().Add(eagerFor), p.initial }
-
-// next is the wait before the next heartbeat.
-func (p *pace) next(missing bool) time.Duration {
-	if !missing {
-		return p.idle
-	}
-	if p.wait == 0 {
-		p.change()
-	}
-	if time.Now().After(p.eagerUntil) {
-		p.wait = min(2*p.wait, max(pendingInterval, p.initial), p.idle)
-	}
-	return p.wait
-}
+// Unwrap gives what does not fit.
+func (u *unfit) Unwrap() error { return u.error }

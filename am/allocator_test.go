@@ -3,33 +3,46 @@ package am
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // scriptedRM answers heartbeats as a test says, and keeps what it was told.
 type scriptedRM struct {
-	mu         sync.Mutex
-	registered int
-	heartbeats []yarn.AllocateRequest
-	answer     func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
-	max        yarn.Resource
+	mu            sync.Mutex
+	registrations int
+	refusal       error // of registrations
+	heartbeats    []yarn.AllocateRequest
+	times         []time.Time
+	answer        func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) // n counts from 1
+	max           yarn.Resource
 }
 
 func (r *scriptedRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.registered++
+	r.registrations++
+	if r.refusal != nil {
+		return nil, r.refusal
+	}
+	if r.max.MemoryMB == 0 {
+		r.max = yarn.Resource{MemoryMB: 8192, VCores: 8}
+	}
 	return &yarn.RegisterResponse{MaxResource: r.max, ChecksCores: true}, nil
 }
 
@@ -37,175 +50,505 @@ func (r *scriptedRM) Allocate(_ context.Context, request yarn.AllocateRequest) (
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heartbeats = append(r.heartbeats, request)
-	return r.answer(len(r.heartbeats), request)
+	r.times = append(r.times, time.Now())
+	response, err := &yarn.AllocateResponse{}, error(nil)
+	if r.answer != nil {
+		if response, err = r.answer(len(r.heartbeats), request); response == nil && err == nil {
+			response = &yarn.AllocateResponse{}
+		}
+	}
+	if response != nil && response.ResponseID == 0 {
+		response.ResponseID = request.ResponseID + 1
+	}
+	return response, err
 }
 
 func (r *scriptedRM) Finish(context.Context, yarn.FinishRequest) (bool, error) { return true, nil }
 
+// told is what the heartbeats said since the last call.
+func (r *scriptedRM) told() []yarn.AllocateRequest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.heartbeats
+	r.heartbeats = nil
+	return told
+}
+
+// answers has the next heartbeat answered with a response, and those after it
+// with nothing.
+func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	given := false
+	r.answer = func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+		if given {
+			return nil, nil
+		}
+		given = true
+		return response, nil
+	}
+}
+
 // scriptedNM starts every container, or none.
 type scriptedNM struct {
+	mu      sync.Mutex
 	err     error
-	started chan []yarn.StartRequest
+	batches [][]yarn.StartRequest
 }
 
 func (n *scriptedNM) StartContainers(_ context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
-	n.started <- requests
-	return nil, nil, n.err
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.batches = append(n.batches, requests)
+	failed, started := map[yarn.ContainerID]error{}, []yarn.ContainerID(nil)
+	for _, request := range requests {
+		id := yarn.ContainerID{}
+		_, _ = fmt.Sscan(string(request.ContainerToken.Identifier), &id.ID)
+		if n.err != nil {
+			failed[id] = n.err
+		} else {
+			started = append(started, id)
+		}
+	}
+	return started, failed, nil
 }
+
+// calls is how many containers each call was to start.
+func (n *scriptedNM) calls() []int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var counts []int
+	for _, batch := range n.batches {
+		counts = append(counts, len(batch))
+	}
+	return counts
+}
+
 func (n *scriptedNM) SetToken(security.Token) {}
 func (n *scriptedNM) Close() error            { return nil }
 
-type losses chan string
-
-func (l losses) lost(id string, loss driver.Loss) { l <- id + " " + loss.Text }
-
-func newTestAllocator(t *testing.T, rm *scriptedRM, nm *scriptedNM, lost losses) *allocator {
-	t.Helper()
-	if rm.max.MemoryMB == 0 {
-		rm.max = yarn.Resource{MemoryMB: 8192, VCores: 8}
-	}
-	logger := slog.New(slog.DiscardHandler)
-	return &allocator{
-		rm:    rm,
-		fleet: twoNodes(2),
-		size:  yarn.Resource{MemoryMB: 1024, VCores: 1},
-		launcher: newLauncher(2, func(yarn.NodeID, security.Token) nodeManager { return nm },
-			func(*executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} }, logger),
-		diary:    openDiary(t.TempDir(), logger),
-		lost:     lost.lost,
-		progress: func() float32 { return 0.5 },
-		initial:  time.Millisecond,
-		idle:     5 * time.Millisecond,
-		logger:   logger,
-		wake:     make(chan struct{}, 1),
-
-		registered: make(chan struct{}),
-	}
+// setting is an allocator in a test, between a scripted ResourceManager, a
+// scripted NodeManager and a driver that notes what it is told.
+type setting struct {
+	*allocator
+	rm  *scriptedRM
+	nm  *scriptedNM
+	mu  sync.Mutex
+	log []string // what the driver was told
 }
 
-// runUntil runs the allocator until the condition has been met, and returns
-// what run returned.
-func runUntil(t *testing.T, a *allocator, met <-chan struct{}) error {
+func (s *setting) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *setting) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := strings.Join(s.log, "\n")
+	s.log = nil
+	return said
+}
+
+func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setting {
 	t.Helper()
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
+	parsed, err := config.FromMap(settings)
+	require.NoError(t, err)
+	s := &setting{rm: rm, nm: &scriptedNM{}}
+	s.allocator = newAllocator(allocatorOptions{
+		rm:      rm,
+		connect: func(yarn.NodeID, security.Token) nodeManager { return s.nm },
+		context: func(*executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
+		lost: func(id string, loss driver.Loss) {
+			s.say("lost %s %s", id, loss.Text)
+		},
+		decommission: func(ids []string, notice driver.Notice) {
+			s.say("decommission %v in %v: %s", ids, time.Until(notice.Deadline), notice.Reason)
+		},
+		progress: func() float32 { return 0.5 },
+		settings: parsed, hadoop: conf.FromMap(nil),
+		racks:  map[string]string{"a1": "/a", "b1": "/b"},
+		random: seeded(), logger: slog.New(slog.DiscardHandler),
+	})
+	return s
+}
+
+// runs runs the allocator while do lasts, and returns what run returned.
+func (s *setting) runs(t *testing.T, do func()) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- a.run(ctx) }()
-	select {
-	case <-met:
-		cancel()
-		return <-ended
-	case err := <-ended:
-		return err
+	go func() { ended <- s.run(ctx) }()
+	synctest.Wait()
+	do()
+	synctest.Wait()
+	cancel()
+	return <-ended
+}
+
+func allocating(containers ...yarn.Container) *yarn.AllocateResponse {
+	response := &yarn.AllocateResponse{Allocated: containers}
+	for _, container := range containers {
+		response.NMTokens = append(response.NMTokens, yarn.NMToken{Node: container.Node})
 	}
+	return response
+}
+
+func anywhereAsked(request yarn.AllocateRequest) int {
+	for _, row := range request.Asks {
+		if row.Name == anywhere {
+			return int(row.Containers)
+		}
+	}
+	return -1
 }
 
 func TestContainersAreLaunchedByNode(t *testing.T) {
-	met := make(chan struct{})
-	rm := &scriptedRM{answer: func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		response := &yarn.AllocateResponse{ResponseID: int32(n)}
-		if n == 2 {
-			response.Allocated = []yarn.Container{containerOn("a1", 1), containerOn("a1", 2)}
-			response.NMTokens = []yarn.NMToken{{Node: yarn.NodeID{Host: "a1", Port: 1}}}
-		}
-		return response, nil
-	}}
-	nm := &scriptedNM{started: make(chan []yarn.StartRequest, 9), err: errors.New("disk is full")}
-	lost := make(losses, 9)
-	go func() {
-		first := <-nm.started
-		if len(first) == 2 {
-			<-lost
-			<-lost
-			close(met)
-		}
-	}()
-	require.NoError(t, runUntil(t, newTestAllocator(t, rm, nm, lost), met))
-	require.Equal(t, 1, rm.registered)
-	require.Zero(t, rm.heartbeats[0].ResponseID)
-	require.Equal(t, int32(1), rm.heartbeats[1].ResponseID, "each heartbeat carries the last answer's id")
-	require.InDelta(t, 0.5, rm.heartbeats[0].Progress, 0)
-	require.True(t, slices.ContainsFunc(rm.heartbeats[0].Asks, func(r yarn.ResourceRequest) bool {
-		return r.Name == yarn.AnyHost && r.Containers == 2 && r.Resource.MemoryMB == 1024
-	}))
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		require.NoError(t, s.runs(t, func() {
+			first := s.rm.told()[0]
+			require.Zero(t, first.ResponseID)
+			require.InDelta(t, 0.5, first.Progress, 0)
+			require.Equal(t, 2, anywhereAsked(first))
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("a1", 2)))
+			time.Sleep(time.Second)
+			second := s.rm.told()[0]
+			require.Equal(t, int32(1), second.ResponseID, "each heartbeat carries the last answer's id")
+			require.Empty(t, second.Asks)
+			require.Equal(t, []int{2}, s.nm.calls())
+			s.ExecutorRegistered("1")
+			synctest.Wait()
+			require.Equal(t, ExecutorCounts{Requested: 2, Allocated: 2, Launching: 1, Running: 1, MaxFailures: 4}, s.snapshot().counts)
+		}))
+		require.Equal(t, 1, s.rm.registrations)
+	})
+}
+
+func TestALaunchThatFailsIsGivenBackAtOnceAndReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		s.nm.err = errors.New("disk is full")
+		require.NoError(t, s.runs(t, func() {
+			s.rm.told()
+			s.rm.answers(allocating(containerOn("a1", 1)))
+			time.Sleep(200 * time.Millisecond)
+			told := s.rm.told()
+			require.Contains(t, s.said(), "lost 1 could not be started on a1: disk is full")
+			var releases []yarn.ContainerID
+			for _, heartbeat := range told {
+				releases = append(releases, heartbeat.Releases...)
+			}
+			require.Equal(t, []yarn.ContainerID{{ID: 1}}, releases)
+			require.True(t, slices.ContainsFunc(told, func(r yarn.AllocateRequest) bool { return anywhereAsked(r) == 2 }))
+		}))
+	})
+}
+
+func TestATargetThatRisesIsAskedForNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		require.NoError(t, s.runs(t, func() {
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
+			time.Sleep(10*time.Second + 1)
+			s.rm.told()
+			began := time.Now()
+			s.RequestExecutors(request(driver.Demand{Total: 4}))
+			s.RequestExecutors(request(driver.Demand{Total: 5}))
+			synctest.Wait()
+			told := s.rm.told()
+			require.Equal(t, 3, anywhereAsked(told[0]))
+			require.Equal(t, began, time.Now(), "no time passed")
+			time.Sleep(10 * time.Second)
+			s.rm.told()
+			s.RequestExecutors(request(driver.Demand{Total: 3}))
+			time.Sleep(s.pace.initial + 1)
+			require.Equal(t, 1, anywhereAsked(s.rm.told()[0]), "less is told soon")
+		}))
+	})
+}
+
+func TestTheSteadyStateIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, map[string]string{"yarn.executor.launchTimeout": "0"})
+		require.NoError(t, s.runs(t, func() {
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
+			time.Sleep(time.Second)
+			s.rm.told()
+			time.Sleep(time.Minute)
+			require.InDelta(t, 20, len(s.rm.told()), 1, "yarn.scheduler.heartbeat.interval is 3 s")
+		}))
+	})
 }
 
 func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
-	met := make(chan struct{})
-	rm := &scriptedRM{}
-	rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		if n == 3 {
-			return nil, yarn.ErrNotRegistered
-		}
-		if n == 4 {
-			defer close(met)
-		}
-		return &yarn.AllocateResponse{ResponseID: int32(n)}, nil
-	}
-	a := newTestAllocator(t, rm, &scriptedNM{}, make(losses, 9))
-	require.NoError(t, runUntil(t, a, met))
-	require.Equal(t, 2, rm.registered)
-	require.Zero(t, rm.heartbeats[3].ResponseID, "a new registration counts from 0")
-	require.Equal(t, rm.heartbeats[0].Asks, rm.heartbeats[3].Asks, "all is asked for again")
-	require.Empty(t, rm.heartbeats[1].Asks)
+	synctest.Test(t, func(t *testing.T) {
+		rm := &scriptedRM{}
+		s := newSetting(t, rm, map[string]string{"yarn.exclude.nodes": "z1", "executor.instances": "3"})
+		require.NoError(t, s.runs(t, func() {
+			first := rm.told()[0]
+			require.Equal(t, []string{"z1"}, first.BlacklistAdd)
+			rm.answers(allocating(containerOn("a1", 1)))
+			time.Sleep(s.pace.initial + 1)
+			s.ExecutorRegistered("1")
+			rm.told()
+			forgot := false
+			rm.mu.Lock()
+			rm.answer = func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+				if forgot {
+					return &yarn.AllocateResponse{UpdatedNodes: []yarn.NodeReport{
+						{ID: yarn.NodeID{Host: "a1", Port: 1}, State: yarn.NodeRunning, Rack: "/a"},
+						{ID: yarn.NodeID{Host: "b1", Port: 1}, State: yarn.NodeRunning, Rack: "/b"},
+					}, Completed: completion(77, 0, "of old")}, nil
+				}
+				forgot = true
+				return nil, yarn.ErrNotRegistered
+			}
+			rm.mu.Unlock()
+			time.Sleep(s.pace.initial + 1)
+			told := rm.told()
+			require.Len(t, told, 2)
+			require.Zero(t, told[1].ResponseID, "a new registration counts from 0")
+			require.Equal(t, 2, anywhereAsked(told[1]), "all that is missing is asked for again")
+			require.Equal(t, []string{"z1"}, told[1].BlacklistAdd)
+			require.Equal(t, 1, s.snapshot().counts.Running, "executors are kept")
+			require.Empty(t, s.said())
+		}))
+		require.Equal(t, 2, rm.registrations)
+	})
+}
+
+func TestAHeartbeatWithoutAnswerIsSentAgainAsItWas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rm := &scriptedRM{answer: func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+			if n == 1 {
+				return nil, errors.New("broken pipe")
+			}
+			return nil, nil
+		}}
+		s := newSetting(t, rm, nil)
+		require.NoError(t, s.runs(t, func() {
+			s.RequestExecutors(request(driver.Demand{Total: 7}))
+			synctest.Wait()
+			told := rm.told()
+			require.Equal(t, told[0], told[1], "the ResourceManager may have served it, and would pass over news in it")
+			time.Sleep(s.pace.initial + 1)
+			require.Equal(t, 7, anywhereAsked(rm.told()[0]))
+		}))
+	})
+}
+
+func TestARegistrationWhoseAnswerWasLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{refusal: yarn.ErrInvalidMasterRequest}, nil)
+		require.NoError(t, s.runs(t, func() {
+			require.Equal(t, 2, anywhereAsked(s.rm.told()[0]))
+		}))
+	})
 }
 
 func TestTheAllocatorEndsWithTheReason(t *testing.T) {
-	ended := func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		id := int64(n)
-		response := &yarn.AllocateResponse{ResponseID: int32(n), NMTokens: []yarn.NMToken{{Node: yarn.NodeID{Host: "a1", Port: 1}}}}
-		response.Allocated = []yarn.Container{containerOn("a1", id)}
-		response.Completed = completed(id-1, 1, "the program broke")
+	failing := func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+		response := allocating(containerOn("a1", int64(n)))
+		response.Completed = completion(int64(n)-1, 1, "the program broke")
 		return response, nil
 	}
+	refusing := func(err error) func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+		return func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return nil, err }
+	}
+	gone := &yarn.AllocateResponse{Command: yarn.Shutdown}
 	tests := []struct {
-		name string
-		rm   *scriptedRM
-		want string
+		name     string
+		settings map[string]string
+		rm       *scriptedRM
+		want     string
+		code     int
 	}{
-		{"executors fail again and again", &scriptedRM{answer: ended}, "executor.maxNumFailures is 3"},
-		{"the attempt is not known", &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-			return nil, yarn.ErrAttemptNotFound
-		}}, "ApplicationAttemptNotFoundException"},
-		{"executors are too large", &scriptedRM{max: yarn.Resource{MemoryMB: 512, VCores: 8}}, "512 MB"},
-		{"told to end", &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-			return &yarn.AllocateResponse{Command: yarn.Shutdown}, nil
-		}}, "told this ApplicationMaster to end"},
+		{"executors fail again and again", map[string]string{"executor.maxNumFailures": "3", "yarn.executor.launch.excludeOnFailure.enabled": "false"}, &scriptedRM{answer: failing}, "executor.maxNumFailures is 3", ExitMaxExecutorFailures},
+		{"the attempt is not known", nil, &scriptedRM{answer: refusing(yarn.ErrAttemptNotFound)}, "ApplicationAttemptNotFoundException", ExitReporterFailure},
+		{"executors are too large", nil, &scriptedRM{max: yarn.Resource{MemoryMB: 512, VCores: 8}}, "512 MB", ExitReporterFailure},
+		{"told to end", nil, &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return gone, nil }}, "told this ApplicationMaster to end", ExitReporterFailure},
+		{"heartbeats fail", map[string]string{"yarn.scheduler.reporterThread.maxFailures": "2"}, &scriptedRM{answer: refusing(errors.New("no"))},
+			"2 times in a row (yarn.scheduler.reporterThread.maxFailures): heartbeat to the ResourceManager: no", ExitReporterFailure},
+		{"a label is refused", nil, &scriptedRM{answer: refusing(yarn.ErrInvalidLabelRequest)}, "yarn.executor.nodeLabelExpression", ExitReporterFailure},
+		{"registration fails", nil, &scriptedRM{refusal: errors.New("no")}, "5 times in a row (yarn.scheduler.reporterThread.maxFailures): register", ExitReporterFailure},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			a := newTestAllocator(t, test.rm, &scriptedNM{started: make(chan []yarn.StartRequest, 99)}, make(losses, 99))
-			require.ErrorContains(t, runUntil(t, a, nil), test.want)
+			synctest.Test(t, func(t *testing.T) {
+				s := newSetting(t, test.rm, test.settings)
+				err := s.runs(t, func() { time.Sleep(time.Minute) })
+				require.ErrorContains(t, err, test.want)
+				require.Equal(t, test.code, outcomeOf(err).code)
+			})
 		})
 	}
 }
 
-func TestTheDriversWordIsHeeded(t *testing.T) {
-	met := make(chan struct{})
-	rm := &scriptedRM{}
-	rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		if slices.ContainsFunc(request.Asks, func(r yarn.ResourceRequest) bool { return r.Name == yarn.AnyHost && r.Containers == 5 }) {
-			close(met)
-		}
-		return &yarn.AllocateResponse{ResponseID: int32(n)}, nil
-	}
-	a := newTestAllocator(t, rm, &scriptedNM{}, make(losses, 9))
-	a.RequestExecutors(request(driver.Demand{Total: 4}))
-	a.RequestExecutors(request(driver.Demand{Total: 5}))
-	require.NoError(t, runUntil(t, a, met))
+func TestFailuresInARowAreForgottenByASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{answer: func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+			if n%2 == 0 {
+				return nil, errors.New("now and then")
+			}
+			return nil, nil
+		}}, map[string]string{"yarn.scheduler.reporterThread.maxFailures": "2"})
+		require.NoError(t, s.runs(t, func() { time.Sleep(time.Minute) }))
+	})
 }
+
+func TestAProfileThatFitsNoNodeEndsTheApplicationWhenItComes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		err := s.runs(t, func() {
+			large := profile.Profile{ID: 1, Memory: 9 << 30, Cores: 1}
+			s.RequestExecutors(driver.Request{Demands: []driver.Demand{{Profile: small(0), Total: 2}, {Profile: large, Total: 0}}})
+			time.Sleep(time.Minute)
+			s.RequestExecutors(driver.Request{Demands: []driver.Demand{{Profile: small(0), Total: 2}, {Profile: large, Total: 1}}})
+		})
+		require.ErrorContains(t, err, "an executor of resource profile 1 takes 9216 MB, 1 vcores, the most that this cluster gives is 8192 MB, 8 vcores")
+	})
+}
+
+func TestExecutorsOnADecommissioningNodeLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		require.NoError(t, s.runs(t, func() {
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
+			time.Sleep(time.Second)
+			s.ExecutorRegistered("1")
+			s.ExecutorRegistered("2")
+			node := yarn.NodeReport{ID: yarn.NodeID{Host: "a1", Port: 1}, State: yarn.NodeDecommissioning, DecommissioningTimeout: time.Hour}
+			s.rm.answers(&yarn.AllocateResponse{UpdatedNodes: []yarn.NodeReport{node}})
+			time.Sleep(2 * time.Second)
+			s.rm.told()
+			time.Sleep(2 * time.Second)
+			require.Regexp(t, `decommission \[1\] in .*: its node a1 is being decommissioned`, s.said())
+			s.rm.answers(&yarn.AllocateResponse{Completed: completion(1, 0, "")})
+			time.Sleep(2 * time.Second)
+			require.Equal(t, "lost 1 left: its node a1 is being decommissioned", s.said())
+			status := s.snapshot()
+			require.Zero(t, status.counts.Failed)
+			require.Equal(t, 1, status.counts.Pending, "another is asked for")
+			require.Equal(t, "left before it was taken away", status.failures[0].Reason)
+		}))
+	})
+}
+
+func TestANegotiatedContractTakesIdleExecutors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, map[string]string{"executor.instances": "3"})
+		s.load = func() map[string]int {
+			time.Sleep(time.Second)
+			return map[string]int{"1": 3, "2": 0, "3": 1}
+		}
+		require.NoError(t, s.runs(t, func() {
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("a1", 2), containerOn("a1", 3)))
+			time.Sleep(time.Second)
+			for _, id := range []string{"1", "2", "3"} {
+				s.ExecutorRegistered(id)
+			}
+			s.rm.answers(&yarn.AllocateResponse{Preemption: &yarn.Preemption{
+				Containers: []yarn.ContainerID{{ID: 1}},
+				Resources:  []yarn.ResourceRequest{{Containers: 1, Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}}},
+			}})
+			time.Sleep(5 * time.Second)
+			require.Regexp(t, `decommission \[2\] in .*: the ResourceManager wants resources back`, s.said())
+		}))
+	})
+}
+
+func TestTheEndGivesAllContainersBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rm := &scriptedRM{}
+		s := newSetting(t, rm, map[string]string{"executor.instances": "3"})
+		require.NoError(t, s.runs(t, func() {
+			rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
+			time.Sleep(time.Second)
+		}))
+		rm.told()
+		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+			switch n {
+			case 1: // allocated in the meantime
+				return allocating(containerOn("a1", 3)), nil
+			case 3:
+				return &yarn.AllocateResponse{Completed: slices.Concat(completion(1, 0, ""), completion(2, -105, ""), completion(3, -100, ""))}, nil
+			}
+			return nil, nil
+		}
+		s.end(t.Context())
+		told := rm.told()
+		require.Len(t, told, 3)
+		require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}}, told[0].Releases)
+		require.Zero(t, anywhereAsked(told[0]))
+		require.Equal(t, []yarn.ContainerID{{ID: 3}}, told[1].Releases)
+		require.Zero(t, s.snapshot().counts.Allocated)
+		require.Empty(t, s.said())
+
+		began := time.Now()
+		stuck := newSetting(t, &scriptedRM{}, nil)
+		require.NoError(t, stuck.runs(t, func() {
+			stuck.rm.answers(allocating(containerOn("a1", 1)))
+			time.Sleep(time.Second)
+			began = time.Now()
+		}))
+		stuck.end(t.Context())
+		require.Equal(t, endTimeout, time.Since(began), "it does not wait for ever")
+	})
+}
+
+// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and
+// nothing new.
+func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
+	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
+	rm := quietRM{quiet}
+	s := newSetting(t, &scriptedRM{}, map[string]string{"executor.instances": "1000"})
+	s.exchange.rm = rm
+	ctx := t.Context()
+	_, err := s.beat(ctx, time.Now())
+	require.NoError(t, err)
+	for i := range 1000 {
+		s.fleet.give(containerOn("a1", int64(i+1)))
+	}
+	require.Zero(t, s.fleet.missing())
+	turn := func() {
+		now := time.Now()
+		s.heed(ctx, now)
+		if s.settle(ctx, now) != nil || s.hasNews() {
+			t.Fatal("there is news")
+		}
+		if _, err := s.beat(ctx, now); err != nil {
+			t.Fatal(err)
+		}
+		s.publish()
+	}
+	turn()
+	require.LessOrEqual(t, testing.AllocsPerRun(100, turn), 2.0, "the request and its copy")
+}
+
+type quietRM struct{ response *yarn.AllocateResponse }
+
+func (q quietRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
+	return &yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 8192, VCores: 8}, ChecksCores: true}, nil
+}
+
+func (q quietRM) Allocate(context.Context, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+	return q.response, nil
+}
+
+func (q quietRM) Finish(context.Context, yarn.FinishRequest) (bool, error) { return true, nil }
 
 func TestPaceIsFastWhileContainersAreMissing(t *testing.T) {
 	p := pace{initial: 50 * time.Millisecond, idle: 3 * time.Second}
-	require.Equal(t, 50*time.Millisecond, p.next(true))
-	require.Equal(t, 3*time.Second, p.next(false))
-	p.eagerUntil = time.Now().Add(-time.Second)
-	require.Equal(t, 100*time.Millisecond, p.next(true), "then it slows down")
+	require.Equal(t, 50*time.Millisecond, p.next(true, begin))
+	require.Equal(t, 3*time.Second, p.next(false, begin))
+	slow := later(eagerFor + 1)
+	require.Equal(t, 100*time.Millisecond, p.next(true, slow), "then it slows down")
 	for range 10 {
-		p.next(true)
+		p.next(true, slow)
 	}
-	require.Equal(t, pendingInterval, p.next(true))
-	p.change()
-	require.Equal(t, 50*time.Millisecond, p.next(true))
+	require.Equal(t, pendingInterval, p.next(true, slow))
+	p.change(slow)
+	require.Equal(t, 50*time.Millisecond, p.next(true, slow))
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
-	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -134,11 +133,13 @@ func (m *master) serve(ctx context.Context, build func(*master) error) (code int
 	defer page.close()
 	m.allocator.registration.TrackingURL = page.url(m.start.host)
 	defer func() { _ = m.rm.Close() }()
+	defer m.allocator.diary.close()
 
 	outcome := m.attend(ctx)
 	summary := m.summary()
 	m.stopDriver(ctx)
 	if !outcome.interrupted && !outcome.unreachable {
+		m.allocator.end(context.WithoutCancel(ctx))
 		m.finish(ctx, outcome, summary)
 	}
 	return outcome.code, outcome.err
@@ -228,7 +229,7 @@ func outcomeOf(err error) outcome {
 		return outcome{code: ExitDisconnected, err: err}
 	case errors.As(err, &user):
 		return outcome{code: ExitUserFunction, err: err}
-	case errors.Is(err, yarn.ErrAttemptNotFound), errors.Is(err, yarn.ErrInvalidToken):
+	case final(err):
 		return outcome{code: ExitReporterFailure, err: err, unreachable: true}
 	default:
 		return outcome{code: ExitReporterFailure, err: err}
@@ -246,7 +247,6 @@ func (m *master) stopDriver(ctx context.Context) {
 	if err := m.driver.Stop(context.WithoutCancel(ctx)); err != nil {
 		m.logger.Warn("stopping the driver", "error", err)
 	}
-	m.allocator.diary.close()
 }
 
 // finish tells the ResourceManager how the application ended, and removes what
@@ -327,7 +327,7 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 		return err
 	}
 	m.driver = scheduler
-	m.progress = func() float32 { return scheduler.Status().Totals.Progress() }
+	m.progress = scheduler.Progress
 	m.run = func(ctx context.Context) error {
 		err := Supervise(ctx, config.AMWaitTime.In(settings), func(ctx context.Context, created func()) error {
 			return run(ctx, &Application{
@@ -345,7 +345,6 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 // buildAllocator makes what both have: executors join the driver at address
 // with the pass.
 func (m *master) buildAllocator(address string, pass []byte) error {
-	settings := m.start.config
 	schedulers, err := m.start.hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
 	if err != nil {
 		return err
@@ -366,34 +365,36 @@ func (m *master) buildAllocator(address string, pass []byte) error {
 	if err != nil {
 		return err
 	}
-	memory := config.ExecutorMem.In(settings)
-	count := config.ExecutorCount.In(settings)
-	maxFailures := config.MaxExecutorFailures.In(settings)
-	if maxFailures == 0 {
-		maxFailures = max(3, 2*count)
-	}
-	fleet := newFleet(count, maxFailures, m.start.spec.Racks, memory.String(), rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())))
 	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.logger})
-	m.allocator = &allocator{
+	m.allocator = newAllocator(allocatorOptions{
 		rm:           m.rm,
 		registration: yarn.RegisterRequest{Host: m.start.host, RPCPort: int32(port)},
-		fleet:        fleet,
-		size:         containerResource(profile.Default(settings)),
-		launcher: newLauncher(config.LauncherThreads.In(settings), func(node yarn.NodeID, token security.Token) nodeManager {
+		connect: func(node yarn.NodeID, token security.Token) nodeManager {
 			return connectNode(node, token, m.logger)
-		}, contexts.of, m.logger),
-		diary:    openDiary(m.start.logDirectory, m.logger),
-		lost:     m.driver.ExecutorLost,
-		progress: m.progress,
-		initial:  config.InitialHeartbeat.In(settings),
-		idle:     config.Heartbeat.In(settings),
-		logger:   m.logger,
-		wake:     make(chan struct{}, 1),
-
-		registered: make(chan struct{}),
-	}
+		},
+		context:      contexts.of,
+		lost:         m.driver.ExecutorLost,
+		decommission: m.driver.Decommission,
+		progress:     m.progress,
+		load:         m.load,
+		settings:     m.start.config,
+		hadoop:       m.start.hadoop,
+		racks:        m.start.spec.Racks,
+		logDirectory: m.start.logDirectory,
+		random:       rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		logger:       m.logger,
+	})
 	m.driver.SetManager(m.allocator)
 	return nil
+}
+
+// load is how many tasks run on each executor.
+func (m *master) load() map[string]int {
+	tasks := map[string]int{}
+	for _, executor := range m.driver.Status().Executors {
+		tasks[executor.ID] = executor.Running
+	}
+	return tasks
 }
 
 // racks tells the driver of the cluster's topology as it was at submission.

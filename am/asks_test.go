@@ -10,22 +10,46 @@ import (
 
 func rackOfLetter(host string) string { return "/" + host[:1] }
 
+// sends is a change that the ResourceManager heard, with nothing in its answer.
+func (a *asks) sends(total int, hosts map[string]int) []ask {
+	send := a.change(total, wish{hosts: hosts})
+	a.answered()
+	return send
+}
+
 func TestOnlyDifferencesAreSent(t *testing.T) {
-	a := asks{rackOf: rackOfLetter}
-	require.Equal(t, []ask{{"/a", 2}, {"a1", 1}, {"a2", 1}, {anywhere, 3}}, a.change(3, map[string]int{"a1": 1, "a2": 1}))
-	require.Empty(t, a.change(3, map[string]int{"a1": 1, "a2": 1}))
-	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a2", 0}, {"b1", 1}}, a.change(3, map[string]int{"a1": 1, "b1": 1}))
-	require.Equal(t, []ask{{"/a", 0}, {"/b", 0}, {"a1", 0}, {"b1", 0}, {anywhere, 0}}, a.change(0, nil))
+	a := newAsks(rackOfLetter)
+	require.Equal(t, []ask{{"/a", 2}, {"a1", 1}, {"a2", 1}, {anywhere, 3}}, a.sends(3, map[string]int{"a1": 1, "a2": 1}))
+	require.Empty(t, a.sends(3, map[string]int{"a1": 1, "a2": 1}))
+	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a2", 0}, {"b1", 1}}, a.sends(3, map[string]int{"a1": 1, "b1": 1}))
+	require.Equal(t, []ask{{"/a", 0}, {"/b", 0}, {"a1", 0}, {"b1", 0}, {anywhere, 0}}, a.sends(0, nil))
+}
+
+func TestMorePlacesThanContainersMayBeNamed(t *testing.T) {
+	a := newAsks(rackOfLetter)
+	require.Equal(t, []ask{{"/a", 2}, {"a1", 2}, {"a2", 1}, {"a3", 1}, {anywhere, 2}}, a.sends(2, map[string]int{"a1": 3, "a2": 1, "a3": 1}))
 }
 
 func TestAllocationsLowerTheNumbersThatTheyServe(t *testing.T) {
-	a := asks{rackOf: rackOfLetter}
-	a.change(4, map[string]int{"a1": 1, "b1": 1})
-	a.allocated("a1") // on the host
-	a.allocated("b2") // in the rack
-	a.allocated("c1") // anywhere
+	a := newAsks(rackOfLetter)
+	a.sends(4, map[string]int{"a1": 1, "b1": 1})
+	require.Equal(t, onHost, a.allocated("a1"))
+	require.Equal(t, inRack, a.allocated("b2"))
+	require.Equal(t, elsewhere, a.allocated("c1"))
 	require.Equal(t, map[string]int{"b1": 1, anywhere: 1}, a.believed)
-	require.Equal(t, 1, a.outstanding())
+	require.True(t, a.stuck("/b"), "b1 is asked for and its rack is not")
+	require.Equal(t, []ask{{"/b", 1}}, a.sends(1, map[string]int{"b1": 1}))
+	require.False(t, a.stuck("/b"))
+}
+
+func TestContainersThatCrossAChangeAreNotOfIt(t *testing.T) {
+	a := newAsks(rackOfLetter)
+	a.sends(2, nil)
+	a.change(4, wish{})
+	a.allocated("a1") // was allocated out of the two
+	a.answered()
+	require.Equal(t, 4, a.outstanding(), "the ResourceManager was told 4 after that")
+	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
 }
 
 // resourceManagerTable does to its numbers what AppSchedulingInfo does: it sets
@@ -38,7 +62,7 @@ func (r resourceManagerTable) allocate(host string) bool {
 	}
 	names := []string{anywhere}
 	switch rack := rackOfLetter(host); {
-	case r[host] > 0:
+	case r[host] > 0 && r[rack] > 0:
 		names = append(names, host, rack)
 	case r[rack] > 0:
 		names = append(names, rack)
@@ -51,27 +75,41 @@ func (r resourceManagerTable) allocate(host string) bool {
 	return true
 }
 
+func (r resourceManagerTable) set(name string, count int) {
+	if count == 0 {
+		delete(r, name)
+	} else {
+		r[name] = count
+	}
+}
+
+// TestBothSidesAgreeOnWhatIsAskedFor has containers allocated at any moment
+// between two heartbeats, told of in the next answer, which may be the answer to
+// a change.
 func TestBothSidesAgreeOnWhatIsAskedFor(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		a, rm := asks{rackOf: rackOfLetter}, resourceManagerTable{}
+		a, rm := newAsks(rackOfLetter), resourceManagerTable{}
 		host := rapid.SampledFrom([]string{"a1", "a2", "b1", "b2", "c1"})
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+		for range rapid.IntRange(1, 30).Draw(t, "heartbeats") {
+			var allocated []string
+			for range rapid.IntRange(0, 3).Draw(t, "allocations") {
+				if on := host.Draw(t, "on"); rm.allocate(on) {
+					allocated = append(allocated, on)
+				}
+			}
 			if rapid.Bool().Draw(t, "change") {
-				hosts := rapid.MapOf(host, rapid.IntRange(0, 3)).Draw(t, "hosts")
-				total := rapid.IntRange(0, 5).Draw(t, "more")
-				for _, count := range hosts {
-					total += count
+				w := wish{
+					hosts: rapid.MapOf(host, rapid.IntRange(0, 3)).Draw(t, "hosts"),
+					racks: rapid.MapOf(rapid.SampledFrom([]string{"/a", "/b", "/d"}), rapid.IntRange(0, 2)).Draw(t, "racks"),
 				}
-				for _, sent := range a.change(total, hosts) {
-					if sent.count == 0 {
-						delete(rm, sent.name)
-					} else {
-						rm[sent.name] = sent.count
-					}
+				for _, sent := range a.change(rapid.IntRange(0, 9).Draw(t, "total"), w) {
+					rm.set(sent.name, sent.count)
 				}
-			} else if on := host.Draw(t, "on"); rm.allocate(on) {
+			}
+			for _, on := range allocated {
 				a.allocated(on)
 			}
+			a.answered()
 			require.Equal(t, map[string]int(rm), nonZero(a.believed))
 		}
 	})

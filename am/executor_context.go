@@ -16,7 +16,6 @@ import (
 type executorContexts struct {
 	shared *yarn.SharedLaunch
 	own    map[string]string // the user's variables
-	kind   profile.Profile
 	user   string
 	scheme string // of the NodeManagers' pages
 }
@@ -50,12 +49,12 @@ func newExecutorContexts(start *start, address string, pass []byte) (*executorCo
 	if start.hadoop.HTTPSOnly() {
 		scheme = "https"
 	}
-	return &executorContexts{shared: shared, own: own, kind: profile.Default(start.config), user: start.spec.User, scheme: scheme}, nil
+	return &executorContexts{shared: shared, own: own, user: start.spec.User, scheme: scheme}, nil
 }
 
 // of is the launch context of one executor.
 func (c *executorContexts) of(executor *executor) yarn.ContainerLaunchContext {
-	container, kind := executor.container, c.kind
+	container, kind := executor.container, executor.profile()
 	env := launch.GoLimits(kind.Cores, kind.Memory)
 	for name := range env {
 		if _, set := c.own[name]; set {

@@ -38,7 +38,7 @@ func contextOf(t *testing.T, start *start) (own, shared yarn.ContainerLaunchCont
 	require.NoError(t, err)
 	container := containerOn("a1", 7)
 	container.NodeHTTPAddress = "a1:8042"
-	own = contexts.of(&executor{id: "3", container: container})
+	own = contexts.of(&executor{id: "3", container: container, table: &table{profile: profile.Default(start.config)}})
 	return own, own.Shared.Context()
 }
 

@@ -11,196 +11,309 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // fleet is the executors that the application has and wants: a state machine
-// with no I/O. The allocator tells it what the ResourceManager, the launcher
-// and the driver said, and asks it what to tell them.
+// with no I/O and no clock. The allocator tells it what the ResourceManager, the
+// launcher and the driver said, and asks it what to tell them. What it does in
+// one turn grows with what has changed, not with the number of executors.
 type fleet struct {
-	wanted    int
-	hostTasks map[string]int // waiting tasks that prefer each host, by the driver
+	size          func(profile.Profile) yarn.Resource
+	launchTimeout time.Duration // 0 for none
+	taskCPUs      int
+	random        *rand.Rand
 
-	racks  map[string]string // of the nodes that can be used
-	asks   asks
-	random *rand.Rand
+	tables   []*table // in the order of their priorities
+	topology *topology
+	excluded *exclusions
+	tally    *tally
 
 	executors map[yarn.ContainerID]*executor
 	byID      map[string]*executor
+	byNode    map[yarn.NodeID][]*executor
+	states    [executorStates]int // executors in each
 	lastID    int
-	releases  []yarn.ContainerID // to be told to the ResourceManager
+	expected  []*executor // those that have to register, in the order of their times
 
-	maxFailures int
-	failures    int
-	lastFailure string
+	releases  []yarn.ContainerID            // to be told to the ResourceManager
+	releasing map[yarn.ContainerID]struct{} // these, and those told of whose ends are not confirmed
 
-	memory string // of an executor, as set, for advice
-}
-
-// executor is one executor from its allocation to its container's end.
-type executor struct {
-	id        string
-	container yarn.Container
-	started   time.Time // when its NodeManager took it; zero before
-	killed    bool      // by the driver's wish
-}
-
-func newFleet(wanted, maxFailures int, racks map[string]string, memory string, random *rand.Rand) *fleet {
-	f := &fleet{
-		wanted:      wanted,
-		racks:       maps.Clone(racks),
-		random:      random,
-		executors:   map[yarn.ContainerID]*executor{},
-		byID:        map[string]*executor{},
-		maxFailures: maxFailures,
-		memory:      memory,
-	}
-	if f.racks == nil {
-		f.racks = map[string]string{}
-	}
-	f.asks = asks{rackOf: f.rackOf}
-	return f
-}
-
-// defaultRack is the rack of hosts of which nothing is known
-// (NetworkTopology.DEFAULT_RACK).
-const defaultRack = "/default-rack"
-
-func (f *fleet) rackOf(host string) string {
-	return cmp.Or(f.racks[host], defaultRack)
-}
-
-// want takes the driver's newest request.
-func (f *fleet) want(request driver.Request) {
-	f.wanted = request.Total()
-	f.hostTasks = nil
-	for _, demand := range request.Demands {
-		f.hostTasks = demand.HostTasks
-	}
-}
-
-// missing is how many containers should be asked for and are not there.
-func (f *fleet) missing() int { return max(0, f.wanted-len(f.executors)) }
-
-// changes are the numbers to send so that what is asked for is what is missing,
-// at the best places.
-func (f *fleet) changes() []ask {
-	missing := f.missing()
-	if missing == f.asks.outstanding() && (missing == 0 || len(f.hostTasks) == 0) {
-		return nil // the places that were chosen before are as good as others
-	}
-	placed := map[string]int{}
-	for _, executor := range f.executors {
-		placed[executor.container.Node.Host]++
-	}
-	return f.asks.change(missing, place(missing, slices.Sorted(maps.Keys(f.racks)), placed, f.hostTasks, f.random))
-}
-
-// take makes executors of allocated containers and returns them. Those closest
-// to what was asked for come first: on a host that was named, in its rack,
-// anywhere. What is more than wanted goes back unlaunched.
-func (f *fleet) take(containers []yarn.Container) []*executor {
-	distance := func(c yarn.Container) int {
-		switch {
-		case f.asks.believed[c.Node.Host] > 0:
-			return 0
-		case f.asks.believed[f.rackOf(c.Node.Host)] > 0:
-			return 1
-		default:
-			return 2
-		}
-	}
-	sorted := slices.Clone(containers)
-	slices.SortStableFunc(sorted, func(a, b yarn.Container) int { return cmp.Compare(distance(a), distance(b)) })
-	var taken []*executor
-	for _, container := range sorted {
-		missing := f.missing()
-		f.asks.allocated(container.Node.Host)
-		if missing == 0 {
-			f.releases = append(f.releases, container.ID)
-			continue
-		}
-		f.lastID++
-		executor := &executor{id: strconv.Itoa(f.lastID), container: container}
-		f.executors[container.ID] = executor
-		f.byID[executor.id] = executor
-		taken = append(taken, executor)
-	}
-	return taken
-}
-
-// launched notes that a NodeManager took the executor.
-func (f *fleet) launched(id yarn.ContainerID, now time.Time) {
-	if executor, ok := f.executors[id]; ok {
-		executor.started = now
-	}
-}
-
-// launchFailed gives up an executor that its NodeManager did not take.
-func (f *fleet) launchFailed(id yarn.ContainerID, err error) (lost, bool) {
-	executor, ok := f.executors[id]
-	if !ok {
-		return lost{}, false
-	}
-	f.remove(executor)
-	f.releases = append(f.releases, id)
-	loss := driver.Loss{Text: fmt.Sprintf("could not be started on %s: %v", executor.container.Node.Host, err)}
-	f.failed(executor, loss.Text)
-	return lost{executor: executor, loss: loss}, true
+	ended     []lost      // not told yet
+	notices   []notice    // not told yet
+	withdrawn []*executor // not told yet
+	stopped   bool        // no executor is wanted any more
+	changed   bool        // something that is shown
 }
 
 // lost is an executor that has ended, and how.
 type lost struct {
 	executor *executor
 	status   yarn.ExitStatus
+	verdict  verdict
 	loss     driver.Loss
 }
 
-// completed judges the containers that have ended. Containers that are not
-// executors any more, because they were released, are passed over.
-func (f *fleet) completed(statuses []yarn.ContainerStatus) []lost {
-	var ended []lost
-	for _, status := range statuses {
-		executor, ok := f.executors[status.ID]
-		if !ok {
+// fleetOptions configure a fleet.
+type fleetOptions struct {
+	size          func(profile.Profile) yarn.Resource
+	racks         map[string]string // of the nodes that are known
+	excluded      *exclusions
+	tally         *tally
+	launchTimeout time.Duration
+	taskCPUs      int
+	random        *rand.Rand
+}
+
+func newFleet(options fleetOptions) *fleet {
+	return &fleet{
+		size:          options.size,
+		launchTimeout: options.launchTimeout,
+		taskCPUs:      max(1, options.taskCPUs),
+		random:        options.random,
+		topology:      newTopology(options.racks),
+		excluded:      options.excluded,
+		tally:         options.tally,
+		executors:     map[yarn.ContainerID]*executor{},
+		byID:          map[string]*executor{},
+		byNode:        map[yarn.NodeID][]*executor{},
+		releasing:     map[yarn.ContainerID]struct{}{},
+	}
+}
+
+// want takes the driver's newest request, and reports whether more executors
+// are wanted than before.
+func (f *fleet) want(request driver.Request) (more bool) {
+	if f.stopped {
+		return false
+	}
+	f.changed = true
+	f.excluded.want(request.ExcludedNodes)
+	demands := map[int32]driver.Demand{}
+	for _, demand := range request.Demands {
+		priority := priorityOf(demand.Profile)
+		demands[priority] = demand
+		at, found := slices.BinarySearchFunc(f.tables, priority, func(t *table, p int32) int { return cmp.Compare(priorityOf(t.profile), p) })
+		if !found {
+			f.tables = slices.Insert(f.tables, at, newTable(demand.Profile, f.size(demand.Profile), f.topology.rackOf))
+		}
+	}
+	for _, table := range f.tables {
+		missing := table.missing()
+		demand, wanted := demands[priorityOf(table.profile)]
+		if !wanted {
+			demand = driver.Demand{Profile: table.profile}
+		}
+		table.want(demand)
+		more = more || table.missing() > missing
+	}
+	return more
+}
+
+// missing is how many containers should be asked for and are not there.
+func (f *fleet) missing() int {
+	missing := 0
+	for _, table := range f.tables {
+		missing += table.missing()
+	}
+	return missing
+}
+
+// tick does what is due by time alone. clusterNodes is how many NodeManagers
+// the ResourceManager has.
+func (f *fleet) tick(now time.Time, clusterNodes int) {
+	if f.excluded.refresh(now, f.topology, clusterNodes) {
+		f.replan()
+	}
+	f.expire(now)
+}
+
+// replan has all places chosen anew.
+func (f *fleet) replan() {
+	f.changed = true
+	for _, table := range f.tables {
+		table.dirty = true
+	}
+}
+
+// due reports whether a table's asks are to be worked out again. Otherwise the
+// places that were chosen before are as good as others.
+func (t *table) due() bool {
+	missing := t.missing()
+	return missing != t.asks.outstanding() || t.dirty && missing > 0
+}
+
+// wantsChanges reports whether changes would return any row, or may.
+func (f *fleet) wantsChanges() bool { return slices.ContainsFunc(f.tables, (*table).due) }
+
+// changes are the rows to send so that what is asked for is what is missing, at
+// the best places.
+func (f *fleet) changes() []yarn.ResourceRequest {
+	var rows []yarn.ResourceRequest
+	for _, table := range f.tables {
+		if !table.due() {
 			continue
 		}
-		f.remove(executor)
-		loss, failed := judge(status, executor.killed, f.memory)
-		if failed {
-			f.failed(executor, loss.Text)
-		}
-		ended = append(ended, lost{executor: executor, status: status.ExitStatus, loss: loss})
+		table.dirty = false
+		f.changed = true
+		rows = append(rows, table.requests(table.asks.change(table.missing(), place(f.scene(table))))...)
 	}
-	return ended
+	return rows
 }
 
-// kill marks executors as ended by the driver's wish and returns their
-// containers, which are released.
-func (f *fleet) kill(ids []string) {
-	for _, id := range ids {
-		if executor, ok := f.byID[id]; ok && !executor.killed {
-			executor.killed = true
-			f.releases = append(f.releases, executor.container.ID)
+// scene is what the places for a table's executors depend on.
+func (f *fleet) scene(t *table) scene {
+	s := scene{
+		missing: t.missing(), choosy: t.choosy(f.taskCPUs), hostTasks: t.demand.HostTasks,
+		placed: t.placed, inRack: t.inRack, asked: t.asks.believed,
+		usable: func(host string) bool {
+			return !f.excluded.has(host) && (!f.topology.known() || f.topology.usable(host))
+		},
+		rackOf:  f.topology.knownRack,
+		shuffle: f.random.Shuffle,
+	}
+	// Of which nodes have a label nothing is known, so none are named.
+	if len(s.hostTasks) == 0 && t.profile.NodeLabel == "" {
+		s.nodes = f.topology.usableHosts()
+		if len(f.excluded.force) > 0 {
+			s.nodes = slices.DeleteFunc(slices.Clone(s.nodes), f.excluded.has)
 		}
 	}
+	return s
 }
 
-func (f *fleet) remove(executor *executor) {
-	delete(f.executors, executor.container.ID)
-	delete(f.byID, executor.id)
-}
-
-func (f *fleet) failed(executor *executor, text string) {
-	f.failures++
-	f.lastFailure = fmt.Sprintf("executor %s (%s on %s) %s", executor.id, executor.container.ID, executor.container.Node.Host, text)
-}
-
-// exhausted is the reason to give up, once too many executors have failed.
-func (f *fleet) exhausted() error {
-	if f.failures < f.maxFailures {
+// take makes executors of allocated containers and returns them. Those closest
+// to what was asked for come first: on a host that was named, in its rack,
+// anywhere. What is more than wanted, of no profile that is known, or on a node
+// where no executor may run goes back unlaunched.
+func (f *fleet) take(containers []yarn.Container) []*executor {
+	if len(containers) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d executors failed, executor.maxNumFailures is %d; the last: %s", f.failures, f.maxFailures, f.lastFailure)
+	f.changed = true
+	type arrival struct {
+		container *yarn.Container
+		table     *table
+		near      closeness
+	}
+	arrivals := make([]arrival, 0, len(containers))
+	for i := range containers {
+		container := &containers[i]
+		if _, known := f.executors[container.ID]; known {
+			continue
+		}
+		if _, known := f.releasing[container.ID]; known {
+			continue
+		}
+		table := f.tableOf(container.Priority)
+		if table == nil {
+			f.release(container.ID)
+			continue
+		}
+		host := container.Node.Host
+		near := table.asks.allocated(host)
+		if table.asks.stuck(f.topology.rackOf(host)) {
+			table.dirty = true
+		}
+		if f.excluded.has(host) || !f.topology.takes(container.Node) {
+			f.release(container.ID)
+			continue
+		}
+		arrivals = append(arrivals, arrival{container, table, near})
+	}
+	slices.SortStableFunc(arrivals, func(a, b arrival) int { return cmp.Compare(a.near, b.near) })
+	taken := make([]*executor, 0, len(arrivals))
+	for _, arrival := range arrivals {
+		if arrival.table.missing() == 0 {
+			f.release(arrival.container.ID)
+			continue
+		}
+		f.lastID++
+		executor := &executor{
+			id: strconv.Itoa(f.lastID), container: *arrival.container, table: arrival.table,
+			rack: f.topology.rackOf(arrival.container.Node.Host),
+		}
+		f.add(executor)
+		taken = append(taken, executor)
+	}
+	return taken
+}
+
+// answered is to be called after a heartbeat's containers have been taken.
+func (f *fleet) answered() {
+	for _, table := range f.tables {
+		table.asks.answered()
+	}
+}
+
+// strangers are hosts that tasks prefer and of whose racks nothing is known.
+func (f *fleet) strangers() []string {
+	unknown := map[string]struct{}{}
+	for _, table := range f.tables {
+		for host := range table.demand.HostTasks {
+			if f.topology.stranger(host) {
+				unknown[host] = struct{}{}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(unknown))
+}
+
+func (f *fleet) tableOf(priority int32) *table {
+	for _, table := range f.tables {
+		if priorityOf(table.profile) == priority {
+			return table
+		}
+	}
+	return nil
+}
+
+func (f *fleet) add(e *executor) {
+	f.executors[e.container.ID] = e
+	f.byID[e.id] = e
+	f.byNode[e.container.Node] = append(f.byNode[e.container.Node], e)
+	f.states[e.state]++
+	e.table.add(e)
+}
+
+// become moves an executor to another state.
+func (f *fleet) become(e *executor, state executorState) {
+	f.changed = true
+	f.states[e.state]--
+	f.states[state]++
+	if e.state.counts() && !state.counts() {
+		e.table.remove(e)
+	}
+	e.state = state
+}
+
+func (f *fleet) remove(e *executor) {
+	f.changed = true
+	f.states[e.state]--
+	if e.state.counts() {
+		e.table.remove(e)
+	}
+	delete(f.executors, e.container.ID)
+	delete(f.byID, e.id)
+	node := e.container.Node
+	there := f.byNode[node]
+	if at := slices.Index(there, e); at >= 0 {
+		there = slices.Delete(there, at, at+1)
+	}
+	if len(there) == 0 {
+		delete(f.byNode, node)
+	} else {
+		f.byNode[node] = there
+	}
+}
+
+// release gives a container back, once.
+func (f *fleet) release(id yarn.ContainerID) {
+	if _, already := f.releasing[id]; !already {
+		f.releasing[id] = struct{}{}
+		f.releases = append(f.releases, id)
+		f.changed = true
+	}
 }
 
 // takeReleases returns the containers to give back, once.
@@ -210,16 +323,44 @@ func (f *fleet) takeReleases() []yarn.ContainerID {
 	return releases
 }
 
-// nodesChanged follows the nodes that come and go.
-func (f *fleet) nodesChanged(reports []yarn.NodeReport) {
-	for _, report := range reports {
-		if report.State == yarn.NodeRunning {
-			f.racks[report.ID.Host] = cmp.Or(report.Rack, defaultRack)
-		} else {
-			delete(f.racks, report.ID.Host)
-		}
+// resent is for a ResourceManager that restarted: it is told everything again.
+func (f *fleet) resent() {
+	for _, table := range f.tables {
+		table.asks.forget()
+	}
+	f.excluded.forget()
+	f.releases = f.releases[:0]
+	for id := range f.releasing {
+		f.releases = append(f.releases, id)
 	}
 }
 
-// resent is for a ResourceManager that restarted: all is asked for again.
-func (f *fleet) resent() { f.asks.forget() }
+// stop gives up all executors: the application is over.
+func (f *fleet) stop() {
+	f.stopped = true
+	for _, table := range f.tables {
+		table.want(driver.Demand{Profile: table.profile})
+	}
+	for _, executor := range f.executors {
+		f.become(executor, stateEnding)
+		f.release(executor.container.ID)
+	}
+}
+
+// held reports whether the application has containers, or asks for any.
+func (f *fleet) held() bool {
+	for _, table := range f.tables {
+		if table.asks.outstanding() > 0 {
+			return true
+		}
+	}
+	return len(f.executors) > 0 || len(f.releasing) > 0
+}
+
+// running is how many executors are registered and at work.
+func (f *fleet) running() int { return f.states[stateRegistered] }
+
+// text names an executor in what is said of it.
+func (e *executor) text(what string) string {
+	return fmt.Sprintf("executor %s (%s on %s) %s", e.id, e.container.ID, e.host(), what)
+}

@@ -2,168 +2,374 @@ package am
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
+// Times in tests of the fleet.
+var (
+	begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	later = func(d time.Duration) time.Time { return begin.Add(d) }
+)
+
+// small is a profile of 1 GB and a core.
+func small(id int) profile.Profile { return profile.Profile{ID: id, Memory: 1 << 30, Cores: 1} }
+
+// containerOn is a container of profile 0.
 func containerOn(host string, id int64) yarn.Container {
-	return yarn.Container{ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: host, Port: 1}, NodeHTTPAddress: host + ":8042"}
+	return yarn.Container{
+		ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: host, Port: 1}, NodeHTTPAddress: host + ":8042", Priority: 1,
+		Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}, Token: security.Token{Identifier: []byte(strconv.FormatInt(id, 10))},
+	}
 }
 
-func twoNodes(wanted int) *fleet {
-	return newFleet(wanted, 3, map[string]string{"a1": "/a", "b1": "/b"}, "1g", seeded())
+// request is a driver's for executors of profile 0.
+func request(demand driver.Demand) driver.Request {
+	demand.Profile = small(0)
+	return driver.Request{Demands: []driver.Demand{demand}}
 }
 
-func completed(id int64, status yarn.ExitStatus, diagnostics string) []yarn.ContainerStatus {
-	return []yarn.ContainerStatus{{ID: yarn.ContainerID{ID: id}, State: yarn.ContainerComplete, ExitStatus: status, Diagnostics: diagnostics}}
+// fleetOn is a fleet that knows of nodes, each in the rack of its first letter.
+func fleetOn(wanted int, hosts ...string) *fleet {
+	racks := map[string]string{}
+	for _, host := range hosts {
+		racks[host] = rackOfLetter(host)
+	}
+	f := newFleet(fleetOptions{
+		size:          containerResource,
+		racks:         racks,
+		excluded:      newExclusions(nil, true, 2, time.Hour, slog.New(slog.DiscardHandler)),
+		tally:         &tally{most: 3},
+		launchTimeout: time.Minute,
+		random:        seeded(),
+	})
+	f.want(request(driver.Demand{Total: wanted}))
+	return f
+}
+
+func twoNodes(wanted int) *fleet { return fleetOn(wanted, "a1", "b1") }
+
+// rowsOf shortens rows to name and number.
+func rowsOf(rows []yarn.ResourceRequest) []ask {
+	var short []ask
+	for _, row := range rows {
+		short = append(short, ask{row.Name, int(row.Containers)})
+	}
+	return short
+}
+
+// give is a heartbeat's answer with containers.
+func (f *fleet) give(containers ...yarn.Container) []*executor {
+	taken := f.take(containers)
+	f.answered()
+	return taken
+}
+
+// settled is a heartbeat that tells what is new and brings nothing.
+func (f *fleet) settled() []ask {
+	rows := f.changes()
+	f.answered()
+	return rowsOf(rows)
+}
+
+func completion(id int64, exit yarn.ExitStatus, diagnostics string) []yarn.ContainerStatus {
+	return []yarn.ContainerStatus{{ID: yarn.ContainerID{ID: id}, State: yarn.ContainerComplete, ExitStatus: exit, Diagnostics: diagnostics}}
+}
+
+func (f *fleet) exits(id int64, exit yarn.ExitStatus, diagnostics string) []lost {
+	f.completed(completion(id, exit, diagnostics), begin)
+	return f.takeEnded()
 }
 
 func TestAFleetAsksOnceForWhatIsMissing(t *testing.T) {
 	f := twoNodes(2)
-	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a1", 1}, {"b1", 1}, {anywhere, 2}}, f.changes())
-	require.Empty(t, f.changes(), "the same is not asked for again")
-	require.Len(t, f.take([]yarn.Container{containerOn("a1", 1)}), 1)
-	require.Empty(t, f.changes(), "the ResourceManager has lowered its numbers itself")
-	f.want(request(driver.Demand{Total: 1}))
-	require.Contains(t, f.changes(), ask{anywhere, 0})
+	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a1", 1}, {"b1", 1}, {anywhere, 2}}, f.settled())
+	require.Empty(t, f.settled(), "the same is not asked for again")
+	require.Len(t, f.give(containerOn("a1", 1)), 1)
+	require.Empty(t, f.settled(), "the ResourceManager has lowered its numbers itself")
+	require.False(t, f.want(request(driver.Demand{Total: 1})))
+	require.Contains(t, f.settled(), ask{anywhere, 0})
+	require.True(t, f.want(request(driver.Demand{Total: 4})), "more are wanted")
+	require.Contains(t, f.settled(), ask{anywhere, 3})
+}
+
+func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
+	f := fleetOn(1)
+	gpu := profile.Profile{
+		ID: 2, Memory: 2 << 30, Overhead: 1 << 30, Cores: 4, Resources: map[string]int64{"yarn.io/gpu": 1}, NodeLabel: "gpu", Opportunistic: true,
+	}
+	f.want(driver.Request{Demands: []driver.Demand{
+		{Profile: small(0), Total: 1},
+		{Profile: gpu, Total: 2, HostTasks: map[string]int{"a1": 1}},
+	}})
+	rows := f.changes()
+	f.answered()
+	require.Equal(t, yarn.ResourceRequest{
+		Priority: 1, Name: anywhere, Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}, Containers: 1, RelaxLocality: true,
+	}, rows[0])
+	size := yarn.Resource{MemoryMB: 3072, VCores: 4, Others: map[string]int64{"yarn.io/gpu": 1}}
+	for _, row := range rows[1:] {
+		require.Equal(t, int32(3), row.Priority)
+		require.Equal(t, size, row.Resource)
+		require.Equal(t, yarn.Opportunistic, row.ExecutionType)
+		if row.Name == anywhere {
+			require.Equal(t, "gpu", row.NodeLabel)
+		} else {
+			require.Empty(t, row.NodeLabel, "other rows may not bear a label")
+		}
+	}
+	small, large, stray := containerOn("a1", 1), containerOn("a1", 2), containerOn("a1", 3)
+	large.Priority, stray.Priority = 3, 9
+	taken := f.give(stray, large, small)
+	require.Len(t, taken, 2)
+	require.Equal(t, 2, taken[0].profile().ID)
+	require.Equal(t, 0, taken[1].profile().ID)
+	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(), "of a profile that nobody knows")
+	f.want(driver.Request{})
+	require.Contains(t, f.settled(), ask{anywhere, 0}, "of a profile that is not named none are wanted")
 }
 
 func TestContainersCloseToTheAskAreTakenAndTheRestGivenBack(t *testing.T) {
 	f := twoNodes(2)
-	f.changes()
-	taken := f.take([]yarn.Container{containerOn("c9", 1), containerOn("b1", 2), containerOn("a1", 3)})
+	f.settled()
+	taken := f.give(containerOn("c9", 1), containerOn("b1", 2), containerOn("a1", 3))
 	require.Len(t, taken, 2)
-	require.Equal(t, "b1", taken[0].container.Node.Host)
-	require.Equal(t, "a1", taken[1].container.Node.Host)
+	require.Equal(t, "b1", taken[0].host())
+	require.Equal(t, "a1", taken[1].host())
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
 	require.Empty(t, f.takeReleases(), "a container is given back once")
-	require.Empty(t, f.completed(completed(1, yarn.ExitAborted, "")), "what was given back was no executor")
+	require.Empty(t, f.exits(1, yarn.ExitAborted, ""), "what was given back was no executor")
+}
+
+func TestAContainerIsTakenOnce(t *testing.T) {
+	f := twoNodes(3)
+	f.settled()
+	require.Len(t, f.give(containerOn("a1", 1)), 1)
+	require.Empty(t, f.give(containerOn("a1", 1)), "an answer that came twice")
+	require.Empty(t, f.takeReleases())
+	require.Len(t, f.executors, 1)
+}
+
+func TestATargetThatFallsKeepsTheAsksThatHelpMost(t *testing.T) {
+	f := fleetOn(0, "a1", "a2", "b1")
+	tasks := map[string]int{"a1": 60, "b1": 30, "x9": 10}
+	f.topology.learn(map[string]string{"x9": "/a"})
+	want := func(total int) map[string]int {
+		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAware: 10}))
+		f.settled()
+		return maps.Clone(f.tables[0].asks.believed)
+	}
+	require.Equal(t, map[string]int{"a1": 6, "b1": 3, "/a": 7, "/b": 3, anywhere: 12}, want(12), "x9 is no NodeManager, so its rack is asked for")
+	require.Equal(t, map[string]int{"a1": 6, "b1": 3, "/a": 7, "/b": 3, anywhere: 10}, want(10), "anywhere goes first")
+	require.Equal(t, map[string]int{"a1": 2, "b1": 1, "/a": 2, "/b": 1, anywhere: 3}, want(3), "then the rack")
+	require.Equal(t, map[string]int{"a1": 1, "/a": 1, anywhere: 1}, want(1), "the host with the most tasks is kept")
+	require.Empty(t, want(0))
+}
+
+func TestPlacesFollowTheTasks(t *testing.T) {
+	f := fleetOn(0, "a1", "b1", "c1")
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAware: 16}))
+	f.settled()
+	f.give(containerOn("a1", 1))
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"c1": 8}, LocalityAware: 8}))
+	require.Equal(t, []ask{{"/b", 0}, {"/c", 1}, {"b1", 0}, {"c1", 1}}, f.settled())
 }
 
 func TestALostExecutorIsReplaced(t *testing.T) {
 	f := twoNodes(1)
-	f.changes()
-	first := f.take([]yarn.Container{containerOn("a1", 1)})[0]
-	ended := f.completed(completed(1, 137, "Killed by external signal"))
+	f.settled()
+	first := f.give(containerOn("a1", 1))[0]
+	ended := f.exits(1, 137, "Killed by external signal")
 	require.Len(t, ended, 1)
 	require.Equal(t, first.id, ended[0].executor.id)
 	require.True(t, ended[0].loss.CountsAsFailure)
-	require.Contains(t, f.changes(), ask{anywhere, 1})
-	second := f.take([]yarn.Container{containerOn("a1", 2)})[0]
+	require.Contains(t, f.settled(), ask{anywhere, 1})
+	second := f.give(containerOn("a1", 2))[0]
 	require.NotEqual(t, first.id, second.id, "an id is never used again")
 }
 
 func TestOnlyTheApplicationsOwnFailuresEndIt(t *testing.T) {
 	f := twoNodes(1)
 	id := int64(0)
-	end := func(status yarn.ExitStatus) {
-		f.changes()
+	end := func(exit yarn.ExitStatus) {
+		f.settled()
 		id++
-		f.take([]yarn.Container{containerOn("a1", id)})
-		f.completed(completed(id, status, ""))
+		f.give(containerOn("a1", id))
+		f.exits(id, exit, "")
+	}
+	clusters := []yarn.ExitStatus{
+		yarn.ExitPreempted, yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitKilledByResourceManager,
+		yarn.ExitKilledByContainerScheduler, yarn.ExitKilledAfterApplication,
 	}
 	for range 10 {
-		for _, status := range []yarn.ExitStatus{yarn.ExitPreempted, yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitKilledByResourceManager} {
-			end(status)
+		for _, exit := range clusters {
+			end(exit)
 		}
 	}
-	require.NoError(t, f.exhausted())
+	require.NoError(t, f.tally.exhausted(0, begin))
 	for range 3 {
 		end(1)
 	}
-	require.ErrorContains(t, f.exhausted(), "3 executors failed")
-	require.ErrorContains(t, f.exhausted(), "exited with code 1")
+	require.ErrorContains(t, f.tally.exhausted(0, begin), "3 executors failed")
+	require.ErrorContains(t, f.tally.exhausted(0, begin), "exited with code 1")
+	listed := f.status().failures
+	require.Len(t, listed, len(clusters)+1)
+	require.Contains(t, listed, FailureCount{Reason: "preempted", Count: 10, Last: listed[slices.IndexFunc(listed, func(c FailureCount) bool { return c.Reason == "preempted" })].Last})
 }
 
 func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
+	tests := []struct {
+		name    string
+		err     error
+		failure bool
+	}{
+		{"on a full disk", errors.New("no room on the disk"), true},
+		{"on a node that is gone", fmt.Errorf("start: %w", errNodeGone), false},
+		{"after the ResourceManager was replaced", fmt.Errorf("start: %w", yarn.ErrInvalidContainer), false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f := twoNodes(1)
+			f.settled()
+			f.give(containerOn("a1", 7))
+			f.launchFailed(yarn.ContainerID{ID: 7}, test.err, begin)
+			ended := f.takeEnded()
+			require.Contains(t, ended[0].loss.Text, test.err.Error())
+			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases())
+			require.Equal(t, test.failure, f.tally.failed == 1)
+			require.Equal(t, test.failure, len(f.excluded.failures["a1"]) == 1)
+			require.Equal(t, 1, f.missing())
+			require.Len(t, f.takeWithdrawn(), 1)
+			f.launchFailed(yarn.ContainerID{ID: 7}, errors.New("again"), begin)
+			require.Empty(t, f.takeEnded())
+		})
+	}
+}
+
+func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
+	f := twoNodes(2)
+	f.settled()
+	executors := f.give(containerOn("a1", 1), containerOn("b1", 2))
+	f.launched(executors[0].container.ID, begin)
+	f.launched(executors[1].container.ID, later(time.Second))
+	f.registered(executors[1].id)
+	f.tick(later(time.Minute-1), 2)
+	require.Empty(t, f.takeEnded())
+	f.tick(later(time.Minute), 2)
+	ended := f.takeEnded()
+	require.Len(t, ended, 1)
+	require.Contains(t, ended[0].loss.Text, "did not register with the driver within 1m0s (yarn.executor.launchTimeout)")
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
+	require.Len(t, f.excluded.failures["a1"], 1, "it counts against its node")
+	require.Equal(t, 1, f.tally.failed)
+	require.Contains(t, f.settled(), ask{anywhere, 1})
+	f.registered(ended[0].executor.id)
+	f.tick(later(time.Hour), 2)
+	require.Empty(t, f.takeEnded(), "one that registered is let be")
+	require.Empty(t, f.expected)
+	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""))
+}
+
+func TestALaunchThatFailedThoughItDidNot(t *testing.T) {
 	f := twoNodes(1)
-	f.changes()
-	f.take([]yarn.Container{containerOn("a1", 7)})
-	ended, ok := f.launchFailed(yarn.ContainerID{ID: 7}, errors.New("no room on the disk"))
-	require.True(t, ok)
-	require.Contains(t, ended.loss.Text, "no room on the disk")
-	require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases())
-	require.Equal(t, 1, f.failures)
-	require.Equal(t, 1, f.missing())
-	_, ok = f.launchFailed(yarn.ContainerID{ID: 7}, errors.New("again"))
-	require.False(t, ok)
+	f.settled()
+	executor := f.give(containerOn("a1", 1))[0]
+	f.registered(executor.id)
+	f.launchFailed(executor.container.ID, errors.New("the answer was lost"), begin)
+	require.Empty(t, f.takeEnded())
+	require.Equal(t, 1, f.running())
+}
+
+func TestOpportunisticExecutorsMayWaitForTheirNode(t *testing.T) {
+	f := fleetOn(0)
+	p := small(1)
+	p.Opportunistic = true
+	f.want(driver.Request{Demands: []driver.Demand{{Profile: p, Total: 1}}})
+	f.settled()
+	container := containerOn("a1", 1)
+	container.Priority = 2
+	f.launched(f.give(container)[0].container.ID, begin)
+	f.tick(later(24*time.Hour), 1)
+	require.Empty(t, f.takeEnded())
 }
 
 func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 	f := twoNodes(1)
-	f.changes()
-	executor := f.take([]yarn.Container{containerOn("a1", 1)})[0]
+	f.settled()
+	executor := f.give(containerOn("a1", 1))[0]
+	f.registered(executor.id)
 	f.kill([]string{executor.id, executor.id, "unknown"})
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
-	ended := f.completed(completed(1, 143, ""))
+	require.Equal(t, 1, f.missing(), "it is replaced at once")
+	ended := f.exits(1, 0, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
-	require.Zero(t, f.failures)
+	require.Zero(t, f.tally.failed)
+	require.False(t, f.held() && len(f.releasing) > 0, "its end is confirmed")
 }
 
-func TestMemoryKillsSayWhatToRaise(t *testing.T) {
-	diagnostics := "[2026-01-01 00:00:00.000]Container [pid=1,containerID=container_1] is running 512MB beyond the 'PHYSICAL' memory limit. " +
-		"Current usage: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used. Killing container.\nDump of the process-tree"
-	for _, status := range []yarn.ExitStatus{yarn.ExitExceededPhysicalMemory, 143, 1} {
-		loss, failed := judge(completed(1, status, diagnostics)[0], false, "1g")
-		require.True(t, failed)
-		require.Equal(t, "was killed for its memory: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used; "+
-			"raise executor.memory (now 1g) or executor.memoryOverhead", loss.Text)
+func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
+	f := twoNodes(3)
+	f.excluded.want([]string{"z1"})
+	f.tick(begin, 2)
+	first := f.settled()
+	add, _ := f.excluded.difference()
+	require.Equal(t, []string{"z1"}, add)
+	f.give(containerOn("a1", 1), containerOn("b1", 2))
+	f.kill([]string{"1"})
+	require.Len(t, f.takeReleases(), 1)
+	f.resent()
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(), "the release may not have been heard")
+	add, _ = f.excluded.difference()
+	require.Equal(t, []string{"z1"}, add)
+	require.Contains(t, f.settled(), ask{anywhere, 2})
+	require.NotEmpty(t, first)
+	require.Len(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""), 1)
+	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""), "old ends are reported once more")
+	f.resent()
+	require.Empty(t, f.takeReleases())
+}
+
+func TestAFleetThatStopsGivesEverythingBack(t *testing.T) {
+	f := twoNodes(3)
+	f.settled()
+	f.give(containerOn("a1", 1), containerOn("b1", 2))
+	f.registered("1")
+	f.stop()
+	require.Contains(t, f.settled(), ask{anywhere, 0})
+	require.False(t, f.want(request(driver.Demand{Total: 9})), "whatever the driver says")
+	require.Empty(t, f.give(containerOn("a1", 3)))
+	require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}, {ID: 3}}, f.takeReleases())
+	for id := range int64(3) {
+		require.True(t, f.held())
+		f.exits(id+1, 1, "")
 	}
+	require.False(t, f.held())
+	require.Zero(t, f.tally.failed)
 }
 
-// TestAnyHistory holds a fleet to its promise whatever happens: it never has
-// more executors than it wanted when it took them, and every container it was
-// given is an executor or goes back.
-func TestAnyHistory(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f := newFleet(rapid.IntRange(0, 5).Draw(t, "wanted"), 1000, map[string]string{"a1": "/a", "a2": "/a", "b1": "/b"}, "1g", seeded())
-		host := rapid.SampledFrom([]string{"a1", "a2", "b1", "c1"})
-		next, open := int64(0), map[yarn.ContainerID]bool{}
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rapid.IntRange(0, 3).Draw(t, "what") {
-			case 0:
-				f.want(request(driver.Demand{Total: rapid.IntRange(0, 5).Draw(t, "total"),
-					HostTasks: rapid.MapOf(host, rapid.IntRange(1, 9)).Draw(t, "tasks")}))
-			case 1:
-				var given []yarn.Container
-				for range rapid.IntRange(0, 4).Draw(t, "containers") {
-					next++
-					given = append(given, containerOn(host.Draw(t, "host"), next))
-					open[yarn.ContainerID{ID: next}] = true
-				}
-				f.take(given)
-			case 2:
-				for id := range open {
-					if rapid.Bool().Draw(t, "ends") {
-						f.completed([]yarn.ContainerStatus{{ID: id, ExitStatus: 1}})
-						delete(open, id)
-					}
-					break
-				}
-			case 3:
-				for id := range f.executors {
-					f.launched(id, time.Unix(1, 0))
-				}
-			}
-			f.changes()
-			require.Equal(t, f.missing(), f.asks.outstanding())
-			for _, id := range f.takeReleases() {
-				require.NotContains(t, f.executors, id)
-				delete(open, id)
-			}
-			require.Len(t, f.executors, len(open))
-			require.Len(t, f.byID, len(f.executors))
-		}
-	})
-}
-
-// request is a driver's for executors of the settings' profile.
-func request(demand driver.Demand) driver.Request {
-	return driver.Request{Demands: []driver.Demand{demand}}
+func TestTheStatusCountsExecutorsByState(t *testing.T) {
+	f := twoNodes(6)
+	f.settled()
+	f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("b1", 3), containerOn("b1", 4))
+	for _, id := range []string{"1", "2", "3"} {
+		f.registered(id)
+	}
+	f.kill([]string{"1"})
+	f.drain([]*executor{f.byID["2"]}, driver.Notice{Reason: "gone soon"}, preempted, begin)
+	f.settled()
+	require.Equal(t, ExecutorCounts{
+		Requested: 6, Pending: 4, Allocated: 4, Launching: 1, Running: 2, Decommissioning: 1, Ending: 1, MaxFailures: 3,
+	}, f.status().counts)
 }

@@ -6,39 +6,74 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// judge says why an executor's container ended, and whether that counts
-// towards executor.maxNumFailures. What the cluster did to it does not, and its
-// tasks are not to blame either.
-func judge(status yarn.ContainerStatus, killed bool, memory string) (loss driver.Loss, failed bool) {
-	if killed {
-		return driver.Loss{Text: "was ended by the driver"}, false
+// verdict says who is to blame for an executor's end.
+type verdict struct {
+	reason  string // in two words, for the counts
+	failure bool   // it counts towards executor.maxNumFailures
+	node    bool   // it counts against its node
+}
+
+// Verdicts. What the cluster does to an executor is no failure, and its tasks
+// are not to blame either.
+var (
+	endedByDriver   = verdict{reason: "ended by the driver"}
+	leftInTime      = verdict{reason: "left before it was taken away"}
+	withApplication = verdict{reason: "ended with the application"}
+	notLaunched     = verdict{reason: "not launched", failure: true, node: true}
+	notTaken        = verdict{reason: "container not valid any more"}
+	notRegistered   = verdict{reason: "not registered in time", failure: true, node: true}
+	exited          = verdict{reason: "exited", failure: true, node: true}
+	outOfMemory     = verdict{reason: "beyond its memory", failure: true}
+	outOfAddresses  = verdict{reason: "beyond its virtual memory", failure: true}
+	tooMuchLog      = verdict{reason: "too much written to its logs", failure: true}
+)
+
+// byCluster are the exit statuses of containers that the cluster has ended.
+var byCluster = map[yarn.ExitStatus]verdict{
+	yarn.ExitAborted:                    {reason: "lost with its node"},
+	yarn.ExitDisksFailed:                {reason: "disks of its node failed"},
+	yarn.ExitPreempted:                  {reason: "preempted"},
+	yarn.ExitKilledByResourceManager:    {reason: "killed by the ResourceManager"},
+	yarn.ExitKilledAfterApplication:     withApplication,
+	yarn.ExitKilledByContainerScheduler: {reason: "killed for guaranteed containers"},
+	yarn.ExitKilledByApplicationMaster:  {reason: "stopped by the ApplicationMaster"},
+}
+
+// judge says why an executor's container ended, where nobody had wanted it to.
+func judge(status yarn.ContainerStatus, of profile.Profile) (driver.Loss, verdict) {
+	cause := reason(status)
+	if v, ok := byCluster[cause]; ok {
+		return driver.Loss{Text: status.ExitStatus.Meaning()}, v
 	}
-	switch reason(status) {
+	switch cause {
 	case yarn.ExitSuccess:
 		// The driver has not told it to: then nobody would ask.
-		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, true
+		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
-			Text:            fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %s) or executor.memoryOverhead", usage(status.Diagnostics), memory),
+			Text: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
+				usage(status.Diagnostics), of.Memory, of.Overhead),
 			CountsAsFailure: true,
-		}, true
+		}, outOfMemory
 	case yarn.ExitExceededVirtualMemory:
 		return driver.Loss{
 			Text: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
-				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %s)", usage(status.Diagnostics), memory),
+				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), of.Memory),
 			CountsAsFailure: true,
-		}, true
-	case yarn.ExitAborted, yarn.ExitDisksFailed, yarn.ExitPreempted, yarn.ExitKilledByResourceManager,
-		yarn.ExitKilledAfterApplication, yarn.ExitKilledByContainerScheduler, yarn.ExitKilledByApplicationMaster:
-		return driver.Loss{Text: status.ExitStatus.Meaning()}, false
+		}, outOfAddresses
 	}
 	text := status.ExitStatus.Meaning()
 	if last := lastLine(status.Diagnostics); last != "" {
 		text += ": " + last
 	}
-	return driver.Loss{Text: text, CountsAsFailure: true}, true
+	v := exited
+	if cause == yarn.ExitKilledForExcessLogs {
+		v = tooMuchLog
+	}
+	return driver.Loss{Text: text, CountsAsFailure: true}, v
 }
 
 // reason is the exit status, or what a NodeManager says it did where a process

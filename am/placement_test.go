@@ -1,6 +1,7 @@
 package am
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -10,48 +11,105 @@ import (
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
+// sceneOf fills in what a test does not care for.
+func sceneOf(s scene) scene {
+	if s.choosy == 0 {
+		s.choosy = s.missing
+	}
+	if s.usable == nil {
+		s.usable = func(string) bool { return true }
+	}
+	s.rackOf = func(host string) (string, bool) { return rackOfLetter(host), host[:1] != "?" }
+	s.shuffle = seeded().Shuffle
+	return s
+}
+
 func TestPlace(t *testing.T) {
+	type counts = map[string]int
+	onlyA := func(host string) bool { return host[:1] == "a" }
+	many := counts{}
+	for i := range 100 {
+		many[fmt.Sprintf("h%02d", i)] = 10
+	}
+	each := counts{}
+	for host := range many {
+		each[host] = 1
+	}
 	tests := []struct {
-		name              string
-		n                 int
-		nodes             []string
-		placed, hostTasks map[string]int
-		want              map[string]int
+		name         string
+		scene        scene
+		hosts, racks counts
 	}{
-		{"nothing is missing", 0, []string{"a", "b"}, nil, nil, nil},
-		{"nodes are unknown", 2, nil, nil, nil, nil},
-		{"one each on two nodes", 2, []string{"a", "b"}, nil, nil, map[string]int{"a": 1, "b": 1}},
-		{"the empty node first", 1, []string{"a", "b"}, map[string]int{"a": 1}, nil, map[string]int{"b": 1}},
-		{"among many nodes any will do", 1, []string{"a", "b", "c", "d", "e"}, nil, nil, nil},
-		{"evenly over few nodes", 4, []string{"a", "b"}, nil, nil, map[string]int{"a": 2, "b": 2}},
-		{"in proportion to tasks", 4, []string{"a", "b", "c"}, nil, map[string]int{"a": 30, "b": 10}, map[string]int{"a": 3, "b": 1}},
-		{"the largest remainder before", 2, []string{"a", "b"}, nil, map[string]int{"a": 4, "b": 2}, map[string]int{"a": 1, "b": 1}},
-		{"what is there counts", 2, []string{"a", "b"}, map[string]int{"a": 2}, map[string]int{"a": 10, "b": 10}, map[string]int{"b": 2}},
-		{"a small share gets one", 1, nil, nil, map[string]int{"a": 1}, map[string]int{"a": 1}},
+		{"nothing is missing", scene{missing: 0, nodes: []string{"a", "b"}}, nil, nil},
+		{"nodes are unknown", scene{missing: 2}, nil, nil},
+		{"one each on two nodes", scene{missing: 2, nodes: []string{"a", "b"}}, counts{"a": 1, "b": 1}, nil},
+		{"the empty node first", scene{missing: 1, nodes: []string{"a", "b"}, placed: counts{"a": 1}}, counts{"b": 1}, nil},
+		{"where it is asked already", scene{missing: 1, nodes: []string{"a", "b", "c", "d"}, asked: counts{"c": 1}}, counts{"c": 1}, nil},
+		{"among many nodes any will do", scene{missing: 1, nodes: []string{"a", "b", "c", "d", "e"}}, nil, nil},
+		{"evenly over few nodes", scene{missing: 4, nodes: []string{"a", "b"}}, counts{"a": 2, "b": 2}, nil},
+		{"in proportion to tasks", scene{missing: 4, nodes: []string{"a", "b", "c"}, hostTasks: counts{"a": 30, "b": 10}}, counts{"a": 3, "b": 1}, nil},
+		{"the largest remainder before", scene{missing: 2, hostTasks: counts{"a": 9, "b": 7}}, counts{"a": 1, "b": 1}, nil},
+		{"what is there counts", scene{missing: 2, placed: counts{"a": 2}, hostTasks: counts{"a": 10, "b": 10}}, counts{"b": 2}, nil},
+		{"a small share gets one", scene{missing: 1, hostTasks: counts{"a": 1}}, counts{"a": 1}, nil},
+		{"whichever of equals has room", scene{missing: 10, hostTasks: many}, each, nil},
+		{"not where little is lacking", scene{missing: 1, hostTasks: counts{"a": 100, "b": 1}}, counts{"a": 1}, nil},
+		{"only as many as tasks can use", scene{missing: 10, choosy: 1, hostTasks: counts{"a": 1}}, counts{"a": 1}, nil},
+		{"racks of hosts that are no nodes", scene{missing: 4, hostTasks: counts{"a": 1, "b1": 1, "b2": 1, "?": 1}, usable: onlyA}, counts{"a": 1}, counts{"/b": 3}},
+		{"what is in the rack counts", scene{missing: 1, hostTasks: counts{"a": 1, "b1": 1}, usable: onlyA, inRack: counts{"/b": 1}}, counts{"a": 1}, nil},
+		{"nothing is known of the hosts", scene{missing: 1, hostTasks: counts{"?": 1}, usable: onlyA}, nil, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			require.Equal(t, test.want, place(test.n, test.nodes, test.placed, test.hostTasks, seeded()))
+			got := place(sceneOf(test.scene))
+			require.Equal(t, nonZero(test.hosts), nonZero(got.hosts))
+			require.Equal(t, nonZero(test.racks), nonZero(got.racks))
 		})
 	}
 }
 
-func TestPlaceAsksForNoMoreThanIsMissing(t *testing.T) {
+// TestPlacesAreFair says that no host is asked for more than its share, rounded
+// up, and that as many executors have a place as the tasks can use.
+func TestPlacesAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
-		counts := rapid.MapOf(host, rapid.IntRange(0, 20))
-		n := rapid.IntRange(0, 50).Draw(t, "n")
-		nodes := rapid.SliceOfDistinct(host, rapid.ID[string]).Draw(t, "nodes")
-		hostTasks := rapid.MapOf(host, rapid.IntRange(1, 100)).Draw(t, "hostTasks")
-		chosen := place(n, nodes, counts.Draw(t, "placed"), hostTasks, seeded())
-		total := 0
-		for _, count := range chosen {
+		s := sceneOf(scene{
+			missing:   rapid.IntRange(0, 50).Draw(t, "missing"),
+			choosy:    rapid.IntRange(1, 60).Draw(t, "choosy"),
+			nodes:     rapid.SliceOfDistinct(host, rapid.ID[string]).Draw(t, "nodes"),
+			hostTasks: rapid.MapOf(host, rapid.IntRange(1, 100)).Draw(t, "hostTasks"),
+			placed:    rapid.MapOf(host, rapid.IntRange(0, 20)).Draw(t, "placed"),
+		})
+		chosen := place(s).hosts
+		total, tasks, pool := 0, 0, min(s.missing, s.choosy)
+		for name, count := range s.hostTasks {
+			tasks += count
+			pool += s.placed[name]
+		}
+		for name, count := range chosen {
 			require.Positive(t, count)
 			total += count
+			if len(s.hostTasks) > 0 {
+				share := float64(pool*s.hostTasks[name])/float64(tasks) - float64(s.placed[name])
+				require.Less(t, float64(count), share+1)
+			}
 		}
-		require.LessOrEqual(t, total, n)
-		if len(hostTasks) == 0 && len(nodes) > 1 && len(nodes) <= manyNodes*n {
-			require.Equal(t, n, total, "every executor has a place of its own to ask for")
+		switch {
+		case len(s.hostTasks) > 0:
+			require.GreaterOrEqual(t, total, min(s.missing, s.choosy))
+		case len(s.nodes) > 1 && len(s.nodes) <= manyNodes*s.missing:
+			require.Equal(t, s.missing, total, "every executor has a place of its own to ask for")
+		default:
+			require.Zero(t, total)
 		}
 	})
+}
+
+func BenchmarkPlaceByTasks(b *testing.B) {
+	s := sceneOf(scene{missing: 10_000, hostTasks: map[string]int{}, placed: map[string]int{}})
+	for i := range 2000 {
+		s.hostTasks[fmt.Sprintf("host%04d", i)] = 10 + i%7
+	}
+	for b.Loop() {
+		place(s)
+	}
 }

@@ -1,0 +1,68 @@
+package am
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// limits are the largest containers that the cluster gives.
+type limits struct {
+	known       bool
+	max         yarn.Resource
+	checksCores bool
+}
+
+// take keeps the limits that the ResourceManager names at a registration. One
+// that has just restarted may know less of its nodes, so they never go down.
+func (l *limits) take(granted *yarn.RegisterResponse) {
+	l.known = true
+	l.checksCores = granted.ChecksCores
+	l.max.MemoryMB = max(l.max.MemoryMB, granted.MaxResource.MemoryMB)
+	l.max.VCores = max(l.max.VCores, granted.MaxResource.VCores)
+	for name, amount := range granted.MaxResource.Others {
+		if l.max.Others == nil {
+			l.max.Others = map[string]int64{}
+		}
+		l.max.Others[name] = max(l.max.Others[name], amount)
+	}
+}
+
+// check returns an error where no executor of a profile can ever come. Cores
+// are left out of account where the cluster's scheduler does so.
+func (l *limits) check(p profile.Profile, size yarn.Resource) error {
+	if !l.known {
+		return nil
+	}
+	compared := size
+	if !l.checksCores {
+		compared.VCores = 0
+	}
+	if compared.Fits(l.max) {
+		return nil
+	}
+	advice := "executor.memory, executor.memoryOverhead or executor.cores"
+	if others := slices.Sorted(maps.Keys(size.Others)); len(others) > 0 {
+		advice += fmt.Sprintf(", or the amount of %v", others)
+	}
+	if p.ID == profile.DefaultID {
+		return fmt.Errorf("an executor takes %v, the most that this cluster gives is %v: lower %s", size, l.max, advice)
+	}
+	return fmt.Errorf("an executor of resource profile %d takes %v, the most that this cluster gives is %v: lower what the profile asks for", p.ID, size, l.max)
+}
+
+// checkAll checks the profiles of which executors are wanted.
+func (l *limits) checkAll(tables []*table) error {
+	for _, table := range tables {
+		if table.demand.Total == 0 {
+			continue
+		}
+		if err := l.check(table.profile, table.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}

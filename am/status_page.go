@@ -1,0 +1,75 @@
+package am
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+//go:embed status.html
+var statusHTML string
+
+var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
+	"mib": func(bytes uint64) uint64 { return bytes >> 20 },
+}).Parse(statusHTML))
+
+const (
+	headerTimeout = 10 * time.Second
+	closeTimeout  = time.Second
+)
+
+// statusServer serves the tracking URL. It only shows: nothing can be changed
+// through it.
+type statusServer struct {
+	listener net.Listener
+	server   *http.Server
+	serving  sync.WaitGroup
+}
+
+func serveStatus(host string, status func() Status) (*statusServer, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("status page: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = statusPage.Execute(w, status()) // a reader that went away needs no answer
+	})
+	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(status())
+	})
+	s := &statusServer{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}}
+	s.serving.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			_ = listener.Close()
+		}
+	})
+	return s, nil
+}
+
+// url is the server's address, by the host's name in the cluster.
+func (s *statusServer) url(host string) string {
+	_, port, err := net.SplitHostPort(s.listener.Addr().String())
+	if err != nil {
+		return ""
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/"
+}
+
+func (s *statusServer) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		_ = s.server.Close()
+	}
+	s.serving.Wait()
+}
