@@ -90,6 +90,7 @@ func newRemote(dialer dialer, logger *slog.Logger) *remote {
 // disconnected ends an application whose driver is gone.
 type disconnected struct {
 	address string
+	joined  bool // it was there before
 	cause   error
 }
 
@@ -97,8 +98,12 @@ type disconnected struct {
 func (d *disconnected) Unwrap() error { return d.cause }
 
 func (d *disconnected) Error() string {
+	if !d.joined {
+		return fmt.Sprintf("the driver on %s cannot be reached: %v (client mode: the cluster's nodes must reach the program that submitted the "+
+			"application, see driver.host and driver.port; or it has ended already)", d.address, d.cause)
+	}
 	return fmt.Sprintf("the driver on %s is gone: %v (client mode: the program that submitted the application has ended, "+
-		"or its machine cannot be reached from here: see driver.host and driver.port)", d.address, d.cause)
+		"or its machine cannot be reached any more)", d.address, d.cause)
 }
 
 // SetManager implements endpoint. It must come before join.
@@ -249,6 +254,9 @@ func (r *remote) keep(ctx context.Context, link *link) {
 		}
 		r.logger.Warn("lost the connection to the driver, trying again", "driver", r.dialer.address, "error", err)
 		if link, err = r.dialer.reach(ctx); err != nil {
+			if gone := (*disconnected)(nil); errors.As(err, &gone) {
+				gone.joined = true
+			}
 			r.end(err, false)
 			return
 		}

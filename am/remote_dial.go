@@ -3,6 +3,7 @@ package am
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net"
 	"sync"
@@ -28,6 +29,8 @@ const (
 	// there; gRPC takes no less.
 	leastPing = 10 * time.Second
 )
+
+var errNoAnswer = fmt.Errorf("no answer within %v", reachWait)
 
 // dialer makes connections to the driver.
 type dialer struct {
@@ -55,22 +58,19 @@ func (l *link) close() {
 // while; one that answers, and where the driver is not, is not. The error of a
 // driver that is not there is a *disconnected.
 func (d dialer) reach(ctx context.Context) (*link, error) {
-	late := time.NewTimer(reachWait)
-	defer late.Stop()
+	deadline := time.Now().Add(reachWait)
 	for {
-		link, gone, err := d.try(ctx)
+		link, gone, err := d.try(ctx, deadline)
 		switch {
 		case err == nil:
 			return link, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case gone:
-			return nil, &disconnected{d.address, err}
+		case gone || time.Now().Add(reachPause).After(deadline):
+			return nil, &disconnected{address: d.address, cause: err}
 		}
 		select {
 		case <-time.After(reachPause):
-		case <-late.C:
-			return nil, &disconnected{d.address, err}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -78,7 +78,7 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 }
 
 // try makes one attempt. gone tells of an error that another one cannot change.
-func (d dialer) try(ctx context.Context) (made *link, gone bool, err error) {
+func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, gone bool, err error) {
 	var mu sync.Mutex
 	var dialed error
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
@@ -100,7 +100,7 @@ func (d dialer) try(ctx context.Context) (made *link, gone bool, err error) {
 	}
 	streaming, cancel := context.WithCancel(ctx)
 	link := &link{connection: connection, cancel: cancel}
-	late := time.AfterFunc(reachWait, cancel)
+	late := time.AfterFunc(time.Until(deadline), cancel)
 	link.stream, err = wire.NewManagerClient(connection).Manage(streaming)
 	if err == nil {
 		// What goes wrong with sending shows in receiving.
@@ -110,8 +110,8 @@ func (d dialer) try(ctx context.Context) (made *link, gone bool, err error) {
 	if err == nil && link.first.GetWelcome() == nil {
 		err = status.Error(codes.InvalidArgument, "it does not welcome an ApplicationMaster")
 	}
-	if !late.Stop() && err == nil {
-		err = context.DeadlineExceeded
+	if !late.Stop() {
+		err = errNoAnswer
 	}
 	if err == nil {
 		return link, false, nil
