@@ -43,12 +43,13 @@ type engine struct {
 
 	mu      sync.Mutex
 	sets    map[uint64]*wire.TaskSet
-	tasks   map[uint64]*task // waiting and running, by attempt
-	waiting []*task          // launched beyond the free cores, in order
-	free    int              // cores
-	ended   bool             // nothing starts any more
-	stuck   int              // tasks that were given up and have not ended
-	leaving *ExitError       // once this executor wished to leave
+	tasks   map[uint64]*task   // waiting and running, by attempt
+	waiting []*task            // launched beyond the free cores, in order
+	free    int                // cores
+	ended   bool               // nothing starts any more
+	stuck   map[*task]struct{} // given up and not ended
+	origins origins
+	leaving *ExitError // once this executor wished to leave
 	running sync.WaitGroup
 }
 
@@ -75,6 +76,8 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		hold:        out.hold,
 		sets:        map[uint64]*wire.TaskSet{},
 		tasks:       map[uint64]*task{},
+		stuck:       map[*task]struct{}{},
+		origins:     newOrigins(),
 		free:        options.Cores,
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
@@ -92,6 +95,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	quit := make(chan struct{})
 	var heeding sync.WaitGroup
 	heeding.Go(func() { e.heedSignals(quit) })
+	heeding.Go(func() { e.nameOutliving(quit) })
 	beating := e.startHeartbeat(leave)
 	err := e.receive(ctx, stream)
 	if failed := beating.stop(); failed != nil && err != nil {
@@ -174,6 +178,7 @@ func (e *engine) take(message *wire.DriverMessage) {
 	}
 	for _, id := range message.GetForget() {
 		delete(e.sets, id)
+		delete(e.origins.sets, id)
 	}
 	e.mu.Unlock()
 	if keys := message.GetRelease(); len(keys) > 0 {
@@ -201,8 +206,8 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
 			"the task takes %d cores and executor %s has %d", cpus, e.options.ID, e.options.Cores)})
 	}
-	t := &task{launch: launch, set: set, cpus: cpus}
-	t.ctx, t.cancel = context.WithCancelCause(e.tasksCtx)
+	t := &task{launch: launch, set: set, cpus: cpus, origin: e.origins.of(e.tasksCtx, set)}
+	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[launch.GetAttempt()] = t
 	e.waiting = append(e.waiting, t)
 	e.startWaiting()
@@ -251,10 +256,11 @@ func (e *engine) finished(t *task, updates ...*wire.TaskUpdate) {
 		t.reaper.Stop()
 	}
 	if t.givenUp {
-		e.stuck--
+		delete(e.stuck, t)
 		updates = nil // it was told before
 	}
 	delete(e.tasks, t.launch.GetAttempt())
+	e.origins.ended = true
 	e.free += t.cpus
 	e.startWaiting()
 	e.mu.Unlock()
@@ -295,8 +301,8 @@ func (e *engine) end() bool {
 	case <-timer.C:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.stuck > 0 {
-			e.options.Logger.Warn("tasks that were given up end with the process", "tasks", e.stuck)
+		if len(e.stuck) > 0 {
+			e.options.Logger.Warn("tasks that were given up end with the process", "tasks", len(e.stuck))
 		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",

@@ -13,7 +13,7 @@ import (
 
 func TestTheDriverHearsOfWhatIsHeldBeforeTheTasksEnd(t *testing.T) {
 	const keys = 2*maxHolds + 10
-	function.Register("hold", func(_ context.Context, call function.Call) ([]byte, error) {
+	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 		if len(call.Input) > 0 {
 			call.Hold(string(call.Input))
 			return nil, nil
@@ -27,7 +27,7 @@ func TestTheDriverHearsOfWhatIsHeldBeforeTheTasksEnd(t *testing.T) {
 	s := start(t, Options{})
 	// run runs a task to its end and gives the keys that the driver heard of.
 	run := func(attempt uint64, key string) []string {
-		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: attempt, Function: "hold"}},
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: attempt, Function: name}},
 			Launches: []*wire.LaunchTask{{Attempt: attempt, TaskSet: attempt, Cpus: 1, Input: []byte(key)}}})
 		var held []string
 		for {

@@ -3,7 +3,9 @@ package executorbackend
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,11 +16,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// deaf runs until its channel is closed, whatever its context says.
-func deaf(name string) (stop chan struct{}) {
+// registered makes a function known under a name that no test has used.
+func registered(body function.Body) (name string) {
+	name = fmt.Sprint("of a test ", rand.Uint64())
+	function.Register(name, body)
+	return name
+}
+
+// deaf is a function that runs until stop is closed, whatever its context says.
+func deaf() (name string, stop chan struct{}) {
 	stop = make(chan struct{})
-	function.Register(name, func(context.Context, function.Call) ([]byte, error) { <-stop; return []byte("late"), nil })
-	return stop
+	return registered(func(context.Context, function.Call) ([]byte, error) { <-stop; return []byte("late"), nil }), stop
 }
 
 func TestASignalDecommissions(t *testing.T) {
@@ -58,10 +66,10 @@ func (s *scripted) wish() string {
 
 func TestATaskThatCannotBeKilledCostsItsExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := deaf("deaf to its killing")
+		name, stop := deaf()
 		s := start(t, Options{ID: "7", Host: "node", Cores: 2, replaceable: true})
 		s.send(&wire.DriverMessage{
-			TaskSets: []*wire.TaskSet{{Id: 1, Name: "rest", Function: "sleep"}, {Id: 2, Name: "stubborn", Function: "deaf to its killing"}},
+			TaskSets: []*wire.TaskSet{{Id: 1, Name: "rest", Function: "sleep"}, {Id: 2, Name: "stubborn", Function: name}},
 			Launches: []*wire.LaunchTask{launch(1, "10m"), {Attempt: 2, TaskSet: 2, Index: 5, Cpus: 1}},
 		})
 		synctest.Wait()
@@ -88,9 +96,9 @@ func TestATaskThatCannotBeKilledCostsItsExecutor(t *testing.T) {
 
 func TestATaskThatEndsLateAfterAllIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := deaf("slow to end")
+		name, stop := deaf()
 		s := start(t, Options{ID: "7", Host: "node", Cores: 1, replaceable: true})
-		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "slow to end"}}, Launches: []*wire.LaunchTask{launch(1, "")}})
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: name}}, Launches: []*wire.LaunchTask{launch(1, "")}})
 		synctest.Wait()
 		s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "enough"}}})
 		time.Sleep(2 * time.Minute)
@@ -113,10 +121,10 @@ func TestATaskThatEndsLateAfterAllIsToldOnce(t *testing.T) {
 
 func TestWhereNobodyWouldComeInItsPlaceAnExecutorStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stop := deaf("deaf on a local master")
+		name, stop := deaf()
 		var log bytes.Buffer
 		s := start(t, Options{ID: "driver", Host: "localhost", Cores: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Name: "stubborn", Function: "deaf on a local master"}},
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Name: "stubborn", Function: name}},
 			Launches: []*wire.LaunchTask{launch(1, "")}})
 		synctest.Wait()
 		s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "enough"}}})

@@ -21,7 +21,7 @@ func (e *engine) reap(t *task, reason string) {
 	if e.options.replaceable {
 		t.givenUp = true
 		delete(e.tasks, t.launch.GetAttempt())
-		e.stuck++
+		e.stuck[t] = struct{}{}
 	}
 	e.mu.Unlock()
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"runtime/pprof"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type task struct {
 	set     *wire.TaskSet
 	cpus    int
 	started bool // guarded by the engine's lock
+	origin  origin
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -36,6 +38,8 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 // panic or end its goroutine, there is one last update.
 func (e *engine) run(t *task) {
 	defer e.running.Done()
+	pprof.SetGoroutineLabels(t.origin.ctx)
+	defer pprof.SetGoroutineLabels(context.Background())
 	began := time.Now()
 	var update *wire.TaskUpdate
 	defer func() {
