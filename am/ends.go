@@ -91,6 +91,7 @@ func (f *fleet) completed(statuses []yarn.ContainerStatus, now time.Time) {
 		}
 		e, ok := f.executors[status.ID]
 		if !ok {
+			f.strays[status.ID] = struct{}{}
 			continue
 		}
 		f.remove(e)

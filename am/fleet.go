@@ -39,6 +39,8 @@ type fleet struct {
 	releases  []yarn.ContainerID            // to be told to the ResourceManager
 	releasing map[yarn.ContainerID]struct{} // these, and those told of whose ends are not confirmed
 
+	strays map[yarn.ContainerID]struct{} // containers that ended and were not known, of the answer at hand
+
 	ended     []lost      // not told yet
 	notices   []notice    // not told yet
 	withdrawn []*executor // not told yet
@@ -78,6 +80,7 @@ func newFleet(options fleetOptions) *fleet {
 		byID:          map[string]*executor{},
 		byNode:        map[yarn.NodeID][]*executor{},
 		releasing:     map[yarn.ContainerID]struct{}{},
+		strays:        map[yarn.ContainerID]struct{}{},
 	}
 }
 
@@ -215,6 +218,9 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 		if table.asks.stuck(f.topology.rackOf(host)) {
 			table.dirty = true
 		}
+		if _, over := f.strays[container.ID]; over {
+			continue // it came and went between two heartbeats
+		}
 		if f.excluded.has(host) || !f.topology.takes(container.Node) {
 			f.release(container.ID)
 			continue
@@ -241,6 +247,7 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 
 // answered is to be called after a heartbeat's containers have been taken.
 func (f *fleet) answered() {
+	clear(f.strays)
 	for _, table := range f.tables {
 		table.asks.answered()
 	}
