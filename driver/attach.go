@@ -8,9 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// inboxDepth is how many events may wait for the event loop before those who
-// bring more wait too.
-const inboxDepth = 1024
+const (
+	// inboxDepth is how many events may wait for the event loop before those who
+	// bring more wait too: one of each executor of a large application.
+	inboxDepth = 16 << 10
+	// turnEvents bounds the events of one turn, so that the first of many need
+	// not wait for what follows from the last.
+	turnEvents = 1 << 10
+)
 
 // event is what reaches the event loop: a message of an executor's stream, or
 // anything else as a call.
@@ -36,24 +41,23 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if closer, ok := stream.(interface{ CloseSend() error }); ok {
 		defer func() { _ = closer.CloseSend() }()
 	}
-	if !d.addStream() {
+	out := newOutbox()
+	if !d.addStream(out) {
 		return ErrStopped
 	}
+	defer d.removeStream(out)
 	first, err := stream.Recv()
 	if err == nil && first.GetRegister() == nil {
 		err = errNotRegistering
 	}
 	if err != nil {
-		d.streams.Done()
 		return err
 	}
-	l := &link{out: newOutbox()}
+	l := &link{out: out}
 	if !d.post(event{link: l, message: first}) {
-		d.streams.Done()
 		return ErrStopped
 	}
-	go func() {
-		defer d.streams.Done()
+	d.streams.Go(func() {
 		for {
 			message, err := stream.Recv()
 			if err != nil {
@@ -64,22 +68,41 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 				return
 			}
 		}
-	}()
-	if err := l.out.drain(ctx, stream, d.ended); err != nil {
+	})
+	defer context.AfterFunc(ctx, func() { out.close(context.Cause(ctx)) })()
+	if err := out.drain(stream); err != nil {
 		d.do(func(loop *loop) { loop.streamEnded(l, err) })
 		return err
 	}
 	return nil
 }
 
-func (d *Driver) addStream() bool {
+// addStream notes a stream, whose outbox is closed when the event loop ends.
+func (d *Driver) addStream(out *outbox) bool {
 	d.streams.Lock()
 	defer d.streams.Unlock()
 	if d.streams.closed {
 		return false
 	}
 	d.streams.Add(1)
+	d.streams.open[out] = struct{}{}
 	return true
+}
+
+func (d *Driver) removeStream(out *outbox) {
+	d.streams.Lock()
+	defer d.streams.Unlock()
+	delete(d.streams.open, out)
+	d.streams.Done()
+}
+
+// closeStreams has all streams end, once nobody puts anything in any more.
+func (d *Driver) closeStreams() {
+	d.streams.Lock()
+	defer d.streams.Unlock()
+	for out := range d.streams.open {
+		out.close(ErrStopped)
+	}
 }
 
 // AttachLocal runs an executor in this process: serve gets the executor's end

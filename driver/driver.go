@@ -71,12 +71,12 @@ type Driver struct {
 	inbox chan event
 	ended chan struct{} // closed when the event loop has ended
 	stop  sync.Once
-	stopc chan struct{} // closed when the last stream has ended, or was given up
 
-	streams struct { // the goroutines that read streams
+	streams struct {
 		sync.Mutex
-		closed bool
-		sync.WaitGroup
+		closed         bool                 // no further one is taken
+		open           map[*outbox]struct{} // of those that are served
+		sync.WaitGroup                      // for those that serve them
 	}
 	serving sync.WaitGroup
 
@@ -105,8 +105,8 @@ func New(options Options) (*Driver, error) {
 		options: options,
 		inbox:   make(chan event, inboxDepth),
 		ended:   make(chan struct{}),
-		stopc:   make(chan struct{}),
 	}
+	d.streams.open = map[*outbox]struct{}{}
 	if options.Remote != nil {
 		options.Remote.driver = d
 	}
@@ -182,7 +182,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 		d.streams.Lock()
 		d.streams.closed = true
 		d.streams.Unlock()
-		close(d.stopc)
+		d.do(func(l *loop) { l.over = true })
 		<-d.ended
 		if d.server != nil {
 			d.server.Stop()
@@ -203,6 +203,11 @@ func (d *Driver) post(e event) bool {
 	case <-d.ended:
 		return false
 	default:
+	}
+	select {
+	case d.inbox <- e:
+		return true
+	default: // it is full, or there is nobody to empty it
 	}
 	select {
 	case d.inbox <- e:

@@ -34,6 +34,7 @@ type loop struct {
 	history    history
 	emptied    []chan struct{} // closed when no executor is registered any more
 	stopping   bool
+	over       bool // this is the last turn
 }
 
 func newLoop(d *Driver) *loop {
@@ -64,34 +65,24 @@ func newLoop(d *Driver) *loop {
 // run turns until the driver stops.
 func (l *loop) run() {
 	defer l.end()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case e := <-l.d.inbox:
-			l.now = time.Now()
-			l.handle(e)
-			// What else is there is handled before anything is offered, so that
-			// one round of offers serves many updates.
-			for range len(l.d.inbox) {
-				l.handle(<-l.d.inbox)
-			}
-		case <-timer.C:
-			l.now = time.Now()
-		case <-l.d.stopc:
-			return
-		}
-		wake := l.turn()
-		if wake.IsZero() {
-			timer.Stop()
-		} else {
-			timer.Reset(max(wake.Sub(l.now), time.Millisecond))
+	alarm := newAlarm(l.d.inbox)
+	defer alarm.stop()
+	for !l.over {
+		alarm.set(l.turn(), l.now)
+		e := <-l.d.inbox
+		l.now = time.Now()
+		l.handle(e)
+		// What else is there is handled before anything is offered, so that
+		// one round of offers serves many updates.
+		for range min(len(l.d.inbox), turnEvents) {
+			l.handle(<-l.d.inbox)
 		}
 	}
 }
 
 func (l *loop) handle(e event) {
 	switch {
+	case e.link == nil && e.call == nil: // the alarm
 	case e.call != nil:
 		e.call(l)
 	case e.message.GetRegister() != nil:
@@ -177,4 +168,5 @@ func (l *loop) end() {
 		l.endRun(r, ErrStopped)
 	}
 	close(l.d.ended)
+	l.d.closeStreams()
 }

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"context"
 	"sync"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -78,28 +77,20 @@ func (o *outbox) take() (message *wire.DriverMessage, closed bool) {
 	return message, o.closed
 }
 
-// drain sends what comes until the box is closed, the event loop has ended, or
-// ctx does.
-func (o *outbox) drain(ctx context.Context, stream wire.DriverSide, ended <-chan struct{}) error {
-	for over := false; ; {
-		select {
-		case <-o.ready:
-		case <-ended:
-			over = true
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// drain sends what comes until the box is closed. It waits for that alone: a
+// select, over channels that all streams have in common at that, would cost
+// much of what a message does.
+func (o *outbox) drain(stream wire.DriverSide) error {
+	for {
+		<-o.ready
 		message, closed := o.take()
 		if message != nil {
 			if err := sendSplit(stream, message); err != nil {
 				return err
 			}
 		}
-		switch {
-		case closed:
+		if closed {
 			return o.reason
-		case over:
-			return ErrStopped
 		}
 	}
 }
