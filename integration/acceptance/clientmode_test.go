@@ -161,6 +161,14 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
+// TestSecretIsOnlyInTheCredentialsInClientMode has the secret travel with the
+// submission.
+func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
+	t.Parallel()
+	_, id := driveWaiting(t, clientModes["attended"])
+	assertSecretHidden(t, id)
+}
+
 // TestNextAttemptGoesOnWithTheSameDriver kills the ApplicationMaster: tasks run
 // again in the executors of the next one, and none has failed.
 func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {

@@ -79,6 +79,13 @@ func TestDriverRefusesWhoeverDoesNotKnowTheSecret(t *testing.T) {
 func TestSecretIsOnlyInTheCredentials(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)
+	assertSecretHidden(t, id)
+}
+
+// assertSecretHidden looks while an application runs with two executors, and
+// after it has killed it.
+func assertSecretHidden(t *testing.T, id string) {
+	t.Helper()
 	executors := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, executors, 2)
 	held, err := security.ReadCredentialsFile(variable(executors[0].environ, "HADOOP_TOKEN_FILE_LOCATION"))
