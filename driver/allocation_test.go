@@ -21,7 +21,7 @@ import (
 
 // cluster is a cluster manager that gives what it is asked for some time later.
 type cluster struct {
-	t       *testing.T
+	t       require.TestingT
 	startup time.Duration
 	driver  *driver.Driver
 
@@ -32,36 +32,55 @@ type cluster struct {
 	most    map[int]int // executors of each profile at one time
 	running sync.WaitGroup
 	ends    []error // of executors
+	closed  bool    // no executor is started any more
+	// takesAway is set where the cluster ends executors of itself.
+	takesAway bool
 }
 
 // member is an executor of a cluster, from its order to its end.
 type member struct {
 	profile int
 	killed  bool
-	stop    context.CancelFunc
+	// announced is set when its end was announced: it does not count any more.
+	announced bool
+	stop      context.CancelFunc
 }
 
 func newCluster(t *testing.T, values map[string]string) *cluster {
 	c := &cluster{t: t, startup: 2 * time.Second, alive: map[string]*member{}, most: map[int]int{}}
 	c.driver = start(t, driver.Options{Config: settings(t, values)})
 	c.driver.SetManager(c)
-	t.Cleanup(func() {
-		require.NoError(t, c.driver.Stop(context.Background()))
-		c.mu.Lock()
-		for _, m := range c.alive {
-			m.stop()
-		}
-		c.mu.Unlock()
-		c.running.Wait()
-	})
+	t.Cleanup(c.close)
 	return c
+}
+
+// close stops the driver and ends every executor.
+func (c *cluster) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	require.NoError(c.t, c.driver.Stop(context.Background()))
+	c.mu.Lock()
+	for _, m := range c.alive {
+		m.stop()
+	}
+	c.mu.Unlock()
+	c.running.Wait()
 }
 
 func (c *cluster) RequestExecutors(request driver.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.request = request
-	for _, demand := range request.Demands {
+	c.fill()
+}
+
+// fill starts executors until there are as many as are wanted.
+func (c *cluster) fill() {
+	if c.closed {
+		return
+	}
+	for _, demand := range c.request.Demands {
 		for c.count(demand.Profile.ID) < demand.Total {
 			c.start(demand.Profile)
 		}
@@ -73,7 +92,7 @@ func (c *cluster) RequestExecutors(request driver.Request) {
 func (c *cluster) count(profile int) int {
 	count := 0
 	for _, m := range c.alive {
-		if m.profile == profile && !m.killed {
+		if m.profile == profile && !m.killed && !m.announced {
 			count++
 		}
 	}
@@ -88,18 +107,20 @@ func (c *cluster) start(p profile.Profile) {
 	c.running.Go(func() {
 		select {
 		case <-time.After(c.startup):
+			err := c.driver.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
+				options := executorbackend.Options{ID: id, Host: "host" + id, Cores: p.Cores, Profile: p.ID}
+				return executorbackend.Serve(ctx, options, stream)
+			})
+			c.mu.Lock()
+			c.ends = append(c.ends, err)
+			c.mu.Unlock()
 		case <-ctx.Done():
-			return
 		}
-		err := c.driver.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
-			options := executorbackend.Options{ID: id, Host: "host" + id, Cores: p.Cores, Profile: p.ID}
-			return executorbackend.Serve(ctx, options, stream)
-		})
-		c.mu.Lock()
-		c.ends = append(c.ends, err)
-		delete(c.alive, id)
-		c.mu.Unlock()
 		c.driver.ExecutorLost(id, driver.Loss{Text: "ended"})
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.alive, id)
+		c.fill()
 	})
 }
 
@@ -108,14 +129,30 @@ func (c *cluster) KillExecutors(ids []string) {
 	defer c.mu.Unlock()
 	for _, id := range ids {
 		m := c.alive[id]
-		require.NotNil(c.t, m, "executor %s is to be killed", id)
+		if m == nil || m.announced {
+			continue // its end was under way
+		}
 		require.False(c.t, m.killed, "executor %s is to be killed twice", id)
 		m.killed = true
 		// It takes the ResourceManager a while.
 		time.AfterFunc(time.Second, m.stop)
 	}
+	if c.takesAway {
+		return // and may have while the driver said this
+	}
 	for _, demand := range c.request.Demands {
 		require.LessOrEqual(c.t, demand.Total, c.count(demand.Profile.ID), "the killed ones would be replaced")
+	}
+}
+
+// announce is for executors whose ends the cluster will say itself.
+func (c *cluster) announce(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.alive[id]; m != nil && !m.announced {
+		m.announced = true
+		time.AfterFunc(time.Minute, m.stop)
+		c.fill()
 	}
 }
 
