@@ -95,7 +95,9 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	quit := make(chan struct{})
 	var heeding sync.WaitGroup
 	heeding.Go(func() { e.heedSignals(quit) })
-	heeding.Go(func() { e.nameOutliving(quit) })
+	if !options.Shared {
+		heeding.Go(func() { e.nameOutliving(quit) })
+	}
 	beating := e.startHeartbeat(leave)
 	err := e.receive(ctx, stream)
 	if failed := beating.stop(); failed != nil && err != nil {

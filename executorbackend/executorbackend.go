@@ -27,6 +27,11 @@ type Options struct {
 	LogURLs    map[string]string
 	Attributes map[string]string
 
+	// Shared is set where many executors are in this process: goroutines that
+	// outlive their tasks are then not looked for, as each look goes through all
+	// goroutines of the process.
+	Shared bool
+
 	// Decommission gives the reason why the executor is to leave, where that is
 	// known here first, by a signal for example: it then takes no further tasks,
 	// finishes those that it runs, and ends with ExitDecommissioned. Nil gives none.
