@@ -133,7 +133,7 @@ func newAllocator(o allocatorOptions) *allocator {
 		wake:         make(chan struct{}, 1),
 	}
 	// The driver's first request replaces this.
-	a.fleet.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}})
+	a.fleet.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}}, time.Time{})
 	a.publish()
 	return a
 }
@@ -238,7 +238,7 @@ func (a *allocator) heed(working context.Context, now time.Time) (more bool) {
 	a.word.Unlock()
 	f := a.fleet
 	if letters.request != nil {
-		more = f.want(*letters.request)
+		more = f.want(*letters.request, now)
 		a.lookUpRacks(working)
 	}
 	if letters.racks != nil {
@@ -253,7 +253,7 @@ func (a *allocator) heed(working context.Context, now time.Time) (more bool) {
 	for _, contract := range letters.contracts {
 		f.negotiate(contract.contract, contract.tasks, now)
 	}
-	f.kill(letters.kills)
+	f.kill(letters.kills, now)
 	for _, launch := range letters.launches {
 		if launch.err == nil {
 			f.launched(launch.id, now)

@@ -16,7 +16,12 @@ import (
 // An opportunistic one may wait for its node.
 func (f *fleet) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := f.executors[id]
-	if !ok || e.state != stateLaunching || f.launchTimeout <= 0 || e.table.profile.Opportunistic || !e.due.IsZero() {
+	if !ok || e.started {
+		return
+	}
+	e.started = true
+	delete(e.table.starting, e)
+	if e.state != stateLaunching || f.launchTimeout <= 0 || e.table.profile.Opportunistic {
 		return
 	}
 	e.due = now.Add(f.launchTimeout)
@@ -26,6 +31,8 @@ func (f *fleet) launched(id yarn.ContainerID, now time.Time) {
 // registered notes that an executor serves.
 func (f *fleet) registered(id string) {
 	if e, ok := f.byID[id]; ok && e.state == stateLaunching {
+		e.started = true
+		delete(e.table.starting, e)
 		f.become(e, stateRegistered)
 	}
 }
@@ -63,10 +70,15 @@ func (f *fleet) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	f.giveUp(e, v, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUp gives an executor's container back and forgets it. It has never served.
+// giveUp gives an executor's container back and forgets it. It has never served,
+// as far as is known.
 func (f *fleet) giveUp(e *executor, v verdict, text string, now time.Time) {
 	f.remove(e)
-	f.release(e.container.ID)
+	if v == notTaken {
+		f.releases = append(f.releases, e.container.ID) // in case; nobody knows it, so nobody will tell of its end
+	} else {
+		f.release(e.container.ID, e.started)
+	}
 	f.withdrawn = append(f.withdrawn, e)
 	f.end(lost{executor: e, status: yarn.ExitKilledByApplicationMaster, verdict: v, loss: driver.Loss{Text: text}}, now)
 }
@@ -111,20 +123,26 @@ func (f *fleet) completed(statuses []yarn.ContainerStatus, now time.Time) {
 }
 
 // kill ends executors by the driver's wish.
-func (f *fleet) kill(ids []string) {
+func (f *fleet) kill(ids []string, now time.Time) {
 	for _, id := range ids {
 		e, ok := f.byID[id]
 		if !ok || e.state == stateEnding {
 			continue
 		}
-		if e.state != stateDecommissioning {
-			e.reason = "was ended by the driver"
-		}
-		if e.state == stateLaunching {
+		const reason = "was ended by the driver"
+		switch e.state {
+		case stateLaunching:
+			if !e.started {
+				f.giveUp(e, endedByDriver, reason, now)
+				continue
+			}
 			f.withdrawn = append(f.withdrawn, e)
+			e.reason = reason
+		case stateRegistered:
+			e.reason = reason
 		}
 		f.become(e, stateEnding)
-		f.release(e.container.ID)
+		f.release(e.container.ID, e.started)
 	}
 }
 

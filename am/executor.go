@@ -14,7 +14,8 @@ type executor struct {
 	table     *table
 	rack      string // when it was allocated
 	state     executorState
-	due       time.Time // when it must have registered; zero before its NodeManager took it
+	started   bool      // its NodeManager took it
+	due       time.Time // when it must have registered; zero for never, and before it was started
 	reason    string    // why it is decommissioning or ending
 }
 

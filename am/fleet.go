@@ -36,8 +36,9 @@ type fleet struct {
 	lastID    int
 	expected  []*executor // those that have to register, in the order of their times
 
-	releases  []yarn.ContainerID            // to be told to the ResourceManager
-	releasing map[yarn.ContainerID]struct{} // these, and those told of whose ends are not confirmed
+	releases  []yarn.ContainerID        // to be told to the ResourceManager
+	releasing map[yarn.ContainerID]bool // these, and those told of whose ends are not confirmed; true for those that were started
+	doubtful  []yarn.ContainerID        // of which a restarted ResourceManager need not know
 
 	strays map[yarn.ContainerID]struct{} // containers that ended and were not known, of the answer at hand
 
@@ -79,14 +80,15 @@ func newFleet(options fleetOptions) *fleet {
 		executors:     map[yarn.ContainerID]*executor{},
 		byID:          map[string]*executor{},
 		byNode:        map[yarn.NodeID][]*executor{},
-		releasing:     map[yarn.ContainerID]struct{}{},
+		releasing:     map[yarn.ContainerID]bool{},
 		strays:        map[yarn.ContainerID]struct{}{},
 	}
 }
 
 // want takes the driver's newest request, and reports whether more executors
-// are wanted than before.
-func (f *fleet) want(request driver.Request) (more bool) {
+// are wanted than before. Executors that are too many now and have not been
+// started are given back.
+func (f *fleet) want(request driver.Request, now time.Time) (more bool) {
 	if f.stopped {
 		return false
 	}
@@ -108,6 +110,9 @@ func (f *fleet) want(request driver.Request) (more bool) {
 			demand = driver.Demand{Profile: table.profile}
 		}
 		table.want(demand)
+		for _, e := range table.surplus() {
+			f.giveUp(e, notNeeded, "is not needed any more, and was not started yet", now)
+		}
 		more = more || table.missing() > missing
 	}
 	return more
@@ -210,7 +215,7 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 		}
 		table := f.tableOf(container.Priority)
 		if table == nil {
-			f.release(container.ID)
+			f.release(container.ID, false)
 			continue
 		}
 		host := container.Node.Host
@@ -222,7 +227,7 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 			continue // it came and went between two heartbeats
 		}
 		if f.excluded.has(host) || !f.topology.takes(container.Node) {
-			f.release(container.ID)
+			f.release(container.ID, false)
 			continue
 		}
 		arrivals = append(arrivals, arrival{container, table, near})
@@ -231,7 +236,7 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 	taken := make([]*executor, 0, len(arrivals))
 	for _, arrival := range arrivals {
 		if arrival.table.missing() == 0 {
-			f.release(arrival.container.ID)
+			f.release(arrival.container.ID, false)
 			continue
 		}
 		f.lastID++
@@ -248,6 +253,11 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 // answered is to be called after a heartbeat's containers have been taken.
 func (f *fleet) answered() {
 	clear(f.strays)
+	for _, id := range f.doubtful {
+		delete(f.releasing, id)
+		f.changed = true
+	}
+	f.doubtful = f.doubtful[:0]
 	for _, table := range f.tables {
 		table.asks.answered()
 	}
@@ -315,9 +325,9 @@ func (f *fleet) remove(e *executor) {
 }
 
 // release gives a container back, once.
-func (f *fleet) release(id yarn.ContainerID) {
+func (f *fleet) release(id yarn.ContainerID, started bool) {
 	if _, already := f.releasing[id]; !already {
-		f.releasing[id] = struct{}{}
+		f.releasing[id] = started
 		f.releases = append(f.releases, id)
 		f.changed = true
 	}
@@ -331,14 +341,19 @@ func (f *fleet) takeReleases() []yarn.ContainerID {
 }
 
 // resent is for a ResourceManager that restarted: it is told everything again.
+// It knows the containers that NodeManagers have started, and will never tell
+// of the ends of others.
 func (f *fleet) resent() {
 	for _, table := range f.tables {
 		table.asks.forget()
 	}
 	f.excluded.forget()
-	f.releases = f.releases[:0]
-	for id := range f.releasing {
+	f.releases, f.doubtful = f.releases[:0], f.doubtful[:0]
+	for id, started := range f.releasing {
 		f.releases = append(f.releases, id)
+		if !started {
+			f.doubtful = append(f.doubtful, id)
+		}
 	}
 }
 
@@ -350,7 +365,7 @@ func (f *fleet) stop() {
 	}
 	for _, executor := range f.executors {
 		f.become(executor, stateEnding)
-		f.release(executor.container.ID)
+		f.release(executor.container.ID, executor.started)
 	}
 }
 

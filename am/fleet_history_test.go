@@ -52,10 +52,20 @@ func (c *managedCluster) end(id yarn.ContainerID, exit yarn.ExitStatus) {
 	}
 }
 
-func (c *managedCluster) restart() {
+// restart forgets what no NodeManager has started, which is what the launcher
+// then hears.
+func (c *managedCluster) restart(f *fleet, now time.Time) {
 	c.tables, c.blacklist = map[int32]resourceManagerTable{}, map[string]bool{}
-	for _, container := range c.allocated { // not recovered, as nobody had started it
+	for _, container := range c.allocated {
 		delete(c.alive, container.ID)
+	}
+	for id := range c.alive {
+		if started, released := f.releasing[id]; released && !started {
+			delete(c.alive, id)
+		} else if e := f.executors[id]; e != nil && !e.started {
+			delete(c.alive, id)
+			f.launchFailed(id, yarn.ErrInvalidContainer, now)
+		}
 	}
 	c.allocated, c.notTrusting = nil, true
 	c.completed = append(c.completed, c.old...)
@@ -142,15 +152,20 @@ func (h *history) consistent() {
 		require.Len(h, f.byNode[node], count)
 	}
 	for _, table := range f.tables {
-		live, placed, inRack := 0, map[string]int{}, map[string]int{}
+		live, starting, placed, inRack := 0, 0, map[string]int{}, map[string]int{}
 		for _, executor := range f.executors {
 			if executor.table == table && executor.state.counts() {
 				live++
+				if !executor.started {
+					starting++
+				}
 				placed[executor.host()]++
 				inRack[executor.rack]++
 			}
 		}
 		require.Equal(h, live, table.live)
+		require.Len(h, table.starting, starting)
+		require.True(h, live <= table.demand.Total || starting == 0, "surplus executors that were not started")
 		require.Equal(h, placed, table.placed)
 		require.Equal(h, inRack, table.inRack)
 	}
@@ -176,7 +191,7 @@ func (h *history) step() {
 				HostTasks: rapid.MapOf(rapid.SampledFrom([]string{"a1", "a2", "b1", "c1", "c7"}), rapid.IntRange(1, 9)).Draw(h.T, "tasks"),
 			})
 		}
-		f.want(request)
+		f.want(request, h.now)
 	case 1, 2, 3:
 		c.allocate(int32(rapid.IntRange(1, 2).Draw(h.T, "priority")), host.Draw(h.T, "on"))
 	case 4:
@@ -185,7 +200,7 @@ func (h *history) step() {
 		}
 	case 5:
 		if e := anExecutor(); e != nil {
-			f.kill([]string{e.id})
+			f.kill([]string{e.id}, h.now)
 		}
 	case 6:
 		if e := anExecutor(); e != nil {
@@ -196,7 +211,7 @@ func (h *history) step() {
 			if rapid.Bool().Draw(h.T, "starts") {
 				f.launched(e.container.ID, h.now)
 			} else {
-				f.launchFailed(e.container.ID, errors.New("no"), h.now)
+				f.launchFailed(e.container.ID, rapid.SampledFrom([]error{errors.New("no"), yarn.ErrNodeNotReady}).Draw(h.T, "error"), h.now)
 			}
 		}
 	case 8:
@@ -220,7 +235,7 @@ func (h *history) step() {
 		}
 	case 10:
 		if rapid.IntRange(0, 3).Draw(h.T, "restart") == 0 {
-			c.restart()
+			c.restart(f, h.now)
 		}
 		h.now = h.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(h.T, "minutes")) * time.Minute)
 	}

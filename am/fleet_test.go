@@ -55,7 +55,7 @@ func fleetOn(wanted int, hosts ...string) *fleet {
 		launchTimeout: time.Minute,
 		random:        seeded(),
 	})
-	f.want(request(driver.Demand{Total: wanted}))
+	f.want(request(driver.Demand{Total: wanted}), begin)
 	return f
 }
 
@@ -99,9 +99,9 @@ func TestAFleetAsksOnceForWhatIsMissing(t *testing.T) {
 	require.Empty(t, f.settled(), "the same is not asked for again")
 	require.Len(t, f.give(containerOn("a1", 1)), 1)
 	require.Empty(t, f.settled(), "the ResourceManager has lowered its numbers itself")
-	require.False(t, f.want(request(driver.Demand{Total: 1})))
+	require.False(t, f.want(request(driver.Demand{Total: 1}), begin), begin)
 	require.Contains(t, f.settled(), ask{anywhere, 0})
-	require.True(t, f.want(request(driver.Demand{Total: 4})), "more are wanted")
+	require.True(t, f.want(request(driver.Demand{Total: 4}), begin), "more are wanted")
 	require.Contains(t, f.settled(), ask{anywhere, 3})
 }
 
@@ -113,7 +113,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 	f.want(driver.Request{Demands: []driver.Demand{
 		{Profile: small(0), Total: 1},
 		{Profile: gpu, Total: 2, HostTasks: map[string]int{"a1": 1}},
-	}})
+	}}, begin)
 	rows := f.changes()
 	f.answered()
 	require.Equal(t, yarn.ResourceRequest{
@@ -137,7 +137,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 	require.Equal(t, 2, taken[0].profile().ID)
 	require.Equal(t, 0, taken[1].profile().ID)
 	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(), "of a profile that nobody knows")
-	f.want(driver.Request{})
+	f.want(driver.Request{}, begin)
 	require.Contains(t, f.settled(), ask{anywhere, 0}, "of a profile that is not named none are wanted")
 }
 
@@ -167,7 +167,7 @@ func TestATargetThatFallsKeepsTheAsksThatHelpMost(t *testing.T) {
 	tasks := map[string]int{"a1": 60, "b1": 30, "x9": 10}
 	f.topology.learn(map[string]string{"x9": "/a"})
 	want := func(total int) map[string]int {
-		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAware: 10}))
+		f.want(request(driver.Demand{Total: total, HostTasks: tasks, LocalityAware: 10}), begin)
 		f.settled()
 		return maps.Clone(f.tables[0].asks.believed)
 	}
@@ -178,12 +178,40 @@ func TestATargetThatFallsKeepsTheAsksThatHelpMost(t *testing.T) {
 	require.Empty(t, want(0))
 }
 
+func TestExecutorsTooManyAreGivenBackBeforeTheyStart(t *testing.T) {
+	f := twoNodes(4)
+	f.settled()
+	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("b1", 3), containerOn("b1", 4))
+	f.launched(executors[3].container.ID, begin)
+	f.want(request(driver.Demand{Total: 2}), begin)
+	require.Equal(t, []yarn.ContainerID{{ID: 3}, {ID: 2}}, f.takeReleases(), "the youngest of those that wait for their NodeManager")
+	require.Len(t, f.takeWithdrawn(), 2)
+	require.Len(t, f.takeEnded(), 2)
+	require.Zero(t, f.tally.failed)
+	f.want(request(driver.Demand{}), begin)
+	require.Len(t, f.takeReleases(), 1, "one that runs is the driver's to end")
+}
+
+func TestAContainerThatARestartedResourceManagerDoesNotKnow(t *testing.T) {
+	f := twoNodes(2)
+	f.settled()
+	executors := f.give(containerOn("a1", 1), containerOn("b1", 2), containerOn("b1", 3))
+	f.launched(executors[0].container.ID, begin)
+	f.launchFailed(executors[1].container.ID, yarn.ErrInvalidContainer, begin)
+	f.kill([]string{"1"}, begin)
+	require.Len(t, f.takeReleases(), 3)
+	f.resent()
+	require.Len(t, f.takeReleases(), 2)
+	f.answered()
+	require.Equal(t, map[yarn.ContainerID]bool{{ID: 1}: true}, f.releasing, "of the others no end will be told")
+}
+
 func TestPlacesFollowTheTasks(t *testing.T) {
 	f := fleetOn(0, "a1", "b1", "c1")
-	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAware: 16}))
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAware: 16}), begin)
 	f.settled()
 	f.give(containerOn("a1", 1))
-	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"c1": 8}, LocalityAware: 8}))
+	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"c1": 8}, LocalityAware: 8}), begin)
 	require.Equal(t, []ask{{"/b", 0}, {"/c", 1}, {"b1", 0}, {"c1", 1}}, f.settled())
 }
 
@@ -296,7 +324,7 @@ func TestOpportunisticExecutorsMayWaitForTheirNode(t *testing.T) {
 	f := fleetOn(0)
 	p := small(1)
 	p.Opportunistic = true
-	f.want(driver.Request{Demands: []driver.Demand{{Profile: p, Total: 1}}})
+	f.want(driver.Request{Demands: []driver.Demand{{Profile: p, Total: 1}}}, begin)
 	f.settled()
 	container := containerOn("a1", 1)
 	container.Priority = 2
@@ -310,7 +338,7 @@ func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 	f.settled()
 	executor := f.give(containerOn("a1", 1))[0]
 	f.registered(executor.id)
-	f.kill([]string{executor.id, executor.id, "unknown"})
+	f.kill([]string{executor.id, executor.id, "unknown"}, begin)
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
 	require.Equal(t, 1, f.missing(), "it is replaced at once")
 	ended := f.exits(1, 0, "")
@@ -327,7 +355,8 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	add, _ := f.excluded.difference()
 	require.Equal(t, []string{"z1"}, add)
 	f.give(containerOn("a1", 1), containerOn("b1", 2))
-	f.kill([]string{"1"})
+	f.launched(yarn.ContainerID{ID: 1}, begin)
+	f.kill([]string{"1"}, begin)
 	require.Len(t, f.takeReleases(), 1)
 	f.resent()
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(), "the release may not have been heard")
@@ -348,7 +377,7 @@ func TestAFleetThatStopsGivesEverythingBack(t *testing.T) {
 	f.registered("1")
 	f.stop()
 	require.Contains(t, f.settled(), ask{anywhere, 0})
-	require.False(t, f.want(request(driver.Demand{Total: 9})), "whatever the driver says")
+	require.False(t, f.want(request(driver.Demand{Total: 9}), begin), "whatever the driver says")
 	require.Empty(t, f.give(containerOn("a1", 3)))
 	require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}, {ID: 3}}, f.takeReleases())
 	for id := range int64(3) {
@@ -366,7 +395,7 @@ func TestTheStatusCountsExecutorsByState(t *testing.T) {
 	for _, id := range []string{"1", "2", "3"} {
 		f.registered(id)
 	}
-	f.kill([]string{"1"})
+	f.kill([]string{"1"}, begin)
 	f.drain([]*executor{f.byID["2"]}, driver.Notice{Reason: "gone soon"}, preempted, begin)
 	f.settled()
 	require.Equal(t, ExecutorCounts{

@@ -22,6 +22,7 @@ var (
 	endedByDriver   = verdict{reason: "ended by the driver"}
 	leftInTime      = verdict{reason: "left before it was taken away"}
 	withApplication = verdict{reason: "ended with the application"}
+	notNeeded       = verdict{reason: "not needed any more"}
 	notLaunched     = verdict{reason: "not launched", failure: true, node: true}
 	notTaken        = verdict{reason: "container not valid any more"}
 	notRegistered   = verdict{reason: "not registered in time", failure: true, node: true}

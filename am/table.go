@@ -1,7 +1,9 @@
 package am
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
@@ -17,16 +19,17 @@ type table struct {
 	demand  driver.Demand
 	asks    asks
 
-	live   int            // executors that count towards the demand
-	placed map[string]int // these, by host
-	inRack map[string]int // these, by rack
-	dirty  bool           // other places may be better than those asked for
+	live     int                    // executors that count towards the demand
+	starting map[*executor]struct{} // of these, those that no NodeManager is known to have taken
+	placed   map[string]int         // these, by host
+	inRack   map[string]int         // these, by rack
+	dirty    bool                   // other places may be better than those asked for
 }
 
 func newTable(p profile.Profile, size yarn.Resource, rackOf func(string) string) *table {
 	return &table{
 		profile: p, size: size, demand: driver.Demand{Profile: p}, asks: newAsks(rackOf),
-		placed: map[string]int{}, inRack: map[string]int{},
+		starting: map[*executor]struct{}{}, placed: map[string]int{}, inRack: map[string]int{},
 	}
 }
 
@@ -56,6 +59,7 @@ func (t *table) choosy(taskCPUs int) int {
 // add counts an executor that has come.
 func (t *table) add(e *executor) {
 	t.live++
+	t.starting[e] = struct{}{}
 	t.placed[e.host()]++
 	t.inRack[e.rack]++
 }
@@ -64,9 +68,21 @@ func (t *table) add(e *executor) {
 // not be for long.
 func (t *table) remove(e *executor) {
 	t.live--
+	delete(t.starting, e)
 	t.dirty = true
 	lower(t.placed, e.host())
 	lower(t.inRack, e.rack)
+}
+
+// surplus are the executors that are more than wanted and have not been
+// started, the youngest first.
+func (t *table) surplus() []*executor {
+	more := min(t.live-t.demand.Total, len(t.starting))
+	if more <= 0 {
+		return nil
+	}
+	youngest := slices.SortedFunc(maps.Keys(t.starting), func(a, b *executor) int { return cmp.Compare(b.container.ID.ID, a.container.ID.ID) })
+	return youngest[:more]
 }
 
 func lower(counts map[string]int, name string) {
