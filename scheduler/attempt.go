@@ -1,6 +1,9 @@
 package scheduler
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // AttemptID names an attempt of a task. IDs count up from 1 over the whole life
 // of a scheduler.
@@ -35,15 +38,26 @@ type attempt struct {
 	set      *taskSet
 	index    int32
 	executor *executor
+	// since is when it was launched.
+	since time.Time
+	// twin is the other attempt of its task that runs, nil where there is none.
+	twin *attempt
+	// straggles is whether it waits to be copied.
+	straggles bool
+	// held is what it holds of its executor's resources.
+	held []holding
 	// inSet and inExecutor are its places among the running attempts of both.
 	inSet, inExecutor int
 }
 
 // Finished frees the cores of an attempt that ended and says what follows: of
 // a success [TaskDone] and, after the last, [TaskSetDone]; of any other end
-// [TaskRetry], or [TaskSetFailed] after a failure too many. An attempt that is
-// not known, because its executor was removed or it was reported before, is
-// ignored, and so is the outcome of one whose set is over.
+// [TaskRetry], or [TaskSetFailed] after a failure too many, or [CopyEnded] while
+// another attempt of the task runs. An attempt that is not known, because its
+// executor was removed or it was reported before, is ignored, and so is the
+// outcome of one whose task is done or whose set is over.
+//
+// The time of all this is that of the latest Advance or Offer.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	a := s.attempts[id]
 	if a == nil {
@@ -54,7 +68,7 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	return s.conclude(nil, ended, outcome)
 }
 
-// launch starts an attempt of a task.
+// launch starts an attempt of a task that waits.
 func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Locality) {
 	number := 0
 	if h := set.histories[index]; h != nil {
@@ -62,8 +76,24 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 	}
 	set.setWaiting(index, -1)
 	set.states[index] = taskRunning
-	set.launches[locality]++
+	s.start(set, index, e, Launch{Number: number, Locality: locality})
+}
+
+// copy starts the copy of an attempt.
+func (s *Scheduler) copy(original *attempt, e *executor) {
+	set, number := original.set, 1
+	if h := set.histories[original.index]; h != nil {
+		number += h.attempts
+	}
+	original.noCopy()
+	a := s.start(set, original.index, e, Launch{Number: number, Locality: set.locality(original.index, e), Speculative: true})
+	a.twin, original.twin = original, a
+}
+
+func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *attempt {
+	set.launches[l.Locality]++
 	setFree(e, e.free-set.cpus)
+	set.node.hold(set.cpus)
 
 	s.attemptsMade++
 	var a *attempt
@@ -72,16 +102,22 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 	} else {
 		a = new(attempt)
 	}
-	*a = attempt{id: s.attemptsMade, set: set, index: index, executor: e, inSet: len(set.running), inExecutor: len(e.running)}
+	*a = attempt{
+		id: s.attemptsMade, set: set, index: index, executor: e, since: s.now, inSet: len(set.running), inExecutor: len(e.running),
+	}
 	set.running = append(set.running, a)
 	e.running = append(e.running, a)
 	s.attempts[a.id] = a
 	set.profile.demand.RunningTasks++
 	set.profile.demand.RunningCPUs += set.cpus
 
-	s.launches = append(s.launches, Launch{
-		Attempt: a.id, TaskSet: set.id, Index: int(index), Number: number, Executor: e.ID, Locality: locality,
-	})
+	if len(set.requests) > 0 {
+		a.held = e.hold(set.requests)
+		l.Resources = e.addresses(a.held)
+	}
+	l.Attempt, l.TaskSet, l.Index, l.Executor = a.id, set.id, int(index), e.ID
+	s.launches = append(s.launches, l)
+	return a
 }
 
 // release forgets an attempt that ended and frees its cores.
@@ -99,9 +135,15 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running = e.running[:len(e.running)-1]
 
+	e.giveBack(a.held)
 	setFree(e, e.free+set.cpus)
-	if !e.draining {
+	set.node.hold(-set.cpus)
+	if e.available {
 		e.noteFreed()
+	}
+	a.noCopy()
+	if a.twin != nil {
+		a.twin.twin = nil
 	}
 	*a = attempt{}
 	s.spare = append(s.spare, a)
@@ -110,41 +152,82 @@ func (s *Scheduler) release(a *attempt) {
 // conclude appends the events that follow from the end of an attempt.
 func (s *Scheduler) conclude(events []Event, a attempt, outcome Outcome) []Event {
 	set, index := a.set, int(a.index)
+	switch {
+	case set.over || set.states[index] == taskDone:
+		return events
+	case set.barrier != nil:
+		return s.concludeBarrier(events, a, outcome)
+	case outcome.Result == Succeeded:
+		return s.succeed(events, a)
+	}
+	failures, events := s.fail(events, a, outcome)
 	if set.over {
 		return events
 	}
-	if outcome.Result == Succeeded {
-		set.states[index] = taskDone
-		set.done++
-		delete(set.histories, a.index)
-		events = append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: a.id})
-		if set.done == len(set.states) {
-			s.end(set)
-			events = append(events, TaskSetDone{TaskSet: set.id, Status: set.status()})
-		}
-		return events
-	}
-	h := set.history(a.index)
-	h.attempts++
-	if outcome.Result == Failed {
-		set.failedAttempts++
-		h.failedOn, h.failedAt = a.executor.ID, a.executor.Host
-		if outcome.Counts {
-			h.failures++
-		}
-		if h.failures >= set.maxFailures {
-			s.end(set)
-			events = append(events, TaskSetFailed{
-				TaskSet: set.id, Index: index, Attempt: a.id, Failures: h.failures, Reason: outcome.Reason, Status: set.status(),
-			})
-			return set.kill(events, fmt.Sprintf("task %d of %s failed %d times", index, set.name, h.failures))
-		}
+	if a.twin != nil {
+		return append(events, CopyEnded{
+			TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
+		})
 	}
 	set.states[index] = taskReturned
 	set.setWaiting(a.index, 1)
 	set.putBack(a.index)
-	set.profile.enqueue(set)
+	set.node.enqueue()
 	return append(events, TaskRetry{
-		TaskSet: set.id, Index: index, Attempt: a.id, Failures: h.failures, Reason: outcome.Reason,
+		TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
 	})
+}
+
+// succeed appends what follows from a task's result.
+func (s *Scheduler) succeed(events []Event, a attempt) []Event {
+	set := a.set
+	set.states[a.index] = taskDone
+	set.done++
+	delete(set.histories, a.index)
+	if s.config.Speculation.Enabled {
+		set.durations.add(s.now.Sub(a.since))
+	}
+	events = append(events, TaskDone{TaskSet: set.id, Index: int(a.index), Attempt: a.id})
+	if twin := a.twin; twin != nil {
+		twin.noCopy()
+		events = append(events, KillAttempt{
+			Attempt: twin.id, Executor: twin.executor.ID, Reason: "another attempt of the task was faster",
+		})
+	}
+	return s.finish(events, set)
+}
+
+// finish ends a set that has all its results.
+func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
+	if set.done < len(set.states) {
+		return events
+	}
+	s.end(set)
+	events = s.foldFailures(events, set)
+	return append(events, TaskSetDone{TaskSet: set.id, Status: set.status()})
+}
+
+// fail counts an attempt that ended without a result, and ends its set if that
+// was a failure too many. It returns how often the task failed.
+func (s *Scheduler) fail(events []Event, a attempt, outcome Outcome) (int, []Event) {
+	set := a.set
+	h := set.history(a.index)
+	h.attempts++
+	if outcome.Result != Failed {
+		return h.failures, events
+	}
+	set.failedAttempts++
+	h.failedOn, h.failedAt = a.executor.ID, a.executor.Host
+	if !outcome.Counts {
+		return h.failures, events
+	}
+	h.failures++
+	if h.failures < set.maxFailures {
+		return h.failures, s.noteFailure(events, set, a.index, a.executor)
+	}
+	s.end(set)
+	events = append(events, TaskSetFailed{
+		TaskSet: set.id, Index: int(a.index), Attempt: a.id, Failures: h.failures, Reason: outcome.Reason, Status: set.status(),
+	})
+	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }

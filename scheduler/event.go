@@ -1,11 +1,16 @@
 package scheduler
 
+import "time"
+
 // Event is something that the owner of a scheduler must act upon: [TaskDone],
-// [TaskRetry], [TaskSetDone], [TaskSetFailed] or [KillAttempt].
+// [TaskRetry], [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
+// [TaskSetUnschedulable], [KillAttempt], [Excluded], [Readmitted] or
+// [KillExecutor].
 type Event interface{ event() }
 
 // TaskDone says that a task has its result: the one of this attempt. It comes
-// once for each task.
+// once for each task; for the tasks of a barrier set all at its end, so that the
+// results of its attempts are to be kept until TaskDone or TaskRetry comes.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
@@ -20,6 +25,17 @@ type TaskRetry struct {
 	Attempt AttemptID
 	// Failures is how many attempts of the task have failed so far, of those
 	// that count.
+	Failures int
+	Reason   string
+}
+
+// CopyEnded says that an attempt ended without a result while another attempt of
+// its task runs.
+type CopyEnded struct {
+	TaskSet uint64
+	Index   int
+	Attempt AttemptID
+	// Failures and Reason are as in TaskRetry.
 	Failures int
 	Reason   string
 }
@@ -46,6 +62,57 @@ type TaskSetFailed struct {
 	Status TaskSetStatus
 }
 
+// TaskSetUnschedulable says that a set cannot go on with the executors that
+// there are. It is aborted unless there are others in time.
+type TaskSetUnschedulable struct {
+	TaskSet uint64
+	// Index is a task that may run nowhere, -1 where it is all of them.
+	Index  int
+	Reason string
+	// Until is when the set is aborted.
+	Until time.Time
+	// IdleExecutor is an excluded executor that does nothing, which may be given up
+	// so that another comes in its place; "" where there is none.
+	IdleExecutor string
+}
+
+// TaskSetAborted says that a set ended because it could not go on. As after
+// TaskSetFailed, only a [KillAttempt] for each of its attempts follows.
+type TaskSetAborted struct {
+	TaskSet uint64
+	Reason  string
+	Status  TaskSetStatus
+}
+
+// Excluded says that an executor, or a whole node where Executor is "", is given
+// no more tasks: those of a set, or any at all where it is for the application.
+type Excluded struct {
+	Application bool
+	// TaskSet is the set that it is for; 0 where it is for the application.
+	TaskSet  uint64
+	Executor string
+	Host     string
+	// Failures is how many tasks failed on the executor, or how many executors of
+	// the node are excluded.
+	Failures int
+	// Until is when an exclusion for the application ends.
+	Until time.Time
+}
+
+// Readmitted says that an exclusion for the application is over, of an executor
+// or, where that is "", of a node.
+type Readmitted struct {
+	Executor string
+	Host     string
+}
+
+// KillExecutor asks for the end of an executor that is excluded for the
+// application. Its loss does not count.
+type KillExecutor struct {
+	Executor string
+	Reason   string
+}
+
 // KillAttempt asks for an attempt to be stopped. It holds its cores until it
 // is reported to Finished.
 type KillAttempt struct {
@@ -54,8 +121,14 @@ type KillAttempt struct {
 	Reason   string
 }
 
-func (TaskDone) event()      {}
-func (TaskRetry) event()     {}
-func (TaskSetDone) event()   {}
-func (TaskSetFailed) event() {}
-func (KillAttempt) event()   {}
+func (TaskDone) event()             {}
+func (TaskRetry) event()            {}
+func (TaskSetDone) event()          {}
+func (TaskSetFailed) event()        {}
+func (KillAttempt) event()          {}
+func (CopyEnded) event()            {}
+func (TaskSetUnschedulable) event() {}
+func (TaskSetAborted) event()       {}
+func (Excluded) event()             {}
+func (Readmitted) event()           {}
+func (KillExecutor) event()         {}

@@ -19,6 +19,9 @@ type Executor struct {
 	Profile int
 	// Cores is how many cores of tasks it runs at a time.
 	Cores int
+	// Resources are the addresses of each further resource that it has, such as
+	// "gpu": {"0", "1"}. They are the scheduler's from then on.
+	Resources map[string][]string
 }
 
 // maxCores bounds an executor's cores, because executors are found by how many
@@ -42,6 +45,13 @@ type executor struct {
 	host     *host
 	free     int
 	draining bool
+	// excluded is whether it, or its node, is excluded for the application.
+	excluded bool
+	// available is whether it may be given tasks: it is neither of these.
+	available bool
+	resources []resource
+	// amounts tells how much of its resources there is.
+	amounts string
 	// freed is whether it is among the scheduler's freed executors.
 	freed   bool
 	running []*attempt
@@ -52,7 +62,7 @@ type executor struct {
 
 // AddExecutor adds an executor with all its cores free. It is an error when
 // one with its ID is there, when ID or Host is empty, or when it has no cores
-// or more than 65536.
+// or more than 65536, or when an address of a resource is there twice.
 func (s *Scheduler) AddExecutor(added Executor) error {
 	switch {
 	case added.ID == "":
@@ -67,19 +77,46 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 		return fmt.Errorf("executor %s on host %s: one with this id is there already, on host %s",
 			added.ID, added.Host, there.Host)
 	}
+	resources, amounts, err := newResources(added.Resources)
+	if err != nil {
+		return fmt.Errorf("executor %s on host %s: %w", added.ID, added.Host, err)
+	}
 	s.executorsAdded++
 	e := &executor{
-		Executor: added, host: s.host(s.profile(added.Profile), added.Host), free: added.Cores,
+		Executor: added, host: s.host(s.profile(added.Profile), added.Host), free: added.Cores, resources: resources, amounts: amounts,
 		running: make([]*attempt, 0, min(added.Cores, 16)), order: s.executorsAdded,
 	}
 	if e.host.rack == nil && e.Rack != "" {
 		s.learnRack(e.Host, e.Rack)
 	}
 	s.executors[e.ID] = e
-	e.host.profile.addToHost(e, 1)
-	provide(e)
-	e.noteFreed()
+	e.excluded = s.excluded.excludes(e)
+	e.settle()
 	return nil
+}
+
+// settle makes an executor available, or not, as is due.
+func (e *executor) settle() {
+	due := !e.draining && !e.excluded
+	if due == e.available {
+		return
+	}
+	p := e.host.profile
+	if due {
+		e.available = true
+		p.addToHost(e, 1)
+		provide(e)
+		e.noteFreed()
+		return
+	}
+	withdraw(e)
+	e.available = false
+	p.addToHost(e, -1)
+	for _, set := range p.sets {
+		// It may have been the other executor for whose sake a task stayed away
+		// from the one where it ran.
+		set.settled = set.settled && len(set.histories) == 0 && set.stragglers.wanted == 0
+	}
 }
 
 // DrainExecutor gives an executor no more tasks; those it runs go on. It is
@@ -87,21 +124,8 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 // error.
 func (s *Scheduler) DrainExecutor(id string) {
 	if e := s.executors[id]; e != nil {
-		e.drain()
-	}
-}
-
-func (e *executor) drain() {
-	if e.draining {
-		return
-	}
-	withdraw(e)
-	e.draining = true
-	e.host.profile.addToHost(e, -1)
-	for _, set := range e.host.profile.sets {
-		// It may have been the other executor for whose sake a task stayed away
-		// from the one where it failed.
-		set.settled = set.settled && len(set.histories) == 0
+		e.draining = true
+		e.settle()
 	}
 }
 
@@ -114,8 +138,10 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	if e == nil {
 		return nil
 	}
-	e.drain()
+	e.draining = true
+	e.settle()
 	delete(s.executors, id)
+	delete(s.excluded.failures, id)
 	lost := slices.Clone(e.running)
 	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 	ended := make([]attempt, len(lost))

@@ -88,7 +88,7 @@ func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 
 // setFree changes how many cores of an executor are free, everywhere.
 func setFree(e *executor, free int) {
-	if e.draining {
+	if !e.available {
 		e.free = free
 		return
 	}

@@ -118,8 +118,8 @@ func (p *profile) addToRack(r *rack, executors int) {
 // not (-1).
 func (p *profile) addToHost(e *executor, change int) {
 	h := e.host
-	h.sizes.add(e.Cores, change)
-	p.sizes.add(e.Cores, change)
+	h.sizes.add(e, change)
+	p.sizes.add(e, change)
 	turn := crossing(&h.executors, change)
 	for _, set := range p.sets {
 		if turn != 0 {
@@ -140,32 +140,4 @@ func (p *profile) addToHost(e *executor, change int) {
 	if h.rack != nil {
 		p.addToRack(h.rack, change)
 	}
-}
-
-// sizes counts executors by how many cores they have. Executors of one
-// application come in few sizes.
-type sizes []struct{ cores, executors int }
-
-func (z *sizes) add(cores, change int) {
-	for i := range *z {
-		if size := &(*z)[i]; size.cores == cores {
-			if size.executors += change; size.executors == 0 {
-				(*z)[i] = (*z)[len(*z)-1]
-				*z = (*z)[:len(*z)-1]
-			}
-			return
-		}
-	}
-	*z = append(*z, struct{ cores, executors int }{cores, change})
-}
-
-// atLeast is how many executors have that many cores, busy or free.
-func (z sizes) atLeast(cores int) int {
-	executors := 0
-	for _, size := range z {
-		if size.cores >= cores {
-			executors += size.executors
-		}
-	}
-	return executors
 }

@@ -94,21 +94,27 @@ func (set *taskSet) prefers() bool { return set.waiting > set.live[NoPref] }
 // that start together would take what is local to the others. Offer follows.
 func (s *Scheduler) AwaitExecutors(awaited bool) { s.awaiting = awaited }
 
-// NextDeadline is the time at which a level of locality opens to a set that
-// leaves cores unused until then, if there is one: call Offer then.
+// NextDeadline is the earliest time, if there is one, at which the passing of
+// time alone changes something: a level of locality opens to a set that leaves
+// cores unused until then, an exclusion ends, or a set is given up. Call Advance
+// and Offer then.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
-	var next time.Duration
+	var opens time.Duration
 	if s.delayed > 0 {
 		for _, p := range s.profiles {
-			for _, set := range p.queue {
+			for _, set := range p.sets {
 				if !set.delay.running || p.free.top < set.cpus {
 					continue
 				}
-				if _, left := s.allowed(set); left > 0 && (next == 0 || left < next) {
-					next = left
+				if _, left := s.allowed(set); left > 0 && (opens == 0 || left < opens) {
+					opens = left
 				}
 			}
 		}
 	}
-	return s.now.Add(next), next > 0
+	next := earlier(s.excluded.next(), s.nextStuck())
+	if opens > 0 {
+		next = earlier(next, s.now.Add(opens))
+	}
+	return next, !next.IsZero()
 }

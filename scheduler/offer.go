@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -16,6 +17,11 @@ type Launch struct {
 	// Executor is the id of the executor to start it on.
 	Executor string
 	Locality Locality
+	// Speculative is whether it is the copy of an attempt that runs.
+	Speculative bool
+	// Resources are the addresses that the attempt may use, by the name of the
+	// resource; nil where its set asks for none.
+	Resources map[string][]string
 }
 
 // Offer hands out all the free cores that can be handed out at the time now,
@@ -24,9 +30,7 @@ type Launch struct {
 // [Scheduler.NextDeadline]. The time must not go back from call to call; where
 // it does, it counts as standing still.
 func (s *Scheduler) Offer(now time.Time) []Launch {
-	if now.After(s.now) {
-		s.now = now
-	}
+	s.setNow(now)
 	for _, p := range s.profiles {
 		s.offerProfile(p)
 	}
@@ -35,26 +39,28 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 	return launches
 }
 
+func (s *Scheduler) setNow(now time.Time) {
+	if now.After(s.now) {
+		s.now = now
+	}
+}
+
 // offerProfile hands out the free cores of one profile's executors.
 func (s *Scheduler) offerProfile(p *profile) {
-	used := false
-	for _, set := range p.queue {
-		if p.free.top == 0 {
-			break
-		}
-		if p.free.top < set.cpus {
-			continue
-		}
-		s.offerTo(set)
-		used = used || set.waiting == 0
-		// What it leaves, it leaves for want of a better place.
-		s.setDelayed(set, set.waiting > 0 && p.free.top >= set.cpus)
+	p.saved = false
+	s.offerSaved(p)
+	if len(p.root.queue) > 0 && !p.saved {
+		s.offerPool(p, p.root, math.MaxInt)
 	}
-	if used {
-		p.queue = slices.DeleteFunc(p.queue, func(set *taskSet) bool {
-			set.queued = set.waiting > 0
-			return !set.queued
-		})
+	for _, n := range slices.Backward(p.touched) {
+		s.endTurn(n)
+	}
+	clear(p.touched)
+	p.touched = p.touched[:0]
+	if p.saved {
+		for _, set := range p.sets {
+			set.settled = false // it may not have been offered what is free
+		}
 	}
 	for i, e := range p.freed {
 		e.freed, p.freed[i] = false, nil
@@ -62,166 +68,101 @@ func (s *Scheduler) offerProfile(p *profile) {
 	p.freed = p.freed[:0]
 }
 
-// offerTo has a set take what it can. Between offers a set that has had its
-// fill can only find more on executors that were freed since, or at a level
-// that has opened since: the others needn't be looked at.
-func (s *Scheduler) offerTo(set *taskSet) {
-	level, _ := s.allowed(set)
-	set.settledAt = min(set.settledAt, level)
-	if set.settled && level == set.settledAt {
-		s.offerFreed(set)
-		// The last task of a place may have gone, and its level with it.
-		level, _ = s.allowed(set)
-	}
-	if !set.settled || level > set.settledAt {
-		s.offerAll(set)
-		set.settledAt, _ = s.allowed(set)
-		set.settled = true
-	}
-}
-
-// offerFreed offers a set the cores of the executors freed since the last
-// offer.
-func (s *Scheduler) offerFreed(set *taskSet) {
-	p := set.profile
-	p.offered = append(p.offered[:0], p.freed...)
-	inTurn(p.offered, func(e *executor) bool {
-		return !e.draining && e.free >= set.cpus && s.offerOne(set, e)
-	})
-}
-
-// offerOne has a set take the best task that it has for an executor.
-func (s *Scheduler) offerOne(set *taskSet, e *executor) bool {
-	level, _ := s.allowed(set)
-	for l := ProcessLocal; l <= Any; l++ {
-		if (l <= level || l == NoPref) && s.take(set, e, l) {
-			return true
-		}
-	}
-	return false
-}
-
-// offerAll offers a set all free cores, level by level.
-func (s *Scheduler) offerAll(set *taskSet) {
-	for l := ProcessLocal; l <= Any; l++ {
-		if level, _ := s.allowed(set); l > level && l != NoPref {
+// offerPool has those in a pool take so many tasks at the most, and returns how
+// many they took: fewer only where none of them takes any more.
+func (s *Scheduler) offerPool(p *profile, n *schedulable, most int) (took int) {
+	p.touch(n)
+	for took < most && p.free.top > 0 && !p.saved {
+		if n.mode == FIFO {
+			if n.turn >= len(n.queue) {
+				break
+			}
+			took += s.offerNode(p, n.queue[n.turn], most-took)
+			if took < most {
+				n.turn++
+			}
 			continue
 		}
-		if places := set.placesAt(l); places > 0 && places < set.profile.free.executors {
-			s.offerAt(set, l)
-		} else {
-			s.offerEach(set, l)
+		if len(n.queue) == 0 {
+			break
 		}
+		child := n.queue[0]
+		if s.offerNode(p, child, 1) == 0 {
+			n.removeAt(0)
+			child.at = -1
+			n.aside = append(n.aside, child)
+			continue
+		}
+		n.down(0)
+		took++
 	}
+	return took
 }
 
-// placesAt is how many places a level has, 0 where it is the whole cluster.
-func (set *taskSet) placesAt(level Locality) int {
-	switch level {
-	case ProcessLocal, NodeLocal:
-		return len(set.places)
-	case RackLocal:
-		return len(set.rackGroups)
-	default:
+func (s *Scheduler) offerNode(p *profile, n *schedulable, most int) int {
+	switch {
+	case n.set == nil:
+		return s.offerPool(p, n, most)
+	case p.free.top < n.set.cpus:
 		return 0
 	}
+	p.touch(n)
+	if n.set.barrier != nil {
+		return s.offerBarrier(n.set)
+	}
+	return s.offerSet(n.set, most)
 }
 
-// offerEach goes through all executors with free cores for tasks of a level.
-func (s *Scheduler) offerEach(set *taskSet, level Locality) {
-	for e := range set.profile.free.atLeast(set.cpus) {
-		if !set.waitsAt(level) {
-			return
+// touch notes that a schedulable has a part in the offer that is being made.
+func (p *profile) touch(n *schedulable) {
+	if !n.touched {
+		n.touched = true
+		p.touched = append(p.touched, n)
+	}
+}
+
+// endTurn makes a schedulable ready for the next offer. Those in it are.
+func (s *Scheduler) endTurn(n *schedulable) {
+	n.touched = false
+	switch {
+	case n.set != nil:
+		if t := &n.set.turn; t.took && !t.over {
+			s.setDelayed(n.set, false) // it took all that it was offered
 		}
-		s.take(set, e, level)
-	}
-}
-
-// offerAt goes through the places of a level for executors with free cores.
-func (s *Scheduler) offerAt(set *taskSet, level Locality) {
-	if !set.waitsAt(level) {
-		return
-	}
-	if level == ProcessLocal {
-		var executors []*executor
-		for _, p := range set.places {
-			if p.executor != nil && p.waiting > 0 {
-				executors = append(executors, p.executor)
+		n.set.turn.end()
+	case n.mode == FIFO:
+		if n.spent {
+			n.queue = slices.DeleteFunc(n.queue, func(child *schedulable) bool {
+				child.queued = child.wants()
+				return !child.queued
+			})
+		}
+		n.turn, n.spent = 0, false
+	default:
+		for _, child := range n.aside {
+			if child.queued = child.wants(); child.queued {
+				n.push(child)
 			}
 		}
-		inTurn(executors, func(e *executor) bool {
-			return e.free >= set.cpus && s.take(set, e, level)
-		})
-		return
+		clear(n.aside)
+		n.aside, n.spent = n.aside[:0], false
 	}
-	var free []*freeCores
-	if level == NodeLocal {
-		for _, p := range set.places {
-			if p.host != nil && p.waiting > 0 {
-				free = append(free, &p.host.free)
-			}
+	if up := n.parent; up != nil && !n.wants() {
+		up.spent = true
+		if up.mode == FAIR && n.at >= 0 {
+			n.queued = false
+			up.removeAt(n.at)
 		}
-	} else {
-		for _, g := range set.rackGroups {
-			if g.waiting > 0 {
-				free = append(free, &g.rack.free)
-			}
-		}
-	}
-	inTurn(free, func(f *freeCores) bool {
-		for e := range f.atLeast(set.cpus) {
-			if s.take(set, e, level) {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-// inTurn has each of the places take one task after the other, until none takes
-// any more, so that tasks spread over them. It uses up the slice.
-func inTurn[Place any](places []Place, take func(Place) bool) {
-	for len(places) > 0 {
-		places = slices.DeleteFunc(places, func(place Place) bool { return !take(place) })
 	}
 }
 
-// waitsAt is whether the set has waiting tasks to which a level applies.
-func (set *taskSet) waitsAt(level Locality) bool {
-	if level == Any {
-		return set.prefers()
+// wants is whether there is anything to launch.
+func (n *schedulable) wants() bool {
+	if n.set != nil {
+		return n.set.wants()
 	}
-	return set.live[level] > 0
+	return len(n.queue) > 0
 }
 
-// take launches a task of a set on an executor if it has one that the level
-// applies to.
-func (s *Scheduler) take(set *taskSet, e *executor, level Locality) bool {
-	if !set.waitsAt(level) {
-		return false
-	}
-	index := int32(-1)
-	switch level {
-	case ProcessLocal:
-		if p := set.executors[e.ID]; p != nil {
-			index = p.take(set, e)
-		}
-	case NodeLocal:
-		if p := set.hosts[e.host]; p != nil {
-			index = p.take(set, e)
-		}
-	case RackLocal:
-		if g := set.racks[e.host.rack]; g != nil {
-			index = g.take(set, e)
-		}
-	case NoPref:
-		index = set.noPref.take(set, e)
-	case Any:
-		index = set.anywhere.take(set, e)
-	}
-	if index < 0 {
-		return false
-	}
-	s.launch(set, index, e, level)
-	return true
-}
+// wants is whether a set has anything to launch.
+func (set *taskSet) wants() bool { return set.waiting > 0 || set.stragglers.wanted > 0 }

@@ -82,7 +82,7 @@ func (s *Scheduler) preferOne(set *taskSet, preferences Preferences) {
 		p := set.executors[id]
 		if p == nil {
 			p = set.newPlace()
-			if e := s.executors[id]; e != nil && !e.draining && e.host.profile == set.profile {
+			if e := s.executors[id]; e != nil && e.available && e.host.profile == set.profile {
 				p.executor = e
 			}
 			if set.executors == nil {

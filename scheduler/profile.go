@@ -17,24 +17,31 @@ type profile struct {
 	// sizes are those of all executors that may be given tasks.
 	sizes sizes
 
-	sets map[uint64]*taskSet
-	// queue has the sets with waiting tasks in the order in which they are
-	// served.
-	queue  []*taskSet
+	sets   map[uint64]*taskSet
 	demand Demand
+	// root is the tree of the pools, pools are all but it by name.
+	root  *schedulable
+	pools map[string]*schedulable
 
 	// freed are the executors that came or got cores back since the latest
-	// offer. offered serves the offer that is being made.
-	freed, offered []*executor
+	// offer.
+	freed []*executor
+	// What serves the offer that is being made: touched are those that have a part
+	// in it, those before that they are in; saved is whether the cores that are
+	// left are kept for a barrier set.
+	touched []*schedulable
+	saved   bool
+	// savedFor is the barrier set for which cores were kept at the latest offer.
+	savedFor *taskSet
 }
 
 // profile returns the profile of that id. Profiles stay, as they are few.
 func (s *Scheduler) profile(id int) *profile {
 	at, found := slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
 	if !found {
-		s.profiles = slices.Insert(s.profiles, at, &profile{
-			id: id, hosts: make(map[string]*host), racks: make(map[string]*rack), sets: make(map[uint64]*taskSet),
-		})
+		p := &profile{id: id, hosts: make(map[string]*host), racks: make(map[string]*rack), sets: make(map[uint64]*taskSet)}
+		p.root, p.pools = newRoot(&s.config)
+		s.profiles = slices.Insert(s.profiles, at, p)
 	}
 	return s.profiles[at]
 }

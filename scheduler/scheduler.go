@@ -1,6 +1,9 @@
 package scheduler
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Config is what all task sets have in common.
 type Config struct {
@@ -16,6 +19,21 @@ type Config struct {
 	// host is first heard of and must answer at once. Where it is nil or doesn't
 	// know, the rack is the one that the first executor on the host comes with.
 	RackOf func(host string) string
+	// Mode is how executors are shared: FIFO, where task sets are served as they
+	// were submitted, or FAIR, among Pools.
+	Mode Mode
+	// Pools are those that are described, if Mode is FAIR; see CheckPools.
+	Pools []Pool
+	// Exclusion is when failures exclude executors and nodes.
+	Exclusion Exclusion
+	// Speculation is when slow tasks are run once more.
+	Speculation Speculation
+	// BarrierPatience is how long others may take the cores that a barrier set
+	// waits for; 30 s where it is 0.
+	BarrierPatience time.Duration
+	// BarrierTimeout is how long a barrier set waits for executors that can hold
+	// it; 10 minutes where it is 0.
+	BarrierTimeout time.Duration
 }
 
 // defaultMaxTaskFailures is Spark's, too.
@@ -26,7 +44,7 @@ const defaultMaxTaskFailures = 4
 type Scheduler struct {
 	config Config
 	waits  [Localities]time.Duration
-	// now is the time of the latest offer.
+	// now is the time of the latest Offer, Advance or CheckSpeculation.
 	now time.Time
 
 	// awaiting is whether further executors are on their way.
@@ -36,6 +54,10 @@ type Scheduler struct {
 	// profiles come in the order of their ids.
 	profiles []*profile
 	sets     map[uint64]*taskSet
+	// excluded is what is excluded for the application, barriers how many barrier
+	// sets there are.
+	excluded applicationExclusion
+	barriers int
 	// delayed is how many sets have a clock that runs.
 	delayed  int
 	attempts map[AttemptID]*attempt
@@ -54,6 +76,10 @@ func New(config Config) *Scheduler {
 	if config.MaxTaskFailures < 1 {
 		config.MaxTaskFailures = defaultMaxTaskFailures
 	}
+	config.Exclusion = config.Exclusion.withDefaults()
+	config.Speculation = config.Speculation.withDefaults()
+	config.BarrierPatience = cmp.Or(config.BarrierPatience, 30*time.Second)
+	config.BarrierTimeout = cmp.Or(config.BarrierTimeout, 10*time.Minute)
 	s := &Scheduler{
 		config:    config,
 		executors: make(map[string]*executor),

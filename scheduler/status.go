@@ -94,7 +94,16 @@ func (s *Scheduler) Snapshot() Snapshot {
 func (set *taskSet) status() TaskSetStatus {
 	return TaskSetStatus{
 		ID: set.id, Name: set.name,
-		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
+		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done + set.heldResults(),
 		FailedAttempts: set.failedAttempts, Launches: set.launches,
 	}
+}
+
+// heldResults is how many tasks of a barrier set are done, as long as all may
+// yet have to be done again.
+func (set *taskSet) heldResults() int {
+	if set.barrier == nil {
+		return 0
+	}
+	return set.barrier.count
 }

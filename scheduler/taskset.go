@@ -22,9 +22,20 @@ type TaskSet struct {
 	Profile int
 	// CPUs is how many cores of its executor each task takes; 1 where it is 0.
 	CPUs int
+	// Resources is how much of each further resource each task takes of its
+	// executor: a whole number of addresses, or a part of one that others use as
+	// well.
+	Resources map[string]float64
 	// MaxFailures is how often one task may fail before the set does; as
 	// Config.MaxTaskFailures where it is 0.
 	MaxFailures int
+	// Pool names the pool of the set, DefaultPool where it is "". A pool that
+	// nobody described has weight 1, no minimum share, and is FIFO. Where
+	// Config.Mode is FIFO there are no pools, and this is of no effect.
+	Pool string
+	// Barrier is whether the tasks run at the same time: all are launched at once,
+	// or none.
+	Barrier bool
 }
 
 type taskState uint8
@@ -35,6 +46,8 @@ const (
 	// taskReturned waits to run again.
 	taskReturned
 	taskRunning
+	// taskHeld has a result that counts when all tasks of its barrier set have.
+	taskHeld
 	taskDone
 )
 
@@ -44,8 +57,13 @@ type taskSet struct {
 	name              string
 	cpus, maxFailures int
 	profile           *profile
+	requests          []request
 	// order counts sets as they are submitted.
 	order uint64
+	// node is its place in the tree of pools.
+	node schedulable
+	// hardExclusion is whether exclusion is enabled.
+	hardExclusion bool
 	// over is whether it has ended; attempts of it may still run.
 	over bool
 
@@ -65,12 +83,22 @@ type taskSet struct {
 	live  [Localities]int
 	delay delay
 
-	// queued is whether it is in the scheduler's queue.
-	queued bool
+	turn turn
 	// settled is whether no free core, but those of freed executors, is left
 	// that the set could take at the level settledAt or a better one.
 	settled   bool
 	settledAt Locality
+
+	stragglers stragglers
+	// durations are how long successful attempts took.
+	durations median
+	failures  setFailures
+	// excluded is nil where the set leaves nothing alone.
+	excluded *excludedPlaces
+	// stuck is why the set can't go on, if it can't.
+	stuck stuck
+	// barrier is nil but for a barrier set.
+	barrier *barrier
 }
 
 // history is what is remembered of a task that has to run again.
@@ -79,6 +107,18 @@ type history struct {
 	// failedOn and failedAt are the executor and the host of its latest
 	// failure.
 	failedOn, failedAt string
+	// counts is nil where there are no failures that exclude anything.
+	counts *failureCounts
+}
+
+// excludes is whether the task may not run on an executor where it failed.
+func (h *history) excludes(e *executor) bool {
+	return h != nil && h.counts != nil && h.counts.excludes(e)
+}
+
+// isExcluded is whether the task may not run everywhere.
+func (h *history) isExcluded() bool {
+	return h != nil && h.counts != nil && len(h.counts.executors)+len(h.counts.hosts) > 0
 }
 
 func (set *taskSet) history(index int32) *history {
@@ -93,23 +133,29 @@ func (set *taskSet) history(index int32) *history {
 	return h
 }
 
-// avoids is whether a task stays away from an executor that could run it: one
-// on the host where it failed, while a large enough one is on another host, or
-// the one where it failed, while there is another.
+// avoids is whether a task that came back stays away from an executor that could
+// run it: where it is excluded for the task; without exclusion, one on the host
+// where it failed, while a large enough one is on another host, or the one where
+// it failed, while there is another.
 func (set *taskSet) avoids(index int32, e *executor) bool {
 	h := set.histories[index]
-	if h == nil || h.failedAt != e.Host {
+	switch {
+	case h == nil:
+		return false
+	case set.hardExclusion:
+		return h.excludes(e)
+	case h.failedAt != e.Host:
 		return false
 	}
-	here := e.host.sizes.atLeast(set.cpus)
-	return set.profile.sizes.atLeast(set.cpus) > here || (h.failedOn == e.ID && here > 1)
+	here := e.host.sizes.fit(set)
+	return set.profile.sizes.fit(set) > here || (h.failedOn == e.ID && here > 1)
 }
 
 // Submit adds a task set behind all others. It is an error when a set with its
 // ID has not ended, when it has no tasks, or when a number is negative.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("task set %d (%s): %s", submitted.ID, submitted.Name, fmt.Sprintf(format, args...))
+		return fmt.Errorf("task set %d (%s): %w", submitted.ID, submitted.Name, fmt.Errorf(format, args...))
 	}
 	switch {
 	case s.sets[submitted.ID] != nil:
@@ -121,19 +167,30 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	case submitted.MaxFailures < 0:
 		return fail("its tasks may fail %d times, which must not be negative", submitted.MaxFailures)
 	}
+	requests, err := newRequests(submitted.Resources)
+	if err != nil {
+		return fail("%w", err)
+	}
 	s.setsSubmitted++
+	p := s.profile(submitted.Profile)
 	set := &taskSet{
-		id: submitted.ID, name: submitted.Name, order: s.setsSubmitted, profile: s.profile(submitted.Profile),
+		id: submitted.ID, name: submitted.Name, order: s.setsSubmitted, profile: p,
+		requests: requests, hardExclusion: s.config.Exclusion.Enabled,
 		cpus:        cmp.Or(submitted.CPUs, 1),
 		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
 		states:      make([]taskState, submitted.Tasks),
 	}
+	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: setRank + set.order}
+	if submitted.Barrier {
+		set.barrier = &barrier{held: make([]AttemptID, submitted.Tasks)}
+		s.barriers++
+	}
 	s.sets[set.id] = set
-	set.profile.sets[set.id] = set
+	p.sets[set.id] = set
 	s.prefer(set, submitted.Preferences)
 	set.waiting = submitted.Tasks
 	set.demand(set.waiting, set.waiting-set.live[NoPref])
-	set.profile.enqueue(set)
+	set.node.enqueue()
 	return nil
 }
 
@@ -155,7 +212,13 @@ func (s *Scheduler) end(set *taskSet) {
 	set.over = true
 	delete(s.sets, set.id)
 	delete(set.profile.sets, set.id)
-	set.profile.dequeue(set)
+	for _, a := range set.running {
+		a.noCopy()
+	}
+	if set.barrier != nil {
+		s.barriers--
+	}
+	set.node.dequeue()
 	s.setDelayed(set, false)
 	set.demand(-set.waiting, set.live[NoPref]-set.waiting)
 	for _, p := range set.places {
@@ -185,27 +248,4 @@ func (set *taskSet) demand(tasks, choosy int) {
 	d.WaitingTasks += tasks
 	d.WaitingCPUs += tasks * set.cpus
 	d.ChoosyTasks += choosy
-}
-
-// enqueue puts a set with waiting tasks at its place in the queue.
-func (p *profile) enqueue(set *taskSet) {
-	if set.queued {
-		return
-	}
-	set.queued = true
-	at, _ := p.position(set)
-	p.queue = slices.Insert(p.queue, at, set)
-}
-
-func (p *profile) dequeue(set *taskSet) {
-	if set.queued {
-		set.queued = false
-		at, _ := p.position(set)
-		p.queue = slices.Delete(p.queue, at, at+1)
-	}
-}
-
-// position is where a set is in the queue, or would be.
-func (p *profile) position(set *taskSet) (int, bool) {
-	return slices.BinarySearchFunc(p.queue, set, func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) })
 }

@@ -1,0 +1,96 @@
+package scheduler
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// straggle runs nine tasks that take a second and one that doesn't end.
+func straggle(t *testing.T, executors ...Executor) *script {
+	s := play(t, Config{Speculation: Speculation{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
+	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 10})
+	require.Len(t, s.Offer(start), 10)
+	s.Advance(start.Add(time.Second))
+	for id := AttemptID(1); id < 10; id++ {
+		require.Len(t, s.Finished(id, success), 1)
+	}
+	for _, e := range executors {
+		require.NoError(t, s.AddExecutor(e))
+	}
+	require.Empty(t, s.CheckSpeculation(start.Add(3*time.Second)), "three times the median is not more than it")
+	require.Equal(t, []Straggler{{Attempt: 10, TaskSet: 1, Index: 9, Executor: "a", RunTime: 3*time.Second + 1, Limit: 3 * time.Second}},
+		s.CheckSpeculation(start.Add(3*time.Second+1)))
+	require.Empty(t, s.CheckSpeculation(start.Add(time.Hour)), "once is enough")
+	return s
+}
+
+func TestACopyWins(t *testing.T) {
+	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
+	s.at(time.Hour, "1/9@b:no-pref")
+	require.Equal(t, Launch{Attempt: 11, TaskSet: 1, Index: 9, Number: 1, Executor: "b", Locality: NoPref, Speculative: true}, s.launched["1/9"])
+	require.Equal(t, []Event{
+		TaskDone{TaskSet: 1, Index: 9, Attempt: 11},
+		KillAttempt{Attempt: 10, Executor: "a", Reason: "another attempt of the task was faster"},
+		TaskSetDone{TaskSet: 1, Status: TaskSetStatus{ID: 1, Name: "count", Tasks: 10, Done: 10, Running: 1, Launches: [Localities]int{NoPref: 11}}},
+	}, s.end("1/9", success))
+	require.Empty(t, s.Finished(10, success), "the other is too late")
+	require.Zero(t, s.Demand())
+}
+
+func TestTheOriginalWins(t *testing.T) {
+	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
+	require.Len(t, s.Finished(10, success), 2)
+	s.at(time.Hour)
+}
+
+func TestOneOfTwoAttemptsFails(t *testing.T) {
+	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
+	s.at(time.Hour, "1/9@b:no-pref")
+	require.Equal(t, []Event{CopyEnded{TaskSet: 1, Index: 9, Attempt: 10, Failures: 1, Reason: "broken"}}, s.Finished(10, failed))
+	s.at(time.Hour)
+	require.Empty(t, s.CheckSpeculation(start.Add(time.Hour+3*time.Second)))
+	require.Len(t, s.CheckSpeculation(start.Add(time.Hour+4*time.Second)), 1, "the copy straggles too")
+	s.at(time.Hour+4*time.Second, "1/9@a:no-pref")
+	require.Equal(t, 2, s.launched["1/9"].Number)
+	require.Equal(t, []Event{CopyEnded{TaskSet: 1, Index: 9, Attempt: 11, Failures: 1, Reason: "lost"}}, s.RemoveExecutor("b", Loss{Reason: "lost"}))
+	require.Len(t, s.end("1/9", success), 2)
+}
+
+func TestACopyGoesToAnotherHost(t *testing.T) {
+	s := straggle(t)
+	s.at(time.Hour) // there is but one executor
+	require.NoError(t, s.AddExecutor(Executor{ID: "a2", Host: "A", Cores: 1}))
+	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1, Profile: 1}))
+	s.at(time.Hour, "1/9@a2:no-pref")
+
+	s = straggle(t, Executor{ID: "a2", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
+	s.submit(TaskSet{ID: 2, Tasks: 1})
+	s.at(time.Hour, "1/9@b:no-pref", "2/0@a:no-pref")
+}
+
+func TestSmallSetsHaveAThreshold(t *testing.T) {
+	s := play(t, Config{Speculation: Speculation{Enabled: true, DurationThreshold: time.Minute}},
+		Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "b", Host: "B", Cores: 2})
+	s.submit(TaskSet{ID: 1, Tasks: 1})
+	s.submit(TaskSet{ID: 2, Tasks: 3})
+	require.Len(t, s.Offer(start), 4)
+	require.Empty(t, s.CheckSpeculation(start.Add(time.Minute)))
+	require.Len(t, s.CheckSpeculation(start.Add(time.Minute+1)), 1)
+}
+
+func TestMedian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var m median
+		var all []time.Duration
+		for _, n := range rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 30).Draw(t, "durations") {
+			m.add(time.Duration(n))
+			all = append(all, time.Duration(n))
+			slices.Sort(all)
+			require.Equal(t, (all[(len(all)-1)/2]+all[len(all)/2])/2, m.median())
+		}
+	})
+}
