@@ -3,7 +3,8 @@
 //
 // A program hands its driver function to [Main]. Started by hand it runs on
 // this machine; started by yarn-submit, the same binary is the ApplicationMaster
-// with the driver in one container and the executors in others:
+// with the driver in one container and the executors in others; in client mode
+// the driver stays where it was started:
 //
 //	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
 //		return n * n, nil
@@ -25,4 +26,8 @@
 // executor as close as possible to the hosts that the input prefers, and again
 // elsewhere when it fails or its executor is lost. Functions are registered by
 // name in package variables, so that every process of the same binary has them.
+//
+// A run can have executors of its own kind, with more memory or a GPU each: see
+// [OnExecutors]. With dynamicAllocation.enabled executors come as tasks wait for
+// them and go when they are idle.
 package bobbin

@@ -10,7 +10,11 @@ import (
 
 // Task is one attempt of one task, as its function sees it. It is the context
 // that the function should pass on: it ends when the attempt is killed, with
-// the reason as its cause.
+// the reason as its cause. Go cannot end a function from outside: one that goes
+// on for task.reaper.killTimeout after that costs its executor, which is
+// replaced once its other tasks have ended. Goroutines that a function starts
+// should have ended when it returns; those that have not are named in the
+// executor's log.
 type Task struct {
 	context.Context
 	call function.Call

@@ -98,6 +98,9 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	if !options.Shared {
 		heeding.Go(func() { e.nameOutliving(quit) })
 	}
+	if options.replaceable && !options.Shared {
+		heeding.Go(func() { e.watchDisk(quit) })
+	}
 	beating := e.startHeartbeat(leave)
 	err := e.receive(ctx, stream)
 	if failed := beating.stop(); failed != nil && err != nil {

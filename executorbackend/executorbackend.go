@@ -2,9 +2,16 @@
 // that the driver sends, reports what became of them and says at intervals that
 // it lives. Run is an executor process of its own, Serve one inside the
 // driver's process.
+//
+// An executor ends when the driver tells it to. A process whose connection
+// breaks gives its tasks up and joins again, for a few seconds; one that cannot
+// go on (a task in it does not end though it was killed, its disk is lost, a
+// signal says so) asks the driver to let it leave, which takes no further tasks
+// and lets those that run end first.
 package executorbackend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +36,7 @@ type Options struct {
 
 	// Shared is set where many executors are in this process: goroutines that
 	// outlive their tasks are then not looked for, as each look goes through all
-	// goroutines of the process.
+	// goroutines of the process, and the disk is tested at the start only.
 	Shared bool
 
 	// Decommission gives the reason why the executor is to leave, where that is
@@ -49,11 +56,13 @@ type Options struct {
 
 	Logger *slog.Logger // nil logs nothing
 
-	replaceable bool // another executor comes when this one leaves
+	replaceable bool   // another executor comes when this one leaves
+	directory   string // that must be writable; "" is the working directory
 }
 
 func (o Options) withDefaults() Options {
 	o.Cores = max(o.Cores, 1)
+	o.directory = cmp.Or(o.directory, ".")
 	if o.Config == nil {
 		o.Config = config.Default()
 	}
@@ -66,6 +75,9 @@ func (o Options) withDefaults() Options {
 // Exit codes of an executor process, beside 0 for one that was told to stop
 // and 1 for any other error.
 const (
+	// ExitLostDisk is of an executor that cannot write to its container's working
+	// directory. It is the code that Spark's executors use for it.
+	ExitLostDisk = 53
 	// ExitHeartbeatFailure is of an executor that could not send a heartbeat for
 	// network.timeout. It is the code that Spark's executors use for it.
 	ExitHeartbeatFailure = 56

@@ -43,6 +43,9 @@ const (
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
+	if err := testDisk(options.directory); err != nil {
+		return exitError(ExitLostDisk, "executor %s cannot write to its working directory: %w", options.ID, err)
+	}
 	access, err := identity.ParsePass(pass)
 	if err != nil {
 		return &ExitError{Code: ExitUnableToConnect, Err: err}
