@@ -1,0 +1,423 @@
+package am
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
+)
+
+const (
+	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable one
+	// seed to run alone.
+	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
+	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
+	chaosSeeds         = 200
+)
+
+// chaosNumber reads a number from the environment.
+func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
+	t.Helper()
+	text, ok := os.LookupEnv(variable)
+	if !ok {
+		return fallback
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, variable)
+	return n
+}
+
+// TestChaos runs the allocator on simulated clusters on which everything goes
+// wrong, by seeds. Whatever happens, it never holds more than its target for
+// longer than a heartbeat, never leaks a container, never launches on an excluded
+// node, and ends with the right final status.
+func TestChaos(t *testing.T) {
+	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
+	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
+		first, count = one, 1
+	}
+	for seed := first; seed < first+count; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if t.Failed() {
+					t.Logf("to see it again: %s=%d go test -race -run 'TestChaos$' ./am", chaosSeedVariable, seed)
+				}
+			}()
+			synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
+		})
+	}
+}
+
+// chaos is one run.
+type chaos struct {
+	t         *testing.T
+	random    *rand.Rand
+	cluster   *yarntest.Cluster
+	app       *yarntest.Application
+	allocator *allocator
+	profile   profile.Profile
+	excluded  string // by the user; "" for none
+
+	mu      sync.Mutex
+	target  int
+	known   map[string]bool      // executors that were to be launched and are not lost
+	joined  map[string]bool      // those that have registered
+	leaving map[string]bool      // those that were announced to leave, or killed
+	silent  map[string]time.Time // those that have registered and whose process is gone, since when
+	owner   map[yarn.ContainerID]string
+	// excess is since when there are more containers than wanted, and beats how
+	// many heartbeats had been served by then.
+	excess  time.Time
+	beats   int
+	history []string
+}
+
+// executorVariable tells a simulated process which executor it is.
+const executorVariable = "EXECUTOR"
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{
+		t: t, random: rand.New(rand.NewPCG(seed, 7)), known: map[string]bool{}, joined: map[string]bool{}, leaving: map[string]bool{},
+		owner: map[yarn.ContainerID]string{}, silent: map[string]time.Time{},
+	}
+	// Decisions about processes have a source of their own, as their order is not
+	// that of the script.
+	var processes sync.Mutex
+	fates := rand.New(rand.NewPCG(seed, 8))
+	frail := c.random.Float64() * 0.3
+	nodes := yarntest.Nodes(3+c.random.IntN(20), 1+c.random.IntN(4), yarn.Resource{MemoryMB: 1024 * int64(2+c.random.IntN(7)), VCores: 16})
+	cluster, err := yarntest.New(yarntest.Options{
+		Nodes: nodes, Masters: 1 + c.random.IntN(2), Seed: seed, NodeExpiry: time.Minute, AllocationExpiry: 2 * time.Minute,
+		Process: func(yarntest.Container) yarntest.Process {
+			processes.Lock()
+			defer processes.Unlock()
+			p := yarntest.Process{Localizing: time.Duration(fates.IntN(5000)) * time.Millisecond}
+			switch chance := fates.Float64(); {
+			case chance < frail/2:
+				p.Ends, p.After, p.Exit = true, time.Duration(fates.IntN(60))*time.Second, yarn.ExitStatus(fates.IntN(3))
+			case chance < frail*0.6:
+				p.Never = true
+			}
+			return p
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	c.cluster = cluster
+	c.app = cluster.Submit(yarntest.Submission{})
+
+	properties := map[string]string{
+		"executor.memory": "1g", "executor.cores": "1", "executor.maxNumFailures": "1000000", "yarn.executor.launchTimeout": "30s",
+		"excludeOnFailure.timeout": "2m", "executor.instances": "1",
+	}
+	if c.random.IntN(2) == 0 {
+		c.excluded = nodes[0].Host
+		properties["yarn.exclude.nodes"] = c.excluded
+	}
+	settings, err := config.FromMap(properties)
+	require.NoError(t, err)
+	c.profile = profile.Default(settings)
+	racks := map[string]string{}
+	for _, node := range nodes {
+		racks[node.Host] = node.Rack
+	}
+	client := yarn.NewAMClient(cluster.SchedulerAddresses(), c.app.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	c.allocator = newAllocator(allocatorOptions{
+		rm:           client,
+		registration: yarn.RegisterRequest{Host: "here", RPCPort: -1},
+		connect: func(node yarn.NodeID, token security.Token) nodeManager {
+			return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, RetryFor: -1, Dial: cluster.Dial})
+		},
+		context: func(e *executor) yarn.ContainerLaunchContext {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.known[e.id], c.owner[e.container.ID] = true, e.id
+			return yarn.ContainerLaunchContext{Env: map[string]string{executorVariable: e.id}, Commands: []string{"run"}}
+		},
+		lost:         c.lost,
+		decommission: c.decommission,
+		progress:     func() float32 { return 0.5 },
+		load:         func() map[string]int { return nil },
+		settings:     settings,
+		hadoop:       conf.FromMap(nil),
+		racks:        racks,
+		random:       rand.New(rand.NewPCG(seed, 9)),
+		logger:       slog.New(slog.DiscardHandler),
+	})
+	return c
+}
+
+// lost is the driver's side of a loss.
+func (c *chaos) lost(id string, _ driver.Loss) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, id)
+	delete(c.joined, id)
+	delete(c.silent, id)
+}
+
+// decommission is the driver's side of a notice: it gives the executors up after
+// a while.
+func (c *chaos) decommission(ids []string, _ driver.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.leaving[id] = true
+	}
+	time.AfterFunc(5*time.Second, func() { c.allocator.KillExecutors(ids) })
+}
+
+// check looks, after every change of the cluster, whether the application has
+// more than it wants for longer than it takes to say so.
+func (c *chaos) check(v yarntest.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	beats := v.Heartbeats(c.app.ID())
+	excess := v.Held(c.app.ID()) - c.target
+	var staying []string
+	if excess > 0 {
+		live := slices.DeleteFunc(v.Live(c.app.ID()), func(k yarntest.Container) bool { return c.leaving[c.owner[k.ID]] })
+		excess = len(live) - c.target
+		if !c.excess.IsZero() && time.Since(c.excess) > chaosPatience {
+			for _, k := range live {
+				staying = append(staying, fmt.Sprintf("%v %s for %v, executor %q on %s", k.ID, k.State, time.Since(k.AcquiredAt), c.owner[k.ID], k.Host))
+			}
+		}
+	}
+	switch {
+	case excess <= 0:
+		c.excess = time.Time{}
+	case c.excess.IsZero():
+		c.excess, c.beats = time.Now(), beats
+	case time.Since(c.excess) > chaosPatience && beats > c.beats+2:
+		c.t.Errorf("%d containers more than the %d wanted are held for %v and %d heartbeats:\n%s",
+			excess, c.target, time.Since(c.excess), beats-c.beats, strings.Join(staying, "\n"))
+		c.excess = time.Time{}
+	}
+}
+
+// chaosPatience is two heartbeats of the default interval, and the driver's
+// time to choose executors that are too many.
+const chaosPatience = 2*3*time.Second + chaosStep
+
+// run lets things go wrong for a while, and then right, and looks whether all
+// comes to what it should be.
+func (c *chaos) run() {
+	t := c.t
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.allocator.run(ctx)
+		close(ended)
+	}()
+	defer func() { // whatever fails, the bubble's goroutines end
+		stop()
+		if t.Failed() {
+			<-ended
+			t.Log("what happened: ", c.history)
+		}
+	}()
+	unwatch := c.cluster.Watch(c.check)
+	defer unwatch()
+	c.want(c.random.IntN(c.capacity() + 1))
+	for range 10 + c.random.IntN(20) {
+		c.mishap()
+		c.live(time.Duration(1+c.random.IntN(40)) * time.Second)
+		if t.Failed() {
+			return
+		}
+	}
+	// All is well again.
+	for _, node := range c.cluster.Nodes() {
+		node.FailStarts("")
+		node.Healthy()
+		node.Recommission()
+		require.NoError(t, node.Return())
+	}
+	target := c.random.IntN(c.capacity()/2 + 1)
+	c.want(target)
+	settled := func() bool {
+		same := false
+		c.cluster.Look(func(v yarntest.View) {
+			held := v.Held(c.app.ID())
+			same = held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
+		})
+		return same
+	}
+	over := false
+	for waited := 0; waited < 240 && !over; waited++ {
+		c.live(5 * time.Second)
+		select {
+		case err := <-ended:
+			assert.NoError(t, err, "the allocator gave up")
+			return
+		default:
+			over = settled()
+		}
+	}
+	if !assert.True(t, settled(), "there are as many containers as wanted, and no other") {
+		c.cluster.Look(func(v yarntest.View) {
+			t.Logf("target %d, held %d, running %d, processes %d, asked %v", target, v.Held(c.app.ID()), v.Running(c.app.ID()), v.Processes(c.app.ID()), v.Rows(c.app.ID()))
+			t.Logf("status %+v", c.allocator.fleet.states)
+		})
+		return
+	}
+	stop()
+	require.NoError(t, <-ended)
+	c.end()
+}
+
+// end ends the application as the ApplicationMaster does.
+func (c *chaos) end() {
+	t := c.t
+	c.allocator.end(t.Context())
+	c.cluster.Look(func(v yarntest.View) {
+		assert.Zero(t, v.Held(c.app.ID()), "all containers are given back before the application ends")
+	})
+	for done := false; !done; {
+		var err error
+		if done, err = c.allocator.exchange.rm.Finish(t.Context(), yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "done"}); err != nil {
+			assert.NoError(t, err)
+			return
+		}
+	}
+	time.Sleep(time.Minute)
+	c.cluster.Look(func(v yarntest.View) {
+		status := v.Application(c.app.ID())
+		assert.Equal(t, yarn.ApplicationFinished, status.State)
+		assert.Equal(t, yarn.FinalSucceeded, status.Final)
+		assert.Equal(t, "done", status.Diagnostics)
+		assert.Zero(t, v.Processes(c.app.ID()), "no process outlives the application")
+		assert.Empty(t, v.Violations())
+	})
+}
+
+// capacity is how many executors the cluster has room for.
+func (c *chaos) capacity() int {
+	n := 0
+	c.cluster.Look(func(v yarntest.View) {
+		for _, node := range c.cluster.Nodes() {
+			if node.Host() != c.excluded {
+				n += int(v.Capacity(node.Host()).MemoryMB / 1024)
+			}
+		}
+	})
+	return n
+}
+
+// want tells the allocator a target, with hosts that tasks prefer.
+func (c *chaos) want(target int) {
+	demand := driver.Demand{Profile: c.profile, Total: target}
+	if c.random.IntN(2) == 0 {
+		demand.HostTasks = map[string]int{}
+		for range c.random.IntN(4) {
+			demand.HostTasks[c.node().Host()] = 1 + c.random.IntN(10)
+		}
+	}
+	c.note("want %d", target)
+	c.mu.Lock()
+	c.target, c.excess = target, time.Time{}
+	c.mu.Unlock()
+	c.allocator.RequestExecutors(driver.Request{Demands: []driver.Demand{demand}})
+	c.drive()
+}
+
+func (c *chaos) node() *yarntest.Node {
+	nodes := c.cluster.Nodes()
+	return nodes[c.random.IntN(len(nodes))]
+}
+
+func (c *chaos) note(format string, args ...any) {
+	c.history = append(c.history, fmt.Sprintf(format, args...))
+}
+
+// chaosStep is how often the driver looks at its executors.
+const chaosStep = 500 * time.Millisecond
+
+// live lets time pass, in which the driver does its part.
+func (c *chaos) live(d time.Duration) {
+	for ; d > 0; d -= chaosStep {
+		time.Sleep(chaosStep)
+		c.drive()
+	}
+}
+
+// missed are executors that have gone without a word of the ResourceManager,
+// which forgets what it has not told when it restarts: the driver gives them up
+// after a while.
+func (c *chaos) missed(up map[string]bool) []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(c.joined)) {
+		since, silent := c.silent[id]
+		switch {
+		case up[id]:
+			delete(c.silent, id)
+		case !silent:
+			c.silent[id] = time.Now()
+		case time.Since(since) > 2*time.Minute && !c.leaving[id]:
+			c.leaving[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// drive has executors that run register, and those that are too many killed.
+func (c *chaos) drive() {
+	var joined, killed []string
+	c.cluster.Look(func(v yarntest.View) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		up := map[string]bool{}
+		for _, k := range v.Live(c.app.ID()) {
+			id := c.owner[k.ID]
+			up[id] = k.State == yarntest.Running
+			if up[id] && c.known[id] && !c.joined[id] {
+				c.joined[id] = true
+				joined = append(joined, id)
+			}
+		}
+		killed = c.missed(up)
+		staying := 0
+		for id := range c.known {
+			if !c.leaving[id] {
+				staying++
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(c.known)) {
+			if staying > c.target && !c.leaving[id] {
+				c.leaving[id] = true
+				killed = append(killed, id)
+				staying--
+			}
+		}
+	})
+	for _, id := range joined {
+		c.allocator.ExecutorRegistered(id)
+	}
+	if len(killed) > 0 {
+		c.allocator.KillExecutors(killed)
+	}
+}
