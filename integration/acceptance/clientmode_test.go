@@ -161,6 +161,22 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
+// TestKilledUnmanagedDriverTakesItsExecutorsAlong has nobody left to tell YARN,
+// which gives an ApplicationMaster ten minutes; containers end all the same.
+func TestKilledUnmanagedDriverTakesItsExecutorsAlong(t *testing.T) {
+	t.Parallel()
+	running := drive(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
+	id := running.drivenID(t)
+	awaitTasks(t, id, 2)
+	running.signal(t, syscall.SIGKILL)
+	assert.Equal(t, -1, running.wait(t).code)
+	await(t, "the executors end", func(context.Context) bool { return len(processes(id)) == 0 })
+	assert.Equal(t, yarnrest.StateRunning, application(t, id).State)
+	require.NoError(t, shared.rest.Kill(t.Context(), id, "its driver is gone"))
+	awaitState(t, id, yarnrest.StateKilled)
+	assertNothingLeft(t, id)
+}
+
 // TestSecretIsOnlyInTheCredentialsInClientMode has the secret travel with the
 // submission.
 func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {

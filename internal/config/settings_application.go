@@ -17,7 +17,8 @@ var (
 
 // The driver and the executors.
 var (
-	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. "+
+	DriverMemory = size("driver.memory", "1g", "Memory of the container in which the ApplicationMaster and the driver run. In client mode the driver has "+
+		"what its machine gives it, see `yarn.am.memory`. "+
 		"Go's memory limit (GOMEMLIMIT) is set to nine tenths of it.")
 	DriverCores   = number("driver.cores", "1", "Virtual cores of that container, and its GOMAXPROCS.", 1)
 	DriverPort    = number("driver.port", "0", "Port on which the driver listens for executors; 0 takes a free one.", 0)
