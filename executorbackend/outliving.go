@@ -56,7 +56,11 @@ func (o *origins) of(ctx context.Context, set *wire.TaskSet) origin {
 }
 
 // name is that of the task set behind a label.
-func (o *origins) name(label string) string { return strings.SplitN(label, " ", 3)[2] }
+func (o *origins) name(label string) string {
+	_, rest, _ := strings.Cut(label, " ")
+	_, name, _ := strings.Cut(rest, " ")
+	return name
+}
 
 // look begins a new period and gives the labels of tasks that have not ended;
 // none where no task has ended, and there is nothing to look for.

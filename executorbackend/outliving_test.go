@@ -108,3 +108,13 @@ func TestLabelledGoroutinesAreReadFromAProfile(t *testing.T) {
 	},
 		labelled(profile, "ab "))
 }
+
+func FuzzLabelled(f *testing.F) {
+	f.Add("goroutine profile: total 1\n3 @ 0x1\n# labels: {\"bobbin.task\":\"ab 2.0 first\"}\n#\t0x2\tmain.leak+0x18\t/src/main.go:3\n\n", "ab ")
+	f.Add("\n1 @\n# labels: {\"bobbin.task\":\"\"}", "")
+	f.Fuzz(func(t *testing.T, profile, prefix string) {
+		for _, g := range labelled(profile, prefix) {
+			require.True(t, strings.HasPrefix(g.label, prefix))
+		}
+	})
+}
