@@ -1,0 +1,246 @@
+// Package pools reads descriptions of scheduling pools: the files that
+// scheduler.allocation.file names.
+//
+// The format is that of Spark's fairscheduler.xml, so that a file can be used as
+// it is:
+//
+//	<allocations>
+//	  <pool name="reports">
+//	    <schedulingMode>FAIR</schedulingMode>
+//	    <weight>2</weight>
+//	    <minShare>4</minShare>
+//	  </pool>
+//	</allocations>
+//
+// schedulingMode is FIFO (the default) or FAIR, weight at least 1 (the default),
+// and minShare a number of cores, 0 by default. A pool may have pools inside,
+// which Spark's have not. What Spark only warns of is an error here: whoever
+// wrote it meant something.
+package pools
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+const (
+	// maxBytes and maxDepth are far above what any real file has.
+	maxBytes = 4 << 20
+	maxDepth = 32
+	// maxNumber bounds weights and shares, so that their products fit an int.
+	maxNumber = 1 << 20
+)
+
+// Read reads the pools that a file describes. Errors name the file and the line.
+func Read(path string) ([]scheduler.Pool, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("pools: %w", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("pools: %s: %w", path, err)
+	}
+	if len(content) > maxBytes {
+		return nil, fmt.Errorf("pools: %s is larger than %d MiB: is it the right file?", path, maxBytes>>20)
+	}
+	return Parse(path, content)
+}
+
+// Parse reads the content of such a file; name is for errors.
+func Parse(name string, content []byte) ([]scheduler.Pool, error) {
+	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
+	root, err := r.root()
+	if err != nil {
+		return nil, err
+	}
+	if root.Name.Local != "allocations" {
+		return nil, r.errorf("<%s> where <allocations> is expected", root.Name.Local)
+	}
+	var all scheduler.Pool
+	if err := r.children(root, &all, 0); err != nil {
+		return nil, err
+	}
+	return all.Pools, r.rest()
+}
+
+// reader goes through a file.
+type reader struct {
+	file    string
+	decoder *xml.Decoder
+	lines   map[string]int // of the pools, by name
+}
+
+func (r *reader) errorf(format string, args ...any) error {
+	line, _ := r.decoder.InputPos()
+	return fmt.Errorf("pools: %s:%d: %w", r.file, line, fmt.Errorf(format, args...))
+}
+
+// token is the next that is not a comment or the like.
+func (r *reader) token() (xml.Token, error) {
+	for {
+		token, err := r.decoder.Token()
+		if err != nil {
+			var syntax *xml.SyntaxError
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil, r.errorf("the file ends where <allocations> should, or its end")
+			case errors.As(err, &syntax):
+				return nil, fmt.Errorf("pools: %s:%d: %s", r.file, syntax.Line, syntax.Msg)
+			default:
+				return nil, r.errorf("%w", err)
+			}
+		}
+		switch token := token.(type) {
+		case xml.StartElement, xml.EndElement:
+			return token, nil
+		case xml.CharData:
+			if text := strings.TrimSpace(string(token)); text != "" {
+				return nil, r.errorf("text %q where an element is expected", text)
+			}
+		}
+	}
+}
+
+func (r *reader) root() (xml.StartElement, error) {
+	token, err := r.token()
+	if err != nil {
+		return xml.StartElement{}, err
+	}
+	return token.(xml.StartElement), nil // the decoder knows an end without a start
+}
+
+// rest makes sure that nothing follows the root.
+func (r *reader) rest() error {
+	for {
+		token, err := r.decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return r.errorf("%w", err)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			return r.errorf("<%s> after the end of <allocations>", start.Name.Local)
+		}
+	}
+}
+
+// children reads what stands in an element up to its end into a pool.
+func (r *reader) children(parent xml.StartElement, into *scheduler.Pool, depth int) error {
+	if depth > maxDepth {
+		return r.errorf("pools stand more than %d deep in pools", maxDepth)
+	}
+	seen := map[string]bool{}
+	for {
+		token, err := r.token()
+		if err != nil {
+			return err
+		}
+		start, ok := token.(xml.StartElement)
+		if !ok {
+			return nil
+		}
+		name := start.Name.Local
+		if name == "pool" {
+			if err := r.pool(start, into, depth); err != nil {
+				return err
+			}
+			continue
+		}
+		if depth == 0 {
+			return r.errorf("<%s> where <pool> is expected", name)
+		}
+		if seen[name] {
+			return r.errorf("pool %q has two <%s>", into.Name, name)
+		}
+		seen[name] = true
+		if err := r.property(start, into); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *reader) pool(start xml.StartElement, into *scheduler.Pool, depth int) error {
+	pool := scheduler.Pool{Weight: 1}
+	for _, attribute := range start.Attr {
+		if attribute.Name.Local != "name" {
+			return r.errorf("<pool> has an attribute %s: it has but a name", attribute.Name.Local)
+		}
+		pool.Name = strings.TrimSpace(attribute.Value)
+	}
+	if pool.Name == "" {
+		return r.errorf(`a pool without a name: write <pool name="…">`)
+	}
+	if line, there := r.lines[pool.Name]; there {
+		return r.errorf("pool %q is described on line %d already", pool.Name, line)
+	}
+	r.lines[pool.Name], _ = r.decoder.InputPos()
+	if err := r.children(start, &pool, depth+1); err != nil {
+		return err
+	}
+	into.Pools = append(into.Pools, pool)
+	return nil
+}
+
+func (r *reader) property(start xml.StartElement, pool *scheduler.Pool) error {
+	name := start.Name.Local
+	value, err := r.text(name)
+	if err != nil {
+		return err
+	}
+	switch name {
+	case "schedulingMode":
+		switch strings.ToUpper(value) {
+		case "FIFO":
+			pool.Mode = scheduler.FIFO
+		case "FAIR":
+			pool.Mode = scheduler.FAIR
+		default:
+			return r.errorf("pool %q: schedulingMode %q: want FIFO or FAIR", pool.Name, value)
+		}
+	case "weight":
+		pool.Weight, err = r.number(pool, name, value, 1)
+	case "minShare":
+		pool.MinShare, err = r.number(pool, name, value, 0)
+	default:
+		return r.errorf("pool %q: <%s> is unknown: want schedulingMode, weight, minShare or pool", pool.Name, name)
+	}
+	return err
+}
+
+func (r *reader) number(pool *scheduler.Pool, name, value string, least int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > maxNumber {
+		return 0, r.errorf("pool %q: %s %q: want a whole number from %d to %d", pool.Name, name, value, least, maxNumber)
+	}
+	return n, nil
+}
+
+// text is the text of an element that has nothing else in it.
+func (r *reader) text(name string) (string, error) {
+	var text strings.Builder
+	for {
+		token, err := r.decoder.Token()
+		if err != nil {
+			return "", r.errorf("in <%s>: %w", name, err)
+		}
+		switch token := token.(type) {
+		case xml.CharData:
+			text.Write(token)
+		case xml.StartElement:
+			return "", r.errorf("<%s> in <%s>, which has but text", token.Name.Local, name)
+		case xml.EndElement:
+			return strings.TrimSpace(text.String()), nil
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package pools
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+const example = `<?xml version="1.0"?>
+<!-- as Spark has it -->
+<allocations>
+  <pool name="production">
+    <schedulingMode>FAIR</schedulingMode>
+    <weight>2</weight>
+    <minShare> 3 </minShare>
+  </pool>
+  <pool name="test"/>
+  <pool name="teams">
+    <schedulingMode>fair</schedulingMode>
+    <pool name="ann"><weight>5</weight></pool>
+    <pool name="ben"><schedulingMode>FIFO</schedulingMode></pool>
+  </pool>
+</allocations>
+`
+
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "fairscheduler.xml")
+	require.NoError(t, os.WriteFile(path, []byte(example), 0o600))
+	pools, err := Read(path)
+	require.NoError(t, err)
+	require.Equal(t, []scheduler.Pool{
+		{Name: "production", Mode: scheduler.FAIR, Weight: 2, MinShare: 3},
+		{Name: "test", Weight: 1},
+		{Name: "teams", Mode: scheduler.FAIR, Weight: 1, Pools: []scheduler.Pool{{Name: "ann", Weight: 5}, {Name: "ben", Weight: 1}}},
+	}, pools)
+	require.NoError(t, scheduler.CheckPools(pools))
+	_, err = Read(path + "x")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.WriteFile(path, make([]byte, maxBytes+1), 0o600))
+	_, err = Read(path)
+	require.ErrorContains(t, err, "larger than 4 MiB")
+}
+
+func TestErrorsSayWhere(t *testing.T) {
+	for _, test := range []struct{ content, expected string }{
+		{"", "f:1: the file ends where <allocations> should, or its end"},
+		{"<pools/>", "f:1: <pools> where <allocations> is expected"},
+		{"<allocations>", "f:1: unexpected EOF"},
+		{"<allocations>\n<queue/></allocations>", "f:2: <queue> where <pool> is expected"},
+		{"<allocations>\nx\n</allocations>", `f:3: text "x" where an element is expected`},
+		{"<allocations>\n<pool/></allocations>", `f:2: a pool without a name: write <pool name="…">`},
+		{"<allocations>\n<pool id=\"a\"/></allocations>", `f:2: <pool> has an attribute id: it has but a name`},
+		{"<allocations>\n<pool name=\"a\"/>\n<pool name=\"a\"/></allocations>", `f:3: pool "a" is described on line 2 already`},
+		{"<allocations><pool name=\"a\">\n<weight>0</weight></pool></allocations>", `f:2: pool "a": weight "0": want a whole number from 1 to 1048576`},
+		{"<allocations><pool name=\"a\">\n<minShare>-1</minShare></pool></allocations>", `f:2: pool "a": minShare "-1": want a whole number from 0 to 1048576`},
+		{"<allocations><pool name=\"a\">\n<schedulingMode>LIFO</schedulingMode></pool></allocations>", `f:2: pool "a": schedulingMode "LIFO": want FIFO or FAIR`},
+		{"<allocations><pool name=\"a\">\n<wieght>1</wieght></pool></allocations>", `f:2: pool "a": <wieght> is unknown: want schedulingMode, weight, minShare or pool`},
+		{"<allocations><pool name=\"a\">\n<weight>1</weight><weight>1</weight></pool></allocations>", `f:2: pool "a" has two <weight>`},
+		{"<allocations><pool name=\"a\"><weight><b/></weight></pool></allocations>", `f:1: <b> in <weight>, which has but text`},
+		{"<allocations/><allocations/>", `f:1: <allocations> after the end of <allocations>`},
+		{"<allocations>" + strings.Repeat("<pool name='a'>", 1) + "</allocations>", "f:1: element <pool> closed by </allocations>"},
+	} {
+		_, err := Parse("f", []byte(test.content))
+		require.EqualError(t, err, "pools: "+test.expected, test.content)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(example))
+	f.Add([]byte("<allocations><pool name='a'><weight>1</weight></pool></allocations>"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		pools, err := Parse("f", content)
+		if err != nil {
+			require.ErrorContains(t, err, "pools: f:")
+			return
+		}
+		require.NoError(t, scheduler.CheckPools(pools))
+	})
+}
