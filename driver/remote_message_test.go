@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 	"time"
@@ -14,7 +15,16 @@ import (
 // fill sets every field that v has, all the way down, to something that is not
 // its zero value.
 func fill(t *testing.T, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Unix(7, 0).UTC()))
+		return
+	}
 	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem())
+	case reflect.Uint64:
+		v.SetUint(7)
 	case reflect.String:
 		v.SetString("text")
 	case reflect.Bool:
@@ -51,6 +61,17 @@ func TestRequestsTravelWithAllTheirFields(t *testing.T) {
 	require.NoError(t, proto.Unmarshal(encoded, decoded))
 	require.Equal(t, request, DecodeRequest(decoded))
 	require.Equal(t, Request{}, DecodeRequest(encodeRequest(Request{})))
+}
+
+// What the ApplicationMaster shows is what the driver has, in either deploy mode.
+func TestStatusTravelsWithAllItsFields(t *testing.T) {
+	var status Status
+	fill(t, reflect.ValueOf(&status).Elem())
+	encoded, err := json.Marshal(status)
+	require.NoError(t, err)
+	var decoded Status
+	require.NoError(t, json.Unmarshal(encoded, &decoded))
+	require.Equal(t, status, decoded)
 }
 
 func TestNoticesWithoutADeadlineTravel(t *testing.T) {
