@@ -86,7 +86,7 @@ func (c ExecutorCounts) words() string {
 		count int
 		words string
 	}{
-		{c.Decommissioning, "of them leaving"}, {c.Launching, "starting"}, {c.Pending, "asked for"}, {c.Ending, "ending"},
+		{c.Decommissioning, "of them decommissioning"}, {c.Launching, "starting"}, {c.Pending, "asked for"}, {c.Ending, "ending"},
 	} {
 		if state.count > 0 {
 			words += fmt.Sprintf(", %d %s", state.count, state.words)

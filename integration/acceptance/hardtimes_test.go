@@ -18,7 +18,7 @@ import (
 )
 
 // hardTimes is a cluster that takes containers away soon: it preempts between
-// its queues, and gives up a node that is silent for a few seconds.
+// its queues, and gives up a node that is silent for so long as a NodeManager takes to restart.
 func hardTimes(t *testing.T) *suite {
 	t.Helper()
 	options := clusterOptions()
