@@ -32,7 +32,7 @@ func hardTimes(t *testing.T) *suite {
 		preemption + "max_wait_before_kill":             "3000",
 		preemption + "total_preemption_per_round":       "1.0",
 		preemption + "natural_termination_factor":       "1.0",
-		"yarn.nm.liveness-monitor.expiry-interval-ms":   "6000",
+		"yarn.nm.liveness-monitor.expiry-interval-ms":   "25000",
 		"yarn.nodemanager.recovery.enabled":             "true",
 		"yarn.nodemanager.recovery.supervised":          "true",
 	}
