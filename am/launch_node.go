@@ -28,8 +28,10 @@ type launchNode struct {
 	timer  *time.Timer // until which nothing is done; nil for none
 	// failures counts tries in a row that did not reach the NodeManager.
 	failures int
-	// refused says that the NodeManager did not take the newest token.
+	// refused says that the NodeManager did not take the newest token, and problem
+	// how it put that.
 	refused bool
+	problem error
 
 	manager  nodeManager // nil for no connection
 	serial   int         // of the token that the connection was made with
@@ -74,8 +76,17 @@ func (l *launcher) step(node *launchNode) {
 	if !node.hasWork() {
 		return
 	}
+	now := time.Now()
 	if node.refused {
-		l.pause(node, l.patienceOf(node))
+		node.stops = nil // tried once, as others are
+		for _, item := range node.starts {
+			if item.since.IsZero() { // it came when the token had been refused
+				item.since, item.problem = now, node.problem
+			}
+		}
+		if node.hasWork() {
+			l.pause(node, node.patience(now))
+		}
 		return
 	}
 	manager, err := l.connection(node)
@@ -90,7 +101,6 @@ func (l *launcher) step(node *launchNode) {
 		return
 	}
 	batch := node.take()
-	now := time.Now()
 	for _, item := range batch {
 		if item.since.IsZero() {
 			item.since = now
@@ -146,13 +156,11 @@ func (l *launcher) giveUp(node *launchNode) {
 	}
 }
 
-// patienceOf is how long until the first executor of a node has waited too long.
-func (l *launcher) patienceOf(node *launchNode) time.Duration {
+// patience is how long until the first executor has waited too long.
+func (n *launchNode) patience(now time.Time) time.Duration {
 	wait := launchPatience
-	for _, item := range node.starts {
-		if !item.since.IsZero() {
-			wait = min(wait, launchPatience-time.Since(item.since))
-		}
+	for _, item := range n.starts {
+		wait = min(wait, launchPatience-now.Sub(item.since))
 	}
 	return max(wait, 0)
 }
@@ -289,7 +297,7 @@ func (l *launcher) failed(node *launchNode, batch []*launchItem, err error) {
 	case errors.Is(err, yarn.ErrInvalidToken):
 		// A new connection takes the newest token.
 		l.disconnect(node)
-		node.refused = l.tokens[node.id].serial <= node.serial
+		node.refused, node.problem = l.tokens[node.id].serial <= node.serial, err
 	case errors.As(err, &lost) && !lost.Sent, errors.Is(err, yarn.ErrNodeNotReady), errors.Is(err, ipc.RetriableException):
 		l.backOff(node)
 	case lost != nil, errors.Is(err, context.DeadlineExceeded):

@@ -31,7 +31,7 @@ const (
 	// and maxIdleNodes how many such there are at the most: with thousands of nodes
 	// they would take more memory than connecting again takes time.
 	idleNodeTimeout = 30 * time.Second
-	maxIdleNodes    = 256
+	maxIdleNodes    = 128
 	// dialTimeout bounds the opening of a connection: a machine that is gone does
 	// not even refuse, and holds one of the launcher's threads for so long.
 	dialTimeout = 5 * time.Second
