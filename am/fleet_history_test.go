@@ -77,7 +77,6 @@ type history struct {
 	cluster *managedCluster
 	fleet   *fleet
 	now     time.Time
-	targets map[int32]int
 }
 
 var historyHosts = []string{"a1", "a2", "b1", "c1"}

@@ -22,12 +22,16 @@ func get(t *testing.T, url string) (body, contentType string) {
 }
 
 func TestTheTrackingURLShowsTheStatus(t *testing.T) {
+	until := time.Unix(3600, 0).UTC()
 	status := Status{
 		Application: "application_1_0001", Name: "<script>", Started: time.Unix(0, 0).UTC(),
-		Executors: ExecutorCounts{Requested: 2, Running: 1},
-		Tasks:     TaskCounts{Total: 16, Done: 4},
-		TaskSets:  []TaskSetCounts{{Name: "count", State: "running", TaskCounts: TaskCounts{Total: 16, Done: 4}}},
-		Details:   []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
+		Executors:  ExecutorCounts{Requested: 2, Running: 1, Decommissioning: 1, MaxFailures: 4},
+		Failures:   []FailureCount{{Reason: "beyond its memory", Count: 3, Counts: true, Last: "executor 7 was killed"}},
+		Exclusions: []Exclusion{{Host: "bad1", Reason: "2 executors failed there", Until: &until}},
+		Notes:      []string{"no other node is left"},
+		Tasks:      TaskCounts{Total: 16, Done: 4},
+		TaskSets:   []TaskSetCounts{{Name: "count", State: "running", TaskCounts: TaskCounts{Total: 16, Done: 4}}},
+		Details:    []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
 	}
 	server, err := serveStatus("127.0.0.1", func() Status { return status })
 	require.NoError(t, err)
@@ -37,6 +41,9 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	require.Contains(t, kind, "text/html")
 	require.Contains(t, page, "4 of 16 tasks done")
 	require.Contains(t, page, "http://a1/logs")
+	for _, shown := range []string{"beyond its memory", "executor 7 was killed", "bad1", "1970-01-01 01:00:00", "no other node is left"} {
+		require.Contains(t, page, shown)
+	}
 	require.NotContains(t, page, "<script>", "names are the user's, and are escaped")
 
 	document, kind := get(t, server.url("127.0.0.1")+StatusPath)
