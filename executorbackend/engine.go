@@ -31,7 +31,7 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 }
 
 // engine is an executor at work. The goroutine that receives messages starts
-// tasks and kills them; each task's own goroutine reports its end.
+// tasks and kills them; the goroutine in which a task ran reports its end.
 type engine struct {
 	options     Options
 	maxResult   int64
@@ -51,6 +51,7 @@ type engine struct {
 	origins origins
 	leaving *ExitError // once this executor wished to leave
 	running sync.WaitGroup
+	crew    *crew
 }
 
 // sessionEnd is the end of an executor's stream.
@@ -80,6 +81,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		origins:     newOrigins(),
 		free:        options.Cores,
 	}
+	e.crew = &crew{run: e.run, most: options.Cores, alive: &e.running}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
 		LogUrls: options.LogURLs, Attributes: options.Attributes, ResourceProfile: uint32(options.Profile), Version: wire.Version,
@@ -226,8 +228,7 @@ func (e *engine) startWaiting() {
 		e.waiting = slices.Delete(e.waiting, 0, 1)
 		e.free -= t.cpus
 		t.started = true
-		e.running.Add(1)
-		go e.run(t)
+		e.crew.start(t)
 	}
 }
 
@@ -295,6 +296,7 @@ func (e *engine) end() bool {
 	}
 	e.waiting = nil
 	e.mu.Unlock()
+	e.crew.close()
 
 	quiet := make(chan struct{})
 	go func() { e.running.Wait(); close(quiet) }()

@@ -119,27 +119,26 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		return message
 	}
 	message.Holds, o.holds = o.holds, nil
+	if len(o.updates) > 0 && len(o.updates[0].GetResult()) > wire.MaxPart {
+		large := o.updates[0]
+		message.Updates = []*wire.TaskUpdate{{Attempt: large.GetAttempt(),
+			State: wire.TaskState_TASK_STATE_PART, Result: large.Result[:wire.MaxPart:wire.MaxPart]}}
+		large.Result = large.Result[wire.MaxPart:]
+		o.updates = append(o.updates[1:], large)
+		return message
+	}
 	taken, size := 0, 0
 	for _, update := range o.updates {
-		if len(update.GetResult()) > wire.MaxPart {
-			if size > 0 {
-				break
-			}
-			message.Updates = append(message.Updates, &wire.TaskUpdate{Attempt: update.GetAttempt(),
-				State: wire.TaskState_TASK_STATE_PART, Result: update.Result[:wire.MaxPart:wire.MaxPart]})
-			update.Result = update.Result[wire.MaxPart:]
-			o.updates = append(o.updates, update)
-			taken = 1
-			break
-		}
 		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
-		if size > 0 && size+own > wire.MaxPart {
+		if len(update.GetResult()) > wire.MaxPart || size > 0 && size+own > wire.MaxPart {
 			break
 		}
-		message.Updates = append(message.Updates, update)
 		size += own
 		taken++
 	}
-	o.updates = append(o.updates[:0:0], o.updates[taken:]...)
+	message.Updates = o.updates[:taken:taken]
+	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
+		o.updates = nil
+	}
 	return message
 }

@@ -34,10 +34,9 @@ type killedError struct{ reason string }
 
 func (e *killedError) Error() string { return "task killed: " + e.reason }
 
-// run is the goroutine of an attempt. Whatever the function does, return,
-// panic or end its goroutine, there is one last update.
+// run runs an attempt. Whatever the function does, return, panic or end its
+// goroutine, there is one last update.
 func (e *engine) run(t *task) {
-	defer e.running.Done()
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
 	began := time.Now()
