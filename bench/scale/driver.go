@@ -65,6 +65,9 @@ func runDriver(ctx context.Context) (err error) {
 		return err
 	}
 	measured.ExecutorKB = float64(liveBytes()-before) / 1e3 / float64(came.Executors)
+	if err := profileHeap(r.profile("driver-heap")); err != nil {
+		return err
+	}
 	goOn := ""
 	if err := errors.Join(parent.tell(came), parent.hear(&goOn)); err != nil {
 		return err

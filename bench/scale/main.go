@@ -61,7 +61,7 @@ func measure(ctx context.Context) error {
 	flag.IntVar(&options.Cores, "cores", 1, "cores of each executor, which run a task each")
 	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks")
 	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
-	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for CPU profiles of the driver and of a process of executors; none where it is empty")
+	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: there are no arguments, only flags", flag.Args())

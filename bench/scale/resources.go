@@ -69,6 +69,18 @@ func mostResident() (uint64, error) {
 // profile is a CPU profile being written.
 type profile struct{ file *os.File }
 
+// profileHeap writes a heap profile into a file; none where its name is empty.
+func profileHeap(name string) error {
+	if name == "" {
+		return nil
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(pprof.WriteHeapProfile(file), file.Close())
+}
+
 // startProfile begins a CPU profile in a file; none where its name is empty.
 func startProfile(name string) (profile, error) {
 	if name == "" {

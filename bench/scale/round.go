@@ -15,7 +15,7 @@ type round struct {
 	Executors int
 	Cores     int // of each executor
 	Tasks     int
-	Profiles  string // directory for CPU profiles; "" for none
+	Profiles  string // directory for profiles; "" for none
 	processes int    // that share the executors
 }
 
@@ -65,7 +65,7 @@ type shareReport struct {
 	HeapKB  float64
 }
 
-// profile is the file of a CPU profile of some phase; "" for none.
+// profile is the file of a profile of some phase; "" for none.
 func (r round) profile(phase string) string {
 	if r.Profiles == "" {
 		return ""
