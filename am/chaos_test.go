@@ -77,7 +77,8 @@ type chaos struct {
 	app       *yarntest.Application
 	allocator *allocator
 	profile   profile.Profile
-	excluded  string // by the user; "" for none
+	excluded  string   // by the user; "" for none
+	faults    []func() // end the calls that go wrong
 
 	mu      sync.Mutex
 	target  int
@@ -129,7 +130,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 
 	properties := map[string]string{
 		"executor.memory": "1g", "executor.cores": "1", "executor.maxNumFailures": "1000000", "yarn.executor.launchTimeout": "30s",
-		"excludeOnFailure.timeout": "2m", "executor.instances": "1",
+		"yarn.scheduler.reporterThread.maxFailures": "100",
+		"excludeOnFailure.timeout":                  "2m", "executor.instances": "1",
 	}
 	if c.random.IntN(2) == 0 {
 		c.excluded = nodes[0].Host
@@ -250,6 +252,9 @@ func (c *chaos) run() {
 		}
 	}
 	// All is well again.
+	for _, end := range c.faults {
+		end()
+	}
 	for _, node := range c.cluster.Nodes() {
 		node.FailStarts("")
 		node.Healthy()
@@ -257,12 +262,18 @@ func (c *chaos) run() {
 		require.NoError(t, node.Return())
 	}
 	target := c.random.IntN(c.capacity()/2 + 1)
+	c.live(time.Minute)
 	c.want(target)
+	if c.random.IntN(2) == 0 {
+		c.live(chaosStep)
+		c.note("the ResourceManager restarts")
+		c.cluster.Restart(c.upTo(30 * time.Second))
+	}
 	settled := func() bool {
 		same := false
 		c.cluster.Look(func(v yarntest.View) {
 			held := v.Held(c.app.ID())
-			same = held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
+			same = v.Application(c.app.ID()).Registered && held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
 		})
 		return same
 	}
@@ -354,7 +365,7 @@ func (c *chaos) note(format string, args ...any) {
 }
 
 // chaosStep is how often the driver looks at its executors.
-const chaosStep = 500 * time.Millisecond
+const chaosStep = time.Second
 
 // live lets time pass, in which the driver does its part.
 func (c *chaos) live(d time.Duration) {

@@ -3,6 +3,7 @@ package am
 import (
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
@@ -57,8 +58,10 @@ func (c *chaos) upTo(limit time.Duration) time.Duration {
 func (c *chaos) wrong(method string) {
 	effects := []ipctest.Fault{
 		{Lose: true}, {Break: true}, {Refuse: true}, {Duplicate: true}, {After: c.upTo(10 * time.Second)}, {Before: c.upTo(10 * time.Second)},
+		{Exception: &ipctest.Exception{Class: "java.io.IOException", Text: "it went wrong"}},
+		{Exception: &ipctest.Exception{Class: string(ipc.RetriableException), Text: "not yet"}},
 	}
-	c.cluster.Inject(yarntest.Fault{Method: method, Times: 1 + c.random.IntN(3), Effect: effects[c.random.IntN(len(effects))]})
+	c.faults = append(c.faults, c.cluster.Inject(yarntest.Fault{Method: method, Times: 1 + c.random.IntN(3), Effect: effects[c.random.IntN(len(effects))]}))
 }
 
 func (c *chaos) back(n *yarntest.Node) {
