@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,16 +21,19 @@ type model struct {
 	attempts  map[AttemptID]*modelAttempt
 	last      AttemptID
 	awaiting  bool
+	pools     map[int]*modelPools // by profile
 }
 
 type modelExecutor struct {
 	Executor
 	free     int
+	used     map[string]float64 // of each GPU
 	draining bool
 }
 
 type modelSet struct {
 	TaskSet
+	pool    *modelPool
 	over    bool
 	tasks   []modelTask
 	failed  int
@@ -53,10 +55,11 @@ type modelAttempt struct {
 	set      *modelSet
 	index    int
 	executor *modelExecutor
+	gpus     []string
 }
 
 func newModel(t require.TestingT, config Config) *model {
-	return &model{t: t, config: config, learned: map[string]string{}, attempts: map[AttemptID]*modelAttempt{}}
+	return &model{t: t, config: config, learned: map[string]string{}, attempts: map[AttemptID]*modelAttempt{}, pools: map[int]*modelPools{}}
 }
 
 func (m *model) executor(id string) *modelExecutor {
@@ -100,7 +103,7 @@ func (m *model) forget() {
 }
 
 func (m *model) add(e Executor) {
-	m.executors = append(m.executors, &modelExecutor{Executor: e, free: e.Cores})
+	m.executors = append(m.executors, &modelExecutor{Executor: e, free: e.Cores, used: map[string]float64{}})
 	if m.rack(e.Host) == "" && e.Rack != "" {
 		m.learned[e.Host] = e.Rack
 	}
@@ -108,6 +111,7 @@ func (m *model) add(e Executor) {
 
 func (m *model) submit(submitted TaskSet) {
 	set := &modelSet{TaskSet: submitted}
+	set.pool = m.poolsOf(set.Profile).named(set.Pool)
 	for index := range submitted.Tasks {
 		task := modelTask{waiting: true}
 		if submitted.Preferences != nil {
@@ -179,6 +183,9 @@ func (m *model) finished(id AttemptID, outcome Outcome) []Event {
 	}
 	delete(m.attempts, id)
 	a.executor.free += a.set.CPUs
+	for _, gpu := range a.gpus {
+		a.executor.used[gpu] -= min(a.set.Resources["gpu"], 1)
+	}
 	return m.conclude(a, outcome)
 }
 
@@ -291,7 +298,7 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 		return true
 	}
 	for _, other := range m.executors {
-		if other.draining || other.Cores < set.CPUs || other.Profile != set.Profile {
+		if other.draining || !other.isLargeFor(set) || other.Profile != set.Profile {
 			continue
 		}
 		if other.Host != e.Host || (task.failedOn == e.ID && other != e) {
@@ -301,36 +308,6 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 	return true
 }
 
-// offer checks the launches of an offer and follows them.
-func (m *model) offer(now time.Time, launches []Launch) {
-	m.now = now
-	sets := slices.Clone(m.sets)
-	slices.SortStableFunc(sets, func(a, b *modelSet) int { return cmp.Compare(a.Profile, b.Profile) })
-	for _, set := range sets {
-		took, left := false, false
-		for len(launches) > 0 && launches[0].TaskSet == set.ID {
-			took = true
-			m.launch(set, launches[0])
-			launches = launches[1:]
-		}
-		for _, e := range m.executors {
-			for i := range set.tasks {
-				task := &set.tasks[i]
-				if !task.waiting || e.draining || e.free < set.CPUs || e.Profile != set.Profile {
-					continue
-				}
-				require.False(m.t, m.mayRun(set, task, e), "task %d of set %d is left waiting though %s has %d cores free at level %s",
-					i, set.ID, e.ID, e.free, m.level(task, e))
-				left = true
-			}
-		}
-		if took = took || left; took && left != set.delayed {
-			set.waited, set.since, set.delayed = set.elapsed(now), now, left
-		}
-	}
-	require.Empty(m.t, launches, "launches of sets that are over or out of turn")
-}
-
 func (m *model) launch(set *modelSet, l Launch) {
 	e := m.executor(l.Executor)
 	require.NotNil(m.t, e)
@@ -338,6 +315,7 @@ func (m *model) launch(set *modelSet, l Launch) {
 	level := m.level(task, e)
 	require.True(m.t, task.waiting, "%+v: the task is running or done", l)
 	require.GreaterOrEqual(m.t, e.free, set.CPUs, "%+v: cores are over-committed", l)
+	gpus := m.takeGPUs(set, e, l)
 	require.Equal(m.t, level, l.Locality, "%+v", l)
 	require.True(m.t, m.mayRun(set, task, e), "%+v: out of time or place", l)
 	require.Equal(m.t, task.attempts, l.Number, "%+v", l)
@@ -355,7 +333,7 @@ func (m *model) launch(set *modelSet, l Launch) {
 	task.waiting = false
 	e.free -= set.CPUs
 	set.levels[level]++
-	m.attempts[l.Attempt] = &modelAttempt{id: l.Attempt, set: set, index: l.Index, executor: e}
+	m.attempts[l.Attempt] = &modelAttempt{id: l.Attempt, set: set, index: l.Index, executor: e, gpus: gpus}
 }
 
 func (m *model) deadline() (time.Time, bool) {

@@ -22,6 +22,11 @@ type cluster struct {
 	known []string
 }
 
+var fairPools = []Pool{
+	{Name: "a", Weight: 2},
+	{Name: "b", Mode: FAIR, MinShare: 3, Pools: []Pool{{Name: "b1", Mode: FAIR}, {Name: "b2", Weight: 3, MinShare: 2}}},
+}
+
 // profiles are those that executors and task sets have in the model's tests.
 var profiles = profileIDs{0, 3}
 
@@ -43,6 +48,8 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 		"some waits":     {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitRack: long},
 		"racks learned":  {LocalityWaitProcess: second, LocalityWaitNode: second, LocalityWaitRack: long},
 		"only node wait": {LocalityWaitNode: long},
+		"fair":           {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitNode: second, Mode: FAIR, Pools: fairPools},
+		"fair, no waits": {RackOf: rackOf, Mode: FAIR, Pools: fairPools},
 	} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			c := &cluster{t: t, s: New(config), m: newModel(t, config), now: start}
@@ -74,6 +81,9 @@ func (c *cluster) add(t *rapid.T) {
 		Rack:  rapid.SampledFrom([]string{"", "rack0", "rack1", "rack2"}).Draw(t, "rack"),
 		Cores: rapid.IntRange(1, 4).Draw(t, "cores"), Profile: profiles.draw(t),
 	}
+	if rapid.Bool().Draw(t, "GPUs") {
+		e.Resources = gpus([]string{"0", "1", "2"}[:rapid.IntRange(1, 3).Draw(t, "count")]...)
+	}
 	if len(c.known) > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
 		e.ID = rapid.SampledFrom(c.known).Draw(t, "id")
 	}
@@ -98,6 +108,10 @@ func (c *cluster) submit(t *rapid.T) {
 		ID: c.sets, Name: fmt.Sprintf("set %d", c.sets), Tasks: rapid.IntRange(1, 12).Draw(t, "tasks"),
 		CPUs:        rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "cpus"),
 		MaxFailures: rapid.IntRange(1, 5).Draw(t, "max failures"), Profile: profiles.draw(t),
+		Pool: rapid.SampledFrom([]string{"", "a", "b", "b1", "b2", "other"}).Draw(t, "pool"),
+	}
+	if rapid.IntRange(0, 3).Draw(t, "resources") == 0 {
+		set.Resources = map[string]float64{"gpu": rapid.SampledFrom([]float64{0.5, 0.25, 1, 2}).Draw(t, "gpus")}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "preferences") > 0 {
 		hosts := rapid.SliceOfN(rapid.SampledFrom([]string{"host0", "host1", "host2", "host3", "host4", "elsewhere"}), 0, 3)
@@ -119,7 +133,8 @@ func (c *cluster) submit(t *rapid.T) {
 }
 
 func (c *cluster) offer(*rapid.T) {
-	c.m.offer(c.now, c.s.Offer(c.now))
+	c.m.now = c.now
+	c.m.offer(c.s.Offer(c.now))
 	deadline, ok := c.s.NextDeadline()
 	expected, expectedOK := c.m.deadline()
 	require.Equal(c.t, expectedOK, ok)
@@ -207,7 +222,7 @@ func (c *cluster) cancel(t *rapid.T) {
 func (c *cluster) runOut() {
 	for _, p := range profiles {
 		c.started++
-		e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4, Profile: p}
+		e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4, Profile: p, Resources: gpus("0", "1")}
 		require.NoError(c.t, c.s.AddExecutor(e))
 		c.m.add(e)
 	}

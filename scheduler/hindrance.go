@@ -1,0 +1,100 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Hindrance is why nothing of a task set is launched.
+type Hindrance int
+
+// The hindrances, those that time and ends of tasks won't help against first.
+const (
+	// NoHindrance: nothing of the set waits, or the next offer launches something.
+	NoHindrance Hindrance = iota
+	// NoExecutors: there is no executor of the set's profile.
+	NoExecutors
+	// TooLarge: a task takes more than any executor has.
+	TooLarge
+	// TooMany: a barrier set has more tasks than all executors run at once.
+	TooMany
+	// AllLeaving: the executors that are large enough are being decommissioned.
+	AllLeaving
+	// AllExcluded: the executors that are large enough are excluded.
+	AllExcluded
+	// AllBusy: other tasks hold what the set's would take.
+	AllBusy
+	// WaitingForPlace: what is free is not close enough yet to the places that the
+	// tasks prefer.
+	WaitingForPlace
+)
+
+// WhyWaiting says why nothing of a set is launched, in a text for people, too,
+// that goes on after "the set waits: ". It goes through all executors: it is for
+// a set that has been waiting for long.
+func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
+	set := s.sets[taskSet]
+	if set == nil || set.waiting == 0 {
+		return NoHindrance, ""
+	}
+	var all, large, staying, usable, free int
+	for _, e := range s.executors {
+		if e.host.profile != set.profile {
+			continue
+		}
+		all++
+		if e.slots(set) == 0 {
+			continue
+		}
+		large++
+		if e.draining {
+			continue
+		}
+		staying++
+		if e.excluded || set.excluded.excludes(e) {
+			continue
+		}
+		usable++
+		free += e.freeSlots(set)
+	}
+	needed := 1
+	if set.barrier != nil {
+		needed = len(set.states)
+	}
+	switch {
+	case all == 0:
+		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
+	case large == 0:
+		return TooLarge, fmt.Sprintf("each task takes %s, more than any of the %d executors has", set.takes(), all)
+	case staying == 0:
+		return AllLeaving, fmt.Sprintf("all %d executors that are large enough are being decommissioned", large)
+	case usable == 0:
+		return AllExcluded, fmt.Sprintf("all %d executors that are large enough are excluded, as tasks failed there", staying)
+	case s.slots(set) < needed:
+		return TooMany, fmt.Sprintf("its %d tasks must run at once, and the %d executors run %d of them", needed, usable, s.slots(set))
+	case free < needed:
+		return AllBusy, fmt.Sprintf("other tasks hold the %d executors that it may use", usable)
+	}
+	if s.config.Exclusion.Enabled {
+		if index, executors := s.excludedEverywhere(set); executors > 0 {
+			return AllExcluded, fmt.Sprintf("task %d is excluded from all %d executors that are large enough, as it failed there", index, executors)
+		}
+	}
+	if level, left := s.allowed(set); set.barrier == nil && level < Any && set.live[NoPref] == 0 {
+		return WaitingForPlace, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
+	}
+	return NoHindrance, ""
+}
+
+// takes says what each task of a set takes of its executor.
+func (set *taskSet) takes() string {
+	parts := []string{fmt.Sprintf("%d cores", set.cpus)}
+	if set.cpus == 1 {
+		parts[0] = "1 core"
+	}
+	for _, r := range set.requests {
+		parts = append(parts, fmt.Sprintf("%v of %s", float64(r.amount)/wholeAddress, r.name))
+	}
+	return strings.Join(parts, " and ")
+}

@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhyWaiting(t *testing.T) {
+	config := excluding(Exclusion{})
+	config.LocalityWaitNode = 3 * time.Second
+	s := play(t, config)
+	why := func(id uint64, expected Hindrance, text string) {
+		t.Helper()
+		hindrance, reason := s.WhyWaiting(id)
+		require.Equal(t, expected, hindrance)
+		require.Equal(t, text, reason)
+	}
+	why(1, NoHindrance, "")
+	s.submit(TaskSet{ID: 1, Tasks: 1, Profile: 3})
+	why(1, NoExecutors, "no executor of its resource profile (3) has registered")
+	require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 2}))
+	s.submit(TaskSet{ID: 2, Tasks: 1, CPUs: 4})
+	why(2, TooLarge, "each task takes 4 cores, more than any of the 1 executors has")
+	s.submit(TaskSet{ID: 3, Tasks: 1, Resources: map[string]float64{"gpu": 0.5}})
+	why(3, TooLarge, "each task takes 1 core and 0.5 of gpu, more than any of the 1 executors has")
+	s.submit(TaskSet{ID: 4, Tasks: 3, Barrier: true})
+	why(4, TooMany, "its 3 tasks must run at once, and the 1 executors run 2 of them")
+	s.Cancel(4, "")
+	s.submit(TaskSet{ID: 5, Tasks: 4})
+	why(5, NoHindrance, "")
+	s.at(0, "5/0@a:no-pref", "5/1@a:no-pref")
+	why(5, AllBusy, "other tasks hold the 1 executors that it may use")
+	s.end("5/0", failed)
+	s.at(0, "5/2@a:no-pref")
+	s.end("5/2", success)
+	s.at(0, "5/3@a:no-pref")
+	s.end("5/3", success)
+	s.at(0)
+	why(5, AllExcluded, "task 0 is excluded from all 1 executors that are large enough, as it failed there")
+	s.end("5/1", failed)
+	why(5, AllExcluded, "all 1 executors that are large enough are excluded, as tasks failed there")
+	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 2}))
+	s.at(0, "5/0@b:no-pref", "5/1@b:no-pref")
+	s.submit(TaskSet{ID: 6, Tasks: 1, Preferences: on("B")})
+	s.at(0)
+	s.at(time.Second)
+	why(6, WaitingForPlace, "it takes no core that is less than node-local to its tasks for another 2s")
+	s.DrainExecutor("a")
+	s.DrainExecutor("b")
+	why(6, AllLeaving, "all 2 executors that are large enough are being decommissioned")
+}
