@@ -256,10 +256,7 @@ func (m *master) finish(ctx context.Context, outcome outcome, summary string) {
 	defer cancel()
 	request := yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: summary}
 	if outcome.err != nil {
-		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: outcome.err.Error()}
-	}
-	if len(request.Diagnostics) > maxDiagnostics {
-		request.Diagnostics = request.Diagnostics[:maxDiagnostics] + "\n…"
+		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: lastWords(outcome.err.Error(), summary)}
 	}
 	// An attempt that was not heard is followed by another, which needs the files.
 	if m.unregister(ctx, request) {

@@ -1,7 +1,6 @@
 package am
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
@@ -125,14 +124,4 @@ func (m *master) status() Status {
 		})
 	}
 	return status
-}
-
-// summary is the application in one line, for the diagnostics of one that
-// succeeded: the ResourceManager keeps them when the AM is gone.
-func (m *master) summary() string {
-	totals, fleet := m.driver.Status().Totals, m.allocator.snapshot()
-	return fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d run=%.1fs",
-		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
-		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, fleet.counts.Requested, totals.ExecutorsLost,
-		time.Since(m.began).Seconds())
 }

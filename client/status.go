@@ -24,7 +24,7 @@ type ExecutorCounts struct {
 type FailureCount struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // towards executor.maxNumFailures
+	Counts bool   `json:"counts"` // as failures, towards executor.maxNumFailures
 	Last   string `json:"last"`   // what was said of the last one
 }
 
@@ -64,7 +64,14 @@ func (r *Report) write(w io.Writer, now time.Time) {
 // rows put into words what a running application says of itself.
 func (s *Progress) rows(now time.Time) []row {
 	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.words()}}
-	rows = append(rows, list("failures", s.failureLines())...)
+	if s.Executors.Failed > 0 {
+		failed := fmt.Sprint(s.Executors.Failed)
+		if s.Executors.MaxFailures > 0 {
+			failed += fmt.Sprintf(" of %d that executor.maxNumFailures allows", s.Executors.MaxFailures)
+		}
+		rows = append(rows, row{"failures", failed})
+	}
+	rows = append(rows, list("ended", endLines(s.Failures))...)
 	rows = append(rows, list("excluded", exclusionLines(s.Exclusions, now))...)
 	return append(rows, list("notes", s.Notes)...)
 }
@@ -95,24 +102,17 @@ func (c ExecutorCounts) words() string {
 	return words
 }
 
-// failureLines are how many executors have failed, and one line a reason.
-func (s *Progress) failureLines() []string {
-	if s.Executors.Failed == 0 && len(s.Failures) == 0 {
-		return nil
-	}
-	total := fmt.Sprint(s.Executors.Failed)
-	if s.Executors.MaxFailures > 0 {
-		total += fmt.Sprintf(" of %d that executor.maxNumFailures allows", s.Executors.MaxFailures)
-	}
-	cells := make([][]string, len(s.Failures))
-	for i, failure := range s.Failures {
+// endLines are one line for each reason for which executors have ended.
+func endLines(failures []FailureCount) []string {
+	cells := make([][]string, len(failures))
+	for i, failure := range failures {
 		last := failure.Last
-		if !failure.Counts {
-			last = strings.TrimSpace("(does not count) " + last)
+		if failure.Counts {
+			last = "(failure) " + last
 		}
-		cells[i] = []string{fmt.Sprint(failure.Count), failure.Reason, last}
+		cells[i] = []string{fmt.Sprint(failure.Count), failure.Reason, strings.TrimSpace(last)}
 	}
-	return append([]string{total}, columns(cells)...)
+	return columns(cells)
 }
 
 func exclusionLines(exclusions []Exclusion, now time.Time) []string {

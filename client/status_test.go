@@ -53,7 +53,7 @@ func TestStatusOfARunningApplication(t *testing.T) {
 }
 
 func TestStatusOfAnApplicationThatIsOverKeepsItsSummary(t *testing.T) {
-	const summary = `summary: task_sets=1 tasks=3 failed_attempts=1 any=3 executors=2 lost_executors=4 failures="3 out of memory, 1 preempted" excluded="n4, n5" run=9.1s`
+	const summary = `summary: task_sets=1 tasks=3 failed_attempts=1 any=3 executors=2 lost_executors=4 ended="3 beyond its memory, 1 preempted" excluded="n4, n5" run=9.1s`
 	for name, life := range map[string]map[string]any{
 		"succeeded": {"state": "FINISHED", "finalStatus": "SUCCEEDED", "diagnostics": summary},
 		"failed":    {"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "3 executors failed, executor.maxNumFailures is 3\nmore of it\n" + summary},
@@ -63,7 +63,7 @@ func TestStatusOfAnApplicationThatIsOverKeepsItsSummary(t *testing.T) {
 			f.life = []map[string]any{life}
 			report, err := f.cluster(nil).Status(context.Background(), fakeID)
 			require.NoError(t, err)
-			require.Equal(t, "3 out of memory, 1 preempted", report.Summary["failures"])
+			require.Equal(t, "3 beyond its memory, 1 preempted", report.Summary["ended"])
 			require.EqualValues(t, 4, report.Summary["lost_executors"])
 			out := &bytes.Buffer{}
 			report.write(out, time.Time{})

@@ -110,8 +110,8 @@ func summaryRows(pairs map[string]string) []row {
 		}
 		rows = append(rows, row{"executors", executors})
 	}
-	if failures, ok := take("failures"); ok {
-		rows = append(rows, row{"failures", failures})
+	if ended, ok := take("ended"); ok {
+		rows = append(rows, row{"ended", ended})
 	}
 	if excluded, ok := take("excluded"); ok {
 		rows = append(rows, row{"excluded", excluded})

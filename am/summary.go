@@ -1,0 +1,65 @@
+package am
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// summary is the application in one line, for its diagnostics: the
+// ResourceManager keeps them when the ApplicationMaster is gone.
+func (m *master) summary() string {
+	totals, fleet := m.driver.Status().Totals, m.allocator.snapshot()
+	line := fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d",
+		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
+		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, fleet.counts.Requested, totals.ExecutorsLost)
+	if ended := endsInWords(fleet.failures); ended != "" {
+		line += " ended=" + strconv.Quote(ended)
+	}
+	if excluded := hostsInWords(fleet.exclusions); excluded != "" {
+		line += " excluded=" + strconv.Quote(excluded)
+	}
+	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
+}
+
+// mostNamed bounds the hosts that a summary names.
+const mostNamed = 10
+
+// endsInWords is "3 beyond its memory, 1 preempted", the most frequent first.
+func endsInWords(failures []FailureCount) string {
+	sorted := slices.Clone(failures)
+	slices.SortStableFunc(sorted, func(a, b FailureCount) int { return b.Count - a.Count })
+	words := make([]string, len(sorted))
+	for i, failure := range sorted {
+		words[i] = fmt.Sprintf("%d %s", failure.Count, failure.Reason)
+	}
+	return strings.Join(words, ", ")
+}
+
+func hostsInWords(exclusions []Exclusion) string {
+	var hosts []string
+	for _, exclusion := range exclusions[:min(len(exclusions), mostNamed)] {
+		hosts = append(hosts, exclusion.Host)
+	}
+	if more := len(exclusions) - mostNamed; more > 0 {
+		hosts = append(hosts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(hosts, ", ")
+}
+
+// lastWords is why an application failed, followed by its summary where executors
+// have ended before: they may have to do with it. It stays within what the
+// ResourceManager keeps.
+func lastWords(reason, summary string) string {
+	if !strings.Contains(summary, " ended=") {
+		summary = ""
+	} else {
+		summary = "\n" + summary
+	}
+	if room := maxDiagnostics - len(summary); len(reason) > room {
+		reason = strings.ToValidUTF8(reason[:room], "") + "\n…"
+	}
+	return reason + summary
+}
