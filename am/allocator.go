@@ -193,11 +193,12 @@ func (a *allocator) run(ctx context.Context) error {
 		}
 		// What the ResourceManager must know does not wait for the next heartbeat,
 		// but what happens within a moment is told together; more executors are
-		// asked for at once.
-		if soon := last.Add(a.pace.initial); due.After(soon) && a.hasNews() {
+		// asked for at once. One that could not be talked to is given its time.
+		failing := a.exchange.failures > 0
+		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasNews() {
 			due = soon
 		}
-		if more || !now.Before(due) {
+		if more && !failing || !now.Before(due) {
 			wait, err := a.beat(working, now)
 			if ctx.Err() != nil {
 				return nil
@@ -308,10 +309,12 @@ func (a *allocator) beat(working context.Context, now time.Time) (time.Duration,
 	response, err := a.exchange.beat(working, *request)
 	switch {
 	case errors.Is(err, errResent):
-		a.logger.Warn("the ResourceManager does not know this application any more, registering again")
 		a.fleet.resent()
 		a.pace.change(now)
-		return 0, nil
+		if a.exchange.failures == 0 {
+			return 0, a.exchange.failed(err)
+		}
+		return a.pace.idle, a.exchange.failed(err)
 	case err != nil:
 		return a.pace.idle, a.exchange.failed(err)
 	}

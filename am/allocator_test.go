@@ -321,8 +321,10 @@ func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
 
 func TestAHeartbeatWithoutAnswerIsSentAgainAsItWas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rm := &scriptedRM{answer: func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-			if n == 1 {
+		broken := true
+		rm := &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+			if broken {
+				broken = false
 				return nil, errors.New("broken pipe")
 			}
 			return nil, nil
@@ -331,10 +333,11 @@ func TestAHeartbeatWithoutAnswerIsSentAgainAsItWas(t *testing.T) {
 		require.NoError(t, s.runs(t, func() {
 			s.RequestExecutors(request(driver.Demand{Total: 7}))
 			synctest.Wait()
+			require.Len(t, rm.told(), 1, "it is given time, whatever there is to say")
+			time.Sleep(s.pace.idle + s.pace.initial + 1)
 			told := rm.told()
-			require.Equal(t, told[0], told[1], "the ResourceManager may have served it, and would pass over news in it")
-			time.Sleep(s.pace.initial + 1)
-			require.Equal(t, 7, anywhereAsked(rm.told()[0]))
+			require.Equal(t, 2, anywhereAsked(told[0]), "the ResourceManager may have served it, and would pass over news in it")
+			require.Equal(t, 7, anywhereAsked(told[1]))
 		}))
 	})
 }
@@ -371,6 +374,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 		{"told to end", nil, &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return gone, nil }}, "told this ApplicationMaster to end", ExitReporterFailure},
 		{"heartbeats fail", map[string]string{"yarn.scheduler.reporterThread.maxFailures": "2"}, &scriptedRM{answer: refusing(errors.New("no"))},
 			"2 times in a row (yarn.scheduler.reporterThread.maxFailures): heartbeat to the ResourceManager: no", ExitReporterFailure},
+		{"it never knows the application", nil, &scriptedRM{answer: refusing(yarn.ErrNotRegistered)}, "5 times in a row (yarn.scheduler.reporterThread.maxFailures): the ResourceManager does not know", ExitReporterFailure},
 		{"a label is refused", nil, &scriptedRM{answer: refusing(yarn.ErrInvalidLabelRequest)}, "yarn.executor.nodeLabelExpression", ExitReporterFailure},
 		{"registration fails", nil, &scriptedRM{refusal: errors.New("no")}, "5 times in a row (yarn.scheduler.reporterThread.maxFailures): register", ExitReporterFailure},
 	}

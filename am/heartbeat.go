@@ -35,7 +35,7 @@ type exchange struct {
 
 // errResent says that the ResourceManager has forgotten the application, which
 // must be registered, and told of, again.
-var errResent = errors.New("the ResourceManager does not know this application any more")
+var errResent = errors.New("the ResourceManager does not know this application any more, it must be registered again")
 
 // register makes the application known. It returns nil where the application
 // is registered already: then the answer to an earlier try was lost.
@@ -91,7 +91,7 @@ func (x *exchange) failed(err error) error {
 		err = fmt.Errorf("%w (yarn.executor.nodeLabelExpression: the queue must have access to the label)", err)
 	}
 	if x.failures < x.maxFailures {
-		x.logger.Warn("the ResourceManager could not be talked to, trying again", "failures", x.failures, "error", err)
+		x.logger.Warn("the ResourceManager did not take a heartbeat, trying again", "failures", x.failures, "error", err)
 		return nil
 	}
 	return fmt.Errorf("%d times in a row (yarn.scheduler.reporterThread.maxFailures): %w", x.failures, err)

@@ -16,7 +16,8 @@ var (
 	ReporterMaxFailures = number("yarn.scheduler.reporterThread.maxFailures", "5", "How many heartbeats of the ApplicationMaster may fail one after the "+
 		"other before it gives up (exit code 12). Each of them has been tried on every ResourceManager for as long as none could be reached.", 1)
 	LaunchTimeout = duration("yarn.executor.launchTimeout", "5m", "How long an executor whose container runs may take to register with the driver, "+
-		"which includes the localization of its files. One that takes longer is replaced, and counts as failed. 0 waits for ever.")
+		"which includes the localization of its files. One that takes longer is replaced, and counts as failed. 0 waits for ever, "+
+		"as is done with opportunistic executors, which may wait for their node.")
 )
 
 // Nodes on which no executor is wanted.
