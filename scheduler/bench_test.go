@@ -86,6 +86,44 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 	m.report()
 }
 
+// BenchmarkPools is the steady state of a full cluster that 100 pools share, a
+// task set each: an attempt ends, and its core goes to the pool that it is due
+// to.
+func BenchmarkPools(b *testing.B) {
+	const pools, tasks = 100, 10_000
+	for _, mode := range []Mode{FIFO, FAIR} {
+		b.Run(mode.String(), func(b *testing.B) {
+			s := farm(b, Config{Mode: mode, LocalityWaitNode: 3 * time.Second}, 1000)
+			now := time.Unix(0, 0)
+			submit := func(id uint64) {
+				require.NoError(b, s.Submit(TaskSet{ID: id, Tasks: tasks, Preferences: replicas(1000), Pool: fmt.Sprint("pool", id)}))
+			}
+			for id := range uint64(pools) {
+				submit(id)
+			}
+			running, at := s.Offer(now), 0
+			m := startMeter(b)
+			for b.Loop() {
+				now = now.Add(time.Microsecond)
+				for _, event := range s.Finished(running[at].Attempt, Outcome{}) {
+					if done, ok := event.(TaskSetDone); ok {
+						m.pause()
+						submit(done.TaskSet)
+						m.goOn()
+					}
+				}
+				for _, launch := range s.Offer(now) {
+					running[at] = launch
+					m.assignments++
+				}
+				s.NextDeadline()
+				at = (at + 1) % len(running)
+			}
+			m.report()
+		})
+	}
+}
+
 // BenchmarkSubmit is what a waiting task costs.
 func BenchmarkSubmit(b *testing.B) {
 	for _, test := range []struct {
