@@ -83,10 +83,11 @@ func (TaskState) EnumDescriptor() ([]byte, []int) {
 }
 
 type BootstrapRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	ExecutorId      string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
+	ResourceProfile uint32                 `protobuf:"varint,2,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *BootstrapRequest) Reset() {
@@ -126,6 +127,13 @@ func (x *BootstrapRequest) GetExecutorId() string {
 	return ""
 }
 
+func (x *BootstrapRequest) GetResourceProfile() uint32 {
+	if x != nil {
+		return x.ResourceProfile
+	}
+	return 0
+}
+
 type BootstrapReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApplicationId string                 `protobuf:"bytes,1,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
@@ -134,7 +142,10 @@ type BootstrapReply struct {
 	// What was set of bobbin's configuration, by key.
 	Properties map[string]string `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What was set of Hadoop's configuration, by key; empty where there is none.
-	Hadoop        map[string]string `protobuf:"bytes,4,rep,name=hadoop,proto3" json:"hadoop,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Hadoop map[string]string `protobuf:"bytes,4,rep,name=hadoop,proto3" json:"hadoop,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How much the executor's container has of each further resource, by the name
+	// by which tasks ask for it.
+	Resources     map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +208,13 @@ func (x *BootstrapReply) GetHadoop() map[string]string {
 	return nil
 }
 
+func (x *BootstrapReply) GetResources() map[string]int64 {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 // ExecutorMessage goes from an executor to the driver. The first one of a
 // stream registers.
 type ExecutorMessage struct {
@@ -211,9 +229,13 @@ type ExecutorMessage struct {
 	// told to stop when those that it runs have ended.
 	Decommission *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	// Keys of DriverMessage.release that have reached the executor.
-	Released      []string `protobuf:"bytes,6,rep,name=released,proto3" json:"released,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Released []string `protobuf:"bytes,6,rep,name=released,proto3" json:"released,omitempty"`
+	// Attempts that ask whether they may commit their output. Each is answered by
+	// a CommitReply.
+	CommitRequests  []uint64          `protobuf:"varint,7,rep,packed,name=commit_requests,json=commitRequests,proto3" json:"commit_requests,omitempty"`
+	BarrierArrivals []*BarrierArrival `protobuf:"bytes,8,rep,name=barrier_arrivals,json=barrierArrivals,proto3" json:"barrier_arrivals,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *ExecutorMessage) Reset() {
@@ -288,6 +310,20 @@ func (x *ExecutorMessage) GetReleased() []string {
 	return nil
 }
 
+func (x *ExecutorMessage) GetCommitRequests() []uint64 {
+	if x != nil {
+		return x.CommitRequests
+	}
+	return nil
+}
+
+func (x *ExecutorMessage) GetBarrierArrivals() []*BarrierArrival {
+	if x != nil {
+		return x.BarrierArrivals
+	}
+	return nil
+}
+
 type Register struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorId string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
@@ -302,7 +338,9 @@ type Register struct {
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
 	// Tells processes of one id apart: one that lost its stream and comes again has
 	// the same as before. 0 where it never comes again.
-	Instance      uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
+	Instance uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
+	// The addresses of each further resource that tasks can use.
+	Resources     map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,6 +431,111 @@ func (x *Register) GetInstance() uint64 {
 	return 0
 }
 
+func (x *Register) GetResources() map[string]*Addresses {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+type Addresses struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Addresses     []string               `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Addresses) Reset() {
+	*x = Addresses{}
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Addresses) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Addresses) ProtoMessage() {}
+
+func (x *Addresses) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
+func (*Addresses) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Addresses) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+// BarrierArrival says that an attempt waits for all others of its barrier set.
+type BarrierArrival struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// How many barriers it has passed before.
+	Passed        uint32 `protobuf:"varint,2,opt,name=passed,proto3" json:"passed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierArrival) Reset() {
+	*x = BarrierArrival{}
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierArrival) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierArrival) ProtoMessage() {}
+
+func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierArrival.ProtoReflect.Descriptor instead.
+func (*BarrierArrival) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BarrierArrival) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BarrierArrival) GetPassed() uint32 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
@@ -404,7 +547,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -416,7 +559,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -429,7 +572,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Heartbeat) GetResidentBytes() uint64 {
@@ -462,7 +605,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +617,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +630,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskUpdate) GetAttempt() uint64 {
@@ -532,14 +675,17 @@ type Failure struct {
 	// The stack of a panic; empty for a returned error.
 	Stack string `protobuf:"bytes,2,opt,name=stack,proto3" json:"stack,omitempty"`
 	// Set where another try cannot help, such as an unknown function.
-	Permanent     bool `protobuf:"varint,3,opt,name=permanent,proto3" json:"permanent,omitempty"`
+	Permanent bool `protobuf:"varint,3,opt,name=permanent,proto3" json:"permanent,omitempty"`
+	// Set where the task is not to blame, such as one that was not allowed to
+	// commit its output.
+	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +697,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +710,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Failure) GetMessage() string {
@@ -588,6 +734,13 @@ func (x *Failure) GetPermanent() bool {
 	return false
 }
 
+func (x *Failure) GetUncounted() bool {
+	if x != nil {
+		return x.Uncounted
+	}
+	return false
+}
+
 type Metrics struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RunNanos      uint64                 `protobuf:"varint,1,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
@@ -598,7 +751,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +763,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +776,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -654,14 +807,18 @@ type DriverMessage struct {
 	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
 	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	// Keys under which what the executor holds is not wanted any more.
-	Release       []string `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
+	Release       []string       `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
+	CommitReplies []*CommitReply `protobuf:"bytes,10,rep,name=commit_replies,json=commitReplies,proto3" json:"commit_replies,omitempty"`
+	BarrierPasses []*BarrierPass `protobuf:"bytes,11,rep,name=barrier_passes,json=barrierPasses,proto3" json:"barrier_passes,omitempty"`
+	// Come before the launches of the sets that they are about.
+	Gangs         []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +830,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +843,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -752,6 +909,239 @@ func (x *DriverMessage) GetRelease() []string {
 	return nil
 }
 
+func (x *DriverMessage) GetCommitReplies() []*CommitReply {
+	if x != nil {
+		return x.CommitReplies
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetBarrierPasses() []*BarrierPass {
+	if x != nil {
+		return x.BarrierPasses
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetGangs() []*Gang {
+	if x != nil {
+		return x.Gangs
+	}
+	return nil
+}
+
+// CommitReply answers one of an attempt's commit_requests.
+type CommitReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Allowed       bool                   `protobuf:"varint,2,opt,name=allowed,proto3" json:"allowed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitReply) Reset() {
+	*x = CommitReply{}
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitReply) ProtoMessage() {}
+
+func (x *CommitReply) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
+func (*CommitReply) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CommitReply) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *CommitReply) GetAllowed() bool {
+	if x != nil {
+		return x.Allowed
+	}
+	return false
+}
+
+// BarrierPass answers a BarrierArrival.
+type BarrierPass struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// Why not all others will arrive; empty where they have.
+	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BarrierPass) Reset() {
+	*x = BarrierPass{}
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BarrierPass) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BarrierPass) ProtoMessage() {}
+
+func (x *BarrierPass) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BarrierPass.ProtoReflect.Descriptor instead.
+func (*BarrierPass) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *BarrierPass) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *BarrierPass) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+// Gang is where the tasks of a barrier set run, in the order of their indexes.
+type Gang struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
+	Members       []*GangMember          `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gang) Reset() {
+	*x = Gang{}
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gang) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gang) ProtoMessage() {}
+
+func (x *Gang) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
+func (*Gang) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Gang) GetTaskSet() uint64 {
+	if x != nil {
+		return x.TaskSet
+	}
+	return 0
+}
+
+func (x *Gang) GetMembers() []*GangMember {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+type GangMember struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
+	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GangMember) Reset() {
+	*x = GangMember{}
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GangMember) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GangMember) ProtoMessage() {}
+
+func (x *GangMember) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GangMember.ProtoReflect.Descriptor instead.
+func (*GangMember) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GangMember) GetExecutorId() string {
+	if x != nil {
+		return x.ExecutorId
+	}
+	return ""
+}
+
+func (x *GangMember) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
 type Registered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -760,7 +1150,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +1162,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1175,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 type Refused struct {
@@ -797,7 +1187,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +1199,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +1212,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Refused) GetReason() string {
@@ -847,7 +1237,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +1249,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +1262,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -912,13 +1302,15 @@ type LaunchTask struct {
 	AttemptNumber uint32 `protobuf:"varint,4,opt,name=attempt_number,json=attemptNumber,proto3" json:"attempt_number,omitempty"`
 	Cpus          uint32 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
 	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
+	// The addresses of each further resource that the attempt may use.
+	Resources     map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LaunchTask) Reset() {
 	*x = LaunchTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -930,7 +1322,7 @@ func (x *LaunchTask) String() string {
 func (*LaunchTask) ProtoMessage() {}
 
 func (x *LaunchTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -943,7 +1335,7 @@ func (x *LaunchTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchTask.ProtoReflect.Descriptor instead.
 func (*LaunchTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LaunchTask) GetAttempt() uint64 {
@@ -988,6 +1380,13 @@ func (x *LaunchTask) GetInput() []byte {
 	return nil
 }
 
+func (x *LaunchTask) GetResources() map[string]*Addresses {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
 type KillTask struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -998,7 +1397,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1409,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1422,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1049,7 +1448,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1460,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1473,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Stop) GetReason() string {
@@ -1098,7 +1497,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1110,7 +1509,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1123,7 +1522,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Decommission) GetReason() string {
@@ -1144,30 +1543,37 @@ var File_internal_wire_driver_proto protoreflect.FileDescriptor
 
 const file_internal_wire_driver_proto_rawDesc = "" +
 	"\n" +
-	"\x1ainternal/wire/driver.proto\x12\vbobbin.wire\"3\n" +
+	"\x1ainternal/wire/driver.proto\x12\vbobbin.wire\"^\n" +
 	"\x10BootstrapRequest\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
-	"executorId\"\xd3\x02\n" +
+	"executorId\x12)\n" +
+	"\x10resource_profile\x18\x02 \x01(\rR\x0fresourceProfile\"\xdb\x03\n" +
 	"\x0eBootstrapReply\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x12K\n" +
 	"\n" +
 	"properties\x18\x03 \x03(\v2+.bobbin.wire.BootstrapReply.PropertiesEntryR\n" +
 	"properties\x12?\n" +
-	"\x06hadoop\x18\x04 \x03(\v2'.bobbin.wire.BootstrapReply.HadoopEntryR\x06hadoop\x1a=\n" +
+	"\x06hadoop\x18\x04 \x03(\v2'.bobbin.wire.BootstrapReply.HadoopEntryR\x06hadoop\x12H\n" +
+	"\tresources\x18\x05 \x03(\v2*.bobbin.wire.BootstrapReply.ResourcesEntryR\tresources\x1a=\n" +
 	"\x0fPropertiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a9\n" +
 	"\vHadoopEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9e\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eResourcesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x03\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
 	"\theartbeat\x18\x03 \x01(\v2\x16.bobbin.wire.HeartbeatR\theartbeat\x12\x14\n" +
 	"\x05holds\x18\x04 \x03(\tR\x05holds\x12=\n" +
 	"\fdecommission\x18\x05 \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x1a\n" +
-	"\breleased\x18\x06 \x03(\tR\breleased\"\xb7\x03\n" +
+	"\breleased\x18\x06 \x03(\tR\breleased\x12'\n" +
+	"\x0fcommit_requests\x18\a \x03(\x04R\x0ecommitRequests\x12F\n" +
+	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\"\xd1\x04\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1179,13 +1585,22 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"attributes\x12)\n" +
 	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x12\x18\n" +
 	"\aversion\x18\a \x01(\rR\aversion\x12\x1a\n" +
-	"\binstance\x18\b \x01(\x06R\binstance\x1a:\n" +
+	"\binstance\x18\b \x01(\x06R\binstance\x12B\n" +
+	"\tresources\x18\t \x03(\v2$.bobbin.wire.Register.ResourcesEntryR\tresources\x1a:\n" +
 	"\fLogUrlsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
 	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"L\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aT\n" +
+	"\x0eResourcesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\")\n" +
+	"\tAddresses\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\"B\n" +
+	"\x0eBarrierArrival\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
+	"\x06passed\x18\x02 \x01(\rR\x06passed\"L\n" +
 	"\tHeartbeat\x12%\n" +
 	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x12\x18\n" +
 	"\arunning\x18\x02 \x03(\x04R\arunning\"\xcc\x01\n" +
@@ -1195,14 +1610,15 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.bobbin.wire.TaskStateR\x05state\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x12.\n" +
 	"\afailure\x18\x04 \x01(\v2\x14.bobbin.wire.FailureR\afailure\x12.\n" +
-	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"W\n" +
+	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"u\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x02 \x01(\tR\x05stack\x12\x1c\n" +
-	"\tpermanent\x18\x03 \x01(\bR\tpermanent\"I\n" +
+	"\tpermanent\x18\x03 \x01(\bR\tpermanent\x12\x1c\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncounted\"I\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xa5\x03\n" +
+	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xd0\x04\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1214,7 +1630,25 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06forget\x18\x06 \x03(\x04R\x06forget\x12%\n" +
 	"\x04stop\x18\a \x01(\v2\x11.bobbin.wire.StopR\x04stop\x12=\n" +
 	"\fdecommission\x18\b \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x18\n" +
-	"\arelease\x18\t \x03(\tR\arelease\"\f\n" +
+	"\arelease\x18\t \x03(\tR\arelease\x12?\n" +
+	"\x0ecommit_replies\x18\n" +
+	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12?\n" +
+	"\x0ebarrier_passes\x18\v \x03(\v2\x18.bobbin.wire.BarrierPassR\rbarrierPasses\x12'\n" +
+	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\"A\n" +
+	"\vCommitReply\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
+	"\aallowed\x18\x02 \x01(\bR\aallowed\"=\n" +
+	"\vBarrierPass\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"T\n" +
+	"\x04Gang\x12\x19\n" +
+	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x121\n" +
+	"\amembers\x18\x02 \x03(\v2\x17.bobbin.wire.GangMemberR\amembers\"A\n" +
+	"\n" +
+	"GangMember\x12\x1f\n" +
+	"\vexecutor_id\x18\x01 \x01(\tR\n" +
+	"executorId\x12\x12\n" +
+	"\x04host\x18\x02 \x01(\tR\x04host\"\f\n" +
 	"\n" +
 	"Registered\"!\n" +
 	"\aRefused\x12\x16\n" +
@@ -1223,7 +1657,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xa8\x01\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xc4\x02\n" +
 	"\n" +
 	"LaunchTask\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
@@ -1231,7 +1665,11 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05index\x18\x03 \x01(\rR\x05index\x12%\n" +
 	"\x0eattempt_number\x18\x04 \x01(\rR\rattemptNumber\x12\x12\n" +
 	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12\x14\n" +
-	"\x05input\x18\x06 \x01(\fR\x05input\"<\n" +
+	"\x05input\x18\x06 \x01(\fR\x05input\x12D\n" +
+	"\tresources\x18\a \x03(\v2&.bobbin.wire.LaunchTask.ResourcesEntryR\tresources\x1aT\n" +
+	"\x0eResourcesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\"<\n" +
 	"\bKillTask\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x1e\n" +
@@ -1263,58 +1701,77 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
 	(*BootstrapReply)(nil),   // 2: bobbin.wire.BootstrapReply
 	(*ExecutorMessage)(nil),  // 3: bobbin.wire.ExecutorMessage
 	(*Register)(nil),         // 4: bobbin.wire.Register
-	(*Heartbeat)(nil),        // 5: bobbin.wire.Heartbeat
-	(*TaskUpdate)(nil),       // 6: bobbin.wire.TaskUpdate
-	(*Failure)(nil),          // 7: bobbin.wire.Failure
-	(*Metrics)(nil),          // 8: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 9: bobbin.wire.DriverMessage
-	(*Registered)(nil),       // 10: bobbin.wire.Registered
-	(*Refused)(nil),          // 11: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 12: bobbin.wire.TaskSet
-	(*LaunchTask)(nil),       // 13: bobbin.wire.LaunchTask
-	(*KillTask)(nil),         // 14: bobbin.wire.KillTask
-	(*Stop)(nil),             // 15: bobbin.wire.Stop
-	(*Decommission)(nil),     // 16: bobbin.wire.Decommission
-	nil,                      // 17: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 18: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 19: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 20: bobbin.wire.Register.AttributesEntry
+	(*Addresses)(nil),        // 5: bobbin.wire.Addresses
+	(*BarrierArrival)(nil),   // 6: bobbin.wire.BarrierArrival
+	(*Heartbeat)(nil),        // 7: bobbin.wire.Heartbeat
+	(*TaskUpdate)(nil),       // 8: bobbin.wire.TaskUpdate
+	(*Failure)(nil),          // 9: bobbin.wire.Failure
+	(*Metrics)(nil),          // 10: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 11: bobbin.wire.DriverMessage
+	(*CommitReply)(nil),      // 12: bobbin.wire.CommitReply
+	(*BarrierPass)(nil),      // 13: bobbin.wire.BarrierPass
+	(*Gang)(nil),             // 14: bobbin.wire.Gang
+	(*GangMember)(nil),       // 15: bobbin.wire.GangMember
+	(*Registered)(nil),       // 16: bobbin.wire.Registered
+	(*Refused)(nil),          // 17: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 18: bobbin.wire.TaskSet
+	(*LaunchTask)(nil),       // 19: bobbin.wire.LaunchTask
+	(*KillTask)(nil),         // 20: bobbin.wire.KillTask
+	(*Stop)(nil),             // 21: bobbin.wire.Stop
+	(*Decommission)(nil),     // 22: bobbin.wire.Decommission
+	nil,                      // 23: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 24: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 25: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 26: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 27: bobbin.wire.Register.AttributesEntry
+	nil,                      // 28: bobbin.wire.Register.ResourcesEntry
+	nil,                      // 29: bobbin.wire.LaunchTask.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	17, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	18, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	4,  // 2: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
-	6,  // 3: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
-	5,  // 4: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	16, // 5: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
-	19, // 6: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	20, // 7: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
-	0,  // 8: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	7,  // 9: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	8,  // 10: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	10, // 11: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	11, // 12: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	12, // 13: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	13, // 14: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
-	14, // 15: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	15, // 16: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	16, // 17: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	1,  // 18: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 19: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 20: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	9,  // 21: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	20, // [20:22] is the sub-list for method output_type
-	18, // [18:20] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	23, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	24, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	25, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	4,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
+	8,  // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
+	7,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
+	22, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	6,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
+	26, // 8: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	27, // 9: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	28, // 10: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
+	0,  // 11: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	9,  // 12: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	10, // 13: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	16, // 14: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	17, // 15: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	18, // 16: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	19, // 17: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
+	20, // 18: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	21, // 19: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	22, // 20: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	12, // 21: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	13, // 22: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
+	14, // 23: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
+	15, // 24: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	29, // 25: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
+	5,  // 26: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	5,  // 27: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 28: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 29: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 30: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	11, // 31: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	30, // [30:32] is the sub-list for method output_type
+	28, // [28:30] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -1328,7 +1785,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
