@@ -263,12 +263,7 @@ func (c *chaos) run() {
 	}
 	target := c.random.IntN(c.capacity()/2 + 1)
 	c.live(time.Minute)
-	c.want(target)
-	if c.random.IntN(2) == 0 {
-		c.live(chaosStep)
-		c.note("the ResourceManager restarts")
-		c.cluster.Restart(c.upTo(30 * time.Second))
-	}
+	c.finale(target)
 	settled := func() bool {
 		same := false
 		c.cluster.Look(func(v yarntest.View) {
@@ -298,6 +293,30 @@ func (c *chaos) run() {
 	stop()
 	require.NoError(t, <-ended)
 	c.end()
+}
+
+// finale comes to the last target: in peace, or while the ResourceManager
+// restarts with all that it was just asked for, or that it is just to be told.
+func (c *chaos) finale(target int) {
+	const moment = 200 * time.Millisecond
+	switch c.random.IntN(3) {
+	case 0:
+		c.want(target)
+	case 1:
+		c.want(0)
+		c.live(time.Minute)
+		c.want(target)
+		time.Sleep(moment)
+		c.note("the ResourceManager restarts")
+		c.cluster.Restart(c.upTo(30 * time.Second))
+	case 2:
+		c.want(c.capacity() / 2)
+		c.live(time.Minute)
+		c.note("the ResourceManager restarts")
+		c.cluster.Restart(5*time.Second + c.upTo(30*time.Second))
+		time.Sleep(moment)
+		c.want(target)
+	}
 }
 
 // end ends the application as the ApplicationMaster does.
