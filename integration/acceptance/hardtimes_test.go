@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +19,8 @@ import (
 )
 
 // hardTimes is a cluster that takes containers away soon: it preempts between
-// its queues, and gives up a node that is silent for so long as a NodeManager takes to restart.
+// its queues, and gives up a node that is silent for longer than a NodeManager
+// takes to restart.
 func hardTimes(t *testing.T) *suite {
 	t.Helper()
 	options := clusterOptions()
@@ -106,26 +108,34 @@ func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
 	return other, own
 }
 
-// startOnBoth runs an application with a task on each node until there is a
-// file.
-func (s *suite) startOnBoth(t *testing.T, file string) (running *submitted, id string) {
+// startOnBoth runs an application with a task on each node, until there is the
+// file that it names. Where the executors have both come to the node that
+// reported first, it starts another one.
+func (s *suite) startOnBoth(t *testing.T, name string) (running *submitted, id, signal string) {
 	t.Helper()
-	running, id = s.submit(t, append(small, "--num-executors", "2", program("trouble"), "until", file)...)
-	s.awaitStatus(t, id, "a task runs on each node", func(status am.Status) bool {
+	const tries = 10
+	for try := range tries {
+		signal = fmt.Sprintf("%s/%s-%d", s.data, name, try)
+		running, id = s.submit(t, append(small, "--num-executors", "2", program("trouble"), "until", signal)...)
+		now := s.awaitStatus(t, id, "two tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
 		hosts := map[string]bool{}
-		for _, executor := range status.Details {
+		for _, executor := range now.Details {
 			hosts[executor.Host] = hosts[executor.Host] || executor.Running == 1
 		}
-		return len(hosts) == 2 && status.Tasks.Running == 2
-	})
-	return running, id
+		if len(hosts) == 2 {
+			return running, id, signal
+		}
+		require.NoError(t, s.put(t.Context(), signal, nil))
+		require.Equal(t, 0, running.wait(t).code)
+	}
+	require.FailNow(t, "all executors come to one node", "%d times", tries)
+	return nil, "", ""
 }
 
 // restartedNode kills a NodeManager that remembers its containers and starts it
 // again: nobody loses anything.
 func restartedNode(t *testing.T, own *suite) {
-	signal := own.data + "/restarted"
-	running, id := own.startOnBoth(t, signal)
+	running, id, signal := own.startOnBoth(t, "restarted")
 	node, _ := own.otherNode(t, id)
 	require.NoError(t, node.NodeManager.Kill())
 	require.NoError(t, node.NodeManager.Start(t.Context()))
@@ -140,8 +150,7 @@ func restartedNode(t *testing.T, own *suite) {
 // decommissionedNode takes a node out of service: its executor finishes what it
 // runs and leaves, and another comes in its place.
 func decommissionedNode(t *testing.T, own *suite) {
-	signal := own.data + "/decommissioned"
-	running, id := own.startOnBoth(t, signal)
+	running, id, signal := own.startOnBoth(t, "decommissioned")
 	goes, stays := own.otherNode(t, id)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
 	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status am.Status) bool {
@@ -182,8 +191,7 @@ func (s *suite) nodeState(ctx context.Context, t *testing.T, node *cluster.Node)
 // killedNode kills a NodeManager for good. Its container runs on without it
 // until the driver learns that the node is lost.
 func killedNode(t *testing.T, own *suite) {
-	signal := own.data + "/killed"
-	running, id := own.startOnBoth(t, signal)
+	running, id, signal := own.startOnBoth(t, "killed")
 	goes, stays := own.otherNode(t, id)
 	orphans := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, orphans, 2)
