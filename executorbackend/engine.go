@@ -43,11 +43,12 @@ type engine struct {
 
 	mu      sync.Mutex
 	sets    map[uint64]*wire.TaskSet
-	tasks   map[uint64]*task   // waiting and running, by attempt
-	waiting []*task            // launched beyond the free cores, in order
-	free    int                // cores
-	ended   bool               // nothing starts any more
-	stuck   map[*task]struct{} // given up and not ended
+	gangs   map[uint64][]*wire.GangMember // of barrier sets
+	tasks   map[uint64]*task              // waiting and running, by attempt
+	waiting []*task                       // launched beyond the free cores, in order
+	free    int                           // cores
+	ended   bool                          // nothing starts any more
+	stuck   map[*task]struct{}            // given up and not ended
 	origins origins
 	leaving *ExitError // once this executor wished to leave
 	running sync.WaitGroup
@@ -76,6 +77,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		out:         out,
 		hold:        out.hold,
 		sets:        map[uint64]*wire.TaskSet{},
+		gangs:       map[uint64][]*wire.GangMember{},
 		tasks:       map[uint64]*task{},
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
@@ -85,7 +87,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
 		LogUrls: options.LogURLs, Attributes: options.Attributes, ResourceProfile: uint32(options.Profile), Version: wire.Version,
-		Instance: life.instance,
+		Instance: life.instance, Resources: wire.ResourcesOf(options.Resources),
 	}, Holds: life.holding()}); err != nil {
 		// gRPC tells the receiving side why a stream takes no messages.
 		if _, reason := stream.Recv(); reason != nil {
@@ -173,6 +175,10 @@ func (e *engine) take(message *wire.DriverMessage) {
 	for _, set := range message.GetTaskSets() {
 		e.sets[set.GetId()] = set
 	}
+	for _, gang := range message.GetGangs() {
+		e.gangs[gang.GetTaskSet()] = gang.GetMembers()
+	}
+	e.answer(message)
 	for _, launch := range message.GetLaunches() {
 		if update := e.launch(launch); update != nil {
 			unable = append(unable, update)
@@ -185,6 +191,7 @@ func (e *engine) take(message *wire.DriverMessage) {
 	}
 	for _, id := range message.GetForget() {
 		delete(e.sets, id)
+		delete(e.gangs, id)
 		delete(e.origins.sets, id)
 	}
 	e.mu.Unlock()
@@ -213,7 +220,8 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
 			"the task takes %d cores and executor %s has %d", cpus, e.options.ID, e.options.Cores)})
 	}
-	t := &task{launch: launch, set: set, cpus: cpus, origin: e.origins.of(e.tasksCtx, set)}
+	t := &task{engine: e, launch: launch, set: set, cpus: cpus, origin: e.origins.of(e.tasksCtx, set)}
+	t.gang = e.gangs[set.GetId()]
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[launch.GetAttempt()] = t
 	e.waiting = append(e.waiting, t)

@@ -34,6 +34,10 @@ type Options struct {
 	LogURLs    map[string]string
 	Attributes map[string]string
 
+	// Resources are the addresses of each further resource, by the name by which
+	// tasks ask for it. Run finds them out by itself.
+	Resources map[string][]string
+
 	// Shared is set where many executors are in this process: goroutines that
 	// outlive their tasks are then not looked for, as each look goes through all
 	// goroutines of the process, and the disk is tested at the start only.

@@ -21,6 +21,8 @@ type outgoing struct {
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
 	holds     []string           // of those that life has, the ones that are not told yet
+	asking    []uint64           // attempts that ask whether they may commit
+	arrivals  []*wire.BarrierArrival
 	sending   bool
 	since     time.Time // when the message now being sent was begun
 	broken    bool      // the stream takes nothing more; its receiving side says why
@@ -70,6 +72,20 @@ func (o *outgoing) release(keys []string) {
 	o.mu.Unlock()
 }
 
+// askToCommit asks whether an attempt may commit its output.
+func (o *outgoing) askToCommit(attempt uint64) {
+	o.mu.Lock()
+	o.asking = append(o.asking, attempt)
+	o.flush()
+}
+
+// arrive says that an attempt waits at a barrier.
+func (o *outgoing) arrive(arrival *wire.BarrierArrival) {
+	o.mu.Lock()
+	o.arrivals = append(o.arrivals, arrival)
+	o.flush()
+}
+
 // stuckFor is how long the message now being sent has not left.
 func (o *outgoing) stuckFor() time.Duration {
 	o.mu.Lock()
@@ -88,7 +104,8 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0) {
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
+		len(o.asking) > 0 || len(o.arrivals) > 0) {
 		message := o.next()
 		o.since = time.Now()
 		o.mu.Unlock()
@@ -99,6 +116,7 @@ func (o *outgoing) flush() {
 	o.sending = false
 	if o.broken {
 		o.updates, o.heartbeat, o.wish, o.holds = nil, nil, nil, nil
+		o.asking, o.arrivals = nil, nil
 	}
 }
 
@@ -108,12 +126,15 @@ const updateOverhead = 64
 // maxHolds is how many keys one message carries.
 const maxHolds = 1000
 
-// next takes what fits into one message: always the heartbeat and the wish, then keys, and
+// next takes what fits into one message: always the heartbeat, the wish and what
+// tasks ask, then keys, and
 // once all of these are taken updates up to wire.MaxPart bytes, of a larger
 // result a part.
 func (o *outgoing) next() *wire.ExecutorMessage {
-	message := &wire.ExecutorMessage{Heartbeat: o.heartbeat, Decommission: o.wish, Released: o.released}
-	o.heartbeat, o.wish, o.released = nil, nil, nil
+	message := &wire.ExecutorMessage{
+		Heartbeat: o.heartbeat, Decommission: o.wish, Released: o.released, CommitRequests: o.asking, BarrierArrivals: o.arrivals,
+	}
+	o.heartbeat, o.wish, o.released, o.asking, o.arrivals = nil, nil, nil, nil, nil
 	if len(o.holds) > maxHolds {
 		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
 		return message

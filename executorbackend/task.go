@@ -16,6 +16,7 @@ import (
 
 // task is one attempt at this executor.
 type task struct {
+	engine  *engine
 	launch  *wire.LaunchTask
 	set     *wire.TaskSet
 	cpus    int
@@ -27,6 +28,7 @@ type task struct {
 	// Guarded by the engine's lock, too.
 	reaper  *time.Timer // once it was killed
 	givenUp bool        // it was told to be killed and has not ended
+	coordination
 }
 
 // killedError is the cause of the end of a killed task's context.
@@ -78,10 +80,12 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Host:          e.options.Host,
 		Common:        t.set.GetCommon(),
 		Input:         t.launch.GetInput(),
+		Resources:     wire.FromResources(t.launch.GetResources()),
 		Hold:          e.hold,
+		Driver:        t,
 	})
 	if err != nil {
-		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err)}
+		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err), Uncounted: errors.Is(err, function.ErrCommitDenied)}
 	}
 	return result, nil
 }

@@ -21,9 +21,33 @@ type Call struct {
 	Host          string
 	Common        []byte // what the tasks of the set share, encoded
 	Input         []byte // the task's own input, encoded
+	// Resources are the addresses of each further resource that the attempt may use.
+	Resources map[string][]string
 	// Hold tells the driver that the executor keeps something under a key for others.
 	Hold func(key string)
+	// Driver is what the attempt can ask of the driver.
+	Driver Driver
 }
+
+// Driver is the driver as an attempt of a task sees it.
+type Driver interface {
+	// CanCommit asks whether this attempt may commit its output.
+	CanCommit(ctx context.Context) (bool, error)
+	// Barrier waits until all tasks of the barrier set have called it as often.
+	Barrier(ctx context.Context) error
+	// Peers are where the tasks of the barrier set run, by index; nil for others.
+	Peers() []Peer
+}
+
+// Peer is where a task of a barrier set runs.
+type Peer struct {
+	ExecutorID string
+	Host       string
+}
+
+// ErrCommitDenied is returned by a task that may not commit its output. It then
+// failed, but is not to blame.
+var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
 // Body runs a call: it decodes the input, runs the user's function and encodes
 // what that returns. It may panic; the executor turns that into a failure.
