@@ -10,9 +10,10 @@ import (
 const AnyHost = "*"
 
 // ResourceRequest is the number of containers wanted at one place. Requests
-// are a table in the ResourceManager with the key (Priority, Name, Resource,
-// ExecutionType, AllocationRequestID): each replaces the row there before, and
-// 0 containers takes it away. A wish for a host comes as three rows, for the
+// are a table in the ResourceManager with the key (Priority,
+// AllocationRequestID, Name), and one more such table for opportunistic ones:
+// each replaces the row there before, whatever its Resource, and 0 containers
+// takes it away. So each size needs a priority of its own. A wish for a host comes as three rows, for the
 // host, its rack and AnyHost; the row of AnyHost holds the total.
 type ResourceRequest struct {
 	// Priority of the wish among the application's; the lowest number goes first.
