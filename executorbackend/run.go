@@ -76,6 +76,9 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	if options.Config, err = config.FromMap(boot.GetProperties()); err != nil {
 		return fmt.Errorf("the driver's configuration: %w", err)
 	}
+	if options.Resources, err = Discover(ctx, options.Config, boot.GetResources()); err != nil {
+		return fmt.Errorf("executor %s: %w", options.ID, err)
+	}
 	if options.Prepare != nil {
 		prepared, end, err := options.Prepare(ctx, boot)
 		if err != nil {
@@ -93,7 +96,7 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 	wait := bootstrapBackoff
 	for try := 1; ; try++ {
 		limited, cancel := context.WithTimeout(ctx, bootstrapTimeout)
-		boot, err := client.Bootstrap(limited, &wire.BootstrapRequest{ExecutorId: options.ID})
+		boot, err := client.Bootstrap(limited, &wire.BootstrapRequest{ExecutorId: options.ID, ResourceProfile: uint32(options.Profile)})
 		cancel()
 		switch {
 		case err == nil:

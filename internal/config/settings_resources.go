@@ -47,7 +47,9 @@ var (
 		checkYARNAmount)
 	executorResource = checkedPrefix("executor.resource.", "As `yarn.executor.resource.`, by the names that Spark has: "+
 		"`executor.resource.gpu.amount=1` and `executor.resource.fpga.amount=1` ask for the types that `yarn.resourceGpuDeviceName` and "+
-		"`yarn.resourceFpgaDeviceName` name, any other name is YARN's own.", checkAmount)
+		"`yarn.resourceFpgaDeviceName` name, any other name is YARN's own. Tasks ask for them by these names (`task.resource.gpu.amount`), and "+
+		"get addresses: `0`, `1` and so on, or those that the command `executor.resource.gpu.discoveryScript` prints in the executor's container, "+
+		"as `{\"name\": \"gpu\", \"addresses\": [\"0\", \"1\"]}`.", checkExecutorResource)
 	driverResource = checkedPrefix("driver.resource.", "As `executor.resource.`, for the driver's container.", checkAmount)
 
 	gpuType  = define("yarn.resourceGpuDeviceName", "yarn.io/gpu", "text", "YARN's resource type behind `executor.resource.gpu.amount`.", parseResourceType)
@@ -86,8 +88,45 @@ func amResources(c *Config) (map[string]int64, error) {
 	return gather(c, amYARNResource, driverYARNResource, driverResource)
 }
 
-// amountSuffix ends the keys of resource types.
-const amountSuffix = ".amount"
+// Suffixes of the keys of resource types.
+const (
+	amountSuffix = ".amount"
+	scriptSuffix = ".discoveryScript"
+)
+
+// ResourceScripts are the commands that print the addresses of an executor's
+// resources, by the name by which tasks ask for the resource; nil for none.
+func ResourceScripts(c *Config) map[string]string {
+	var scripts map[string]string
+	for name, script := range executorResource.In(c) {
+		if name, ok := strings.CutSuffix(name, scriptSuffix); ok && script != "" {
+			if scripts == nil {
+				scripts = map[string]string{}
+			}
+			scripts[name] = script
+		}
+	}
+	return scripts
+}
+
+// TaskResourceNames gives amounts of YARN's resource types by the names by which
+// tasks ask for them.
+func TaskResourceNames(c *Config, amounts map[string]int64) map[string]int64 {
+	var named map[string]int64
+	for kind, amount := range amounts {
+		switch kind {
+		case gpuType.In(c):
+			kind = "gpu"
+		case fpgaType.In(c):
+			kind = "fpga"
+		}
+		if named == nil {
+			named = map[string]int64{}
+		}
+		named[kind] = amount
+	}
+	return named
+}
 
 // gather puts the amounts of several families together, by YARN's types. One
 // type may be named in more than one way, but not with different amounts.
@@ -97,6 +136,9 @@ func gather(c *Config, families ...Prefix) (map[string]int64, error) {
 	for _, family := range families {
 		values := family.In(c)
 		for _, name := range slices.Sorted(maps.Keys(values)) {
+			if !strings.HasSuffix(name, amountSuffix) {
+				continue
+			}
 			key := family.Key + name
 			kind := strings.TrimSuffix(name, amountSuffix)
 			if family.Key == executorResource.Key || family.Key == driverResource.Key {
@@ -145,6 +187,15 @@ func checkYARNAmount(name, value string) error {
 		return errors.New("memory is set by executor.memory, driver.memory and their memoryOverhead")
 	case "vcores", "cores":
 		return errors.New("cores are set by executor.cores and driver.cores")
+	}
+	return checkAmount(name, value)
+}
+
+// checkExecutorResource checks a key below executor.resource.
+func checkExecutorResource(name, value string) error {
+	if kind, ok := strings.CutSuffix(name, scriptSuffix); ok {
+		_, err := parseResourceType(kind)
+		return err
 	}
 	return checkAmount(name, value)
 }

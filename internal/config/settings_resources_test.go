@@ -61,7 +61,7 @@ func TestValuesBelowPrefixesAreChecked(t *testing.T) {
 		want   []string
 	}{
 		{"no amount", map[string]string{"yarn.executor.resource.gpu": "1"}, []string{"the key ends in .amount", "gpu.amount"}},
-		{"Spark's other keys", map[string]string{"executor.resource.gpu.discoveryScript": "x"}, []string{"the key ends in .amount"}},
+		{"Spark's other keys", map[string]string{"executor.resource.gpu.vendor": "x"}, []string{"the key ends in .amount"}},
 		{"no number", map[string]string{"yarn.executor.resource.gpu.amount": "two"}, []string{"whole number", "the command line"}},
 		{"a negative amount", map[string]string{"driver.resource.gpu.amount": "-1"}, []string{"whole number"}},
 		{"no type", map[string]string{"yarn.am.resource.a b.amount": "1"}, []string{`"a b" is no resource type`}},
@@ -100,4 +100,16 @@ func TestACLs(t *testing.T) {
 	require.Zero(t, view)
 	require.Zero(t, modify)
 	require.Equal(t, []string{"ui.view.acls", "modify.acls.groups", "admin.acls"}, ACLsWithoutEffect(off))
+}
+
+func TestResourcesHaveScriptsAndTheNamesOfTasks(t *testing.T) {
+	c, err := FromMap(map[string]string{
+		"executor.resource.gpu.amount":          "2",
+		"executor.resource.gpu.discoveryScript": "./gpus.sh",
+		"executor.resource.licenses.amount":     "3",
+	})
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"gpu": "./gpus.sh"}, ResourceScripts(c))
+	require.Equal(t, map[string]int64{"yarn.io/gpu": 2, "licenses": 3}, ExecutorResources(c))
+	require.Equal(t, map[string]int64{"gpu": 2, "licenses": 3}, TaskResourceNames(c, ExecutorResources(c)))
 }
