@@ -173,7 +173,7 @@ func (d *Driver) Stop(ctx context.Context) error {
 		if d.do(func(l *loop) { remaining <- slices.Sorted(maps.Keys(l.executors)) }) {
 			select {
 			case ids := <-remaining:
-				err = fmt.Errorf("executors %s had not left when the driver stopped", strings.Join(ids, ", "))
+				err = fmt.Errorf("executors %s had not left when the driver stopped", few(ids))
 			case <-d.ended:
 			}
 		}
@@ -192,6 +192,15 @@ func (d *Driver) Stop(ctx context.Context) error {
 	d.serving.Wait()
 	d.streams.Wait()
 	return err
+}
+
+// few names ids, of many the first.
+func few(ids []string) string {
+	const most = 10
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
 // do has the event loop call a function. It reports whether the loop is there

@@ -21,7 +21,7 @@ import (
 const (
 	// Read buffers are one for each executor, and write buffers are shared among
 	// those who write: ten thousand executors are to fit into a modest driver.
-	readBufferBytes  = 16 << 10
+	readBufferBytes  = 4 << 10
 	writeBufferBytes = 32 << 10
 	// windowBytes bounds what one executor has on its way that the driver has not
 	// read. It is fixed, because gRPC's estimation of the bandwidth costs a ping
@@ -44,6 +44,7 @@ func (d *Driver) listen() error {
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
+		grpc.Creds(takingTurns(d.options.Identity.ServerCredentials())),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.InitialWindowSize(windowBytes),
