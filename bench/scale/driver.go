@@ -56,6 +56,10 @@ func runDriver(ctx context.Context) (err error) {
 	if err := parent.tell(invitation{Address: d.Addr(), Pass: id.Pass()}); err != nil {
 		return err
 	}
+	cpuBefore, err := cpuTime()
+	if err != nil {
+		return err
+	}
 	registering, err := startProfile(r.profile("driver-registering"))
 	if err != nil {
 		return err
@@ -64,6 +68,11 @@ func runDriver(ctx context.Context) (err error) {
 	if err := errors.Join(err, registering.stop()); err != nil {
 		return err
 	}
+	cpuAfter, err := cpuTime()
+	if err != nil {
+		return err
+	}
+	came.CPU = cpuAfter - cpuBefore
 	measured.ExecutorKB = float64(liveBytes()-before) / 1e3 / float64(came.Executors)
 	if err := profileHeap(r.profile("driver-heap")); err != nil {
 		return err

@@ -37,7 +37,8 @@ type invitation struct {
 // arrived says who has registered, once all have or no more are waited for.
 type arrived struct {
 	Executors int
-	Last      time.Time // when the last one registered
+	Last      time.Time     // when the last one registered
+	CPU       time.Duration // that the driver took for all of them
 }
 
 // driverFigures are the driver's last words.
@@ -114,8 +115,8 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	if err := driver.tell("run"); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d of %d executors registered in %.2f s; running %d tasks\n",
-		came.Executors, r.Executors, result.registering.Seconds(), r.Tasks)
+	fmt.Fprintf(os.Stderr, "%d of %d executors registered in %.2f s, %.2f s of the driver's CPU; running %d tasks\n",
+		came.Executors, r.Executors, result.registering.Seconds(), came.CPU.Seconds(), r.Tasks)
 	if err := driver.hear(&result.driverFigures); err != nil {
 		return result, err
 	}
