@@ -44,7 +44,8 @@ func (l *loop) ask() {
 	d := &l.demand
 	request := l.request()
 	d.changed = false
-	if d.asked && slices.EqualFunc(request.Demands, d.last.Demands, sameDemand) {
+	if d.asked && slices.EqualFunc(request.Demands, d.last.Demands, sameDemand) &&
+		slices.Equal(request.ExcludedNodes, d.last.ExcludedNodes) {
 		return
 	}
 	d.asked, d.last, d.at = true, request, l.now
@@ -53,7 +54,7 @@ func (l *loop) ask() {
 
 // request is what is wanted now.
 func (l *loop) request() Request {
-	var request Request
+	request := Request{ExcludedNodes: l.scheduler.ExcludedNodes()}
 	for _, k := range l.kinds {
 		request.Demands = append(request.Demands, Demand{
 			Profile:       k.profile,

@@ -74,6 +74,7 @@ func (l *loop) status() Status {
 		Started:       l.started,
 		Executors:     make([]ExecutorStatus, 0, len(l.executors)+len(l.history.executors)),
 		Jobs:          make([]JobStatus, 0, len(l.runs)+len(l.history.jobs)),
+		Exclusions:    l.shownExclusions(),
 		Totals:        l.history.totals,
 	}
 	for _, k := range l.kinds {

@@ -31,6 +31,7 @@ type loop struct {
 	arrival    arrival
 	losses     map[string]*openLoss // of executors whose end nobody has explained yet
 	departures departures
+	exclusions map[place]ExclusionStatus // for all jobs
 	history    history
 	emptied    []chan struct{} // closed when no executor is registered any more
 	stopping   bool
@@ -49,6 +50,7 @@ func newLoop(d *Driver) *loop {
 			LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
 			MaxTaskFailures: config.TaskMaxFailures.In(d.options.Config),
 			RackOf:          d.options.RackOf,
+			Exclusion:       exclusionOf(d.options.Config),
 		}),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
@@ -59,6 +61,7 @@ func newLoop(d *Driver) *loop {
 		arrival:    newArrival(d.options.Config),
 		losses:     map[string]*openLoss{},
 		departures: newDepartures(),
+		exclusions: map[place]ExclusionStatus{},
 	}
 }
 
@@ -71,6 +74,7 @@ func (l *loop) run() {
 		alarm.set(l.turn(), l.now)
 		e := <-l.d.inbox
 		l.now = time.Now()
+		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
 		// What else is there is handled before anything is offered, so that
 		// one round of offers serves many updates.

@@ -14,7 +14,9 @@ type Status struct {
 	Executors     []ExecutorStatus `json:"executors"` // those that live by id, then the latest of the lost ones
 	Profiles      []ProfileStatus  `json:"profiles"`  // in use, in the order of their ids
 	Jobs          []JobStatus      `json:"jobs"`      // in the order in which they were submitted; of the ended ones the latest
-	Totals        Totals           `json:"totals"`
+	// Exclusions are the executors and nodes that no job uses for now.
+	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
+	Totals     Totals            `json:"totals"`
 }
 
 // States of an executor.

@@ -214,6 +214,18 @@ func (l *loop) act(events []scheduler.Event) {
 				l.noteFailure(a)
 				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
 			}
+		case scheduler.TaskSetAborted:
+			l.aborted(event)
+		case scheduler.TaskSetUnschedulable:
+			l.unschedulable(event)
+		case scheduler.Excluded:
+			l.excluded(event)
+		case scheduler.Readmitted:
+			l.readmitted(event)
+		case scheduler.KillExecutor:
+			if e := l.executors[event.Executor]; e != nil {
+				l.departByItself(e, event.Reason)
+			}
 		case scheduler.KillAttempt:
 			if a := l.attempts[event.Attempt]; a != nil {
 				message := l.outgoing(a.executor)
@@ -303,7 +315,7 @@ func (l *loop) endRun(r *run, err error) {
 	status.Ended = &ended
 	var failure *TaskError
 	switch {
-	case errors.As(err, &failure):
+	case errors.As(err, &failure), errors.Is(err, ErrUnschedulable):
 		status.State = JobFailed
 	case err != nil:
 		status.State = JobCancelled
