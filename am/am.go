@@ -43,11 +43,6 @@ const (
 )
 
 const (
-	// unregisterTimeout bounds the last words to the ResourceManager.
-	unregisterTimeout = 30 * time.Second
-	// unregisterInterval is between two tries while the ResourceManager has not
-	// stored the end yet.
-	unregisterInterval = 50 * time.Millisecond
 	// maxDiagnostics bounds what the ResourceManager is given to keep. It cuts
 	// longer texts itself, at yarn.app.attempt.diagnostics.limit.kc (64 KiB).
 	maxDiagnostics = 32 << 10
@@ -261,26 +256,6 @@ func (m *master) finish(ctx context.Context, outcome outcome, summary string) {
 	// An attempt that was not heard is followed by another, which needs the files.
 	if m.unregister(ctx, request) {
 		m.removeStaging(ctx)
-	}
-}
-
-// unregister reports whether the ResourceManager has stored the end.
-func (m *master) unregister(ctx context.Context, request yarn.FinishRequest) bool {
-	for {
-		done, err := m.rm.Finish(ctx, request)
-		if err != nil {
-			m.logger.Error("unregister from the ResourceManager", "error", err)
-			return false
-		}
-		if done {
-			return true
-		}
-		select {
-		case <-time.After(unregisterInterval):
-		case <-ctx.Done():
-			m.logger.Error("the ResourceManager did not store the application's end", "waited", unregisterTimeout)
-			return false
-		}
 	}
 }
 

@@ -1,0 +1,41 @@
+package am
+
+import (
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
+)
+
+// TestTheEndIsHeardByAResourceManagerThatRestarted has it restart between the
+// last heartbeat and the end.
+func TestTheEndIsHeardByAResourceManagerThatRestarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster, err := yarntest.New(yarntest.Options{})
+		require.NoError(t, err)
+		defer cluster.Close()
+		application := cluster.Submit(yarntest.Submission{Managed: true, Resource: yarn.Resource{MemoryMB: 1024, VCores: 1}})
+		require.NoError(t, cluster.Await(t.Context(), func(v yarntest.View) bool { return v.Application(application.ID()).Launched }))
+		rm := yarn.NewAMClient(cluster.SchedulerAddresses(), application.Options())
+		defer func() { _ = rm.Close() }()
+		m := &master{
+			rm: rm, logger: slog.New(slog.DiscardHandler),
+			allocator: &allocator{registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1}},
+		}
+		_, err = rm.Register(t.Context(), m.allocator.registration)
+		require.NoError(t, err)
+		cluster.Restart(45 * time.Second)
+		require.True(t, m.unregister(t.Context(), yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "all is well"}))
+		cluster.Look(func(v yarntest.View) {
+			status := v.Application(application.ID())
+			require.Equal(t, yarn.FinalSucceeded, status.Final)
+			require.Equal(t, "all is well", status.Diagnostics)
+			require.Equal(t, 1, status.Attempts)
+		})
+	})
+}
