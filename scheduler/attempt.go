@@ -36,18 +36,18 @@ const (
 type attempt struct {
 	id       AttemptID
 	set      *taskSet
-	index    int32
 	executor *executor
-	// since is when it was launched.
-	since time.Time
-	// twin is the other attempt of its task that runs, nil where there is none.
-	twin *attempt
+	index    int32
 	// straggles is whether it waits to be copied.
 	straggles bool
-	// held is what it holds of its executor's resources.
-	held []holding
+	// since is when it was launched, by the scheduler's clock.
+	since time.Duration
+	// twin is the other attempt of its task that runs, nil where there is none.
+	twin *attempt
+	// held is what it holds of its executor's resources, nil for nothing.
+	held *[]holding
 	// inSet and inExecutor are its places among the running attempts of both.
-	inSet, inExecutor int
+	inSet, inExecutor int32
 }
 
 // Finished frees the cores of an attempt that ended and says what follows: of
@@ -103,7 +103,8 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 		a = new(attempt)
 	}
 	*a = attempt{
-		id: s.attemptsMade, set: set, index: index, executor: e, since: s.now, inSet: len(set.running), inExecutor: len(e.running),
+		id: s.attemptsMade, set: set, index: index, executor: e, since: s.clock,
+		inSet: int32(len(set.running)), inExecutor: int32(len(e.running)),
 	}
 	set.running = append(set.running, a)
 	e.running = append(e.running, a)
@@ -112,8 +113,8 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 	set.profile.demand.RunningCPUs += set.cpus
 
 	if len(set.requests) > 0 {
-		a.held = e.hold(set.requests)
-		l.Resources = e.addresses(a.held)
+		held := e.hold(set.requests)
+		a.held, l.Resources = &held, e.addresses(held)
 	}
 	l.Attempt, l.TaskSet, l.Index, l.Executor = a.id, set.id, int(index), e.ID
 	s.launches = append(s.launches, l)
@@ -135,7 +136,9 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running = e.running[:len(e.running)-1]
 
-	e.giveBack(a.held)
+	if a.held != nil {
+		e.giveBack(*a.held)
+	}
 	setFree(e, e.free+set.cpus)
 	set.node.hold(-set.cpus)
 	if e.available {
@@ -185,7 +188,7 @@ func (s *Scheduler) succeed(events []Event, a attempt) []Event {
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		set.durations.add(s.now.Sub(a.since))
+		set.durations.add(s.clock - a.since)
 	}
 	events = append(events, TaskDone{TaskSet: set.id, Index: int(a.index), Attempt: a.id})
 	if twin := a.twin; twin != nil {

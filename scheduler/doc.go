@@ -15,10 +15,18 @@
 // # Order
 //
 // Task sets are served first in, first out: a free core goes to the first set
-// that has a task for it. Within a set, tasks that come back after a failure or
-// a loss go first, then tasks in the order of their index. Tasks spread over
-// the executors: the one with the most free cores gets the next, the one that
-// has been waiting longest among equals.
+// that has a task for it. With [FAIR] sharing it goes to the pool that is
+// furthest below its share, counted in cores that its attempts hold: first to
+// pools below their minimum share, then by weight; and so on down the tree, one
+// task at a time. A pool or set that takes nothing of what is free leaves its
+// turn to the next. Within a set, tasks that come back after a failure or a loss
+// go first, then tasks in the order of their index. Tasks spread over the
+// executors: the one with the most free cores gets the next, the one that has
+// been waiting longest among equals.
+//
+// A barrier set starts with all its tasks or not at all. Until it can, others
+// take the cores; after Config.BarrierPatience it goes first, and cores that
+// become free are kept for it.
 //
 // # Locality
 //
@@ -46,15 +54,20 @@
 // A task whose attempt failed is tried again until it has failed as often as
 // its set allows. It stays away from the host of its latest failure as long as
 // an executor on another host is alive that is large enough for it, and from
-// that executor as long as there is another one at all. Attempts that end for
-// reasons that are not the task's (its executor was preempted, its node lost,
-// it was killed) are made again and don't count.
+// that executor as long as there is another one at all; or, where [Exclusion] is
+// enabled, from the executors and nodes that are excluded for the task, for its
+// set or for the application. Attempts that end for reasons that are not the
+// task's (its executor was preempted, its node lost, it was killed) are made
+// again and don't count.
+//
+// With [Speculation] an attempt that takes long is copied; copies go after all
+// that waits in their set, and wait for no locality.
 //
 // # Cost
 //
 // The work of an event doesn't grow with the number of executors or tasks: a
 // freed core looks at the sets with waiting tasks in order, at each one in
-// constant time. Only when a set is new, has a task back or has a level opened
+// constant time, and finds the next of n pools or sets in O(log n). Only when a set is new, has a task back or has a level opened
 // does it look at all free executors or at all places that it prefers,
 // whichever are fewer. A waiting task takes 1 byte; one with preferences takes
 // 4 more, and 8 for each place.

@@ -3,7 +3,7 @@ package scheduler
 import "time"
 
 // Locality is how close to the place that it prefers a task runs.
-type Locality int
+type Locality int8
 
 // The levels of locality, the best first.
 const (

@@ -40,9 +40,13 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 }
 
 func (s *Scheduler) setNow(now time.Time) {
-	if now.After(s.now) {
-		s.now = now
+	if !now.After(s.now) {
+		return
 	}
+	if !s.now.IsZero() {
+		s.clock += now.Sub(s.now)
+	}
+	s.now = now
 }
 
 // offerProfile hands out the free cores of one profile's executors.
@@ -52,10 +56,10 @@ func (s *Scheduler) offerProfile(p *profile) {
 	if len(p.root.queue) > 0 && !p.saved {
 		s.offerPool(p, p.root, math.MaxInt)
 	}
-	for _, n := range slices.Backward(p.touched) {
-		s.endTurn(n)
+	for i := len(p.touched) - 1; i >= 0; i-- {
+		s.endTurn(p.touched[i])
+		p.touched[i] = nil
 	}
-	clear(p.touched)
 	p.touched = p.touched[:0]
 	if p.saved {
 		for _, set := range p.sets {

@@ -157,9 +157,6 @@ func (e *executor) giveBack(held []holding) {
 
 // addresses names what an attempt holds.
 func (e *executor) addresses(held []holding) map[string][]string {
-	if len(held) == 0 {
-		return nil
-	}
 	named := map[string][]string{}
 	for _, h := range held {
 		r := &e.resources[h.resource]

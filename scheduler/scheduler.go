@@ -46,6 +46,8 @@ type Scheduler struct {
 	waits  [Localities]time.Duration
 	// now is the time of the latest Offer, Advance or CheckSpeculation.
 	now time.Time
+	// clock is how long after the first such time that is.
+	clock time.Duration
 
 	// awaiting is whether further executors are on their way.
 	awaiting bool

@@ -16,7 +16,10 @@ type turn struct {
 	freed  bool
 	level  Locality
 	listed bool
-	places places
+	// settled is whether the executors that were freed were all that it had to look
+	// at.
+	settled bool
+	places  places
 }
 
 // candidate is an executor, or a place whose executors it is about.
@@ -81,17 +84,24 @@ func (s *Scheduler) offerSet(set *taskSet, most int) (took int) {
 			}
 		}
 	}
-	for took < most && s.step(set) {
+	free := &set.profile.free
+	for took < most && free.top >= set.cpus && s.step(set) {
 		took++
 	}
 	t.took = t.took || took > 0
-	if took < most {
-		t.over = true
+	if took == most {
+		return took
+	}
+	t.over = true
+	switch {
+	case free.top < set.cpus:
+		set.settled, set.settledAt = true, Any // nothing is left at all
+	case !t.settled:
 		set.settledAt, _ = s.allowed(set)
 		set.settled = true
-		// What it leaves, it leaves for want of a better place.
-		s.setDelayed(set, set.waiting > 0 && set.profile.free.top >= set.cpus)
 	}
+	// What it leaves, it leaves for want of a better place.
+	s.setDelayed(set, set.waiting > 0 && free.top >= set.cpus)
 	return took
 }
 
@@ -105,7 +115,7 @@ func (s *Scheduler) step(set *taskSet) bool {
 		// The last task of a place may have gone, and its level with it.
 		t.freed = false
 		if level, _ := s.allowed(set); level <= set.settledAt {
-			t.level = copies + 1
+			t.level, t.settled = copies+1, true
 		}
 	}
 	for ; t.level <= copies; t.level, t.listed = t.level+1, false {
