@@ -23,7 +23,7 @@ const (
 )
 
 // runDriver is the driver's process.
-func runDriver(ctx context.Context) (err error) {
+func runDriver(ctx context.Context) error {
 	ctx, parent, end := toParent(ctx)
 	defer end()
 	var r round
@@ -46,7 +46,7 @@ func runDriver(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.Stop(context.WithoutCancel(ctx))) }()
+	defer func() { _ = d.Stop(context.WithoutCancel(ctx)) }()
 
 	var measured driverFigures
 	if measured.WaitingTaskBytes, err = weighWaiting(ctx, d, r.Tasks); err != nil {
@@ -92,7 +92,14 @@ func runDriver(ctx context.Context) (err error) {
 	if totals := d.Status().Totals; totals.ExecutorsLost > 0 || totals.FailedAttempts > 0 {
 		return fmt.Errorf("%d executors were lost and %d attempts failed while tasks ran", totals.ExecutorsLost, totals.FailedAttempts)
 	}
-	return parent.tell(measured)
+	stop := ""
+	if err := errors.Join(parent.tell(measured), parent.hear(&stop)); err != nil {
+		return err
+	}
+	if err := d.Stop(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err) // all that is measured has been told
+	}
+	return parent.tell("stopped")
 }
 
 // runTasks measures a run of all the tasks.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -78,12 +79,13 @@ func runExecutors(ctx context.Context) error {
 	if err := parent.tell("weighed"); err != nil {
 		return err
 	}
-	// The driver tells them to stop when it is done.
-	running.Wait()
-	if err := profile.stop(); err != nil {
+	// All tasks have run.
+	if err := errors.Join(parent.hear(&word), profile.stop(), parent.tell(troubles.report(kilobytes))); err != nil {
 		return err
 	}
-	return parent.tell(shareReport{Refused: len(troubles.executors), Reason: troubles.first, HeapKB: kilobytes})
+	// The driver tells them to stop.
+	running.Wait()
+	return nil
 }
 
 // troubles are those executors that did not register at their first try, or
@@ -101,6 +103,12 @@ func (t *troubles) note(executor int, reason string) {
 		t.first = fmt.Sprintf("executor %d: %s", executor, reason)
 	}
 	t.executors[executor] = struct{}{}
+}
+
+func (t *troubles) report(kilobytes float64) shareReport {
+	t.Lock()
+	defer t.Unlock()
+	return shareReport{Refused: len(t.executors), Reason: t.first, HeapKB: kilobytes}
 }
 
 // troubleHandler notes what an executor warns of: that it has to try again.

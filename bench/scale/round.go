@@ -59,9 +59,9 @@ type share struct {
 	Profiles [2]string // files for CPU profiles of registering and of tasks; "" for none
 }
 
-// shareReport is how a share's executors ended, and what they took.
+// shareReport is how it went for a share's executors, and what they took.
 type shareReport struct {
-	Refused int    // ended otherwise than by being told to, or had to try again
+	Refused int    // have ended, or had to try again
 	Reason  string // of the first
 	HeapKB  float64
 }
@@ -124,7 +124,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 		r.Executors, result.TasksPerSecond, result.CPUMicros)
 	for _, child := range executors {
 		var report shareReport
-		if err := child.hear(&report); err != nil {
+		if err := errors.Join(child.tell("report"), child.hear(&report)); err != nil {
 			return result, err
 		}
 		result.ownKB += report.HeapKB / float64(len(executors))
@@ -132,6 +132,10 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 			result.reason = report.Reason
 		}
 		result.refused += report.Refused
+	}
+	stopped := ""
+	if err := errors.Join(driver.tell("stop"), driver.hear(&stopped)); err != nil {
+		return result, err
 	}
 	if missing := r.Executors - came.Executors; missing > result.refused {
 		result.refused, result.reason = missing, fmt.Sprintf("after %v they were not there", registerWait)
