@@ -3,6 +3,8 @@ package am
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
@@ -68,6 +70,18 @@ func (f *fleet) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 		v = notTaken // the ResourceManager that allocated it was replaced
 	}
 	f.giveUp(e, v, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
+}
+
+// leaveExcluded gives up the executors that are still to be started on a node
+// that has been excluded since.
+func (f *fleet) leaveExcluded(now time.Time) {
+	for _, table := range f.tables {
+		for _, e := range slices.SortedFunc(maps.Keys(table.starting), youngestFirst) {
+			if f.excluded.has(e.host()) {
+				f.giveUp(e, onExcludedNode, "was not started, as its node "+e.host()+" is excluded", now)
+			}
+		}
+	}
 }
 
 // giveUp gives an executor's container back and forgets it. It has never served,

@@ -1,6 +1,7 @@
 package am
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
@@ -38,6 +39,9 @@ const (
 func (s executorState) counts() bool { return s == stateLaunching || s == stateRegistered }
 
 func (e *executor) host() string { return e.container.Node.Host }
+
+// youngestFirst orders executors by when their containers were allocated.
+func youngestFirst(a, b *executor) int { return cmp.Compare(b.container.ID.ID, a.container.ID.ID) }
 
 // profile is what the executor is made of.
 func (e *executor) profile() profile.Profile { return e.table.profile }

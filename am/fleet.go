@@ -132,6 +132,7 @@ func (f *fleet) missing() int {
 func (f *fleet) tick(now time.Time, clusterNodes int) {
 	if f.excluded.refresh(now, f.topology, clusterNodes) {
 		f.replan()
+		f.leaveExcluded(now)
 	}
 	f.expire(now)
 }
@@ -355,6 +356,7 @@ func (f *fleet) resent() {
 			f.doubtful = append(f.doubtful, id)
 		}
 	}
+	slices.SortFunc(f.releases, func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // stop gives up all executors: the application is over.
@@ -363,7 +365,7 @@ func (f *fleet) stop() {
 	for _, table := range f.tables {
 		table.want(driver.Demand{Profile: table.profile})
 	}
-	for _, executor := range f.executors {
+	for _, executor := range slices.SortedFunc(maps.Values(f.executors), youngestFirst) {
 		f.become(executor, stateEnding)
 		f.release(executor.container.ID, executor.started)
 	}

@@ -115,6 +115,11 @@ func (h *history) heartbeat() {
 	f.answered()
 	c.completed, c.reports, c.allocated = nil, nil, nil
 
+	for _, table := range f.tables {
+		for executor := range table.starting {
+			require.False(h, f.excluded.has(executor.host()), "an executor that is to be started on an excluded node")
+		}
+	}
 	for _, executor := range taken {
 		require.False(h, f.excluded.has(executor.host()), "an executor on an excluded node")
 		require.True(h, f.topology.takes(executor.container.Node), "an executor on a node that takes none")

@@ -286,6 +286,22 @@ func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
 	}
 }
 
+func TestNothingIsStartedOnANodeThatIsExcludedMeanwhile(t *testing.T) {
+	f := twoNodes(4)
+	f.settled()
+	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("a1", 3), containerOn("b1", 4))
+	f.launched(executors[0].container.ID, begin)
+	f.launchFailed(executors[1].container.ID, errors.New("no"), begin)
+	f.excluded.want([]string{"a1"})
+	f.tick(begin, 2)
+	ended := f.takeEnded()
+	require.Len(t, ended, 2)
+	require.Equal(t, int64(3), ended[1].executor.container.ID.ID)
+	require.Len(t, f.takeWithdrawn(), 2)
+	require.Equal(t, 1, f.tally.failed)
+	require.Len(t, f.executors, 2, "what runs there goes on")
+}
+
 func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()

@@ -23,6 +23,7 @@ var (
 	leftInTime      = verdict{reason: "left before it was taken away"}
 	withApplication = verdict{reason: "ended with the application"}
 	notNeeded       = verdict{reason: "not needed any more"}
+	onExcludedNode  = verdict{reason: "on an excluded node"}
 	notLaunched     = verdict{reason: "not launched", failure: true, node: true}
 	notTaken        = verdict{reason: "container not valid any more"}
 	notRegistered   = verdict{reason: "not registered in time", failure: true, node: true}

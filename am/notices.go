@@ -170,7 +170,7 @@ func (f *fleet) negotiate(c contract, tasks map[string]int, now time.Time) {
 		}
 	}
 	slices.SortFunc(candidates, func(a, b *executor) int {
-		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(tasks[a.id], tasks[b.id]), cmp.Compare(b.container.ID.ID, a.container.ID.ID))
+		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(tasks[a.id], tasks[b.id]), youngestFirst(a, b))
 	})
 	chosen := 0
 	for ; chosen < len(candidates) && !enough(); chosen++ {

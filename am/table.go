@@ -1,7 +1,6 @@
 package am
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -81,8 +80,7 @@ func (t *table) surplus() []*executor {
 	if more <= 0 {
 		return nil
 	}
-	youngest := slices.SortedFunc(maps.Keys(t.starting), func(a, b *executor) int { return cmp.Compare(b.container.ID.ID, a.container.ID.ID) })
-	return youngest[:more]
+	return slices.SortedFunc(maps.Keys(t.starting), youngestFirst)[:more]
 }
 
 func lower(counts map[string]int, name string) {
