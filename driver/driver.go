@@ -25,6 +25,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // ErrStopped ends what runs when the driver stops.
@@ -54,6 +55,9 @@ type Options struct {
 	Remote *RemoteManager
 	// RackOf names a host's rack; nil, or "" of a host, where racks are unknown.
 	RackOf func(host string) string
+	// Pools are those that jobs share the executors by where scheduler.mode is
+	// FAIR.
+	Pools []scheduler.Pool
 	// Excluded reports whether executors on a host are refused; nil refuses none.
 	// It is called by the driver's event loop and must not block.
 	Excluded func(host string) bool
@@ -100,6 +104,9 @@ func New(options Options) (*Driver, error) {
 	}
 	if options.Remote != nil {
 		options.Manager = options.Remote
+	}
+	if err := scheduler.CheckPools(options.Pools); err != nil {
+		return nil, err
 	}
 	d := &Driver{
 		options: options,

@@ -74,7 +74,8 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	}
 	if refused == "" {
 		if err := l.scheduler.AddExecutor(scheduler.Executor{
-			ID: id, Host: r.GetHost(), Cores: int(r.GetCores()), Profile: int(r.GetResourceProfile())}); err != nil {
+			ID: id, Host: r.GetHost(), Cores: int(r.GetCores()), Profile: int(r.GetResourceProfile()),
+			Resources: wire.FromResources(r.GetResources())}); err != nil {
 			refused = err.Error()
 		}
 	}
@@ -123,6 +124,12 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 		l.departByItself(e, wish.GetReason())
 	}
 	l.heardOfHolds(e, message)
+	for _, attempt := range message.GetCommitRequests() {
+		l.mayCommit(e, attempt)
+	}
+	for _, arrival := range message.GetBarrierArrivals() {
+		l.arrived(e, arrival)
+	}
 	for _, update := range message.GetUpdates() {
 		// An attempt that is not this executor's was given up before: its last
 		// word came too late, or came twice.

@@ -61,7 +61,8 @@ func (e *executor) status() ExecutorStatus {
 
 func (r *run) status(state string) JobStatus {
 	return JobStatus{
-		ID: r.id, Name: r.job.Name, State: state, Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running,
+		ID: r.id, Name: r.job.Name, Description: r.job.Description, Group: r.job.Group, Pool: r.pool, Barrier: r.job.Barrier, State: state,
+		Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running, Copies: r.copies, Waits: r.hindrance,
 		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
 	}
 }
@@ -75,6 +76,7 @@ func (l *loop) status() Status {
 		Executors:     make([]ExecutorStatus, 0, len(l.executors)+len(l.history.executors)),
 		Jobs:          make([]JobStatus, 0, len(l.runs)+len(l.history.jobs)),
 		Exclusions:    l.shownExclusions(),
+		Notes:         l.notes(),
 		Totals:        l.history.totals,
 	}
 	for _, k := range l.kinds {

@@ -19,6 +19,19 @@ type Job struct {
 	// ID; nil for the settings'. Executors of this process are of every profile.
 	Profile *profile.Profile
 
+	// Group names the jobs that Driver.CancelGroup cancels together; Description is
+	// for people. Either may be "".
+	Group, Description string
+	// Pool is the one that the job is in, where scheduler.mode is FAIR;
+	// scheduler.DefaultPool where it is "".
+	Pool string
+	// Resources are how much each task takes of each further resource of its
+	// executor, by name: a whole number, or a part of one. Nil for what
+	// task.resource says.
+	Resources map[string]float64
+	// Barrier has all tasks run at the same time, and all again when one fails.
+	Barrier bool
+
 	CPUs        int // cores that each task takes; 0 is task.cpus
 	MaxFailures int // how often one task may fail before the job does; 0 is task.maxFailures
 }

@@ -2,6 +2,9 @@ package driver
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/allocation"
@@ -37,8 +40,24 @@ func (k *kind) total() int {
 	return k.instances
 }
 
-// slots is how many tasks that take so many cores each an executor runs at once.
-func (k *kind) slots(cpus int) int { return k.profile.Cores / cpus }
+// slots is how many tasks an executor runs at once that take so many cores, and so
+// much of its further resources, each. What a command finds out about its
+// resources is not known before it runs.
+func (k *kind) slots(c *config.Config, cpus int, resources map[string]float64) int {
+	slots := k.profile.Cores / cpus
+	has, found := config.TaskResourceNames(c, k.profile.Resources), config.ResourceScripts(c)
+	for name, amount := range resources {
+		if _, ok := found[name]; ok || amount <= 0 {
+			continue
+		}
+		if amount < 1 {
+			slots = min(slots, int(has[name])*int(1/amount))
+		} else {
+			slots = min(slots, int(float64(has[name])/amount))
+		}
+	}
+	return slots
+}
 
 // kindOf finds the executors that a job asks for. Where all executors are of
 // this process, they are of one kind, which is for every job.
@@ -107,4 +126,43 @@ func (l *loop) reallocate() (next time.Time) {
 		l.demand.manager.KillExecutors(idle)
 	}
 	return next
+}
+
+// amountsText puts amounts of resources into words.
+func amountsText[N int64 | float64](amounts map[string]N) string {
+	if len(amounts) == 0 {
+		return "none"
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		words = append(words, fmt.Sprintf("%v %s", amounts[name], name))
+	}
+	return strings.Join(words, " and ")
+}
+
+// resourcesOf is what executors of a profile have of further resources, by the
+// names by which tasks ask for them. It reports whether the profile is known.
+func (d *Driver) resourcesOf(id int) (resources map[string]int64, known bool) {
+	if id == profile.DefaultID {
+		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true
+	}
+	answer := make(chan *kind, 1)
+	if !d.do(func(l *loop) {
+		if id < len(l.kinds) {
+			answer <- l.kinds[id]
+			return
+		}
+		answer <- nil
+	}) {
+		return nil, false
+	}
+	select {
+	case k := <-answer:
+		if k == nil {
+			return nil, false
+		}
+		return config.TaskResourceNames(d.options.Config, k.profile.Resources), true
+	case <-d.ended:
+		return nil, false
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
@@ -28,6 +27,9 @@ type loop struct {
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil
+	commits    *scheduler.Commits
+	stragglers stragglers
+	patience   patience
 	arrival    arrival
 	losses     map[string]*openLoss // of executors whose end nobody has explained yet
 	departures departures
@@ -40,18 +42,14 @@ type loop struct {
 
 func newLoop(d *Driver) *loop {
 	now := time.Now()
-	process, node, rack := config.LocalityWaits(d.options.Config)
 	return &loop{
-		d:       d,
-		logger:  d.options.Logger,
-		started: now,
-		now:     now,
-		scheduler: scheduler.New(scheduler.Config{
-			LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
-			MaxTaskFailures: config.TaskMaxFailures.In(d.options.Config),
-			RackOf:          d.options.RackOf,
-			Exclusion:       exclusionOf(d.options.Config),
-		}),
+		d:          d,
+		logger:     d.options.Logger,
+		started:    now,
+		now:        now,
+		scheduler:  scheduler.New(schedulerConfig(&d.options)),
+		commits:    scheduler.NewCommits(),
+		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
 		attempts:   map[scheduler.AttemptID]*attempt{},
@@ -104,12 +102,14 @@ func (l *loop) turn() time.Time {
 	l.expireDepartures()
 	arrivalEnd := l.arrivalEnd()
 	l.scheduler.AwaitExecutors(!arrivalEnd.IsZero())
+	speculation := l.speculate()
 	if !l.stopping {
 		l.offer()
 	}
+	hindrance := l.warnOfHindrances()
 	l.noteProgress()
 	reallocation := l.reallocate()
-	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, reallocation, l.updateDemand())
+	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}

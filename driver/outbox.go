@@ -45,6 +45,9 @@ func join(into, message *wire.DriverMessage) {
 	into.Kills = append(into.Kills, message.Kills...)
 	into.Forget = append(into.Forget, message.Forget...)
 	into.Release = append(into.Release, message.Release...)
+	into.CommitReplies = append(into.CommitReplies, message.CommitReplies...)
+	into.BarrierPasses = append(into.BarrierPasses, message.BarrierPasses...)
+	into.Gangs = append(into.Gangs, message.Gangs...)
 	if message.Stop != nil {
 		into.Stop = message.Stop
 	}
@@ -116,13 +119,13 @@ func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 			return stream.Send(message)
 		}
 		first := &wire.DriverMessage{
-			Registered: message.Registered, Refused: message.Refused,
+			Registered: message.Registered, Refused: message.Refused, Gangs: message.Gangs,
 			TaskSets: message.TaskSets[:sets], Launches: message.Launches[:launches],
 		}
 		if err := stream.Send(first); err != nil {
 			return err
 		}
-		message.Registered, message.Refused = nil, nil
+		message.Registered, message.Refused, message.Gangs = nil, nil, nil
 		message.TaskSets, message.Launches = message.TaskSets[sets:], message.Launches[launches:]
 	}
 }

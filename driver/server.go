@@ -73,13 +73,18 @@ type service struct {
 	driver *Driver
 }
 
-func (s *service) Bootstrap(context.Context, *wire.BootstrapRequest) (*wire.BootstrapReply, error) {
+func (s *service) Bootstrap(_ context.Context, request *wire.BootstrapRequest) (*wire.BootstrapReply, error) {
 	options := &s.driver.options
+	resources, known := s.driver.resourcesOf(int(request.GetResourceProfile()))
+	if !known {
+		return nil, status.Errorf(codes.PermissionDenied, "resource profile %d is unknown", request.GetResourceProfile())
+	}
 	return &wire.BootstrapReply{
 		ApplicationId: options.ApplicationID,
 		User:          options.User,
 		Properties:    options.Config.Map(),
 		Hadoop:        options.Hadoop,
+		Resources:     resources,
 	}, nil
 }
 

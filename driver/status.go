@@ -16,7 +16,9 @@ type Status struct {
 	Jobs          []JobStatus      `json:"jobs"`      // in the order in which they were submitted; of the ended ones the latest
 	// Exclusions are the executors and nodes that no job uses for now.
 	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
-	Totals     Totals            `json:"totals"`
+	// Notes are what somebody should look at: "job 3 (count) waits: …".
+	Notes  []string `json:"notes,omitempty"`
+	Totals Totals   `json:"totals"`
 }
 
 // States of an executor.
@@ -85,12 +87,18 @@ const (
 type JobStatus struct {
 	ID             uint64     `json:"id"`
 	Name           string     `json:"name"`
+	Description    string     `json:"description,omitempty"`
+	Group          string     `json:"group,omitempty"`
+	Pool           string     `json:"pool,omitempty"` // "" where there are none
+	Barrier        bool       `json:"barrier,omitempty"`
 	State          string     `json:"state"`   // one of the Job constants
 	Profile        int        `json:"profile"` // of its executors
 	Total          int        `json:"total"`   // tasks
 	Done           int        `json:"done"`
 	Running        int        `json:"running"`
+	Copies         int        `json:"copies,omitempty"` // of tasks that took long
 	FailedAttempts int        `json:"failedAttempts"`
+	Waits          string     `json:"waits,omitempty"` // why nothing of it is launched, where that is worth a look
 	Locality       Locality   `json:"locality"`
 	Submitted      time.Time  `json:"submitted"`
 	Ended          *time.Time `json:"ended,omitempty"`

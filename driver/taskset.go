@@ -25,7 +25,9 @@ type run struct {
 	id             uint64 // of the task set
 	kind           *kind  // of the executors for its tasks
 	cpus           int
-	slots          int // tasks that such an executor runs at once
+	resources      map[string]float64 // of each task
+	pool           string             // "" where there are none
+	slots          int                // tasks that such an executor runs at once
 	maxFailures    int
 	sentTo         map[*executor]struct{} // who has the task set's common part
 	submitted      time.Time
@@ -35,6 +37,12 @@ type run struct {
 	failures       map[int]*failureCounts // by task, of those that failed
 	locality       Locality
 	ended          bool
+	gathering      *gathering // of a barrier set
+
+	launches     int // of attempts
+	launchesSeen int // at the latest look for hindrances
+	copies       int
+	hindrance    string // why nothing is launched; "" where that is not worth a telling
 }
 
 // failureCounts are the failures of one task that count.
@@ -59,6 +67,10 @@ type attempt struct {
 	index    int
 	try      int // 0 for the task's first attempt
 	executor *executor
+	killed   bool // it was told to end
+	asked    bool // whether it may commit its output
+	waits    bool // at a barrier
+	held     bool // it has a result that counts when all of its barrier set have
 
 	parts   [][]byte         // of a large result, as far as they came
 	result  *wire.TaskUpdate // once it succeeded
@@ -79,7 +91,12 @@ func (l *loop) submit(r *run) {
 		r.maxFailures = config.TaskMaxFailures.In(l.d.options.Config)
 	}
 	r.kind = l.kindOf(r.job.Profile)
-	r.slots = max(1, r.kind.slots(r.cpus))
+	if r.resources = r.job.Resources; r.resources == nil {
+		r.resources = config.TaskResources(l.d.options.Config)
+	}
+	r.pool = l.pool(&r.job)
+	slots := r.kind.slots(l.d.options.Config, r.cpus, r.resources)
+	r.slots = max(1, slots)
 	r.sentTo = map[*executor]struct{}{}
 	r.failures = map[int]*failureCounts{}
 	l.history.totals.Jobs++
@@ -93,8 +110,18 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	if cores := r.kind.profile.Cores; r.cpus > cores && !l.isLocal() {
-		l.endRun(r, fmt.Errorf("job %q: each of its tasks takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
-			"or raise executor.cores (or what the job's resource profile says)", r.job.Name, r.cpus, cores))
+		l.endRun(r, fmt.Errorf("job %q: %w: each takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
+			"or raise executor.cores (or what the job's resource profile says)", r.job.Name, ErrUnschedulable, r.cpus, cores))
+		return
+	}
+	if slots < 1 && !l.isLocal() {
+		l.endRun(r, fmt.Errorf("job %q: %w: each takes %v of the resources of its executor, and its executors have %v: lower "+
+			"task.resource.NAME.amount (or what the job says), or raise executor.resource.NAME.amount (or what the job's resource profile says)",
+			r.job.Name, ErrUnschedulable, amountsText(r.resources), amountsText(config.TaskResourceNames(l.d.options.Config, r.kind.profile.Resources))))
+		return
+	}
+	if problem := l.tooMany(r); problem != "" {
+		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
 		return
 	}
 	r.kind.used = true
@@ -104,7 +131,8 @@ func (l *loop) submit(r *run) {
 			choosy++
 		}
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures}
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
+		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier}
 	if choosy > 0 {
 		set.Preferences = func(index int) scheduler.Preferences {
 			return scheduler.Preferences{Hosts: r.job.Tasks[index].Hosts}
@@ -116,11 +144,12 @@ func (l *loop) submit(r *run) {
 	}
 	l.demand.changed = true
 	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", choosy,
-		"profile", r.kind.profile.ID)
+		"profile", r.kind.profile.ID, "pool", r.pool, "group", r.job.Group)
 }
 
 // offer has the scheduler hand out the free cores and launches what it says.
 func (l *loop) offer() {
+	var gathered []*run
 	for _, launch := range l.scheduler.Offer(l.now) {
 		e, r := l.executors[launch.Executor], l.runs[launch.TaskSet]
 		a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
@@ -130,6 +159,16 @@ func (l *loop) offer() {
 		}
 		e.attempts[a.id] = a
 		r.running++
+		r.launches++
+		r.hindrance = ""
+		if launch.Speculative {
+			r.copies++
+		}
+		if r.job.Barrier {
+			if r.gather(a); a.index == 0 {
+				gathered = append(gathered, r)
+			}
+		}
 		r.locality.count(launch.Locality)
 		l.history.totals.Locality.count(launch.Locality)
 		task := &r.job.Tasks[a.index]
@@ -142,8 +181,11 @@ func (l *loop) offer() {
 		}
 		message.Launches = append(message.Launches, &wire.LaunchTask{
 			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
-			Cpus: uint32(r.cpus), Input: task.Input,
+			Cpus: uint32(r.cpus), Input: task.Input, Resources: wire.ResourcesOf(launch.Resources),
 		})
+	}
+	for _, r := range gathered {
+		l.introduce(r)
 	}
 }
 
@@ -157,8 +199,14 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		}
 		return
 	case wire.TaskState_TASK_STATE_FINISHED:
-		a.executor.done++
-		a.result = update
+		if !a.killed {
+			a.executor.done++
+		}
+		if a.result = update; a.run.job.Barrier && !a.run.ended {
+			if a.held = true; !a.killed {
+				l.leftGathering(a)
+			}
+		}
 		outcome.Result = scheduler.Succeeded
 	case wire.TaskState_TASK_STATE_KILLED:
 		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
@@ -167,12 +215,14 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		if a.failure = update.GetFailure(); a.failure == nil {
 			a.failure = &wire.Failure{Message: "the executor gave no reason"}
 		}
-		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: true}
+		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: !a.failure.GetUncounted()}
 	}
 	a.run.running--
 	delete(a.executor.attempts, a.id)
 	l.act(l.scheduler.Finished(a.id, outcome))
-	delete(l.attempts, a.id)
+	if !a.held {
+		delete(l.attempts, a.id)
+	}
 	if e := a.executor; len(e.attempts) == 0 {
 		l.idle(e)
 	}
@@ -197,7 +247,7 @@ func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
 		case scheduler.TaskDone:
-			if a := l.attempts[event.Attempt]; !a.run.ended {
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
 				l.finished(a)
 			}
 		case scheduler.TaskSetDone:
@@ -205,8 +255,12 @@ func (l *loop) act(events []scheduler.Event) {
 				l.endRun(r, nil)
 			}
 		case scheduler.TaskRetry:
-			if a := l.attempts[event.Attempt]; !a.run.ended {
-				l.retry(a, event.Failures)
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
+				l.unfinished(a, event.Failures)
+			}
+		case scheduler.CopyEnded:
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
+				l.unfinished(a, event.Failures)
 			}
 		case scheduler.TaskSetFailed:
 			if a := l.attempts[event.Attempt]; !a.run.ended {
@@ -228,6 +282,7 @@ func (l *loop) act(events []scheduler.Event) {
 			}
 		case scheduler.KillAttempt:
 			if a := l.attempts[event.Attempt]; a != nil {
+				a.killed = true
 				message := l.outgoing(a.executor)
 				// The reason may be an error of the user's, of any bytes.
 				reason := strings.ToValidUTF8(event.Reason, "\uFFFD")
@@ -240,6 +295,10 @@ func (l *loop) act(events []scheduler.Event) {
 // finished hands a result to the run's consumer.
 func (l *loop) finished(a *attempt) {
 	r := a.run
+	l.settleCommit(a, true)
+	if a.held {
+		delete(l.attempts, a.id)
+	}
 	value := a.result.GetResult()
 	if len(a.parts) > 0 {
 		value = slices.Concat(append(a.parts, value)...)
@@ -252,10 +311,14 @@ func (l *loop) finished(a *attempt) {
 	})
 }
 
-// retry notes that a task waits again, after so many failures in the
-// scheduler's count.
-func (l *loop) retry(a *attempt, failures int) {
+// unfinished notes that an attempt ended without a result that counts, after so
+// many failures of its task in the scheduler's count.
+func (l *loop) unfinished(a *attempt, failures int) {
 	r := a.run
+	l.settleCommit(a, false)
+	if a.held {
+		delete(l.attempts, a.id)
+	}
 	if failures > 0 {
 		r.countsOf(a.index).scheduler = failures
 	}
@@ -308,6 +371,9 @@ func (l *loop) endRun(r *run, err error) {
 		message.Forget = append(message.Forget, r.id)
 	}
 	r.sentTo = nil
+	r.hindrance = ""
+	l.commits.Forget(r.id)
+	l.disperse(r)
 	l.demand.changed = true
 
 	status := r.status(JobSucceeded)

@@ -1,0 +1,117 @@
+package driver
+
+import (
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+// gathering is a barrier set at work: one attempt of each task, from their
+// launches, which come all at once, to the end of the last of them.
+type gathering struct {
+	attempts []*attempt // in the order of their indexes
+	waiting  []*attempt // at the barrier that comes next
+	passed   uint32     // barriers
+	problem  string     // why no further barrier can be passed
+}
+
+// gather notes the launch of an attempt of a barrier set.
+func (r *run) gather(a *attempt) {
+	if r.gathering == nil || len(r.gathering.attempts) == len(r.job.Tasks) {
+		r.gathering = &gathering{}
+	}
+	r.gathering.attempts = append(r.gathering.attempts, a)
+}
+
+// introduce tells the executors of a barrier set where all its tasks run.
+func (l *loop) introduce(r *run) {
+	gang := &wire.Gang{TaskSet: r.id}
+	told := map[*executor]struct{}{}
+	for _, a := range r.gathering.attempts {
+		gang.Members = append(gang.Members, &wire.GangMember{ExecutorId: a.executor.id, Host: a.executor.host})
+		told[a.executor] = struct{}{}
+	}
+	for e := range told {
+		l.outgoing(e).Gangs = append(l.outgoing(e).Gangs, gang)
+	}
+}
+
+// arrived notes that an attempt waits at a barrier, and lets all pass once all
+// are there.
+func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
+	a := e.attempts[scheduler.AttemptID(arrival.GetAttempt())]
+	if a == nil || a.killed || a.run.ended || a.run.gathering == nil || a.waits {
+		return // it ends, or has come already
+	}
+	g := a.run.gathering
+	if g.problem == "" && arrival.GetPassed() != g.passed {
+		g.problem = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", a.index, arrival.GetPassed()+1, g.passed+1)
+	}
+	a.waits = true
+	g.waiting = append(g.waiting, a)
+	if len(g.waiting) == len(a.run.job.Tasks) {
+		g.passed++
+		l.letPass(g)
+	} else if g.problem != "" {
+		l.letPass(g)
+	}
+}
+
+// letPass answers those who wait.
+func (l *loop) letPass(g *gathering) {
+	for _, a := range g.waiting {
+		a.waits = false
+		if !a.killed && a.executor.attempts[a.id] == a {
+			message := l.outgoing(a.executor)
+			message.BarrierPasses = append(message.BarrierPasses, &wire.BarrierPass{Attempt: uint64(a.id), Error: g.problem})
+		}
+	}
+	g.waiting = g.waiting[:0]
+}
+
+// leftGathering notes that an attempt of a barrier set has its result: it will
+// come to no barrier any more, so that others would wait there for ever.
+func (l *loop) leftGathering(a *attempt) {
+	g := a.run.gathering
+	if g.problem == "" {
+		g.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", a.index, g.passed)
+	}
+	l.letPass(g)
+}
+
+// disperse drops the results that a barrier set has when its run ends.
+func (l *loop) disperse(r *run) {
+	if r.gathering == nil {
+		return
+	}
+	for _, a := range r.gathering.attempts {
+		if a.held {
+			delete(l.attempts, a.id)
+		}
+	}
+	r.gathering = nil
+}
+
+// tooMany says why the tasks of a barrier job can never run all at once; "" where
+// they can, or may yet be able to.
+func (l *loop) tooMany(r *run) string {
+	slots, executors := 0, 0
+	switch {
+	case !r.job.Barrier || r.kind.pool != nil:
+		return ""
+	case l.isLocal():
+		for _, e := range l.executors {
+			executors++
+			slots += e.cores / r.cpus
+		}
+	default:
+		executors = r.kind.total()
+		slots = executors * r.slots
+	}
+	if executors == 0 || slots >= len(r.job.Tasks) {
+		return ""
+	}
+	return fmt.Sprintf("its %d tasks must run at once, and the %d executors run %d of them: start more executors, or run fewer tasks",
+		len(r.job.Tasks), executors, slots)
+}

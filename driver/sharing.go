@@ -1,0 +1,41 @@
+package driver
+
+import (
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+// schedulerConfig is how jobs share the executors.
+func schedulerConfig(o *Options) scheduler.Config {
+	c := o.Config
+	process, node, rack := config.LocalityWaits(c)
+	return scheduler.Config{
+		LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
+		MaxTaskFailures: config.TaskMaxFailures.In(c),
+		RackOf:          o.RackOf,
+		Mode:            sharing(c),
+		Pools:           o.Pools,
+		Exclusion:       exclusionOf(c),
+		Speculation:     speculationOf(c),
+		BarrierPatience: config.BarrierPatience.In(c),
+		BarrierTimeout:  config.BarrierTimeout.In(c),
+	}
+}
+
+func sharing(c *config.Config) scheduler.Mode {
+	if config.SchedulerMode.In(c) == scheduler.FAIR.String() {
+		return scheduler.FAIR
+	}
+	return scheduler.FIFO
+}
+
+// pool is the name of the pool that a job is in; "" where there are none.
+func (l *loop) pool(job *Job) string {
+	switch {
+	case sharing(l.d.options.Config) == scheduler.FIFO:
+		return ""
+	case job.Pool == "":
+		return scheduler.DefaultPool
+	}
+	return job.Pool
+}
