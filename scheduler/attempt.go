@@ -40,8 +40,11 @@ type attempt struct {
 	index    int32
 	// straggles is whether it waits to be copied.
 	straggles bool
-	// since is when it was launched, by the scheduler's clock.
-	since time.Duration
+	// ran is whether its function has ended, and only its outcome is awaited.
+	ran bool
+	// since is when it was launched, by the scheduler's clock, and took how long
+	// it ran, once it did.
+	since, took time.Duration
 	// twin is the other attempt of its task that runs, nil where there is none.
 	twin *attempt
 	// held is what it holds of its executor's resources, nil for nothing.
@@ -66,6 +69,20 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	ended := *a
 	s.release(a)
 	return s.conclude(nil, ended, outcome)
+}
+
+// Ran says that an attempt has run, and its outcome will be known later: its
+// result is still at its executor. Its cores are free at once, it takes no part
+// in speculation any more, and where its executor is lost first, its task waits
+// again without having failed. An attempt that is not known is ignored.
+func (s *Scheduler) Ran(id AttemptID) {
+	a := s.attempts[id]
+	if a == nil || a.ran {
+		return
+	}
+	a.noCopy()
+	s.freeCores(a)
+	a.ran, a.took = true, s.clock-a.since
 }
 
 // launch starts an attempt of a task that waits.
@@ -126,7 +143,6 @@ func (s *Scheduler) release(a *attempt) {
 	set, e := a.set, a.executor
 	delete(s.attempts, a.id)
 	set.profile.demand.RunningTasks--
-	set.profile.demand.RunningCPUs -= set.cpus
 
 	last := set.running[len(set.running)-1]
 	set.running[a.inSet], last.inSet = last, a.inSet
@@ -136,6 +152,21 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running = e.running[:len(e.running)-1]
 
+	if !a.ran {
+		s.freeCores(a)
+	}
+	a.noCopy()
+	if a.twin != nil {
+		a.twin.twin = nil
+	}
+	*a = attempt{}
+	s.spare = append(s.spare, a)
+}
+
+// freeCores gives back what an attempt holds of its executor.
+func (s *Scheduler) freeCores(a *attempt) {
+	set, e := a.set, a.executor
+	set.profile.demand.RunningCPUs -= set.cpus
 	if a.held != nil {
 		e.giveBack(*a.held)
 	}
@@ -144,12 +175,6 @@ func (s *Scheduler) release(a *attempt) {
 	if e.available {
 		e.noteFreed()
 	}
-	a.noCopy()
-	if a.twin != nil {
-		a.twin.twin = nil
-	}
-	*a = attempt{}
-	s.spare = append(s.spare, a)
 }
 
 // conclude appends the events that follow from the end of an attempt.
@@ -188,7 +213,11 @@ func (s *Scheduler) succeed(events []Event, a attempt) []Event {
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		set.durations.add(s.clock - a.since)
+		took := s.clock - a.since
+		if a.ran {
+			took = a.took
+		}
+		set.durations.add(took)
 	}
 	events = append(events, TaskDone{TaskSet: set.id, Index: int(a.index), Attempt: a.id})
 	if twin := a.twin; twin != nil {

@@ -153,7 +153,7 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	var events []Event
 	for _, a := range ended {
 		outcome := Outcome{Result: Killed, Reason: loss.Reason}
-		if loss.Counts {
+		if loss.Counts && !a.ran {
 			outcome = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
 		}
 		events = s.conclude(events, a, outcome)

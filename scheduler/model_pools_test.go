@@ -100,7 +100,7 @@ func (r *round) running(c child) int {
 			inside = inside || pool == c.pool
 		}
 		if inside && a.set.Profile == r.profile {
-			cores += a.set.CPUs
+			cores += a.cpus()
 		}
 	}
 	return cores

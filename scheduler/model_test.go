@@ -56,6 +56,7 @@ type modelAttempt struct {
 	index    int
 	executor *modelExecutor
 	gpus     []string
+	ran      bool // it has given its cores back
 }
 
 func newModel(t require.TestingT, config Config) *model {
@@ -168,7 +169,7 @@ func (m *model) remove(id string, loss Loss) []Event {
 	var events []Event
 	for _, a := range attempts {
 		result := Killed
-		if loss.Counts {
+		if loss.Counts && !a.ran {
 			result = Failed
 		}
 		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, Counts: loss.Counts})...)
@@ -182,11 +183,28 @@ func (m *model) finished(id AttemptID, outcome Outcome) []Event {
 		return nil
 	}
 	delete(m.attempts, id)
+	a.giveBack()
+	return m.conclude(a, outcome)
+}
+
+// giveBack frees what an attempt has of its executor, once.
+func (a *modelAttempt) giveBack() {
+	if a.ran {
+		return
+	}
+	a.ran = true
 	a.executor.free += a.set.CPUs
 	for _, gpu := range a.gpus {
 		a.executor.used[gpu] -= min(a.set.Resources["gpu"], 1)
 	}
-	return m.conclude(a, outcome)
+}
+
+// cpus is how many cores an attempt has.
+func (a *modelAttempt) cpus() int {
+	if a.ran {
+		return 0
+	}
+	return a.set.CPUs
 }
 
 func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
@@ -396,7 +414,7 @@ func (m *model) check(s *Scheduler) {
 	}
 	for _, a := range m.attempts {
 		demands[a.set.Profile].RunningTasks++
-		demands[a.set.Profile].RunningCPUs += a.set.CPUs
+		demands[a.set.Profile].RunningCPUs += a.cpus()
 	}
 	for _, e := range m.executors {
 		status := ExecutorStatus{Executor: e.Executor, FreeCores: e.free, Draining: e.draining}
@@ -404,7 +422,7 @@ func (m *model) check(s *Scheduler) {
 		for _, a := range m.attempts {
 			if a.executor == e {
 				status.RunningTasks++
-				used += a.set.CPUs
+				used += a.cpus()
 			}
 		}
 		require.Equal(m.t, e.Cores, used+e.free)

@@ -61,6 +61,7 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 				"tick":   c.tick,
 				"wait":   c.wait,
 				"finish": c.finish,
+				"ran":    c.ran,
 				"more":   c.finish,
 				"late":   c.late,
 				"remove": c.remove,
@@ -180,6 +181,21 @@ func (c *cluster) finish(t *rapid.T) {
 		}).Draw(t, "outcome")
 		require.Equal(t, c.m.finished(a.id, outcome), c.s.Finished(a.id, outcome))
 	}
+	if rapid.Bool().Draw(t, "offer") {
+		c.offer(t)
+	}
+}
+
+// ran has an attempt's result wait at its executor.
+func (c *cluster) ran(t *rapid.T) {
+	running := c.m.running()
+	if len(running) == 0 {
+		c.s.Ran(0)
+		t.Skip("nothing runs")
+	}
+	a := rapid.SampledFrom(running).Draw(t, "attempt")
+	a.giveBack()
+	c.s.Ran(a.id)
 	if rapid.Bool().Draw(t, "offer") {
 		c.offer(t)
 	}

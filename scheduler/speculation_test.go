@@ -41,6 +41,25 @@ func TestACopyWins(t *testing.T) {
 	require.Zero(t, s.Demand())
 }
 
+func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
+	s := play(t, Config{Speculation: Speculation{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
+	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 3, MaxFailures: 1})
+	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
+	s.Advance(start.Add(time.Second))
+	s.Ran(1)
+	s.Ran(1)
+	s.at(time.Second, "1/2@a:no-pref")
+	require.Len(t, s.Finished(2, success), 1)
+	require.Len(t, s.Finished(3, success), 1)
+	require.Empty(t, s.CheckSpeculation(start.Add(time.Hour)))
+	require.Equal(t, Demand{RunningTasks: 1}, s.Demand())
+	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Attempt: 1, Reason: "lost"}}, s.RemoveExecutor("a", Loss{Reason: "lost", Counts: true}))
+	s.at(time.Hour, "1/0@b:no-pref")
+	require.Len(t, s.end("1/0", success), 2)
+	s.Ran(4)
+	require.Zero(t, s.Demand())
+}
+
 func TestTheOriginalWins(t *testing.T) {
 	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
 	require.Len(t, s.Finished(10, success), 2)
