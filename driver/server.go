@@ -44,7 +44,6 @@ func (d *Driver) listen() error {
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
-		grpc.Creds(takingTurns(d.options.Identity.ServerCredentials())),
 		grpc.ReadBufferSize(readBufferBytes),
 		grpc.WriteBufferSize(writeBufferBytes),
 		grpc.InitialWindowSize(windowBytes),
