@@ -420,7 +420,9 @@ func (a *allocator) lookUpRacks(working context.Context) {
 // end gives back all containers and waits until the ResourceManager has
 // confirmed it, for endTimeout at the most. It comes after run.
 func (a *allocator) end(ctx context.Context) {
-	if !a.exchange.registered {
+	select {
+	case <-a.registered:
+	default:
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
@@ -430,7 +432,7 @@ func (a *allocator) end(ctx context.Context) {
 	for a.fleet.held() || a.exchange.unanswered != nil {
 		_, err := a.beat(ctx, time.Now())
 		a.tell(ctx)
-		if err != nil || ctx.Err() != nil || !a.exchange.registered {
+		if err != nil || ctx.Err() != nil {
 			a.logger.Warn("not all containers are known to have ended; the ResourceManager ends them with the application",
 				"containers", len(a.fleet.releasing), "error", errors.Join(err, ctx.Err()))
 			return

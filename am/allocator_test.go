@@ -312,6 +312,32 @@ func TestTheEndGivesAllContainersBack(t *testing.T) {
 	})
 }
 
+func TestTheEndOutlivesAResourceManagersRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rm := &scriptedRM{}
+		s := newSetting(t, rm, nil)
+		require.NoError(t, s.runs(t, func() {
+			rm.answers(allocating(containerOn("a1", 1)))
+			time.Sleep(time.Second)
+			s.ExecutorRegistered("1")
+		}))
+		rm.told()
+		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+			switch {
+			case n == 1:
+				return nil, yarn.ErrNotRegistered
+			case len(request.Releases) > 0:
+				return &yarn.AllocateResponse{Completed: completion(1, yarn.ExitAborted, "")}, nil
+			}
+			return nil, nil
+		}
+		s.end(t.Context())
+		require.Equal(t, 2, rm.registrations)
+		require.Len(t, rm.told(), 2)
+		require.Zero(t, s.snapshot().counts.Allocated)
+	})
+}
+
 // TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and
 // nothing new.
 func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
