@@ -21,6 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -189,6 +190,10 @@ func (a *attended) start(id string, racks map[string]string) (*client.Driver, er
 	if err != nil {
 		return nil, err
 	}
+	shares, err := pools.Of(a.settings)
+	if err != nil {
+		return nil, client.Usage(err)
+	}
 	a.manager = driver.NewRemoteManager(a.logger)
 	hadoop := a.cluster.Hadoop()
 	a.driver, err = driver.New(driver.Options{
@@ -199,6 +204,7 @@ func (a *attended) start(id string, racks map[string]string) (*client.Driver, er
 		Identity:      access,
 		BindAddress:   net.JoinHostPort(a.bind, strconv.Itoa(config.DriverPort.In(a.settings))),
 		RackOf:        func(host string) string { return racks[host] },
+		Pools:         shares,
 		Remote:        a.manager,
 		Logger:        a.logger,
 	})

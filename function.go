@@ -81,7 +81,7 @@ func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer context.AfterFunc(session.ctx, func() { cancel(context.Cause(session.ctx)) })()
-		job, err := f.job(session, inputs, options)
+		job, err := f.job(ctx, session, inputs, options)
 		if err != nil {
 			yield(Result[Out]{}, fmt.Errorf("%s: %w", f.name, err))
 			return
@@ -104,12 +104,14 @@ func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs
 }
 
 // job describes a run to the driver.
-func (f *Function[In, Out]) job(session *Session, inputs []In, options []Option) (driver.Job, error) {
+func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.Job, error) {
 	chosen := runOptions{
 		name:        f.name,
 		cpus:        config.TaskCPUs.In(session.settings),
 		maxFailures: session.maxFailures,
+		resources:   config.TaskResources(session.settings),
 	}
+	chosen.scheduled(ctx)
 	for _, option := range options {
 		option(&chosen)
 	}
@@ -144,6 +146,11 @@ func (f *Function[In, Out]) job(session *Session, inputs []In, options []Option)
 		Common:      chosen.common,
 		Tasks:       tasks,
 		Profile:     executors,
+		Group:       chosen.group.name,
+		Description: chosen.group.description,
+		Pool:        chosen.pool,
+		Resources:   chosen.resources,
+		Barrier:     chosen.barrier,
 		CPUs:        chosen.cpus,
 		MaxFailures: chosen.maxFailures,
 	}, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -62,17 +63,28 @@ func (l *local) run(ctx context.Context, function func(ctx context.Context) erro
 	}
 	files := storage.New(storage.Options{Hadoop: l.hadoop, User: user.Effective, Logger: l.logger})
 	defer func() { err = errors.Join(err, files.Close()) }()
+	shares, err := pools.Of(l.settings)
+	if err != nil {
+		return err
+	}
+	resources, err := executorbackend.Discover(ctx, l.settings, config.TaskResourceNames(l.settings, config.ExecutorResources(l.settings)))
+	if err != nil {
+		return err
+	}
 	scheduler, err := driver.New(driver.Options{
 		ApplicationID: "local-" + randomHex(),
 		User:          user.Effective,
 		Config:        l.settings,
+		Pools:         shares,
 		Logger:        l.logger,
 	})
 	if err != nil {
 		return err
 	}
 
-	executor := executorbackend.Options{ID: localExecutor, Host: localHost, Cores: l.master.cores, Config: l.settings, Logger: l.logger}
+	executor := executorbackend.Options{
+		ID: localExecutor, Host: localHost, Cores: l.master.cores, Resources: resources, Config: l.settings, Logger: l.logger,
+	}
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {

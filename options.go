@@ -12,6 +12,10 @@ type runOptions struct {
 	hosts       func(index int) []string
 	common      []byte
 	executors   *ResourceProfile
+	pool        string
+	group       group
+	resources   map[string]float64
+	barrier     bool
 	err         error
 }
 

@@ -23,6 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -281,7 +283,13 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 		return err
 	}
 	settings := m.start.config
-	scheduler, err := driver.New(driver.Options{
+	var shares []scheduler.Pool
+	if described := m.start.spec.Pools; described != "" {
+		if shares, err = pools.Parse(config.AllocationFile.In(settings), []byte(described)); err != nil {
+			return err
+		}
+	}
+	server, err := driver.New(driver.Options{
 		ApplicationID: m.start.attempt.Application.String(),
 		User:          m.start.spec.User,
 		Config:        settings,
@@ -289,21 +297,22 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 		Identity:      access,
 		BindAddress:   net.JoinHostPort(m.start.bind, strconv.Itoa(config.DriverPort.In(settings))),
 		RackOf:        racks(m.start.spec.Racks),
+		Pools:         shares,
 		Logger:        m.logger,
 	})
 	if err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(scheduler.Addr())
+	_, port, err := net.SplitHostPort(server.Addr())
 	if err != nil {
 		return err
 	}
-	m.driver = scheduler
-	m.progress = scheduler.Progress
+	m.driver = server
+	m.progress = server.Progress
 	m.run = func(ctx context.Context) error {
 		err := Supervise(ctx, config.AMWaitTime.In(settings), func(ctx context.Context, created func()) error {
 			return run(ctx, &Application{
-				ID: m.start.attempt.Application.String(), Config: settings, Driver: scheduler, Files: m.files, SessionCreated: created,
+				ID: m.start.attempt.Application.String(), Config: settings, Driver: server, Files: m.files, SessionCreated: created,
 			})
 		})
 		if err != nil {

@@ -1,6 +1,7 @@
 package am
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
@@ -22,7 +23,8 @@ type Status struct {
 	Failures []FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executor is wanted, in their order.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are about the executors as a whole: "yarn.exclude.nodes leaves no node".
+	// Notes are what somebody should look at: "yarn.exclude.nodes leaves no node",
+	// "job 3 (count) waits: …".
 	Notes    []string         `json:"notes,omitempty"`
 	Tasks    TaskCounts       `json:"tasks"`
 	Locality driver.Locality  `json:"locality"`
@@ -68,8 +70,12 @@ type TaskCounts struct {
 
 // TaskSetCounts are the counts of one task set.
 type TaskSetCounts struct {
-	Name  string `json:"name"`
-	State string `json:"state"`
+	ID          uint64 `json:"id"` // of the job
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Pool        string `json:"pool,omitempty"` // "" where there are none
+	State       string `json:"state"`
 	TaskCounts
 }
 
@@ -101,7 +107,7 @@ func (m *master) status() Status {
 		Executors:   fleet.counts,
 		Failures:    fleet.failures,
 		Exclusions:  fleet.exclusions,
-		Notes:       fleet.notes,
+		Notes:       slices.Concat(fleet.notes, now.Notes),
 		Tasks: TaskCounts{
 			Total: now.Totals.Done + now.Totals.Running + now.Totals.Waiting,
 			Done:  now.Totals.Done, Running: now.Totals.Running, Failed: now.Totals.FailedAttempts,
@@ -112,9 +118,10 @@ func (m *master) status() Status {
 	}
 	status.Executors.Running = now.Totals.Executors
 	for _, job := range now.Jobs {
-		status.TaskSets = append(status.TaskSets, TaskSetCounts{Name: job.Name, State: job.State, TaskCounts: TaskCounts{
-			Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts,
-		}})
+		status.TaskSets = append(status.TaskSets, TaskSetCounts{
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, State: job.State,
+			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
+		})
 	}
 	for _, executor := range now.Executors {
 		status.Details = append(status.Details, ExecutorDetail{

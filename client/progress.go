@@ -3,6 +3,7 @@ package client
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,7 +18,7 @@ type Progress struct {
 	Failures []FailureCount `json:"failures"`
 	// Exclusions are the hosts on which no executor is wanted.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are about the executors as a whole.
+	// Notes are what somebody should look at: why no executor comes, why a job waits.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
@@ -98,6 +99,7 @@ type display struct {
 	failed  int    // executors, as last shown
 	tasks   string // as last shown
 	tasksAt time.Time
+	notes   []string // as last shown
 }
 
 // taskLinePause is the least time between two plain lines about tasks.
@@ -119,7 +121,7 @@ func (p *display) enter(state, note string) {
 
 // restart forgets what an ApplicationMaster said that is no more.
 func (p *display) restart() {
-	p.latest, p.joined, p.failed, p.tasks = nil, 0, 0, ""
+	p.latest, p.joined, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
 }
 
 // update shows what the ApplicationMaster says.
@@ -132,6 +134,12 @@ func (p *display) update(s *Progress) {
 		}
 		p.joined, p.failed = max(p.joined, e.Running), e.Failed
 	}
+	for _, note := range s.Notes {
+		if !slices.Contains(p.notes, note) {
+			p.line("%s", note)
+		}
+	}
+	p.notes = s.Notes
 	if text := s.tasks(); s.Tasks.Total > 0 && text != p.tasks && !p.console.isLive() {
 		if p.now().Sub(p.tasksAt) >= taskLinePause {
 			p.line("%s", text)

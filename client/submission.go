@@ -23,6 +23,7 @@ type request struct {
 	resources []launch.Resource
 	hadoop    map[string]string
 	staging   string   // URI of the application's own directory; "" for none
+	pools     string   // the content of the file that describes them; "" for none
 	cacheDirs []string // URIs of the cache's entries in use
 	driver    *Driver  // in this process; nil in cluster mode, and where the AM is in this process too
 }
@@ -42,7 +43,7 @@ func (r *request) spec() *launch.Spec {
 	properties[config.Queue.Name()] = r.cleared.queue
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
-		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Racks: r.cleared.racks,
+		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.cleared.racks,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/storage"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
@@ -156,6 +157,10 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var cleared *clearance
+	described, err := pools.Content(s.job.Settings)
+	if err != nil {
+		return nil, Usage(err)
+	}
 	s.job.Console.setLive("asking the cluster")
 	defer s.job.Console.setLive("")
 	notice := time.AfterFunc(answerNotice, func() {
@@ -188,8 +193,8 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}
 	return &request{
 		settings: s.job.Settings, cleared: cleared, user: s.cluster.user, driver: driver,
-		command:   append([]string{"./" + program.Name}, s.job.Args...),
-		resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+		command: append([]string{"./" + program.Name}, s.job.Args...),
+		pools:   string(described), resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}, nil
 }
 

@@ -63,6 +63,9 @@ type Spec struct {
 	// StagingDir holds what was uploaded for this application alone; "" where
 	// nothing was.
 	StagingDir string `json:"stagingDir,omitempty"`
+	// Pools is the content of the file that scheduler.allocation.file names, ""
+	// where it names none: the file is where the submission was made.
+	Pools string `json:"pools,omitempty"`
 	// Racks are the cluster's nodes when it was submitted, each with its rack:
 	// the AM itself may not ask the ResourceManager for them.
 	Racks map[string]string `json:"racks,omitempty"`

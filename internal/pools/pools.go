@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
@@ -39,8 +40,34 @@ const (
 	maxNumber = 1 << 20
 )
 
-// Read reads the pools that a file describes. Errors name the file and the line.
-func Read(path string) ([]scheduler.Pool, error) {
+// Of reads the pools that settings name a file of; nil where they name none, or
+// want no pools.
+func Of(c *config.Config) ([]scheduler.Pool, error) {
+	content, err := Content(c)
+	if err != nil || content == nil {
+		return nil, err
+	}
+	return Parse(config.AllocationFile.In(c), content)
+}
+
+// Content is that of the file of pools that settings name, which Parse can read;
+// nil where they name none, or want no pools.
+func Content(c *config.Config) ([]byte, error) {
+	file := config.AllocationFile.In(c)
+	if file == "" || config.SchedulerMode.In(c) != scheduler.FAIR.String() {
+		return nil, nil
+	}
+	content, err := read(file)
+	if err == nil {
+		_, err = Parse(file, content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s (from %s): %w", config.AllocationFile.Name(), c.Source(config.AllocationFile.Name()), err)
+	}
+	return content, nil
+}
+
+func read(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("pools: %w", err)
@@ -53,10 +80,11 @@ func Read(path string) ([]scheduler.Pool, error) {
 	if len(content) > maxBytes {
 		return nil, fmt.Errorf("pools: %s is larger than %d MiB: is it the right file?", path, maxBytes>>20)
 	}
-	return Parse(path, content)
+	return content, nil
 }
 
-// Parse reads the content of such a file; name is for errors.
+// Parse reads the pools that the content of a file describes. Errors have the
+// file's name and the line.
 func Parse(name string, content []byte) ([]scheduler.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
 	root, err := r.root()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
@@ -28,10 +29,15 @@ const example = `<?xml version="1.0"?>
 </allocations>
 `
 
-func TestRead(t *testing.T) {
+func TestTheFileThatSettingsNameIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fairscheduler.xml")
 	require.NoError(t, os.WriteFile(path, []byte(example), 0o600))
-	pools, err := Read(path)
+	settings := func(path, mode string) *config.Config {
+		c, err := config.FromMap(map[string]string{"scheduler.mode": mode, "scheduler.allocation.file": path})
+		require.NoError(t, err)
+		return c
+	}
+	pools, err := Of(settings(path, "FAIR"))
 	require.NoError(t, err)
 	require.Equal(t, []scheduler.Pool{
 		{Name: "production", Mode: scheduler.FAIR, Weight: 2, MinShare: 3},
@@ -39,10 +45,18 @@ func TestRead(t *testing.T) {
 		{Name: "teams", Mode: scheduler.FAIR, Weight: 1, Pools: []scheduler.Pool{{Name: "ann", Weight: 5}, {Name: "ben", Weight: 1}}},
 	}, pools)
 	require.NoError(t, scheduler.CheckPools(pools))
-	_, err = Read(path + "x")
+	for name, c := range map[string]*config.Config{
+		"FIFO": settings(path+"x", "FIFO"), "no file": settings("", "FAIR"), "defaults": config.Default(),
+	} {
+		none, err := Of(c)
+		require.NoError(t, err, name)
+		require.Empty(t, none, name)
+	}
+	_, err = Of(settings(path+"x", "FAIR"))
 	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "scheduler.allocation.file")
 	require.NoError(t, os.WriteFile(path, make([]byte, maxBytes+1), 0o600))
-	_, err = Read(path)
+	_, err = Of(settings(path, "FAIR"))
 	require.ErrorContains(t, err, "larger than 4 MiB")
 }
 
