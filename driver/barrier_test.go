@@ -1,0 +1,172 @@
+package driver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// meetings count how many tasks have come to each barrier.
+var meetings [3]atomic.Int64
+
+func init() {
+	function.Register("meet", func(ctx context.Context, call function.Call) ([]byte, error) {
+		peers := len(call.Driver.Peers())
+		for i := range meetings {
+			meetings[i].Add(1)
+			if err := call.Driver.Barrier(ctx); err != nil {
+				return nil, err
+			}
+			if n := int(meetings[i].Load()); n%peers != 0 {
+				return nil, fmt.Errorf("passed barrier %d when %d of %d had come", i, n, peers)
+			}
+		}
+		return []byte(call.Driver.Peers()[call.Index].ExecutorID), nil
+	})
+	function.Register("meet and fail", func(ctx context.Context, call function.Call) ([]byte, error) {
+		if call.AttemptNumber == 0 && call.Index == 1 {
+			return nil, errors.New("not this time")
+		}
+		return nil, call.Driver.Barrier(ctx)
+	})
+	function.Register("stay away", func(ctx context.Context, call function.Call) ([]byte, error) {
+		if call.Index == 1 {
+			return nil, nil
+		}
+		return nil, call.Driver.Barrier(ctx)
+	})
+	function.Register("leave early", func(ctx context.Context, call function.Call) ([]byte, error) {
+		if call.Index == 0 {
+			limited, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			if err := call.Driver.Barrier(limited); err == nil {
+				return nil, errors.New("nobody had come")
+			}
+			return nil, call.Driver.Barrier(ctx)
+		}
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+}
+
+func TestTasksOfABarrierSetMeetAgainAndAgain(t *testing.T) {
+	for i := range meetings {
+		meetings[i].Store(0)
+	}
+	d := start(t, driver.Options{})
+	attach(t, d, executorbackend.Options{ID: "1", Cores: 3})
+	attach(t, d, executorbackend.Options{ID: "2", Cores: 2})
+	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
+	results, err := outcome(t.Context(), d, driver.Job{Function: "meet", Tasks: tasks(5), Barrier: true})
+	require.NoError(t, err)
+	for index, result := range results {
+		require.Equal(t, result.ExecutorID, string(result.Value), "where task %d is", index)
+	}
+	require.Len(t, results, 5)
+	require.EqualValues(t, 5, meetings[2].Load())
+}
+
+func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
+	d := start(t, driver.Options{})
+	attach(t, d, executorbackend.Options{ID: "1", Cores: 4})
+	results, err := outcome(t.Context(), d, driver.Job{Function: "meet and fail", Tasks: tasks(4), Barrier: true})
+	require.NoError(t, err)
+	require.Len(t, results, 4)
+	for index, result := range results {
+		require.Positive(t, result.AttemptNumber, "task %d", index)
+	}
+	require.Equal(t, 1, d.Status().Totals.FailedAttempts, "those that were killed are not to blame")
+
+	_, err = outcome(t.Context(), d, driver.Job{Function: "meet and fail", Tasks: tasks(4), Barrier: true, MaxFailures: 1})
+	require.ErrorContains(t, err, "not this time")
+	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 0 })
+}
+
+func TestABarrierThatNotAllComeToFails(t *testing.T) {
+	d := start(t, driver.Options{})
+	attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
+	_, err := outcome(t.Context(), d, driver.Job{Function: "stay away", Tasks: tasks(2), Barrier: true, MaxFailures: 2})
+	require.ErrorContains(t, err, "task 1 has ended after 0 barriers: all tasks of the set must come to the same barriers")
+
+	_, err = outcome(t.Context(), d, driver.Job{Function: "meet", Tasks: tasks(1), MaxFailures: 1})
+	require.Error(t, err, "its tasks have no peers")
+}
+
+func TestABarrierEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
+		_, err := outcome(t.Context(), d, driver.Job{Function: "leave early", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
+		require.ErrorContains(t, err, "the task's barrier was left before all had come: context deadline exceeded")
+	})
+}
+
+func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		one, other := join(t, d, "1", "a", 1), join(t, d, "2", "b", 1)
+		done := running(t, d, driver.Job{Tasks: tasks(2), Barrier: true})
+		first, lost := one.launches(1)[0], other.launches(1)[0]
+		one.finish(first, "does not count")
+		synctest.Wait()
+		require.Zero(t, d.Status().Totals.Done)
+		other.send(&wire.ExecutorMessage{BarrierArrivals: []*wire.BarrierArrival{{Attempt: lost.GetAttempt()}}})
+		require.Contains(t, other.recv().GetBarrierPasses()[0].GetError(), "has ended after 0 barriers")
+		other.leave()
+
+		synctest.Wait()
+		third := join(t, d, "3", "c", 1)
+		again, new := one.launches(1)[0], third.launches(1)[0]
+		require.EqualValues(t, 1, again.GetAttemptNumber())
+		for _, p := range []*puppet{one, third} {
+			launch := map[*puppet]*wire.LaunchTask{one: again, third: new}[p]
+			p.send(&wire.ExecutorMessage{BarrierArrivals: []*wire.BarrierArrival{{Attempt: launch.GetAttempt()}}})
+		}
+		for _, p := range []*puppet{one, third} {
+			passes := p.recv().GetBarrierPasses()
+			require.Len(t, passes, 1)
+			require.Empty(t, passes[0].GetError())
+		}
+		one.finish(again, "counts")
+		third.finish(new, "counts")
+		end := <-done
+		require.NoError(t, end.err)
+		require.Equal(t, "counts", string(end.results[0].Value))
+		require.Equal(t, "counts", string(end.results[1].Value))
+	})
+}
+
+func TestABarrierJobThatNeverFitsFailsAtOnce(t *testing.T) {
+	d := start(t, driver.Options{Config: settings(t, map[string]string{"executor.instances": "2", "executor.cores": "2"}), Manager: &manager{}})
+	_, err := outcome(t.Context(), d, driver.Job{Name: "wide", Tasks: tasks(5), Barrier: true})
+	require.ErrorIs(t, err, driver.ErrUnschedulable)
+	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and the 2 executors run 4 of them`)
+}
+
+func TestACancelledBarrierJobLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		one := join(t, d, "1", "a", 2)
+		done := running(t, d, driver.Job{Tasks: tasks(2), Barrier: true})
+		launches := one.launches(2)
+		one.finish(launches[0], "held")
+		synctest.Wait()
+		require.True(t, d.CancelJob(1, "enough"))
+		require.ErrorIs(t, (<-done).err, driver.ErrCancelled)
+		require.Equal(t, launches[1].GetAttempt(), one.kill().GetAttempt())
+		one.finish(launches[1], "too late")
+		synctest.Wait()
+		require.Zero(t, d.Status().Totals.Running)
+	})
+}
