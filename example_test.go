@@ -2,8 +2,11 @@ package bobbin_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/bobbin-yarn/bobbin"
 )
@@ -84,4 +87,107 @@ func ExampleOnExecutors() {
 		log.Fatal(err)
 	}
 	// Output: [25 36]
+}
+
+// step is a task of a computation in steps: none begins the next one before all
+// have ended the one before.
+var step = bobbin.Func("example.step", func(task *bobbin.Task, n int) (int, error) {
+	for range 3 {
+		n *= 2 // would exchange something with task.BarrierTasks() here
+		if err := task.Barrier(task); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+})
+
+// The tasks of such a run are started all at once, and can wait for one another.
+func ExampleBarrier() {
+	err := bobbin.RunLocal(context.Background(), "local[4]", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		results, err := step.Run(ctx, session, []int{1, 2, 3}, bobbin.Barrier())
+		if err != nil {
+			return err
+		}
+		fmt.Println(results)
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: [8 16 24]
+}
+
+// write writes a file. Of the attempts of a task, a copy of a slow one among
+// them, one may give the file its name.
+var write = bobbin.Func("example.write", func(task *bobbin.Task, path string) (string, error) {
+	draft := fmt.Sprintf("%s.%d", path, task.Attempt())
+	if err := os.WriteFile(draft, []byte("text"), 0o600); err != nil {
+		return "", err
+	}
+	defer os.Remove(draft)
+	return filepath.Base(path), task.CommitOutput(func() error { return os.Rename(draft, path) })
+})
+
+func ExampleTask_CommitOutput() {
+	directory, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(directory)
+	err = bobbin.RunLocal(context.Background(), "local", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		names, err := write.Run(ctx, session, []string{filepath.Join(directory, "part")})
+		if err != nil {
+			return err
+		}
+		fmt.Println(names)
+		return nil
+	})
+	if err != nil {
+		log.Print(err)
+	}
+	// Output: [part]
+}
+
+// forever runs until it is told to stop.
+var forever = bobbin.Func("example.forever", func(task *bobbin.Task, _ int) (int, error) {
+	<-task.Done()
+	return 0, context.Cause(task)
+})
+
+// Runs that belong together have a group, by which they are cancelled together.
+// Those of a nightly job would share the executors as the pool "night" says.
+func ExampleGroup() {
+	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		nightly := bobbin.InPool(bobbin.Group(ctx, "nightly", "the night's numbers"), "night")
+		ended := make(chan error)
+		go func() {
+			_, err := forever.Run(nightly, session, []int{1, 2})
+			ended <- err
+		}()
+		for session.CancelGroup("nightly", "the night is over") == 0 {
+			continue // it has not begun
+		}
+		err = <-ended
+		fmt.Println(err, errors.Is(err, bobbin.ErrCancelled))
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: job "example.forever" was cancelled: the night is over true
 }
