@@ -35,6 +35,11 @@ var modes = map[string]mode{
 	"fill-executor": withNumber(fillExecutor),
 	"look":          look,
 	"waves":         waves,
+	"straggle":      withText(straggle),
+	"cancel":        withText(cancelJob),
+	"share":         withText(share),
+	"devices":       withNumber(devices),
+	"gather":        withNumber(gather),
 }
 
 func main() {

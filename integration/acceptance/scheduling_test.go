@@ -1,0 +1,114 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/driver"
+)
+
+// content is that of a file in HDFS.
+func content(t *testing.T, path string) string {
+	t.Helper()
+	file, err := shared.files.Open(t.Context(), path)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, file.Close()) }()
+	text, err := io.ReadAll(file)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestAStragglerIsBeatenAndItsOutputCommittedOnce has a task that never ends in
+// its first attempt, and tries to commit its output when it is killed.
+func TestAStragglerIsBeatenAndItsOutputCommittedOnce(t *testing.T) {
+	t.Parallel()
+	out := output(t)
+	done := yarnSubmit(t, "submit", "--num-executors", "2", "--conf", "speculation=true", "--conf", "speculation.quantile=0.5",
+		program("trouble"), "straggle", out)
+	require.Equal(t, 0, done.code)
+	assert.Equal(t, "written by attempt 1\n", content(t, out+"/part-00000"), "the copy's")
+	for i := 1; i < 6; i++ {
+		assert.Equal(t, "written by attempt 0\n", content(t, fmt.Sprintf("%s/part-%05d", out, i)))
+	}
+	assertNoneTemporary(t, out)
+	assertNothingLeft(t, done.applicationID(t))
+}
+
+// TestACancelledJobLeavesItsExecutorsToOthers cancels a job with tasks that run
+// on all cores: they are told why, and others run in their places.
+func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
+	t.Parallel()
+	directory := output(t)
+	done := yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "cancel", directory)
+	require.Equal(t, 0, done.code)
+	for i := range 2 {
+		assert.Equal(t, `task killed: the job ended: job "farewell" was cancelled: nobody wants it any more`,
+			content(t, fmt.Sprintf("%s/task-%d", directory, i)))
+	}
+	assert.NotContains(t, done.stderr, "failed attempt")
+	assertNothingLeft(t, done.applicationID(t))
+}
+
+// TestPoolsShareTheExecutors runs a job in each of two pools, of which one is to
+// have three times as much as the other.
+func TestPoolsShareTheExecutors(t *testing.T) {
+	t.Parallel()
+	file := workingDirectory(t, map[string]string{"pools.xml": `<allocations>
+  <pool name="heavy"><weight>3</weight></pool>
+  <pool name="light"/>
+</allocations>`}) + "/pools.xml"
+	signal := output(t)
+	running := call{args: []string{"submit", "--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR",
+		"--conf", "scheduler.allocation.file=" + file, program("trouble"), "share", signal}}.start(t)
+	id := running.applicationID(t)
+	status := awaitStatus(t, id, "the heavy pool has three cores of four", func(status am.Status) bool {
+		shares := map[string]int{}
+		for _, job := range status.TaskSets {
+			shares[job.Pool] = job.Running
+		}
+		return shares["heavy"] == 3 && shares["light"] == 1
+	})
+	assert.Equal(t, "naps", status.TaskSets[0].Group)
+	require.NoError(t, shared.put(t.Context(), signal, nil))
+	require.Equal(t, 0, running.wait(t).code)
+	assertNothingLeft(t, id)
+
+	refused := call{args: []string{"submit", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file + "x",
+		program("trouble"), "share", signal}}.run(t)
+	assert.Equal(t, 2, refused.code)
+	assert.Contains(t, refused.lastLine(), "scheduler.allocation.file (from the command line): pools: open "+file+"x: no such file or directory")
+}
+
+// TestTasksGetTheDevicesOfTheirExecutor ships a script that finds a device.
+func TestTasksGetTheDevicesOfTheirExecutor(t *testing.T) {
+	t.Parallel()
+	directory := workingDirectory(t, map[string]string{
+		"devices.sh": "#!/bin/sh\necho '{\"name\": \"gpu\", \"addresses\": [\"7\"]}'\n",
+	})
+	done := call{args: []string{"submit", "--num-executors", "1", "--executor-cores", "2", "--files", "devices.sh",
+		"--conf", "executor.resource.gpu.discoveryScript=./devices.sh", "--conf", "task.resource.gpu.amount=1",
+		program("trouble"), "devices", "3"}, directory: directory}.run(t)
+	require.Equal(t, 0, done.code)
+	id := done.applicationID(t)
+	logs := yarnSubmit(t, "logs", id)
+	assert.Contains(t, logs.stdout, `devices ["1[7]" "1[7]" "1[7]"]`)
+	assertNothingLeft(t, id)
+}
+
+// TestTasksOfABarrierMeet has tasks on both executors wait for one another.
+func TestTasksOfABarrierMeet(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "2", program("trouble"), "gather", "4")
+	require.Equal(t, 0, done.code)
+
+	done = yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "gather", "4")
+	require.Equal(t, 1, done.code)
+	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and the 2 executors run 2 of them")
+}
