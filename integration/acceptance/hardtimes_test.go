@@ -18,15 +18,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// hardTimes is a cluster that takes containers away soon: it preempts between
-// its queues, and gives up a node that is silent for longer than a NodeManager
-// takes to restart.
-func hardTimes(t *testing.T) *suite {
-	t.Helper()
+// hardTimesOptions make a cluster that takes containers away soon: it preempts
+// between its queues, and gives up a node that is silent for longer than a
+// NodeManager takes to restart.
+func hardTimesOptions() cluster.Options {
 	options := clusterOptions()
-	options.Nodes = []cluster.NodeSpec{
-		{Host: "127.0.0.44", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.45", Rack: "/other", MemoryMB: 2048},
-	}
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 	options.YARN = cluster.Properties{
 		"yarn.resourcemanager.scheduler.monitor.enable": "true",
@@ -38,7 +34,7 @@ func hardTimes(t *testing.T) *suite {
 		"yarn.nodemanager.recovery.enabled":             "true",
 		"yarn.nodemanager.recovery.supervised":          "true",
 	}
-	return ownCluster(t, options)
+	return options
 }
 
 // small is the size of the executors of an application on such a cluster, and
@@ -67,11 +63,15 @@ func (s *suite) assertNoContainer(t *testing.T, id string) {
 // does to them. Its parts follow one another on one cluster.
 func TestHardTimes(t *testing.T) {
 	t.Parallel()
-	own := hardTimes(t)
+	options := hardTimesOptions()
+	options.Nodes = []cluster.NodeSpec{
+		{Host: "127.0.0.44", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.45", Rack: "/other", MemoryMB: 2048},
+	}
+	own := ownCluster(t, options)
 	t.Run("preemption", func(t *testing.T) { preempted(t, own) })
 	t.Run("a NodeManager restarts", func(t *testing.T) { restartedNode(t, own) })
-	t.Run("a node is decommissioned", func(t *testing.T) { decommissionedNode(t, own) })
 	t.Run("a NodeManager is killed", func(t *testing.T) { killedNode(t, own) })
+	t.Run("a node is decommissioned", func(t *testing.T) { decommissionedNode(t, own) })
 }
 
 // preempted has a queue ask for its share while an application of the other
@@ -166,29 +166,9 @@ func decommissionedNode(t *testing.T, own *suite) {
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
 	own.assertNoContainer(t, id)
-	// The ResourceManager has sent the NodeManager away by now, or soon will.
-	await(t, "the node is out", func(ctx context.Context) bool {
-		return goes.NodeManager.PID() == 0 || own.nodeState(ctx, t, goes) == "DECOMMISSIONED"
-	})
-	require.NoError(t, own.hadoop.Decommission(t.Context(), 0))
-	require.NoError(t, goes.NodeManager.Restart(t.Context()))
-	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
-// nodeState is what the ResourceManager says of a node.
-func (s *suite) nodeState(ctx context.Context, t *testing.T, node *cluster.Node) string {
-	t.Helper()
-	nodes, err := s.rest.Nodes(ctx)
-	require.NoError(t, err)
-	for _, known := range nodes {
-		if known.Host == node.Host {
-			return string(known.State)
-		}
-	}
-	return ""
-}
-
-// killedNode kills a NodeManager for good. Its container runs on without it
+// killedNode kills a NodeManager. Its container runs on without it
 // until the driver learns that the node is lost.
 func killedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t, "killed")
@@ -211,6 +191,8 @@ func killedNode(t *testing.T, own *suite) {
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
 	own.assertNoContainer(t, id)
+	require.NoError(t, goes.NodeManager.Start(t.Context()))
+	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
 // TestExecutorsFailOnOneNodeOnly starts executors that end at once on one of
