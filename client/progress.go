@@ -34,7 +34,12 @@ type TaskCounts struct {
 
 // TaskSet is one of the sets of tasks that the application ran or runs.
 type TaskSet struct {
-	Name string `json:"name"`
+	ID          uint64 `json:"id,omitempty"` // of its job
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Pool        string `json:"pool,omitempty"`
+	State       string `json:"state,omitempty"`
 	TaskCounts
 }
 

@@ -48,6 +48,16 @@ func TestProgressInPlainLines(t *testing.T) {
 	}, "\n"), out.String(), "not every change, and no executors that leave at the end")
 }
 
+func TestNotesAreShownOnce(t *testing.T) {
+	out := &bytes.Buffer{}
+	p, _ := at(NewConsole(out))
+	p.update(told(t, `{"notes":["job 1 (count) waits: no executor"]}`))
+	p.update(told(t, `{"notes":["job 1 (count) waits: no executor","job 2 waits"]}`))
+	p.update(told(t, `{}`))
+	p.update(told(t, `{"notes":["job 2 waits"]}`))
+	require.Equal(t, "   0.0s  job 1 (count) waits: no executor\n   0.0s  job 2 waits\n   0.0s  job 2 waits\n", out.String())
+}
+
 func TestProgressOnATerminal(t *testing.T) {
 	console, out := liveConsole(120)
 	p, after := at(console)

@@ -33,7 +33,10 @@ func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{state("NEW"), state("ACCEPTED"), running(), running(), running(), running(), succeeded()}
 	f.statuses = []string{`{"state":"RUNNING","executors":{"requested":2,"running":2},"tasks":{"total":4,"done":1,"running":2},"taskSets":[{"name":"count","total":4,"done":1,"running":2}],"new":1}`}
-	b := newBench(t, f, map[string]string{"yarn.cache.minSize": "1g", "yarn.appMasterEnv.GREETING": `say "$hi"`, "yarn.priority": "0", "yarn.tags": "a,b"})
+	described := filepath.Join(t.TempDir(), "pools.xml")
+	require.NoError(t, os.WriteFile(described, []byte(`<allocations><pool name="a"/></allocations>`), 0o600))
+	b := newBench(t, f, map[string]string{"scheduler.mode": "FAIR", "scheduler.allocation.file": described,
+		"yarn.cache.minSize": "1g", "yarn.appMasterEnv.GREETING": `say "$hi"`, "yarn.priority": "0", "yarn.tags": "a,b"})
 	var told string
 	b.job.Submitted = func(id string) { told = id }
 
@@ -81,6 +84,16 @@ func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
 	require.Equal(t, "file:///", spec.Hadoop["fs.defaultFS"])
 	require.True(t, strings.HasSuffix(spec.StagingDir, "/.bobbin/staging/"+fakeID), spec.StagingDir)
 	require.Len(t, spec.Resources, 1)
+	require.Equal(t, `<allocations><pool name="a"/></allocations>`, spec.Pools, "its content, as the file is here")
+}
+
+func TestSubmitReadsPoolsBeforeItAsksTheCluster(t *testing.T) {
+	f := newFakeYARN(t)
+	b := newBench(t, f, map[string]string{"scheduler.mode": "FAIR", "scheduler.allocation.file": "/no/such/file"})
+	_, err := b.cluster.Submit(context.Background(), b.job)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Equal(t, ExitUsage, ExitCode(err))
+	require.Nil(t, f.submitted)
 }
 
 func entriesOf(value any) map[string]any {

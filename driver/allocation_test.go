@@ -366,6 +366,6 @@ func TestTasksThatFitNoExecutorAreRefused(t *testing.T) {
 		{Name: "j", CPUs: 4, Tasks: make([]driver.TaskSpec, 1), Profile: &profile.Profile{Memory: config.GiB, Cores: 3}},
 	} {
 		_, err := outcome(t.Context(), d, job)
-		require.ErrorContains(t, err, fmt.Sprintf(`job "j": each of its tasks takes %d cores, and its executors have %d`, job.CPUs, job.CPUs-1))
+		require.ErrorContains(t, err, fmt.Sprintf(`job "j": its tasks can run nowhere: each takes %d cores, and its executors have %d`, job.CPUs, job.CPUs-1))
 	}
 }

@@ -93,6 +93,19 @@ func (l *loop) disperse(r *run) {
 	r.gathering = nil
 }
 
+// endTooWide ends barrier jobs that do not fit on the executors of this process,
+// once these are there.
+func (l *loop) endTooWide() {
+	if !l.isLocal() {
+		return
+	}
+	for _, r := range l.runs {
+		if problem := l.tooMany(r); problem != "" {
+			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
+		}
+	}
+}
+
 // tooMany says why the tasks of a barrier job can never run all at once; "" where
 // they can, or may yet be able to.
 func (l *loop) tooMany(r *run) string {

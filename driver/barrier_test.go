@@ -154,6 +154,13 @@ func TestABarrierJobThatNeverFitsFailsAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and the 2 executors run 4 of them`)
 }
 
+func TestABarrierJobThatThisProcessCannotHoldFails(t *testing.T) {
+	d := start(t, driver.Options{})
+	done := running(t, d, driver.Job{Tasks: tasks(3), Barrier: true})
+	join(t, d, "1", "a", 2)
+	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and the 1 executors run 2 of them")
+}
+
 func TestACancelledBarrierJobLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})

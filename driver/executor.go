@@ -34,6 +34,7 @@ type executor struct {
 	kind       *kind
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
+	lastSet    uint64              // the task set whose common part was sent last
 	holds      map[string]struct{} // keys of what it has that others may want
 	releasing  map[string]struct{} // keys released of which it has not said that it knows
 }
@@ -107,6 +108,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	if l.demand.manager != nil {
 		l.demand.manager.ExecutorRegistered(id)
 	}
+	l.endTooWide()
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores, "profile", e.kind.profile.ID)
 	if notice, announced := l.departures.absent[id]; announced {
 		delete(l.departures.absent, id)

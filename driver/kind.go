@@ -45,9 +45,10 @@ func (k *kind) total() int {
 // resources is not known before it runs.
 func (k *kind) slots(c *config.Config, cpus int, resources map[string]float64) int {
 	slots := k.profile.Cores / cpus
-	has, found := config.TaskResourceNames(c, k.profile.Resources), config.ResourceScripts(c)
+	has, usual := config.TaskResourceNames(c, k.profile.Resources), config.TaskResourceNames(c, config.ExecutorResources(c))
+	scripts := config.ResourceScripts(c)
 	for name, amount := range resources {
-		if _, ok := found[name]; ok || amount <= 0 {
+		if amount <= 0 || scripts[name] != "" && usual[name] == 0 {
 			continue
 		}
 		if amount < 1 {

@@ -173,11 +173,14 @@ func (l *loop) offer() {
 		l.history.totals.Locality.count(launch.Locality)
 		task := &r.job.Tasks[a.index]
 		message := l.outgoing(e)
-		if _, sent := r.sentTo[e]; !sent {
-			r.sentTo[e] = struct{}{}
-			message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-				Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
-			})
+		if e.lastSet != r.id { // a look at a field, for most
+			e.lastSet = r.id
+			if _, sent := r.sentTo[e]; !sent {
+				r.sentTo[e] = struct{}{}
+				message.TaskSets = append(message.TaskSets, &wire.TaskSet{
+					Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
+				})
+			}
 		}
 		message.Launches = append(message.Launches, &wire.LaunchTask{
 			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),

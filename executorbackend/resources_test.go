@@ -47,3 +47,13 @@ func TestScriptsFindAddresses(t *testing.T) {
 		})
 	}
 }
+
+func TestExecutorsWithoutAResourceDoNotLookForIt(t *testing.T) {
+	c, err := config.FromMap(map[string]string{
+		"executor.resource.gpu.amount": "1", "executor.resource.gpu.discoveryScript": script(t, "exit 1"),
+	})
+	require.NoError(t, err)
+	found, err := Discover(t.Context(), c, map[string]int64{"licenses": 1})
+	require.NoError(t, err)
+	require.Equal(t, map[string][]string{"licenses": {"0"}}, found)
+}

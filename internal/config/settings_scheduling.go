@@ -12,7 +12,7 @@ var (
 	SchedulerMode = oneOf("scheduler.mode", "FIFO", "How jobs that run at the same time share the executors: `FIFO`, the earlier job takes what "+
 		"it can use, or `FAIR`, by the pools that they are in.", "FIFO", "FAIR")
 	AllocationFile = text("scheduler.allocation.file", "", "A file that describes pools, in the format of Spark's `fairscheduler.xml`; pools may "+
-		"stand inside pools. It is read when the driver starts, and only with `scheduler.mode=FAIR`. A job in a pool that no file describes is in one of weight 1.")
+		"stand inside pools. It is read where the application is submitted, and only with `scheduler.mode=FAIR`. A job in a pool that no file describes is in one of weight 1.")
 	BarrierPatience = duration("scheduler.barrier.patience", "30s", "How long other jobs may take the cores that a barrier job waits for, before cores "+
 		"that become free are kept until all of its tasks can start.")
 	BarrierTimeout = duration("scheduler.barrier.timeout", "10m", "How long a barrier job waits for executors that can run all of its tasks at once "+
