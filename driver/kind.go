@@ -45,6 +45,9 @@ func (k *kind) total() int {
 // resources is not known before it runs.
 func (k *kind) slots(c *config.Config, cpus int, resources map[string]float64) int {
 	slots := k.profile.Cores / cpus
+	if len(resources) == 0 {
+		return slots
+	}
 	has, usual := config.TaskResourceNames(c, k.profile.Resources), config.TaskResourceNames(c, config.ExecutorResources(c))
 	scripts := config.ResourceScripts(c)
 	for name, amount := range resources {
