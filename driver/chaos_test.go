@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // TestEveryJobIsRightWhateverHappensToExecutors runs jobs on executors that
@@ -28,7 +29,15 @@ type noDeadline struct{ testing.TB }
 
 func chaos(t *rapid.T) {
 	managed := rapid.Bool().Draw(t, "managed")
-	options := driver.Options{Config: settings(t, map[string]string{"executor.cores": "4"}), RackOf: func(host string) string { return "rack" + host[:1] }}
+	options := driver.Options{
+		Config: settings(t, map[string]string{
+			"executor.cores": "4", "scheduler.barrier.timeout": "1000h", "speculation.quantile": "0.5",
+			"speculation":    fmt.Sprint(rapid.Bool().Draw(t, "speculation")),
+			"scheduler.mode": rapid.SampledFrom([]string{"FIFO", "FAIR"}).Draw(t, "mode"),
+		}),
+		Pools:  []scheduler.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: scheduler.FAIR}},
+		RackOf: func(host string) string { return "rack" + host[:1] },
+	}
 	if managed {
 		options.Manager = &manager{}
 	}
@@ -50,8 +59,11 @@ func chaos(t *rapid.T) {
 			})
 		})
 	}
-	submit := func(tasks, cpus int, preferring bool) {
-		job := driver.Job{Name: "chaos", Function: "flaky square", CPUs: cpus, MaxFailures: 1000}
+	submit := func(tasks, cpus int, preferring, barrier bool, pool string) {
+		job := driver.Job{Name: "chaos", Function: "flaky square", CPUs: cpus, MaxFailures: 1000, Pool: pool, Barrier: barrier}
+		if barrier {
+			job.Function = "flaky meeting"
+		}
 		for i := range tasks {
 			spec := driver.TaskSpec{Input: number(uint64(i))}
 			if preferring {
@@ -74,7 +86,13 @@ func chaos(t *rapid.T) {
 
 	t.Repeat(map[string]func(*rapid.T){
 		"submit": func(t *rapid.T) {
-			submit(rapid.IntRange(0, 200).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"), rapid.Bool().Draw(t, "preferring"))
+			submit(rapid.IntRange(0, 200).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"), rapid.Bool().Draw(t, "preferring"), false,
+				rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "pool"))
+		},
+		"gather": func(t *rapid.T) {
+			if managed { // the executors of a driver on its own do not come and go
+				submit(rapid.IntRange(1, 4).Draw(t, "tasks"), 1, rapid.Bool().Draw(t, "preferring"), true, "one")
+			}
 		},
 		"join": func(t *rapid.T) {
 			join(rapid.IntRange(1, 4).Draw(t, "cores"), rapid.SampledFrom(hosts).Draw(t, "host"))
@@ -108,7 +126,7 @@ func chaos(t *rapid.T) {
 				require.LessOrEqual(t, e.Running, e.Cores)
 			}
 			for _, job := range status.Jobs {
-				require.LessOrEqual(t, job.Done+job.Running, job.Total)
+				require.LessOrEqual(t, job.Done+job.Running, job.Total+job.Copies)
 			}
 		},
 	})

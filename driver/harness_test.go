@@ -48,8 +48,12 @@ func TestMain(m *testing.M) {
 	})
 	function.Register("flaky square", func(ctx context.Context, call function.Call) ([]byte, error) {
 		n := binary.BigEndian.Uint64(call.Input)
+		duration := time.Duration(n%50) * time.Millisecond
+		if n%13 == 7 && call.AttemptNumber == 0 {
+			duration = 2 * time.Second // worth a copy
+		}
 		select {
-		case <-time.After(time.Duration(n%50) * time.Millisecond):
+		case <-time.After(duration):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -58,6 +62,26 @@ func TestMain(m *testing.M) {
 			return nil, errors.New("not yet")
 		case n%11 == 5 && call.AttemptNumber == 0:
 			panic("not yet either")
+		}
+		if allowed, err := call.Driver.CanCommit(ctx); err != nil || !allowed {
+			return nil, errors.Join(err, function.ErrCommitDenied)
+		}
+		return number(n * n), nil
+	})
+	function.Register("flaky meeting", func(ctx context.Context, call function.Call) ([]byte, error) {
+		n := binary.BigEndian.Uint64(call.Input)
+		for i := range 3 {
+			select {
+			case <-time.After(time.Duration(n) * 100 * time.Millisecond):
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+			if i == 1 && n == 2 && call.AttemptNumber == 0 {
+				return nil, errors.New("not yet")
+			}
+			if err := call.Driver.Barrier(ctx); err != nil {
+				return nil, err
+			}
 		}
 		return number(n * n), nil
 	})
