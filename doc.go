@@ -27,6 +27,12 @@
 // elsewhere when it fails or its executor is lost. Functions are registered by
 // name in package variables, so that every process of the same binary has them.
 //
+// Runs that go on at the same time share the executors, first in, first out, or
+// as their pools say ([Pool], scheduler.mode); a [Group] of them can be cancelled
+// together. With speculation a task that takes long is run once more elsewhere,
+// and [Task.CommitOutput] keeps both from committing their output. Tasks that
+// exchange something with one another are started together by [Barrier].
+//
 // A run can have executors of its own kind, with more memory or a GPU each: see
 // [OnExecutors]. With dynamicAllocation.enabled executors come as tasks wait for
 // them and go when they are idle.
