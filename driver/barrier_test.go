@@ -17,6 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
+// epoch is when the clock of package synctest begins.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// late gets the error of what asks when its task has ended.
+var late = make(chan error, 1)
+
 // meetings count how many tasks have come to each barrier.
 var meetings [3]atomic.Int64
 
@@ -45,6 +51,27 @@ func init() {
 			return nil, nil
 		}
 		return nil, call.Driver.Barrier(ctx)
+	})
+	function.Register("come twice", func(ctx context.Context, call function.Call) ([]byte, error) {
+		if call.Index == 1 {
+			time.Sleep(5 * time.Second)
+			return nil, call.Driver.Barrier(ctx)
+		}
+		first := make(chan error, 1)
+		go func() { first <- call.Driver.Barrier(ctx) }()
+		time.Sleep(time.Second)
+		if err := call.Driver.Barrier(ctx); err == nil || time.Since(epoch) > 3*time.Second {
+			return nil, errors.New("it may wait twice at once")
+		}
+		return nil, <-first
+	})
+	function.Register("ask too late", func(ctx context.Context, call function.Call) ([]byte, error) {
+		go func() {
+			<-ctx.Done() // which ends with the task
+			_, err := call.Driver.CanCommit(context.Background())
+			late <- err
+		}()
+		return nil, nil
 	})
 	function.Register("leave early", func(ctx context.Context, call function.Call) ([]byte, error) {
 		if call.Index == 0 {
@@ -110,6 +137,23 @@ func TestABarrierEndsWithItsContext(t *testing.T) {
 		_, err := outcome(t.Context(), d, driver.Job{Function: "leave early", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
 		require.ErrorContains(t, err, "the task's barrier was left before all had come: context deadline exceeded")
 	})
+}
+
+func TestATaskWaitsAtOneBarrierAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
+		_, err := outcome(t.Context(), d, driver.Job{Function: "come twice", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
+		require.NoError(t, err)
+	})
+}
+
+func TestATaskThatHasEndedAsksForNothing(t *testing.T) {
+	d := start(t, driver.Options{})
+	attach(t, d, executorbackend.Options{ID: "1"})
+	_, err := outcome(t.Context(), d, driver.Job{Function: "ask too late", Tasks: tasks(1)})
+	require.NoError(t, err)
+	require.ErrorIs(t, <-late, context.Canceled)
 }
 
 func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {

@@ -45,7 +45,7 @@ func (l *loop) warnOfHindrances() (next time.Time) {
 		r.hindrance = ""
 		if r.launches == r.launchesSeen && l.now.Sub(r.submitted) >= hindranceInterval && looks < maxHindrances {
 			looks++
-			if hindrance, reason := l.scheduler.WhyWaiting(id); isWorthATelling(hindrance) {
+			if hindrance, reason := l.scheduler.WhyWaiting(id); isWorthTelling(hindrance) {
 				r.hindrance = reason
 				l.logger.Warn("job waits", "job", id, "name", r.job.Name, "reason", reason)
 			}
@@ -55,8 +55,8 @@ func (l *loop) warnOfHindrances() (next time.Time) {
 	return p.next
 }
 
-// isWorthATelling tells what somebody has to look at from what goes by with time.
-func isWorthATelling(h scheduler.Hindrance) bool {
+// isWorthTelling tells what somebody has to look at from what goes by with time.
+func isWorthTelling(h scheduler.Hindrance) bool {
 	switch h {
 	case scheduler.NoHindrance, scheduler.AllBusy, scheduler.WaitingForPlace:
 		return false

@@ -42,7 +42,7 @@ type run struct {
 	launches     int // of attempts
 	launchesSeen int // at the latest look for hindrances
 	copies       int
-	hindrance    string // why nothing is launched; "" where that is not worth a telling
+	hindrance    string // why nothing is launched; "" where that is not worth telling
 }
 
 // failureCounts are the failures of one task that count.
