@@ -62,10 +62,11 @@ type Result[Out any] struct {
 // Run calls the function on every input, one task an input, and returns the
 // results in the order of the inputs. The first task that fails for good ends
 // it with that task's error; the tasks that still run are then killed, as they
-// are when ctx ends.
+// are when ctx ends. Results of more than driver.maxResultSize together end it
+// with a *driver.ResultSizeError.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
-	for result, err := range f.Stream(ctx, session, inputs, options...) {
+	for result, err := range f.stream(ctx, session, inputs, options, true) {
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +77,16 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 
 // Stream is Run that gives each result as soon as it is there. An error is the
 // last thing it gives. Leaving the loop kills the tasks that still run.
+//
+// All results together may take far more memory than the driver has: those
+// that the loop has not taken wait at their executors, but for some that are
+// fetched ahead.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
+	return f.stream(ctx, session, inputs, options, false)
+}
+
+// stream is Stream; collect says that the results are kept.
+func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -86,6 +96,7 @@ func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs
 			yield(Result[Out]{}, fmt.Errorf("%s: %w", f.name, err))
 			return
 		}
+		job.Collect = collect
 		for result, err := range session.driver.Run(ctx, job) {
 			if err != nil {
 				yield(Result[Out]{}, err)

@@ -28,6 +28,7 @@ type executor struct {
 	registered time.Time
 	lastHeard  time.Time
 	resident   uint64
+	ran        int        // attempts whose results wait here
 	done       int        // tasks
 	failed     int        // attempts
 	departure  *departure // nil where nothing is known of its end
@@ -203,17 +204,23 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	}
 	tasks := make([]lostTask, 0, len(e.attempts))
 	for _, a := range e.attempts {
+		l.stopped(a)
+		if a.ran != nil {
+			continue // it runs again, and has not failed
+		}
 		if loss.CountsAsFailure {
 			a.failure = lossFailure(loss.Text)
 		}
-		a.run.running--
 		tasks = append(tasks, lostTask{run: a.run, index: a.index})
 	}
 	attempts := e.attempts
 	e.attempts = nil
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
-	for id := range attempts {
+	for id, a := range attempts {
 		delete(l.attempts, id)
+		if a.ran != nil {
+			l.fetch(a.run)
+		}
 	}
 	l.noteEmpty()
 	return tasks

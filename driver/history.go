@@ -46,7 +46,7 @@ func appendKept[T any](list []T, item T) []T {
 
 func (e *executor) status() ExecutorStatus {
 	status := ExecutorStatus{
-		ID: e.id, Host: e.host, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts),
+		ID: e.id, Host: e.host, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.ran,
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
 		Holding: len(e.holds), Holds: e.shown(), Registered: e.registered, LastHeard: e.lastHeard,
 	}

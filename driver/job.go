@@ -32,6 +32,11 @@ type Job struct {
 	// Barrier has all tasks run at the same time, and all again when one fails.
 	Barrier bool
 
+	// Collect says that whoever runs the job keeps all of its results:
+	// driver.maxResultSize limits their sum. Without it, it limits those that were
+	// not taken yet.
+	Collect bool
+
 	CPUs        int // cores that each task takes; 0 is task.cpus
 	MaxFailures int // how often one task may fail before the job does; 0 is task.maxFailures
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 )
 
 // Run runs a job and yields each task's result as it finishes; it ends without
 // an error when all have, and otherwise yields one error last: *TaskError,
 // ErrStopped, or the cause of ctx's end. The job is submitted when the loop
 // over Run begins; a loop that is left early kills what still runs. Runs may go
-// on at the same time. A slow loop holds up nobody: results wait in memory.
+// on at the same time. A slow loop holds up nobody: results wait in memory as
+// far as driver.maxResultSize and the driver's own bounds allow, and else at their
+// executors. More than that is a *ResultSizeError.
 func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if err := job.check(); err != nil {
@@ -43,9 +46,14 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 		}()
 		for {
 			ready, ended, err := r.results.take()
-			for _, result := range ready {
+			for i := range ready {
+				result := ready[i]
+				ready[i].Value = nil // whoever gets it may let go of it
 				if !yield(result, nil) {
 					return
+				}
+				if size := len(result.Value); size > 0 && r.results.took(size) {
+					d.do(func(l *loop) { l.fetch(r) })
 				}
 			}
 			if ended {
@@ -71,7 +79,9 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 // results are what a run has for its consumer. The event loop puts in without
 // ever waiting.
 type results struct {
-	ready chan struct{} // holds a token where something was put in
+	ready  chan struct{} // holds a token where something was put in
+	bytes  atomic.Int64  // that were put in and not taken out, or are with the consumer
+	wanted atomic.Bool   // the event loop waits for bytes to be less
 
 	mu    sync.Mutex
 	items []Result
@@ -82,10 +92,28 @@ type results struct {
 func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
 
 func (r *results) put(result Result) {
+	if size := len(result.Value); size > 0 {
+		r.bytes.Add(int64(size))
+	}
 	r.mu.Lock()
 	r.items = append(r.items, result)
 	r.mu.Unlock()
 	r.signal()
+}
+
+// took notes that the consumer is done with so many bytes, and reports whether
+// the event loop is to be told.
+func (r *results) took(size int) bool {
+	r.bytes.Add(-int64(size))
+	return r.wanted.Load() && r.wanted.CompareAndSwap(true, false)
+}
+
+// waiting are the results that were not taken out, and the bytes of these and of
+// those with the consumer.
+func (r *results) waiting() (results int, bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.items), r.bytes.Load()
 }
 
 // end is the last that is put in.

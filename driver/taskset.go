@@ -3,7 +3,6 @@ package driver
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +37,7 @@ type run struct {
 	locality       Locality
 	ended          bool
 	gathering      *gathering // of a barrier set
+	intake         intake
 
 	launches     int // of attempts
 	launchesSeen int // at the latest look for hindrances
@@ -72,7 +72,9 @@ type attempt struct {
 	waits    bool // at a barrier
 	held     bool // it has a result that counts when all of its barrier set have
 
-	parts   [][]byte         // of a large result, as far as they came
+	ran     *wire.TaskUpdate // once its result waits at the executor
+	coming  bool             // the result was asked for
+	value   []byte           // of the result, what has come
 	result  *wire.TaskUpdate // once it succeeded
 	failure *wire.Failure    // once it failed
 }
@@ -97,6 +99,7 @@ func (l *loop) submit(r *run) {
 	r.pool = l.pool(&r.job)
 	slots := r.kind.slots(l.d.options.Config, r.cpus, r.resources)
 	r.slots = max(1, slots)
+	r.intake = newIntake(l.d.options.Config, &r.job)
 	r.sentTo = map[*executor]struct{}{}
 	r.failures = map[int]*failureCounts{}
 	l.history.totals.Jobs++
@@ -185,6 +188,7 @@ func (l *loop) offer() {
 		message.Launches = append(message.Launches, &wire.LaunchTask{
 			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
 			Cpus: uint32(r.cpus), Input: task.Input, Resources: wire.ResourcesOf(launch.Resources),
+			HoldResult: r.results.bytes.Load() > r.intake.window,
 		})
 	}
 	for _, r := range gathered {
@@ -197,15 +201,16 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
 	switch update.GetState() {
 	case wire.TaskState_TASK_STATE_PART:
-		if !a.run.ended {
-			a.parts = append(a.parts, update.GetResult())
-		}
+		a.took(update.GetResult())
+		return
+	case wire.TaskState_TASK_STATE_HELD:
+		l.ran(a, update)
 		return
 	case wire.TaskState_TASK_STATE_FINISHED:
 		if !a.killed {
 			a.executor.done++
 		}
-		if a.result = update; a.run.job.Barrier && !a.run.ended {
+		if a.result = a.whole(update); a.run.job.Barrier && !a.run.ended {
 			if a.held = true; !a.killed {
 				l.leftGathering(a)
 			}
@@ -220,11 +225,14 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		}
 		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: !a.failure.GetUncounted()}
 	}
-	a.run.running--
+	l.stopped(a)
 	delete(a.executor.attempts, a.id)
 	l.act(l.scheduler.Finished(a.id, outcome))
 	if !a.held {
 		delete(l.attempts, a.id)
+	}
+	if a.ran != nil {
+		l.fetch(a.run)
 	}
 	if e := a.executor; len(e.attempts) == 0 {
 		l.idle(e)
@@ -303,8 +311,11 @@ func (l *loop) finished(a *attempt) {
 		delete(l.attempts, a.id)
 	}
 	value := a.result.GetResult()
-	if len(a.parts) > 0 {
-		value = slices.Concat(append(a.parts, value)...)
+	if len(value) > 0 {
+		if err := r.admit(int64(len(value))); err != nil {
+			l.endRun(r, err)
+			return
+		}
 	}
 	r.done++
 	l.history.totals.Done++
@@ -383,8 +394,9 @@ func (l *loop) endRun(r *run, err error) {
 	ended := l.now
 	status.Ended = &ended
 	var failure *TaskError
+	var tooLarge *ResultSizeError
 	switch {
-	case errors.As(err, &failure), errors.Is(err, ErrUnschedulable):
+	case errors.As(err, &failure), errors.As(err, &tooLarge), errors.Is(err, ErrUnschedulable):
 		status.State = JobFailed
 	case err != nil:
 		status.State = JobCancelled

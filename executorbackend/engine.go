@@ -35,6 +35,7 @@ func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error
 type engine struct {
 	options     Options
 	maxResult   int64
+	maxDirect   int           // bytes of a result that goes with its task's last update
 	killTimeout time.Duration // 0 for ever
 	tasksCtx    context.Context
 	out         *outgoing
@@ -45,6 +46,7 @@ type engine struct {
 	sets    map[uint64]*wire.TaskSet
 	gangs   map[uint64][]*wire.GangMember // of barrier sets
 	tasks   map[uint64]*task              // waiting and running, by attempt
+	kept    map[uint64]*keptResult        // of attempts that ran, until they are fetched
 	waiting []*task                       // launched beyond the free cores, in order
 	free    int                           // cores
 	ended   bool                          // nothing starts any more
@@ -53,6 +55,7 @@ type engine struct {
 	leaving *ExitError // once this executor wished to leave
 	running sync.WaitGroup
 	crew    *crew
+	results *resultStore
 }
 
 // sessionEnd is the end of an executor's stream.
@@ -72,6 +75,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	e := &engine{
 		options:     options,
 		maxResult:   int64(config.TaskMaxResult.In(options.Config)),
+		maxDirect:   int(min(config.TaskMaxDirectResult.In(options.Config), wire.MaxPart)),
 		killTimeout: config.TaskKillTimeout.In(options.Config),
 		tasksCtx:    tasksCtx,
 		out:         out,
@@ -79,6 +83,8 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		sets:        map[uint64]*wire.TaskSet{},
 		gangs:       map[uint64][]*wire.GangMember{},
 		tasks:       map[uint64]*task{},
+		kept:        map[uint64]*keptResult{},
+		results:     newResultStore(options),
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
 		free:        options.Cores,
@@ -118,6 +124,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	close(quit)
 	heeding.Wait()
 	idle := e.end()
+	e.results.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && e.leaving != nil {
@@ -194,7 +201,11 @@ func (e *engine) take(message *wire.DriverMessage) {
 		delete(e.gangs, id)
 		delete(e.origins.sets, id)
 	}
+	fetched := e.fetch(message.GetFetches())
 	e.mu.Unlock()
+	if fetched {
+		e.running.Go(e.out.flushNow)
+	}
 	if keys := message.GetRelease(); len(keys) > 0 {
 		e.out.release(keys)
 	}
@@ -245,7 +256,7 @@ func (e *engine) startWaiting() {
 func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	t := e.tasks[kill.GetAttempt()]
 	if t == nil {
-		return nil
+		return e.killRan(kill)
 	}
 	t.cancel(&killedError{reason: kill.GetReason()})
 	if t.started {
@@ -262,8 +273,8 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 }
 
 // finished frees an attempt's cores, starts what waited for them and reports
-// what there is to report.
-func (e *engine) finished(t *task, updates ...*wire.TaskUpdate) {
+// what there is to report. kept is its result where that stays here.
+func (e *engine) finished(t *task, kept *keptResult, updates ...*wire.TaskUpdate) {
 	t.cancel(nil)
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -272,6 +283,9 @@ func (e *engine) finished(t *task, updates ...*wire.TaskUpdate) {
 	if t.givenUp {
 		delete(e.stuck, t)
 		updates = nil // it was told before
+	}
+	if kept != nil {
+		updates = e.ran(t, kept, updates)
 	}
 	delete(e.tasks, t.launch.GetAttempt())
 	e.origins.ended = true

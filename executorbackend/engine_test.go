@@ -254,6 +254,11 @@ func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
 	const size = 5<<20 + 17
 	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.LaunchTask{launch(1, fmt.Sprint(size))}})
+	ran := s.update()
+	require.Equal(t, wire.TaskState_TASK_STATE_HELD, ran.GetState())
+	require.Equal(t, uint64(size), ran.GetHeldBytes())
+	require.Equal(t, uint64(size), ran.GetMetrics().GetResultBytes())
+	s.send(&wire.DriverMessage{Fetches: []uint64{1}})
 	var got []byte
 	heartbeats := 0
 	for finished := false; !finished; {
@@ -263,9 +268,6 @@ func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
 			got = append(got, update.GetResult()...)
 			carried += len(update.GetResult())
 			finished = update.GetState() == wire.TaskState_TASK_STATE_FINISHED
-			if finished {
-				require.Equal(t, uint64(size), update.GetMetrics().GetResultBytes())
-			}
 		}
 		require.LessOrEqual(t, carried, wire.MaxPart)
 		if message.GetHeartbeat() != nil {

@@ -1,6 +1,7 @@
 package executorbackend
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +17,9 @@ type outgoing struct {
 
 	mu        sync.Mutex
 	life      *life
-	released  []string           // keys, to be acknowledged
-	updates   []*wire.TaskUpdate // in turns: the rest of a large result goes to the end
+	released  []string // keys, to be acknowledged
+	updates   []*wire.TaskUpdate
+	transfers []*transfer // of results that were fetched, in turns
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
 	holds     []string           // of those that life has, the ones that are not told yet
@@ -72,6 +74,39 @@ func (o *outgoing) release(keys []string) {
 	o.mu.Unlock()
 }
 
+// transfer adds a result that the driver fetches. It does not begin to send it:
+// flushNow does.
+func (o *outgoing) transfer(t *transfer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.broken {
+		t.result.drop()
+		return
+	}
+	o.transfers = append(o.transfers, t)
+}
+
+// giveUp ends the transfer of an attempt's result. It reports whether there was
+// one: then the driver has not got all of it, and never will.
+func (o *outgoing) giveUp(attempt uint64) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, t := range o.transfers {
+		if t.attempt == attempt {
+			t.result.drop()
+			o.transfers = slices.Delete(o.transfers, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// flushNow sends what there is, unless somebody already does.
+func (o *outgoing) flushNow() {
+	o.mu.Lock()
+	o.flush()
+}
+
 // askToCommit asks whether an attempt may commit its output.
 func (o *outgoing) askToCommit(attempt uint64) {
 	o.mu.Lock()
@@ -105,10 +140,13 @@ func (o *outgoing) flush() {
 	}
 	o.sending = true
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
-		len(o.asking) > 0 || len(o.arrivals) > 0) {
-		message := o.next()
+		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
+		message, piece := o.next(), o.nextPiece()
 		o.since = time.Now()
 		o.mu.Unlock()
+		if piece.transfer != nil {
+			message.Updates = append(message.Updates, o.read(piece))
+		}
 		err := o.send(message)
 		o.mu.Lock()
 		o.broken = err != nil
@@ -117,6 +155,10 @@ func (o *outgoing) flush() {
 	if o.broken {
 		o.updates, o.heartbeat, o.wish, o.holds = nil, nil, nil, nil
 		o.asking, o.arrivals = nil, nil
+		for _, t := range o.transfers {
+			t.result.drop()
+		}
+		o.transfers = nil
 	}
 }
 
@@ -127,9 +169,8 @@ const updateOverhead = 64
 const maxHolds = 1000
 
 // next takes what fits into one message: always the heartbeat, the wish and what
-// tasks ask, then keys, and
-// once all of these are taken updates up to wire.MaxPart bytes, of a larger
-// result a part.
+// tasks ask, then keys, and once all of these are taken updates up to
+// wire.MaxPart bytes. A piece of a result that was fetched may be added.
 func (o *outgoing) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.wish, Released: o.released, CommitRequests: o.asking, BarrierArrivals: o.arrivals,
@@ -140,18 +181,10 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		return message
 	}
 	message.Holds, o.holds = o.holds, nil
-	if len(o.updates) > 0 && len(o.updates[0].GetResult()) > wire.MaxPart {
-		large := o.updates[0]
-		message.Updates = []*wire.TaskUpdate{{Attempt: large.GetAttempt(),
-			State: wire.TaskState_TASK_STATE_PART, Result: large.Result[:wire.MaxPart:wire.MaxPart]}}
-		large.Result = large.Result[wire.MaxPart:]
-		o.updates = append(o.updates[1:], large)
-		return message
-	}
 	taken, size := 0, 0
 	for _, update := range o.updates {
 		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
-		if len(update.GetResult()) > wire.MaxPart || size > 0 && size+own > wire.MaxPart {
+		if size > 0 && size+own > wire.MaxPart {
 			break
 		}
 		size += own

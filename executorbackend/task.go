@@ -48,11 +48,11 @@ func (e *engine) run(t *task) {
 			update = failed(t.launch.GetAttempt(), abnormalEnd(recover()))
 		}
 		if e.cutShort(update) {
-			e.finished(t)
+			e.finished(t, nil)
 			return
 		}
 		update.Metrics = &wire.Metrics{RunNanos: uint64(time.Since(began)), ResultBytes: uint64(len(update.GetResult()))}
-		e.finished(t, update)
+		e.finished(t, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)

@@ -30,21 +30,25 @@ type TaskState int32
 
 const (
 	TaskState_TASK_STATE_UNSPECIFIED TaskState = 0
-	// A further part of a result that is too large for one message.
+	// A further part of a result that the driver fetches.
 	TaskState_TASK_STATE_PART     TaskState = 1
 	TaskState_TASK_STATE_FINISHED TaskState = 2
 	TaskState_TASK_STATE_FAILED   TaskState = 3
 	TaskState_TASK_STATE_KILLED   TaskState = 4
+	// The function returned, and the executor keeps its result until the driver
+	// fetches it, or kills the attempt.
+	TaskState_TASK_STATE_HELD TaskState = 20
 )
 
 // Enum value maps for TaskState.
 var (
 	TaskState_name = map[int32]string{
-		0: "TASK_STATE_UNSPECIFIED",
-		1: "TASK_STATE_PART",
-		2: "TASK_STATE_FINISHED",
-		3: "TASK_STATE_FAILED",
-		4: "TASK_STATE_KILLED",
+		0:  "TASK_STATE_UNSPECIFIED",
+		1:  "TASK_STATE_PART",
+		2:  "TASK_STATE_FINISHED",
+		3:  "TASK_STATE_FAILED",
+		4:  "TASK_STATE_KILLED",
+		20: "TASK_STATE_HELD",
 	}
 	TaskState_value = map[string]int32{
 		"TASK_STATE_UNSPECIFIED": 0,
@@ -52,6 +56,7 @@ var (
 		"TASK_STATE_FINISHED":    2,
 		"TASK_STATE_FAILED":      3,
 		"TASK_STATE_KILLED":      4,
+		"TASK_STATE_HELD":        20,
 	}
 )
 
@@ -589,16 +594,18 @@ func (x *Heartbeat) GetRunning() []uint64 {
 	return nil
 }
 
-// TaskUpdate tells of one attempt. All but PART are its last, and give its
-// cores back.
+// TaskUpdate tells of one attempt. All but PART and HELD are its last, and all
+// but PART give its cores back.
 type TaskUpdate struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	State   TaskState              `protobuf:"varint,2,opt,name=state,proto3,enum=bobbin.wire.TaskState" json:"state,omitempty"`
-	// The result, or the rest of it after its parts.
-	Result        []byte   `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Failure       *Failure `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
-	Metrics       *Metrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// The result, or a part of it: the last one comes with FINISHED.
+	Result  []byte   `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Failure *Failure `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
+	Metrics *Metrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
+	// How many bytes the result has that is HELD.
+	HeldBytes     uint64 `protobuf:"varint,20,opt,name=held_bytes,json=heldBytes,proto3" json:"held_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +673,13 @@ func (x *TaskUpdate) GetMetrics() *Metrics {
 		return x.Metrics
 	}
 	return nil
+}
+
+func (x *TaskUpdate) GetHeldBytes() uint64 {
+	if x != nil {
+		return x.HeldBytes
+	}
+	return 0
 }
 
 type Failure struct {
@@ -811,7 +825,9 @@ type DriverMessage struct {
 	CommitReplies []*CommitReply `protobuf:"bytes,10,rep,name=commit_replies,json=commitReplies,proto3" json:"commit_replies,omitempty"`
 	BarrierPasses []*BarrierPass `protobuf:"bytes,11,rep,name=barrier_passes,json=barrierPasses,proto3" json:"barrier_passes,omitempty"`
 	// Come before the launches of the sets that they are about.
-	Gangs         []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
+	Gangs []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
+	// Attempts whose results, which were HELD, are to be sent now.
+	Fetches       []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -926,6 +942,13 @@ func (x *DriverMessage) GetBarrierPasses() []*BarrierPass {
 func (x *DriverMessage) GetGangs() []*Gang {
 	if x != nil {
 		return x.Gangs
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetFetches() []uint64 {
+	if x != nil {
+		return x.Fetches
 	}
 	return nil
 }
@@ -1303,7 +1326,10 @@ type LaunchTask struct {
 	Cpus          uint32 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
 	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// The addresses of each further resource that the attempt may use.
-	Resources     map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Set where the driver has enough results waiting: all but a small one is to be
+	// HELD.
+	HoldResult    bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1385,6 +1411,13 @@ func (x *LaunchTask) GetResources() map[string]*Addresses {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *LaunchTask) GetHoldResult() bool {
+	if x != nil {
+		return x.HoldResult
+	}
+	return false
 }
 
 type KillTask struct {
@@ -1603,14 +1636,16 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06passed\x18\x02 \x01(\rR\x06passed\"L\n" +
 	"\tHeartbeat\x12%\n" +
 	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x04R\arunning\"\xcc\x01\n" +
+	"\arunning\x18\x02 \x03(\x04R\arunning\"\xeb\x01\n" +
 	"\n" +
 	"TaskUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.bobbin.wire.TaskStateR\x05state\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x12.\n" +
 	"\afailure\x18\x04 \x01(\v2\x14.bobbin.wire.FailureR\afailure\x12.\n" +
-	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"u\n" +
+	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\x12\x1d\n" +
+	"\n" +
+	"held_bytes\x18\x14 \x01(\x04R\theldBytes\"u\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x02 \x01(\tR\x05stack\x12\x1c\n" +
@@ -1618,7 +1653,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\tuncounted\x18\x04 \x01(\bR\tuncounted\"I\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xd0\x04\n" +
+	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xea\x04\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1634,7 +1669,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x0ecommit_replies\x18\n" +
 	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12?\n" +
 	"\x0ebarrier_passes\x18\v \x03(\v2\x18.bobbin.wire.BarrierPassR\rbarrierPasses\x12'\n" +
-	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\"A\n" +
+	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\x12\x18\n" +
+	"\afetches\x18\x14 \x03(\x04R\afetches\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\bR\aallowed\"=\n" +
@@ -1657,7 +1693,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xc4\x02\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xe5\x02\n" +
 	"\n" +
 	"LaunchTask\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
@@ -1666,7 +1702,9 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x0eattempt_number\x18\x04 \x01(\rR\rattemptNumber\x12\x12\n" +
 	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12\x14\n" +
 	"\x05input\x18\x06 \x01(\fR\x05input\x12D\n" +
-	"\tresources\x18\a \x03(\v2&.bobbin.wire.LaunchTask.ResourcesEntryR\tresources\x1aT\n" +
+	"\tresources\x18\a \x03(\v2&.bobbin.wire.LaunchTask.ResourcesEntryR\tresources\x12\x1f\n" +
+	"\vhold_result\x18\x14 \x01(\bR\n" +
+	"holdResult\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\"<\n" +
@@ -1677,13 +1715,14 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"O\n" +
 	"\fDecommission\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12'\n" +
-	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\x83\x01\n" +
+	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\x98\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTASK_STATE_PART\x10\x01\x12\x17\n" +
 	"\x13TASK_STATE_FINISHED\x10\x02\x12\x15\n" +
 	"\x11TASK_STATE_FAILED\x10\x03\x12\x15\n" +
-	"\x11TASK_STATE_KILLED\x10\x042\x99\x01\n" +
+	"\x11TASK_STATE_KILLED\x10\x04\x12\x13\n" +
+	"\x0fTASK_STATE_HELD\x10\x142\x99\x01\n" +
 	"\x06Driver\x12G\n" +
 	"\tBootstrap\x12\x1d.bobbin.wire.BootstrapRequest\x1a\x1b.bobbin.wire.BootstrapReply\x12F\n" +
 	"\x06Attach\x12\x1c.bobbin.wire.ExecutorMessage\x1a\x1a.bobbin.wire.DriverMessage(\x010\x01B-Z+github.com/bobbin-yarn/bobbin/internal/wireb\x06proto3"

@@ -1,0 +1,166 @@
+package driver
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// fetchWindow is how many bytes of a job's large results are fetched ahead of who
+// takes them. A larger result is fetched alone.
+const fetchWindow = 64 << 20
+
+// ResultSizeError ends a job of whose results the driver would have more at once
+// than driver.maxResultSize.
+type ResultSizeError struct {
+	Job string
+	// Results is how many results were too much: of those that the job collects,
+	// or that wait to be taken.
+	Results int
+	Bytes   int64 // that they take, encoded
+	Limit   int64 // driver.maxResultSize
+}
+
+// Error is one line.
+func (e *ResultSizeError) Error() string {
+	return fmt.Sprintf("%d results of %q take %d bytes (%s) encoded, and the driver may have %d (%s) of a job's results at once: "+
+		"return less, write results to files, take them one after the other with Stream, or raise %s",
+		e.Results, e.Job, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
+}
+
+// intake is what a run takes of results: as much as there is room for. What is
+// too large for a task's last update waits at its executor. The event loop owns it.
+type intake struct {
+	limit  int64
+	window int64
+	queue  []*attempt    // whose results are not asked for yet
+	coming int64         // bytes that were asked for and have not come whole
+	sizes  map[int]int64 // of results that wait at executors or are coming, by task
+	away   int64         // the sum of sizes
+	taken  int64         // bytes of all results that were handed on
+}
+
+func newIntake(c *config.Config, job *Job) intake {
+	in := intake{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
+	if in.limit == 0 {
+		in.limit = math.MaxInt64
+	}
+	in.window = min(fetchWindow, in.limit)
+	if job.Barrier {
+		// None of its results is handed on before the last one is here.
+		in.window = math.MaxInt64
+	}
+	return in
+}
+
+// ran notes that an attempt has run, and its result waits at its executor.
+func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
+	r := a.run
+	a.ran = update
+	a.executor.ran++
+	r.running--
+	l.scheduler.Ran(a.id)
+	if r.ended || a.killed {
+		return // it is told to drop its result
+	}
+	in, size := &r.intake, int64(update.GetHeldBytes())
+	if _, twin := in.sizes[a.index]; !twin {
+		in.sizes[a.index] = size
+		in.away += size
+	}
+	switch {
+	case r.job.Collect && in.taken+in.away > in.limit:
+		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
+	case size > in.limit:
+		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: 1, Bytes: size, Limit: in.limit})
+	default:
+		in.queue = append(in.queue, a)
+		l.fetch(r)
+	}
+}
+
+// fetch asks for the results that there is room for.
+func (l *loop) fetch(r *run) {
+	in := &r.intake
+	for len(in.queue) > 0 && !r.ended {
+		a := in.queue[0]
+		if a.killed || a.executor.attempts[a.id] != a {
+			in.queue = in.queue[1:]
+			continue
+		}
+		// Said before it is looked what there is: who takes results calls again.
+		r.results.wanted.Store(true)
+		size := int64(a.ran.GetHeldBytes())
+		if have := in.coming + r.results.bytes.Load(); have > 0 && have+size > in.window {
+			return
+		}
+		in.queue = in.queue[1:]
+		in.coming += size
+		a.coming = true
+		message := l.outgoing(a.executor)
+		message.Fetches = append(message.Fetches, uint64(a.id))
+	}
+	in.queue = nil
+	r.results.wanted.Store(false)
+}
+
+// took notes a part of a result.
+func (a *attempt) took(part []byte) {
+	if a.ran == nil || a.run.ended || a.killed {
+		return
+	}
+	if a.value == nil {
+		a.value = make([]byte, 0, a.ran.GetHeldBytes())
+	}
+	a.value = append(a.value, part...)
+}
+
+// whole is an attempt's last update with all of its result.
+func (a *attempt) whole(last *wire.TaskUpdate) *wire.TaskUpdate {
+	if a.ran == nil {
+		return last
+	}
+	value := last.GetResult()
+	if a.value != nil {
+		value, a.value = append(a.value, value...), nil
+	}
+	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value, Metrics: a.ran.GetMetrics()}
+}
+
+// stopped notes that an attempt has ended, in whatever way, for the counts of
+// those that run and of results that wait.
+func (l *loop) stopped(a *attempt) {
+	r := a.run
+	if a.ran == nil {
+		r.running--
+		return
+	}
+	a.executor.ran--
+	in := &r.intake
+	if size, known := in.sizes[a.index]; known {
+		delete(in.sizes, a.index)
+		in.away -= size
+	}
+	if a.coming {
+		a.coming = false
+		in.coming -= int64(a.ran.GetHeldBytes())
+	}
+}
+
+// admit counts a result that is to be handed on, and says why the job ends where
+// that is too much.
+func (r *run) admit(size int64) error {
+	in := &r.intake
+	in.taken += size
+	results, bytes := r.done+1+len(in.sizes), in.taken+in.away
+	if !r.job.Collect {
+		waiting, there := r.results.waiting()
+		results, bytes = waiting+1, there+size
+	}
+	if bytes > in.limit {
+		return &ResultSizeError{Job: r.job.Name, Results: results, Bytes: bytes, Limit: in.limit}
+	}
+	return nil
+}

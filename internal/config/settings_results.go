@@ -1,0 +1,11 @@
+package config
+
+// What tasks return.
+var (
+	TaskMaxDirectResult = size("task.maxDirectResultSize", "1m", "Up to how many bytes, encoded, a task's result comes with the word that the task has "+
+		"finished. A larger one stays at its executor, beyond an eighth of that one's memory on its disk, until the driver has room for it. "+
+		"More than `1m` counts as `1m`.")
+	DriverMaxResult = size("driver.maxResultSize", "1g", "How many bytes of a job's results, encoded, the driver may have at once before the job fails; 0 "+
+		"is no limit. They are all results for `Run`, which returns them together, and for `Stream` those that the program has not taken yet: "+
+		"these stay at the executors while the driver has enough, so a stream may be much longer than this.")
+)
