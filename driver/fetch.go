@@ -12,22 +12,20 @@ import (
 // takes them. A larger result is fetched alone.
 const fetchWindow = 64 << 20
 
-// ResultSizeError ends a job of whose results the driver would have more at once
-// than driver.maxResultSize.
+// ResultSizeError ends a job of whose results the driver would have to have more
+// at once than driver.maxResultSize.
 type ResultSizeError struct {
-	Job string
-	// Results is how many results were too much: of those that the job collects,
-	// or that wait to be taken.
-	Results int
+	Job     string
+	Results int   // how many were too much: 1 where a single one was
 	Bytes   int64 // that they take, encoded
 	Limit   int64 // driver.maxResultSize
 }
 
 // Error is one line.
 func (e *ResultSizeError) Error() string {
-	return fmt.Sprintf("%d results of %q take %d bytes (%s) encoded, and the driver may have %d (%s) of a job's results at once: "+
+	return fmt.Sprintf("the results of %q are too large: %d of them take %d bytes (%s) encoded, and the driver may have %d (%s) of a job's at once: "+
 		"return less, write results to files, take them one after the other with Stream, or raise %s",
-		e.Results, e.Job, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
+		e.Job, e.Results, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
 }
 
 // intake is what a run takes of results: as much as there is room for. What is
@@ -57,6 +55,9 @@ func newIntake(c *config.Config, job *Job) intake {
 
 // ran notes that an attempt has run, and its result waits at its executor.
 func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
+	if a.ran != nil {
+		return // said twice
+	}
 	r := a.run
 	a.ran = update
 	a.executor.ran++
@@ -150,14 +151,14 @@ func (l *loop) stopped(a *attempt) {
 }
 
 // admit counts a result that is to be handed on, and says why the job ends where
-// that is too much.
+// that is too much. What a stream does not take in time is too much for nobody:
+// offer has further results wait at their executors.
 func (r *run) admit(size int64) error {
 	in := &r.intake
 	in.taken += size
-	results, bytes := r.done+1+len(in.sizes), in.taken+in.away
-	if !r.job.Collect {
-		waiting, there := r.results.waiting()
-		results, bytes = waiting+1, there+size
+	results, bytes := 1, size
+	if r.job.Collect {
+		results, bytes = r.done+1+len(in.sizes), in.taken+in.away
 	}
 	if bytes > in.limit {
 		return &ResultSizeError{Job: r.job.Name, Results: results, Bytes: bytes, Limit: in.limit}

@@ -33,8 +33,7 @@ type Job struct {
 	Barrier bool
 
 	// Collect says that whoever runs the job keeps all of its results:
-	// driver.maxResultSize limits their sum. Without it, it limits those that were
-	// not taken yet.
+	// driver.maxResultSize limits their sum. Without it, it limits each.
 	Collect bool
 
 	CPUs        int // cores that each task takes; 0 is task.cpus

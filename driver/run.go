@@ -12,8 +12,8 @@ import (
 // ErrStopped, or the cause of ctx's end. The job is submitted when the loop
 // over Run begins; a loop that is left early kills what still runs. Runs may go
 // on at the same time. A slow loop holds up nobody: results wait in memory as
-// far as driver.maxResultSize and the driver's own bounds allow, and else at their
-// executors. More than that is a *ResultSizeError.
+// driver.maxResultSize allows, some 64 MiB at most, and else at their executors. A
+// result that is larger than that setting is a *ResultSizeError.
 func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if err := job.check(); err != nil {
@@ -106,14 +106,6 @@ func (r *results) put(result Result) {
 func (r *results) took(size int) bool {
 	r.bytes.Add(-int64(size))
 	return r.wanted.Load() && r.wanted.CompareAndSwap(true, false)
-}
-
-// waiting are the results that were not taken out, and the bytes of these and of
-// those with the consumer.
-func (r *results) waiting() (results int, bytes int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.items), r.bytes.Load()
 }
 
 // end is the last that is put in.

@@ -7,16 +7,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// smallResult is what goes with its task's last update even where the driver has
-// enough results.
-const smallResult = 1 << 10
-
 // keep puts aside a result that is too large for its task's last update, which
 // then only tells its size. It returns nil where there is none.
 func (e *engine) keep(t *task, update *wire.TaskUpdate) *keptResult {
 	most := e.maxDirect
 	if t.launch.GetHoldResult() {
-		most = min(most, smallResult)
+		most = 0
 	}
 	result := update.GetResult()
 	if len(result) <= most || update.GetState() != wire.TaskState_TASK_STATE_FINISHED {

@@ -1327,8 +1327,7 @@ type LaunchTask struct {
 	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
 	// The addresses of each further resource that the attempt may use.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Set where the driver has enough results waiting: all but a small one is to be
-	// HELD.
+	// Set where the driver has enough results waiting: any is to be HELD.
 	HoldResult    bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
