@@ -3,8 +3,10 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -111,4 +113,19 @@ func TestTasksOfABarrierMeet(t *testing.T) {
 	done = yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "gather", "4")
 	require.Equal(t, 1, done.code)
 	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and the 2 executors run 2 of them")
+}
+
+// TestAJobThatWaitsSaysWhy has a job that the executors that may come cannot hold.
+func TestAJobThatWaitsSaysWhy(t *testing.T) {
+	t.Parallel()
+	running := call{args: []string{"submit", "--executor-cores", "1", "--conf", "dynamicAllocation.enabled=true",
+		"--conf", "dynamicAllocation.maxExecutors=1", program("trouble"), "gather", "2"}}.start(t)
+	id := running.applicationID(t)
+	const reason = "job 1 (meet) waits: its 2 tasks must run at once, and the 1 executors run 1 of them"
+	status := awaitStatus(t, id, "it says why it waits", func(status am.Status) bool { return len(status.Notes) > 0 })
+	assert.Equal(t, []string{reason}, status.Notes)
+	await(t, "yarn-submit says why it waits", func(context.Context) bool { return strings.Contains(running.stderr.String(), reason) })
+	require.Equal(t, 0, yarnSubmit(t, "kill", id).code)
+	require.Equal(t, 1, running.wait(t).code)
+	assertNothingLeft(t, id)
 }
