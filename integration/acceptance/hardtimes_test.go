@@ -4,7 +4,9 @@ package acceptance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -152,6 +154,7 @@ func restartedNode(t *testing.T, own *suite) {
 func decommissionedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t, "decommissioned")
 	goes, stays := own.otherNode(t, id)
+	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
 	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status am.Status) bool {
 		return slices.ContainsFunc(status.Details, func(executor am.ExecutorDetail) bool {
@@ -166,6 +169,36 @@ func decommissionedNode(t *testing.T, own *suite) {
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
 	own.assertNoContainer(t, id)
+}
+
+// awaitReport waits until a node has told the ResourceManager of a container
+// that it runs: one of which it has not is none to be graceful to.
+func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
+	t.Helper()
+	await(t, node.Host+" reports its container", func(ctx context.Context) bool {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.hadoop.ResourceManager().Address(cluster.HTTP)+"/ws/v1/cluster/nodes", nil)
+		require.NoError(t, err)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		var answer struct {
+			Nodes struct {
+				Node []struct {
+					Host        string `json:"nodeHostName"`
+					Utilization struct {
+						MB int `json:"aggregatedContainersPhysicalMemoryMB"`
+					} `json:"resourceUtilization"`
+				} `json:"node"`
+			} `json:"nodes"`
+		}
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&answer))
+		for _, known := range answer.Nodes.Node {
+			if known.Host == node.Host {
+				return known.Utilization.MB > 0
+			}
+		}
+		return false
+	})
 }
 
 // killedNode kills a NodeManager. Its container runs on without it
