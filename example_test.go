@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/bobbin-yarn/bobbin"
 )
@@ -190,4 +191,34 @@ func ExampleGroup() {
 		log.Fatal(err)
 	}
 	// Output: job "example.forever" was cancelled: the night is over true
+}
+
+var (
+	words = bobbin.NewCounter("example.words")
+	count = bobbin.Func("example.count", func(task *bobbin.Task, text string) (int, error) {
+		n := len(strings.Fields(text))
+		words.Add(task, int64(n))
+		return n, nil
+	})
+)
+
+// What task functions add to a counter is summed up by the driver, which may read
+// the sum at any time; each task counts once, however often it was tried.
+func ExampleCounter() {
+	err := bobbin.RunLocal(context.Background(), "local[2]", func(ctx context.Context) error {
+		session, err := bobbin.NewSession(ctx)
+		if err != nil {
+			return err
+		}
+		defer session.Close()
+		if _, err := count.Run(ctx, session, []string{"to be or not", "to be"}); err != nil {
+			return err
+		}
+		fmt.Println(session.Counter(words))
+		return nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	// Output: 6
 }

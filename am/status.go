@@ -77,6 +77,8 @@ type TaskSetCounts struct {
 	Pool        string `json:"pool,omitempty"` // "" where there are none
 	State       string `json:"state"`
 	TaskCounts
+	Counters map[string]int64              `json:"counters,omitempty"`
+	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
 }
 
 // ExecutorDetail is one executor.
@@ -121,6 +123,7 @@ func (m *master) status() Status {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
 			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, State: job.State,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
+			Counters:   job.Counters, Gauges: job.Gauges,
 		})
 	}
 	for _, executor := range now.Executors {

@@ -122,6 +122,9 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	e.lastHeard = l.now
 	if heartbeat := message.GetHeartbeat(); heartbeat != nil {
 		e.resident = heartbeat.GetResidentBytes()
+		for _, progress := range heartbeat.GetProgress() {
+			l.progressed(e, progress)
+		}
 	}
 	if wish := message.GetDecommission(); wish != nil {
 		l.departByItself(e, wish.GetReason())

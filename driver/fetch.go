@@ -59,7 +59,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 		return // said twice
 	}
 	r := a.run
-	a.ran = update
+	a.ran, a.values = update, update.GetValues()
 	a.executor.ran++
 	r.running--
 	l.scheduler.Ran(a.id)
@@ -127,7 +127,7 @@ func (a *attempt) whole(last *wire.TaskUpdate) *wire.TaskUpdate {
 	if a.value != nil {
 		value, a.value = append(a.value, value...), nil
 	}
-	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value, Metrics: a.ran.GetMetrics()}
+	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value, Metrics: a.ran.GetMetrics(), Values: a.ran.GetValues()}
 }
 
 // stopped notes that an attempt has ended, in whatever way, for the counts of

@@ -98,9 +98,12 @@ func (l *loop) status() Status {
 	status.Executors = append(status.Executors, l.history.executors...)
 
 	status.Jobs = append(status.Jobs, l.history.jobs...)
+	running := l.runningValues()
 	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
 		r := l.runs[id]
-		status.Jobs = append(status.Jobs, r.status(JobRunning))
+		job := r.status(JobRunning)
+		job.Counters, job.Gauges = running[r].status()
+		status.Jobs = append(status.Jobs, job)
 	}
 	demand := l.scheduler.Demand()
 	status.Totals.Waiting, status.Totals.Running = demand.WaitingTasks, demand.RunningTasks

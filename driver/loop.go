@@ -35,6 +35,7 @@ type loop struct {
 	departures departures
 	exclusions map[place]ExclusionStatus // for all jobs
 	history    history
+	values     values          // of jobs that have ended
 	emptied    []chan struct{} // closed when no executor is registered any more
 	stopping   bool
 	over       bool // this is the last turn

@@ -103,6 +103,20 @@ type JobStatus struct {
 	Submitted      time.Time  `json:"submitted"`
 	Ended          *time.Time `json:"ended,omitempty"`
 	Error          string     `json:"error,omitempty"`
+	// Counters are sums over tasks that are done, and over attempts that run as far
+	// as they have told; of an ended job over its tasks only.
+	Counters map[string]int64 `json:"counters,omitempty"`
+	// Gauges are as attempts that run have told.
+	Gauges map[string]GaugeStatus `json:"gauges,omitempty"`
+}
+
+// GaugeStatus is a gauge over several attempts.
+type GaugeStatus struct {
+	Attempts int   `json:"attempts"` // that run and have set it, whose values the next three are of
+	Sum      int64 `json:"sum"`
+	Min      int64 `json:"min"`
+	Max      int64 `json:"max"`
+	Peak     int64 `json:"peak"` // the largest that an attempt, running or ended, has told
 }
 
 // Locality counts launched attempts by how close to their data they ran.

@@ -38,6 +38,7 @@ type run struct {
 	ended          bool
 	gathering      *gathering // of a barrier set
 	intake         intake
+	values         values // of tasks that are done
 
 	launches     int // of attempts
 	launchesSeen int // at the latest look for hindrances
@@ -75,6 +76,7 @@ type attempt struct {
 	ran     *wire.TaskUpdate // once its result waits at the executor
 	coming  bool             // the result was asked for
 	value   []byte           // of the result, what has come
+	values  *wire.TaskValues // that it told of while it runs
 	result  *wire.TaskUpdate // once it succeeded
 	failure *wire.Failure    // once it failed
 }
@@ -317,6 +319,8 @@ func (l *loop) finished(a *attempt) {
 			return
 		}
 	}
+	r.values.add(a.result.GetValues())
+	a.values = nil
 	r.done++
 	l.history.totals.Done++
 	r.results.put(Result{
@@ -390,7 +394,9 @@ func (l *loop) endRun(r *run, err error) {
 	l.disperse(r)
 	l.demand.changed = true
 
+	l.values.join(&r.values)
 	status := r.status(JobSucceeded)
+	status.Counters, status.Gauges = r.values.status()
 	ended := l.now
 	status.Ended = &ended
 	var failure *TaskError

@@ -29,6 +29,8 @@ type task struct {
 	reaper  *time.Timer // once it was killed
 	givenUp bool        // it was told to be killed and has not ended
 	coordination
+
+	values function.Values
 }
 
 // killedError is the cause of the end of a killed task's context.
@@ -83,6 +85,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Resources:     wire.FromResources(t.launch.GetResources()),
 		Hold:          e.hold,
 		Driver:        t,
+		Values:        &t.values,
 	})
 	if err != nil {
 		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err), Uncounted: errors.Is(err, function.ErrCommitDenied)}
@@ -111,7 +114,7 @@ func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.Ta
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
 			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
 	}
-	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result}
+	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.told()}
 }
 
 // abnormalEnd describes the end of a function that did not return: recovered

@@ -27,6 +27,8 @@ type Call struct {
 	Hold func(key string)
 	// Driver is what the attempt can ask of the driver.
 	Driver Driver
+	// Values are the attempt's counters and gauges.
+	Values *Values
 }
 
 // Driver is the driver as an attempt of a task sees it.

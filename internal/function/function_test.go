@@ -28,4 +28,6 @@ func TestTheRegistryKeepsFunctionsAndWhatIsWrongWithThem(t *testing.T) {
 	require.ErrorContains(t, Problems(), `two functions are named "good"`)
 	require.ErrorContains(t, Problems(), "a function needs a name")
 	require.ErrorContains(t, Problems(), `function "bad": a channel cannot travel`)
+
+	t.Run("names of values", testNamesOfValues)
 }

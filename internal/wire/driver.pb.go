@@ -545,7 +545,9 @@ type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
 	// The attempts that the executor is running.
-	Running       []uint64 `protobuf:"varint,2,rep,packed,name=running,proto3" json:"running,omitempty"`
+	Running []uint64 `protobuf:"varint,2,rep,packed,name=running,proto3" json:"running,omitempty"`
+	// Of those that have something to tell.
+	Progress      []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -594,6 +596,13 @@ func (x *Heartbeat) GetRunning() []uint64 {
 	return nil
 }
 
+func (x *Heartbeat) GetProgress() []*TaskProgress {
+	if x != nil {
+		return x.Progress
+	}
+	return nil
+}
+
 // TaskUpdate tells of one attempt. All but PART and HELD are its last, and all
 // but PART give its cores back.
 type TaskUpdate struct {
@@ -605,7 +614,9 @@ type TaskUpdate struct {
 	Failure *Failure `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
 	Metrics *Metrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	// How many bytes the result has that is HELD.
-	HeldBytes     uint64 `protobuf:"varint,20,opt,name=held_bytes,json=heldBytes,proto3" json:"held_bytes,omitempty"`
+	HeldBytes uint64 `protobuf:"varint,20,opt,name=held_bytes,json=heldBytes,proto3" json:"held_bytes,omitempty"`
+	// Of an attempt that succeeded.
+	Values        *TaskValues `protobuf:"bytes,21,opt,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,6 +693,120 @@ func (x *TaskUpdate) GetHeldBytes() uint64 {
 	return 0
 }
 
+func (x *TaskUpdate) GetValues() *TaskValues {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+// TaskValues are the counters and gauges of one attempt as they stand: one that
+// is told again replaces what was told before, so none is lost or counted twice.
+type TaskValues struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Counters      map[string]int64       `protobuf:"bytes,1,rep,name=counters,proto3" json:"counters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Gauges        map[string]int64       `protobuf:"bytes,2,rep,name=gauges,proto3" json:"gauges,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskValues) Reset() {
+	*x = TaskValues{}
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskValues) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskValues) ProtoMessage() {}
+
+func (x *TaskValues) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskValues.ProtoReflect.Descriptor instead.
+func (*TaskValues) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TaskValues) GetCounters() map[string]int64 {
+	if x != nil {
+		return x.Counters
+	}
+	return nil
+}
+
+func (x *TaskValues) GetGauges() map[string]int64 {
+	if x != nil {
+		return x.Gauges
+	}
+	return nil
+}
+
+// TaskProgress tells of an attempt that runs.
+type TaskProgress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	Values        *TaskValues            `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskProgress) Reset() {
+	*x = TaskProgress{}
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskProgress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskProgress) ProtoMessage() {}
+
+func (x *TaskProgress) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
+func (*TaskProgress) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TaskProgress) GetAttempt() uint64 {
+	if x != nil {
+		return x.Attempt
+	}
+	return 0
+}
+
+func (x *TaskProgress) GetValues() *TaskValues {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The error's text, or what was panicked with.
@@ -699,7 +824,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -711,7 +836,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -724,7 +849,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Failure) GetMessage() string {
@@ -765,7 +890,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +902,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +915,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -834,7 +959,7 @@ type DriverMessage struct {
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +971,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +984,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -964,7 +1089,7 @@ type CommitReply struct {
 
 func (x *CommitReply) Reset() {
 	*x = CommitReply{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -976,7 +1101,7 @@ func (x *CommitReply) String() string {
 func (*CommitReply) ProtoMessage() {}
 
 func (x *CommitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -989,7 +1114,7 @@ func (x *CommitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
 func (*CommitReply) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CommitReply) GetAttempt() uint64 {
@@ -1018,7 +1143,7 @@ type BarrierPass struct {
 
 func (x *BarrierPass) Reset() {
 	*x = BarrierPass{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1155,7 @@ func (x *BarrierPass) String() string {
 func (*BarrierPass) ProtoMessage() {}
 
 func (x *BarrierPass) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1168,7 @@ func (x *BarrierPass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPass.ProtoReflect.Descriptor instead.
 func (*BarrierPass) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BarrierPass) GetAttempt() uint64 {
@@ -1071,7 +1196,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1208,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1221,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Gang) GetTaskSet() uint64 {
@@ -1123,7 +1248,7 @@ type GangMember struct {
 
 func (x *GangMember) Reset() {
 	*x = GangMember{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1260,7 @@ func (x *GangMember) String() string {
 func (*GangMember) ProtoMessage() {}
 
 func (x *GangMember) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1273,7 @@ func (x *GangMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangMember.ProtoReflect.Descriptor instead.
 func (*GangMember) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GangMember) GetExecutorId() string {
@@ -1173,7 +1298,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1310,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1323,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
 type Refused struct {
@@ -1210,7 +1335,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1347,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1360,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refused) GetReason() string {
@@ -1260,7 +1385,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1397,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1410,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -1335,7 +1460,7 @@ type LaunchTask struct {
 
 func (x *LaunchTask) Reset() {
 	*x = LaunchTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1472,7 @@ func (x *LaunchTask) String() string {
 func (*LaunchTask) ProtoMessage() {}
 
 func (x *LaunchTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1485,7 @@ func (x *LaunchTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LaunchTask.ProtoReflect.Descriptor instead.
 func (*LaunchTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LaunchTask) GetAttempt() uint64 {
@@ -1429,7 +1554,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1441,7 +1566,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1454,7 +1579,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1480,7 +1605,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1617,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1630,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Stop) GetReason() string {
@@ -1529,7 +1654,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1666,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1679,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Decommission) GetReason() string {
@@ -1632,10 +1757,11 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\taddresses\x18\x01 \x03(\tR\taddresses\"B\n" +
 	"\x0eBarrierArrival\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
-	"\x06passed\x18\x02 \x01(\rR\x06passed\"L\n" +
+	"\x06passed\x18\x02 \x01(\rR\x06passed\"\x83\x01\n" +
 	"\tHeartbeat\x12%\n" +
 	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x04R\arunning\"\xeb\x01\n" +
+	"\arunning\x18\x02 \x03(\x04R\arunning\x125\n" +
+	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\"\x9c\x02\n" +
 	"\n" +
 	"TaskUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12,\n" +
@@ -1644,7 +1770,21 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\afailure\x18\x04 \x01(\v2\x14.bobbin.wire.FailureR\afailure\x12.\n" +
 	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\x12\x1d\n" +
 	"\n" +
-	"held_bytes\x18\x14 \x01(\x04R\theldBytes\"u\n" +
+	"held_bytes\x18\x14 \x01(\x04R\theldBytes\x12/\n" +
+	"\x06values\x18\x15 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\"\x84\x02\n" +
+	"\n" +
+	"TaskValues\x12A\n" +
+	"\bcounters\x18\x01 \x03(\v2%.bobbin.wire.TaskValues.CountersEntryR\bcounters\x12;\n" +
+	"\x06gauges\x18\x02 \x03(\v2#.bobbin.wire.TaskValues.GaugesEntryR\x06gauges\x1a;\n" +
+	"\rCountersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
+	"\vGaugesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Y\n" +
+	"\fTaskProgress\x12\x18\n" +
+	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12/\n" +
+	"\x06values\x18\x02 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\"u\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x02 \x01(\tR\x05stack\x12\x1c\n" +
@@ -1739,7 +1879,7 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
@@ -1750,66 +1890,75 @@ var file_internal_wire_driver_proto_goTypes = []any{
 	(*BarrierArrival)(nil),   // 6: bobbin.wire.BarrierArrival
 	(*Heartbeat)(nil),        // 7: bobbin.wire.Heartbeat
 	(*TaskUpdate)(nil),       // 8: bobbin.wire.TaskUpdate
-	(*Failure)(nil),          // 9: bobbin.wire.Failure
-	(*Metrics)(nil),          // 10: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 11: bobbin.wire.DriverMessage
-	(*CommitReply)(nil),      // 12: bobbin.wire.CommitReply
-	(*BarrierPass)(nil),      // 13: bobbin.wire.BarrierPass
-	(*Gang)(nil),             // 14: bobbin.wire.Gang
-	(*GangMember)(nil),       // 15: bobbin.wire.GangMember
-	(*Registered)(nil),       // 16: bobbin.wire.Registered
-	(*Refused)(nil),          // 17: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 18: bobbin.wire.TaskSet
-	(*LaunchTask)(nil),       // 19: bobbin.wire.LaunchTask
-	(*KillTask)(nil),         // 20: bobbin.wire.KillTask
-	(*Stop)(nil),             // 21: bobbin.wire.Stop
-	(*Decommission)(nil),     // 22: bobbin.wire.Decommission
-	nil,                      // 23: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 24: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 25: bobbin.wire.BootstrapReply.ResourcesEntry
-	nil,                      // 26: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 27: bobbin.wire.Register.AttributesEntry
-	nil,                      // 28: bobbin.wire.Register.ResourcesEntry
-	nil,                      // 29: bobbin.wire.LaunchTask.ResourcesEntry
+	(*TaskValues)(nil),       // 9: bobbin.wire.TaskValues
+	(*TaskProgress)(nil),     // 10: bobbin.wire.TaskProgress
+	(*Failure)(nil),          // 11: bobbin.wire.Failure
+	(*Metrics)(nil),          // 12: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 13: bobbin.wire.DriverMessage
+	(*CommitReply)(nil),      // 14: bobbin.wire.CommitReply
+	(*BarrierPass)(nil),      // 15: bobbin.wire.BarrierPass
+	(*Gang)(nil),             // 16: bobbin.wire.Gang
+	(*GangMember)(nil),       // 17: bobbin.wire.GangMember
+	(*Registered)(nil),       // 18: bobbin.wire.Registered
+	(*Refused)(nil),          // 19: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 20: bobbin.wire.TaskSet
+	(*LaunchTask)(nil),       // 21: bobbin.wire.LaunchTask
+	(*KillTask)(nil),         // 22: bobbin.wire.KillTask
+	(*Stop)(nil),             // 23: bobbin.wire.Stop
+	(*Decommission)(nil),     // 24: bobbin.wire.Decommission
+	nil,                      // 25: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 26: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 27: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 28: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 29: bobbin.wire.Register.AttributesEntry
+	nil,                      // 30: bobbin.wire.Register.ResourcesEntry
+	nil,                      // 31: bobbin.wire.TaskValues.CountersEntry
+	nil,                      // 32: bobbin.wire.TaskValues.GaugesEntry
+	nil,                      // 33: bobbin.wire.LaunchTask.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	23, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	24, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	25, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	25, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	26, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	27, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
 	4,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
 	8,  // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
 	7,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	22, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	24, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
 	6,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
-	26, // 8: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	27, // 9: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
-	28, // 10: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
-	0,  // 11: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	9,  // 12: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	10, // 13: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	16, // 14: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	17, // 15: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	18, // 16: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	19, // 17: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
-	20, // 18: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	21, // 19: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	22, // 20: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	12, // 21: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	13, // 22: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
-	14, // 23: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
-	15, // 24: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
-	29, // 25: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
-	5,  // 26: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	5,  // 27: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	1,  // 28: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 29: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 30: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	11, // 31: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	30, // [30:32] is the sub-list for method output_type
-	28, // [28:30] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	28, // 8: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	29, // 9: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	30, // 10: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
+	10, // 11: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
+	0,  // 12: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	11, // 13: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	12, // 14: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	9,  // 15: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
+	31, // 16: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
+	32, // 17: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
+	9,  // 18: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
+	18, // 19: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	19, // 20: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	20, // 21: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	21, // 22: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
+	22, // 23: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	23, // 24: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	24, // 25: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	14, // 26: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	15, // 27: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
+	16, // 28: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
+	17, // 29: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	33, // 30: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
+	5,  // 31: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	5,  // 32: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 33: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 34: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 35: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	13, // 36: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	35, // [35:37] is the sub-list for method output_type
+	33, // [33:35] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -1823,7 +1972,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   29,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

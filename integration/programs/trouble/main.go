@@ -40,6 +40,8 @@ var modes = map[string]mode{
 	"share":         withText(share),
 	"devices":       withNumber(devices),
 	"gather":        withNumber(gather),
+	"results":       withNumber(results),
+	"too-many":      withNumber(tooManyResults),
 }
 
 func main() {

@@ -1,0 +1,48 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLargeResultsPassThroughASmallDriver returns 500 MiB together, and then one
+// result after the other, to a driver whose container has 1 GiB.
+func TestLargeResultsPassThroughASmallDriver(t *testing.T) {
+	t.Parallel()
+	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "1g",
+		"--conf", "yarn.maxAppAttempts=1"}, "results", "500")
+	require.Equal(t, 0, done.code)
+	id := done.applicationID(t)
+	logs := yarnSubmit(t, "logs", id)
+	assert.Contains(t, logs.stdout, "together: 25")
+	assert.Contains(t, logs.stdout, "one after the other: 25")
+	assert.NotContains(t, done.stderr, "failed attempt", "no executor was lost")
+	assertNothingLeft(t, id)
+}
+
+// TestADriverSurvivesTooManyResults catches the error of a job that returns more
+// than driver.maxResultSize, and runs another.
+func TestADriverSurvivesTooManyResults(t *testing.T) {
+	t.Parallel()
+	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--driver-memory", "256m",
+		"--conf", "driver.maxResultSize=50m", "--conf", "yarn.maxAppAttempts=1"}, "too-many", "400")
+	require.Equal(t, 0, done.code)
+	id := done.applicationID(t)
+	logs := yarnSubmit(t, "logs", id)
+	said := ""
+	for line := range strings.Lines(logs.stdout) {
+		if strings.HasPrefix(line, "refused: ") {
+			said = line
+		}
+	}
+	assert.Contains(t, said, `the results of "produce" are too large`)
+	assert.Contains(t, said, "may have 52428800 (50m) of a job's at once")
+	assert.Contains(t, said, "driver.maxResultSize")
+	assert.Contains(t, logs.stdout, "then: 100")
+	assertNothingLeft(t, id)
+}

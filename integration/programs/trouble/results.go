@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/rand/v2"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/driver"
+)
+
+// produced is a result of any size, with a sum by which it is known to be whole.
+type produced struct {
+	Content []byte
+	Sum     uint32
+}
+
+var produce = bobbin.Func("produce", func(task *bobbin.Task, mebibytes int) (produced, error) {
+	content := make([]byte, mebibytes*mebibyte)
+	random := rand.NewChaCha8([32]byte{byte(task.Index())})
+	if _, err := random.Read(content); err != nil {
+		return produced{}, err
+	}
+	return produced{content, crc32.ChecksumIEEE(content)}, nil
+})
+
+// check reports a result that is not whole.
+func (p produced) check(mebibytes int) error {
+	if len(p.Content) != mebibytes*mebibyte || crc32.ChecksumIEEE(p.Content) != p.Sum {
+		return fmt.Errorf("a result of %d bytes is not the one of %d MiB that its task returned", len(p.Content), mebibytes)
+	}
+	return nil
+}
+
+// results takes so many MiB of results at once, and then as many again one after
+// the other.
+func results(ctx context.Context, mebibytes int) error {
+	const each = 20
+	return inSession(ctx, func(session *bobbin.Session) error {
+		inputs := make([]int, mebibytes/each)
+		for i := range inputs {
+			inputs[i] = each
+		}
+		all, err := produce.Run(ctx, session, inputs)
+		if err != nil {
+			return err
+		}
+		for _, one := range all {
+			if err := one.check(each); err != nil {
+				return err
+			}
+		}
+		fmt.Println("together:", len(all))
+		all = nil
+		count := 0
+		for result, err := range produce.Stream(ctx, session, inputs) {
+			if err != nil {
+				return err
+			}
+			if err := result.Value.check(each); err != nil {
+				return err
+			}
+			count++
+		}
+		fmt.Println("one after the other:", count)
+		return nil
+	})
+}
+
+// tooManyResults runs a job whose results take so many MiB, which is too much,
+// and then one whose results do not.
+func tooManyResults(ctx context.Context, mebibytes int) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		inputs := make([]int, mebibytes)
+		for i := range inputs {
+			inputs[i] = 1
+		}
+		_, err := produce.Run(ctx, session, inputs)
+		var tooLarge *driver.ResultSizeError
+		if !errors.As(err, &tooLarge) {
+			return fmt.Errorf("want a *driver.ResultSizeError, got %w", err)
+		}
+		fmt.Println("refused:", err)
+		doubled, err := double.Run(ctx, session, indices(100))
+		if err != nil {
+			return err
+		}
+		fmt.Println("then:", len(doubled))
+		return nil
+	})
+}

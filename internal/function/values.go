@@ -1,0 +1,76 @@
+package function
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"unicode/utf8"
+)
+
+// maxValueName bounds a counter's or gauge's name in bytes: it travels with every
+// report.
+const maxValueName = 100
+
+// Values are the counters and gauges of one attempt. They are for any goroutine.
+type Values struct {
+	mu       sync.Mutex
+	counters map[string]int64
+	gauges   map[string]int64
+}
+
+// Add adds to a counter.
+func (v *Values) Add(counter string, n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.counters == nil {
+		v.counters = map[string]int64{}
+	}
+	v.counters[counter] += n
+}
+
+// Set sets a gauge.
+func (v *Values) Set(gauge string, n int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.gauges == nil {
+		v.gauges = map[string]int64{}
+	}
+	v.gauges[gauge] = n
+}
+
+// Read copies what there is; nil where nothing was counted or set.
+func (v *Values) Read() (counters, gauges map[string]int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return maps.Clone(v.counters), maps.Clone(v.gauges)
+}
+
+var values = struct {
+	sync.Mutex
+	names map[string]string // what each is
+}{names: map[string]string{}}
+
+// RegisterValue takes a counter's or gauge's name, which no other of both has.
+// What is wrong with it is kept for Problems.
+func RegisterValue(kind, name string) {
+	values.Lock()
+	defer values.Unlock()
+	var problem error
+	switch other, taken := values.names[name]; {
+	case name == "":
+		problem = errors.New("needs a name")
+	case len(name) > maxValueName:
+		problem = fmt.Errorf("has a name of %d bytes, the most is %d", len(name), maxValueName)
+	case !utf8.ValidString(name):
+		problem = errors.New("has a name that is not UTF-8")
+	case taken:
+		problem = fmt.Errorf("has the name of another %s", other)
+	default:
+		values.names[name] = kind
+		return
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	registry.problems = append(registry.problems, fmt.Errorf("%s %q %w", kind, name, problem))
+}
