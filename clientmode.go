@@ -20,6 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -59,7 +60,7 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	_ = os.Unsetenv(launch.EnvReport) // it is not for what the program starts itself
 	console := client.NewConsole(besideOutput(os.Stderr))
 	slog.SetDefault(newLogger(console, settings))
-	ctx, stop := interruptible(console.Close)
+	ctx, stop := interrupt.Context(exitFailed, console.Close)
 	defer stop()
 	mode := &clientMode{settings: settings, console: console, function: function}
 	err := mode.run(ctx)

@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
@@ -79,7 +80,7 @@ func runByHand(run func(ctx context.Context) error) int {
 	if err != nil {
 		return complain(err, exitUsage)
 	}
-	ctx, stop := interruptible(func() {})
+	ctx, stop := interrupt.Context(exitFailed, func() {})
 	defer stop()
 	if err := local.run(ctx, run); err != nil {
 		return complain(err, exitStatus(err))

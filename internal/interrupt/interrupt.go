@@ -1,4 +1,6 @@
-package bobbin
+// Package interrupt has a program that is told to end do so in order: the first
+// signal ends its context, and a second one, should it not listen, the process.
+package interrupt
 
 import (
 	"context"
@@ -15,10 +17,11 @@ import (
 // timeout(1) and others signal a process and then its whole group.
 const sameSignal = 300 * time.Millisecond
 
-// interruptible gives a context that ends with the first SIGINT or SIGTERM. A
-// second one ends the process at once, should the program not listen, after
-// leaving was called.
-func interruptible(leaving func()) (ctx context.Context, stop func()) {
+// Context gives a context that ends with the first SIGINT or SIGTERM; its cause
+// names the signal. A second one ends the process at once, with the exit code,
+// after leaving was called. stop gives the signals back and waits for the
+// goroutine that listens to them.
+func Context(code int, leaving func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -37,7 +40,7 @@ func interruptible(leaving func()) (ctx context.Context, stop func()) {
 					cancel(interrupted(received))
 				case time.Since(first) > sameSignal:
 					leaving()
-					os.Exit(exitFailed)
+					os.Exit(code)
 				}
 			}
 		}

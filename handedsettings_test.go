@@ -1,38 +1,11 @@
 package bobbin
 
 import (
-	"context"
 	"os"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-func signalSelf(t *testing.T, signal os.Signal) {
-	t.Helper()
-	self, err := os.FindProcess(os.Getpid())
-	require.NoError(t, err)
-	require.NoError(t, self.Signal(signal))
-}
-
-func TestSignalEndsTheContextWithItsName(t *testing.T) {
-	for signal, want := range map[os.Signal]string{os.Interrupt: "interrupted (Ctrl-C)", syscall.SIGTERM: "interrupted (terminated)"} {
-		ctx, stop := interruptible(func() {})
-		require.NoError(t, ctx.Err())
-		signalSelf(t, signal)
-		<-ctx.Done()
-		require.EqualError(t, context.Cause(ctx), want)
-		stop()
-	}
-}
-
-func TestSignalThatDecommissionsAnExecutor(t *testing.T) {
-	reasons, stop := decommissioned()
-	defer stop()
-	signalSelf(t, decommissionSignal)
-	require.Equal(t, "it was sent SIGPWR", <-reasons)
-}
 
 func TestHandedSettings(t *testing.T) {
 	t.Setenv("BOBBIN_EXECUTOR_CORES", "7")

@@ -1,0 +1,17 @@
+package bobbin
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSignalThatDecommissionsAnExecutor(t *testing.T) {
+	reasons, stop := decommissioned()
+	defer stop()
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	require.NoError(t, self.Signal(decommissionSignal))
+	require.Equal(t, "it was sent SIGPWR", <-reasons)
+}
