@@ -234,28 +234,28 @@ func (a *allocator) hasNews() bool {
 // wanted.
 func (a *allocator) heed(working context.Context, now time.Time) (more bool) {
 	a.word.Lock()
-	letters := a.word.letters
-	a.word.letters = takenLetters
+	left := a.word.letters
+	a.word.letters = letters{}
 	a.word.Unlock()
 	f := a.fleet
-	if letters.request != nil {
-		more = f.want(*letters.request, now)
+	if left.request != nil {
+		more = f.want(*left.request, now)
 		a.lookUpRacks(working)
 	}
-	if letters.racks != nil {
+	if left.racks != nil {
 		a.looking = false
-		f.topology.learn(letters.racks)
+		f.topology.learn(left.racks)
 		f.replan()
 		a.lookUpRacks(working)
 	}
-	for _, id := range letters.registered {
+	for _, id := range left.registered {
 		f.registered(id)
 	}
-	for _, contract := range letters.contracts {
+	for _, contract := range left.contracts {
 		f.negotiate(contract.contract, contract.tasks, now)
 	}
-	f.kill(letters.kills, now)
-	for _, launch := range letters.launches {
+	f.kill(left.kills, now)
+	for _, launch := range left.launches {
 		if launch.err == nil {
 			f.launched(launch.id, now)
 		} else {
@@ -264,9 +264,6 @@ func (a *allocator) heed(working context.Context, now time.Time) (more bool) {
 	}
 	return more
 }
-
-// takenLetters are none.
-var takenLetters letters
 
 // tell passes on what has become of executors.
 func (a *allocator) tell(working context.Context) {
