@@ -72,7 +72,7 @@ func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
 		{"unknown key in the environment", submit(), []string{"BOBBIN_EXECUTOR_MEMROY=1g"}, usage, []string{"BOBBIN_EXECUTOR_MEMROY", "did you mean BOBBIN_EXECUTOR_MEMORY?"}},
 		{"value that is none", submit("--executor-memory", "lots"), nil, usage, []string{`executor.memory="lots"`, "such as 512m or 2g"}},
 		{"no properties file", submit("--properties-file", dir+"/nothing"), nil, usage, []string{"properties file", dir + "/nothing"}},
-		{"unknown deploy mode", submit("--deploy-mode", "client"), nil, usage, []string{"submit.deployMode", "cluster"}},
+		{"unknown deploy mode", submit("--deploy-mode", "nowhere"), nil, usage, []string{"submit.deployMode", "cluster", "client"}},
 		{"unknown master", submit("--master", "mesos://here"), nil, usage, []string{"mesos://here", "want yarn"}},
 		{"no such file", submit("--files", text+","+dir+"/nothing"), nil, usage, []string{"--files", dir + "/nothing", "no such file"}},
 		{"no such file in HDFS", submit("--files", "hdfs:///no/such/file"), nil, usage, []string{"hdfs:///no/such/file", "does not exist"}},

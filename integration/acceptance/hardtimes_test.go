@@ -270,7 +270,7 @@ func TestDynamicAllocation(t *testing.T) {
 	now := awaitStatus(t, id, "it keeps as few as it may", func(status am.Status) bool {
 		return status.Executors.Running == 1 && status.Executors.Allocated == 1
 	})
-	assert.Zero(t, now.Executors.Failed)
+	assert.Zero(t, now.Executors.Failed, "%v", now.Failures)
 	assert.Equal(t, 9, now.Tasks.Done)
 	await(t, "their containers end", func(ctx context.Context) bool { return len(liveContainers(ctx, t, id)) == 2 })
 	require.NoError(t, shared.put(t.Context(), signal+"-2", nil))
