@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/codec"
@@ -32,14 +33,18 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 		return &Function[In, Out]{name: name}
 	}
 	function.Register(name, func(ctx context.Context, call function.Call) ([]byte, error) {
+		began := time.Now()
 		input, err := codec.Decode[In](call.Input)
 		if err != nil {
 			return nil, undecodable{fmt.Errorf("input: %w", err)}
 		}
+		call.Usage.Decode = time.Since(began)
 		output, err := f(&Task{Context: ctx, call: call}, input)
 		if err != nil {
 			return nil, err
 		}
+		began = time.Now()
+		defer func() { call.Usage.Encode = time.Since(began) }()
 		return codec.Encode(output)
 	})
 	return &Function[In, Out]{name: name}

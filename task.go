@@ -20,6 +20,15 @@ type Task struct {
 	call function.Call
 }
 
+// Value gives what the executor's context carries, and counts what the task
+// reads and writes.
+func (t *Task) Value(key any) any {
+	if _, ok := key.(storage.UsageKey); ok && t.call.Usage != nil {
+		return t.call.Usage
+	}
+	return t.Context.Value(key)
+}
+
 // Index is the place of the task's input among the inputs of its run, from 0.
 func (t *Task) Index() int { return t.call.Index }
 

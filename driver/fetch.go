@@ -59,7 +59,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 		return // said twice
 	}
 	r := a.run
-	a.ran, a.values = update, update.GetValues()
+	a.ran, a.values, a.metrics = update, update.GetValues(), update.GetMetrics()
 	a.executor.ran++
 	r.running--
 	l.scheduler.Ran(a.id)

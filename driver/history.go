@@ -62,7 +62,7 @@ func (e *executor) status() ExecutorStatus {
 func (r *run) status(state string) JobStatus {
 	return JobStatus{
 		ID: r.id, Name: r.job.Name, Description: r.job.Description, Group: r.job.Group, Pool: r.pool, Barrier: r.job.Barrier, State: state,
-		Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running, Copies: r.copies, Waits: r.hindrance,
+		Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running, Copies: r.copies, Waits: r.hindrance, Metrics: r.metrics,
 		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
 	}
 }
@@ -98,11 +98,12 @@ func (l *loop) status() Status {
 	status.Executors = append(status.Executors, l.history.executors...)
 
 	status.Jobs = append(status.Jobs, l.history.jobs...)
-	running := l.runningValues()
+	running, metrics := l.runningValues(), l.runningMetrics()
 	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
 		r := l.runs[id]
 		job := r.status(JobRunning)
 		job.Counters, job.Gauges = running[r].status()
+		job.Metrics = *metrics[r]
 		status.Jobs = append(status.Jobs, job)
 	}
 	demand := l.scheduler.Demand()

@@ -19,6 +19,7 @@ func TestEveryTaskHasItsResultOnce(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	attach(t, d, executorbackend.Options{ID: "2", Cores: 3})
+	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
 	requireSquares(t, t.Context(), d, 500)
 	requireSquares(t, t.Context(), d, 1)
 	requireSquares(t, t.Context(), d, 0)

@@ -100,6 +100,7 @@ type JobStatus struct {
 	FailedAttempts int        `json:"failedAttempts"`
 	Waits          string     `json:"waits,omitempty"` // why nothing of it is launched, where that is worth a look
 	Locality       Locality   `json:"locality"`
+	Metrics        Metrics    `json:"metrics"`
 	Submitted      time.Time  `json:"submitted"`
 	Ended          *time.Time `json:"ended,omitempty"`
 	Error          string     `json:"error,omitempty"`

@@ -39,6 +39,7 @@ type run struct {
 	gathering      *gathering // of a barrier set
 	intake         intake
 	values         values // of tasks that are done
+	metrics        Metrics
 
 	launches     int // of attempts
 	launchesSeen int // at the latest look for hindrances
@@ -76,6 +77,7 @@ type attempt struct {
 	ran     *wire.TaskUpdate // once its result waits at the executor
 	coming  bool             // the result was asked for
 	value   []byte           // of the result, what has come
+	metrics *wire.Metrics    // as far as it has told, until it counts
 	values  *wire.TaskValues // that it told of while it runs
 	result  *wire.TaskUpdate // once it succeeded
 	failure *wire.Failure    // once it failed
@@ -320,7 +322,8 @@ func (l *loop) finished(a *attempt) {
 		}
 	}
 	r.values.add(a.result.GetValues())
-	a.values = nil
+	r.metrics.add(a.result.GetMetrics())
+	a.values, a.metrics = nil, nil
 	r.done++
 	l.history.totals.Done++
 	r.results.put(Result{

@@ -115,7 +115,7 @@ func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
 	if a == nil || a.ran != nil {
 		return // it has ended, and told more then
 	}
-	a.values = progress.GetValues()
+	a.values, a.metrics = progress.GetValues(), progress.GetMetrics()
 	for name, value := range a.values.GetGauges() {
 		a.run.values.gauge(name, GaugeStatus{Peak: value})
 	}

@@ -65,7 +65,7 @@ func TestCountersAndGaugesWhileTasksRun(t *testing.T) {
 		require.Equal(t, want, d.Values())
 		job := d.Status().Jobs[0]
 		require.Equal(t, want, driver.Values{Counters: job.Counters, Gauges: job.Gauges})
-		time.Sleep(10 * time.Second) // task 1 has failed, and runs again
+		time.Sleep(15 * time.Second) // task 1 has failed, and runs again, which the executor has told
 		require.Equal(t, int64(1+14+999+6999), d.Values().Counters["sum"])
 		time.Sleep(16 * time.Second)
 		require.Equal(t, int64(1+15+999+6999), d.Values().Counters["sum"])

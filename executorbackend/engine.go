@@ -232,7 +232,7 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 			"the task takes %d cores and executor %s has %d", cpus, e.options.ID, e.options.Cores)})
 	}
 	t := &task{engine: e, launch: launch, set: set, cpus: cpus, origin: e.origins.of(e.tasksCtx, set)}
-	t.gang = e.gangs[set.GetId()]
+	t.gang, t.received = e.gangs[set.GetId()], time.Now()
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[launch.GetAttempt()] = t
 	e.waiting = append(e.waiting, t)
@@ -246,7 +246,7 @@ func (e *engine) startWaiting() {
 		t := e.waiting[0]
 		e.waiting = slices.Delete(e.waiting, 0, 1)
 		e.free -= t.cpus
-		t.started = true
+		t.started, t.began = true, time.Now()
 		e.crew.start(t)
 	}
 }

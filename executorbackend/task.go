@@ -31,6 +31,11 @@ type task struct {
 	coordination
 
 	values function.Values
+
+	received time.Time // the launch
+	began    time.Time // guarded by the engine's lock until it has started
+	usage    function.Usage
+	peak     peak
 }
 
 // killedError is the cause of the end of a killed task's context.
@@ -43,7 +48,7 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 func (e *engine) run(t *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
-	began := time.Now()
+	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
 		if update == nil {
@@ -53,7 +58,7 @@ func (e *engine) run(t *task) {
 			e.finished(t, nil)
 			return
 		}
-		update.Metrics = &wire.Metrics{RunNanos: uint64(time.Since(began)), ResultBytes: uint64(len(update.GetResult()))}
+		update.Metrics = t.metrics(time.Since(began), len(update.GetResult()))
 		e.finished(t, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
@@ -86,6 +91,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Hold:          e.hold,
 		Driver:        t,
 		Values:        &t.values,
+		Usage:         &t.usage,
 	})
 	if err != nil {
 		return nil, &wire.Failure{Message: err.Error(), Permanent: permanent(err), Uncounted: errors.Is(err, function.ErrCommitDenied)}

@@ -3,6 +3,7 @@ package executorbackend
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
@@ -18,12 +19,16 @@ func (t *task) told() *wire.TaskValues {
 
 // progress is what attempts that run have to tell, for the heartbeat.
 func (e *engine) progress() []*wire.TaskProgress {
+	heap := heapBytes()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var all []*wire.TaskProgress
 	for attempt, t := range e.tasks {
-		if values := t.told(); values != nil {
-			all = append(all, &wire.TaskProgress{Attempt: attempt, Values: values})
+		if t.started {
+			t.peak.raise(heap)
+			metrics := t.progressMetrics(time.Since(t.began))
+			metrics.PeakMemoryBytes = heap
+			all = append(all, &wire.TaskProgress{Attempt: attempt, Values: t.told(), Metrics: metrics})
 		}
 	}
 	slices.SortFunc(all, func(a, b *wire.TaskProgress) int { return cmp.Compare(a.GetAttempt(), b.GetAttempt()) })

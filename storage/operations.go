@@ -18,6 +18,9 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 		return nil, err
 	}
 	file, err := l.system.open(ctx, l.path)
+	if usage := usageOf(ctx); usage != nil && err == nil {
+		file = &countedFile{File: file, usage: usage}
+	}
 	return file, l.explain(err)
 }
 

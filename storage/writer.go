@@ -26,6 +26,9 @@ func create(ctx context.Context, l location, settings createSettings) (*Writer, 
 	if err != nil {
 		return nil, err
 	}
+	if usage := usageOf(ctx); usage != nil {
+		s = &countedSink{sink: s, usage: usage}
+	}
 	return &Writer{buffer: bufio.NewWriterSize(s, writeBuffer), sink: s}, nil
 }
 

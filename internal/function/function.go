@@ -29,6 +29,8 @@ type Call struct {
 	Driver Driver
 	// Values are the attempt's counters and gauges.
 	Values *Values
+	// Usage is what the attempt takes beside its run.
+	Usage *Usage
 }
 
 // Driver is the driver as an attempt of a task sees it.

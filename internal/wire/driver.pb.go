@@ -546,7 +546,7 @@ type Heartbeat struct {
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
 	// The attempts that the executor is running.
 	Running []uint64 `protobuf:"varint,2,rep,packed,name=running,proto3" json:"running,omitempty"`
-	// Of those that have something to tell.
+	// Of those that run.
 	Progress      []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -759,6 +759,7 @@ type TaskProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Values        *TaskValues            `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`
+	Metrics       *Metrics               `protobuf:"bytes,3,opt,name=metrics,proto3" json:"metrics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -803,6 +804,13 @@ func (x *TaskProgress) GetAttempt() uint64 {
 func (x *TaskProgress) GetValues() *TaskValues {
 	if x != nil {
 		return x.Values
+	}
+	return nil
+}
+
+func (x *TaskProgress) GetMetrics() *Metrics {
+	if x != nil {
+		return x.Metrics
 	}
 	return nil
 }
@@ -881,11 +889,19 @@ func (x *Failure) GetUncounted() bool {
 }
 
 type Metrics struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RunNanos      uint64                 `protobuf:"varint,1,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
-	ResultBytes   uint64                 `protobuf:"varint,2,opt,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	RunNanos    uint64                 `protobuf:"varint,1,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
+	ResultBytes uint64                 `protobuf:"varint,2,opt,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
+	// Between the launch's arrival and a free core.
+	QueueNanos  uint64 `protobuf:"varint,20,opt,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
+	DecodeNanos uint64 `protobuf:"varint,21,opt,name=decode_nanos,json=decodeNanos,proto3" json:"decode_nanos,omitempty"`
+	EncodeNanos uint64 `protobuf:"varint,22,opt,name=encode_nanos,json=encodeNanos,proto3" json:"encode_nanos,omitempty"`
+	// Of the executor's heap, as far as it was looked at while the attempt ran.
+	PeakMemoryBytes uint64 `protobuf:"varint,23,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
+	BytesRead       uint64 `protobuf:"varint,24,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
+	BytesWritten    uint64 `protobuf:"varint,25,opt,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Metrics) Reset() {
@@ -928,6 +944,48 @@ func (x *Metrics) GetRunNanos() uint64 {
 func (x *Metrics) GetResultBytes() uint64 {
 	if x != nil {
 		return x.ResultBytes
+	}
+	return 0
+}
+
+func (x *Metrics) GetQueueNanos() uint64 {
+	if x != nil {
+		return x.QueueNanos
+	}
+	return 0
+}
+
+func (x *Metrics) GetDecodeNanos() uint64 {
+	if x != nil {
+		return x.DecodeNanos
+	}
+	return 0
+}
+
+func (x *Metrics) GetEncodeNanos() uint64 {
+	if x != nil {
+		return x.EncodeNanos
+	}
+	return 0
+}
+
+func (x *Metrics) GetPeakMemoryBytes() uint64 {
+	if x != nil {
+		return x.PeakMemoryBytes
+	}
+	return 0
+}
+
+func (x *Metrics) GetBytesRead() uint64 {
+	if x != nil {
+		return x.BytesRead
+	}
+	return 0
+}
+
+func (x *Metrics) GetBytesWritten() uint64 {
+	if x != nil {
+		return x.BytesWritten
 	}
 	return 0
 }
@@ -1781,18 +1839,27 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a9\n" +
 	"\vGaugesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"Y\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x89\x01\n" +
 	"\fTaskProgress\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12/\n" +
-	"\x06values\x18\x02 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\"u\n" +
+	"\x06values\x18\x02 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\x12.\n" +
+	"\ametrics\x18\x03 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\"u\n" +
 	"\aFailure\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x12\x14\n" +
 	"\x05stack\x18\x02 \x01(\tR\x05stack\x12\x1c\n" +
 	"\tpermanent\x18\x03 \x01(\bR\tpermanent\x12\x1c\n" +
-	"\tuncounted\x18\x04 \x01(\bR\tuncounted\"I\n" +
+	"\tuncounted\x18\x04 \x01(\bR\tuncounted\"\xa0\x02\n" +
 	"\aMetrics\x12\x1b\n" +
 	"\trun_nanos\x18\x01 \x01(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\"\xea\x04\n" +
+	"\fresult_bytes\x18\x02 \x01(\x04R\vresultBytes\x12\x1f\n" +
+	"\vqueue_nanos\x18\x14 \x01(\x04R\n" +
+	"queueNanos\x12!\n" +
+	"\fdecode_nanos\x18\x15 \x01(\x04R\vdecodeNanos\x12!\n" +
+	"\fencode_nanos\x18\x16 \x01(\x04R\vencodeNanos\x12*\n" +
+	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
+	"\n" +
+	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xea\x04\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1936,29 +2003,30 @@ var file_internal_wire_driver_proto_depIdxs = []int32{
 	31, // 16: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
 	32, // 17: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
 	9,  // 18: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
-	18, // 19: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	19, // 20: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	20, // 21: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	21, // 22: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
-	22, // 23: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	23, // 24: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	24, // 25: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	14, // 26: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	15, // 27: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
-	16, // 28: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
-	17, // 29: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
-	33, // 30: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
-	5,  // 31: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	5,  // 32: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	1,  // 33: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 34: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 35: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	13, // 36: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	35, // [35:37] is the sub-list for method output_type
-	33, // [33:35] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	12, // 19: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
+	18, // 20: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	19, // 21: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	20, // 22: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	21, // 23: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
+	22, // 24: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	23, // 25: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	24, // 26: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	14, // 27: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	15, // 28: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
+	16, // 29: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
+	17, // 30: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	33, // 31: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
+	5,  // 32: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	5,  // 33: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 34: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 35: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 36: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	13, // 37: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	36, // [36:38] is the sub-list for method output_type
+	34, // [34:36] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }

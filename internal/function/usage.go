@@ -1,0 +1,24 @@
+package function
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Usage is what an attempt took beside its own run.
+type Usage struct {
+	// Decode and Encode are how long its input and its result took to decode and
+	// encode. They are set before the body returns.
+	Decode, Encode time.Duration
+
+	read, written atomic.Int64
+}
+
+// AddRead counts bytes that the attempt has read from storage.
+func (u *Usage) AddRead(bytes int) { u.read.Add(int64(bytes)) }
+
+// AddWritten counts bytes that the attempt has written to storage.
+func (u *Usage) AddWritten(bytes int) { u.written.Add(int64(bytes)) }
+
+// Bytes are what it has read and written so far.
+func (u *Usage) Bytes() (read, written int64) { return u.read.Load(), u.written.Load() }
