@@ -316,6 +316,9 @@ func (a *allocator) beat(working context.Context, now time.Time) (time.Duration,
 		return a.pace.idle, a.exchange.failed(err)
 	}
 	a.exchange.failures = 0
+	// While the answer was on its way the driver may have ended an executor of
+	// which it tells that it is gone: that must not be judged without knowing.
+	a.heed(working, time.Now())
 	if a.heard(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
 	}

@@ -56,6 +56,37 @@ func TestALaunchThatFailsIsGivenBackAtOnceAndReplaced(t *testing.T) {
 	})
 }
 
+// TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed has the driver end an
+// executor, which leaves so fast that the heartbeat under way tells of it.
+func TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSetting(t, &scriptedRM{}, nil)
+		require.NoError(t, s.runs(t, func() {
+			s.rm.answers(allocating(containerOn("a1", 1), containerOn("a2", 2)))
+			time.Sleep(time.Second)
+			s.ExecutorRegistered("1")
+			s.ExecutorRegistered("2")
+			synctest.Wait()
+			s.rm.mu.Lock()
+			over := false
+			s.rm.answer = func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+				if over {
+					return nil, nil
+				}
+				over = true
+				s.RequestExecutors(request(driver.Demand{Total: 1}))
+				s.KillExecutors([]string{"2"})
+				return &yarn.AllocateResponse{Completed: []yarn.ContainerStatus{{ID: yarn.ContainerID{ID: 2}, ExitStatus: yarn.ExitSuccess}}}, nil
+			}
+			s.rm.mu.Unlock()
+			time.Sleep(10 * time.Second)
+			status := s.snapshot()
+			require.Equal(t, 1, status.counts.Allocated)
+			require.Zero(t, status.counts.Failed)
+		}))
+	})
+}
+
 func TestATargetThatRisesIsAskedForNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
