@@ -34,6 +34,8 @@ func chaos(t *rapid.T) {
 			"executor.cores": "4", "scheduler.barrier.timeout": "1000h", "speculation.quantile": "0.5",
 			"speculation":    fmt.Sprint(rapid.Bool().Draw(t, "speculation")),
 			"scheduler.mode": rapid.SampledFrom([]string{"FIFO", "FAIR"}).Draw(t, "mode"),
+			// Whether results wait at executors until they are fetched.
+			"task.maxDirectResultSize": rapid.SampledFrom([]string{"1m", "0"}).Draw(t, "direct"),
 		}),
 		Pools:  []scheduler.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: scheduler.FAIR}},
 		RackOf: func(host string) string { return "rack" + host[:1] },
@@ -55,7 +57,7 @@ func chaos(t *rapid.T) {
 		kills[id] = cancel
 		executors.Go(func() {
 			_ = d.AttachLocal(ctx, func(ctx context.Context, stream wire.ExecutorSide) error {
-				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: host, Cores: cores}, stream)
+				return executorbackend.Serve(ctx, executorbackend.Options{ID: id, Host: host, Cores: cores, Config: options.Config}, stream)
 			})
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -264,7 +263,8 @@ func fetchChaos(t *rapid.T) {
 		},
 		"kill soon": func(t *rapid.T) {
 			if len(kills) > 0 {
-				time.AfterFunc(time.Duration(rand.N(1000))*time.Microsecond, kills[rapid.IntRange(0, len(kills)-1).Draw(t, "executor")])
+				after := time.Duration(rapid.IntRange(0, 1000).Draw(t, "microseconds")) * time.Microsecond
+				time.AfterFunc(after, kills[rapid.IntRange(0, len(kills)-1).Draw(t, "executor")])
 			}
 		},
 		"wait": func(t *rapid.T) {

@@ -49,7 +49,7 @@ type Options struct {
 	Decommission <-chan string
 
 	// Config is asked for executor.heartbeatInterval, network.timeout,
-	// task.maxResultSize and task.reaper.killTimeout; nil is the default configuration. Run takes the
+	// task.maxResultSize, task.maxDirectResultSize and task.reaper.killTimeout; nil is the default configuration. Run takes the
 	// driver's instead.
 	Config *config.Config
 
