@@ -151,7 +151,7 @@ func (l *launcher) giveUp(node *launchNode) {
 	})
 	if len(given) > 0 {
 		l.report(given, func(item *launchItem) error {
-			return fmt.Errorf("tried for %v: %w", time.Since(item.since).Round(time.Second), item.problem)
+			return fmt.Errorf("tried for %v: %w", time.Since(item.since).Truncate(time.Second), item.problem)
 		})
 	}
 }
