@@ -66,7 +66,7 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 			return link, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case gone || time.Now().Add(reachPause).After(deadline):
+		case gone || !time.Now().Add(reachPause).Before(deadline): // a try without time would only hide why
 			return nil, &disconnected{address: d.address, cause: err}
 		}
 		select {
