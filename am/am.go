@@ -151,7 +151,7 @@ func (m *master) attend(ctx context.Context) outcome {
 		}
 		if err != nil {
 			// Only a registered application can be unregistered.
-			_, registering := m.rm.Register(ctx, m.allocator.registration)
+			_, registering := m.allocator.exchange.register(ctx, m.allocator.registration)
 			return outcomeOf(errors.Join(err, registering))
 		}
 		m.allocator.fleet.lastID = first - 1

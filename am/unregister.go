@@ -25,7 +25,7 @@ func (m *master) unregister(ctx context.Context, request yarn.FinishRequest) boo
 		done, err := m.rm.Finish(ctx, request)
 		if errors.Is(err, yarn.ErrNotRegistered) {
 			m.logger.Warn("the ResourceManager does not know this application any more, registering again to unregister it")
-			_, err = m.rm.Register(ctx, m.allocator.registration)
+			_, err = m.allocator.exchange.register(ctx, m.allocator.registration)
 		}
 		if err != nil {
 			m.logger.Error("unregister from the ResourceManager", "error", err)

@@ -23,10 +23,11 @@ func TestTheEndIsHeardByAResourceManagerThatRestarted(t *testing.T) {
 		require.NoError(t, cluster.Await(t.Context(), func(v yarntest.View) bool { return v.Application(application.ID()).Launched }))
 		rm := yarn.NewAMClient(cluster.SchedulerAddresses(), application.Options())
 		defer func() { _ = rm.Close() }()
-		m := &master{
-			rm: rm, logger: slog.New(slog.DiscardHandler),
-			allocator: &allocator{registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1}},
-		}
+		logger := slog.New(slog.DiscardHandler)
+		m := &master{rm: rm, logger: logger, allocator: &allocator{
+			registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1},
+			exchange:     exchange{rm: rm, logger: logger},
+		}}
 		_, err = rm.Register(t.Context(), m.allocator.registration)
 		require.NoError(t, err)
 		cluster.Restart(45 * time.Second)
