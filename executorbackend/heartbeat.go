@@ -1,13 +1,11 @@
 package executorbackend
 
 import (
-	"bytes"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/procfs"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -55,17 +53,9 @@ func (h *heartbeat) stop() error {
 	return <-h.done
 }
 
-// residentBytes is the memory of this process that is in RAM, from
-// /proc/self/statm, whose second field counts pages; 0 where there is none.
+// residentBytes is the memory of this process that is in RAM; 0 where the system
+// does not tell.
 func residentBytes() uint64 {
-	content, err := os.ReadFile("/proc/self/statm")
-	fields := bytes.Fields(content)
-	if err != nil || len(fields) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseUint(string(fields[1]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * uint64(os.Getpagesize())
+	resident, _ := procfs.ResidentBytes(procfs.Self)
+	return resident
 }

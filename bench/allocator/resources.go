@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
 // cpuTime is what a process's threads have used of the processors. Go's threads
 // do not end, so none is missing.
 func cpuTime(pid int) (time.Duration, error) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	threads, err := filepath.Glob(filepath.Join(procfs.Directory(pid), "task/*/schedstat"))
 	if err != nil || len(threads) == 0 {
 		return 0, fmt.Errorf("the threads of process %d: %w", pid, os.ErrNotExist)
 	}
@@ -34,18 +36,6 @@ func cpuTime(pid int) (time.Duration, error) {
 
 // residentMB is a process's resident memory, in MB of 1,000,000 bytes.
 func residentMB(pid int) (float64, error) {
-	name := fmt.Sprintf("/proc/%d/statm", pid)
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return 0, err
-	}
-	fields := strings.Fields(string(content))
-	if len(fields) < 2 {
-		return 0, fmt.Errorf("%s: %q", name, content)
-	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", name, err)
-	}
-	return float64(pages) * float64(os.Getpagesize()) / 1e6, nil
+	resident, err := procfs.ResidentBytes(procfs.Directory(pid))
+	return float64(resident) / 1e6, err
 }

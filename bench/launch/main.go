@@ -17,25 +17,20 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
-	"github.com/bobbin-yarn/bobbin/integration/cluster"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/bench/testbed"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 const (
-	executors   = 2
-	stopTimeout = time.Minute
-	runTimeout  = 2 * time.Minute
+	executors  = 2
+	runTimeout = 2 * time.Minute
 )
 
 func main() {
@@ -67,45 +62,14 @@ func run(ctx context.Context, runs int, submit string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	program, err := buildIdle(ctx, dir)
+	program, err := testbed.Build(ctx, dir, "./bench/idle")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
-	hadoop, err := cluster.Start(ctx, cluster.Options{
-		Dir:    filepath.Join(dir, "cluster"),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	return testbed.Use(ctx, dir, func(hadoop *testbed.Testbed) error {
+		b := &bench{submit: submit, program: program, confDir: hadoop.ConfDir, rest: hadoop.REST}
+		return b.measure(ctx, runs)
 	})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		err = errors.Join(err, hadoop.Stop(bounded))
-	}()
-	settings, err := conf.Load(hadoop.ConfDir())
-	if err != nil {
-		return err
-	}
-	rest, err := yarnrest.FromConf(settings, yarnrest.Options{})
-	if err != nil {
-		return err
-	}
-	defer rest.CloseIdleConnections()
-	b := &bench{submit: submit, program: program, confDir: hadoop.ConfDir(), rest: rest}
-	return b.measure(ctx, runs)
-}
-
-// buildIdle builds the application as make build builds programs.
-func buildIdle(ctx context.Context, dir string) (string, error) {
-	program := filepath.Join(dir, "idle")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./bench/idle")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build ./bench/idle: %w\n%s", err, output)
-	}
-	return program, nil
 }
 
 // heartbeat is NodeManagers' by default, which decides how long containers are

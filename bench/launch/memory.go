@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
 // residentMemory adds up the resident memory, in MB of 1,000,000 bytes, of an
@@ -21,7 +21,7 @@ func residentMemory(applicationID string) (float64, error) {
 	}
 	// container_<cluster>_<application>_<attempt>_<container>
 	container := []byte("CONTAINER_ID=container_" + strings.TrimPrefix(applicationID, "application_") + "_")
-	bytesInAll, found := 0, 0
+	bytesInAll, found := uint64(0), 0
 	for _, process := range processes {
 		environment, err := os.ReadFile(filepath.Join(process, "environ"))
 		if err != nil || !bytes.Contains(environment, container) || !bytes.Contains(environment, []byte(launch.EnvRole+"=")) {
@@ -31,19 +31,11 @@ func residentMemory(applicationID string) (float64, error) {
 		if err != nil || filepath.Base(program) == "bash" || filepath.Base(program) == "dash" {
 			continue
 		}
-		pages, err := os.ReadFile(filepath.Join(process, "statm"))
+		resident, err := procfs.ResidentBytes(process)
 		if err != nil {
 			return 0, err
 		}
-		fields := strings.Fields(string(pages))
-		if len(fields) < 2 {
-			return 0, fmt.Errorf("%s/statm: %q", process, pages)
-		}
-		resident, err := strconv.Atoi(fields[1])
-		if err != nil {
-			return 0, fmt.Errorf("%s/statm: %w", process, err)
-		}
-		bytesInAll += resident * os.Getpagesize()
+		bytesInAll += resident
 		found++
 	}
 	if found != 1+executors {

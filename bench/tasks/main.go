@@ -18,7 +18,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -28,8 +27,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
-	"github.com/bobbin-yarn/bobbin/integration/cluster"
-	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/bench/testbed"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -42,8 +40,8 @@ const (
 	sustained  = 5 * time.Second
 	roundTrips = 2000
 
-	stopTimeout  = time.Minute
 	runTimeout   = 2 * time.Minute
+	stopTimeout  = time.Minute
 	sparkTimeout = 20 * time.Minute
 	idleTimeout  = time.Minute
 )
@@ -94,43 +92,13 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := b.build(ctx); err != nil {
+	if b.program, err = testbed.Build(ctx, b.dir, "./bench/tasks/noops"); err != nil {
 		return err
 	}
-	fmt.Fprintln(os.Stderr, "starting a Hadoop cluster")
-	hadoop, err := cluster.Start(ctx, cluster.Options{
-		Dir:    filepath.Join(b.dir, "cluster"),
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	return testbed.Use(ctx, b.dir, func(hadoop *testbed.Testbed) error {
+		b.confDir, b.rest = hadoop.ConfDir, hadoop.REST
+		return b.measure(ctx)
 	})
-	if err != nil {
-		return err
-	}
-	defer func() {
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		err = errors.Join(err, hadoop.Stop(bounded))
-	}()
-	settings, err := conf.Load(hadoop.ConfDir())
-	if err != nil {
-		return err
-	}
-	b.confDir = hadoop.ConfDir()
-	if b.rest, err = yarnrest.FromConf(settings, yarnrest.Options{}); err != nil {
-		return err
-	}
-	defer b.rest.CloseIdleConnections()
-	return b.measure(ctx)
-}
-
-// build builds the application as make build builds programs.
-func (b *bench) build(ctx context.Context) error {
-	b.program = filepath.Join(b.dir, "noops")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.program, "./bench/tasks/noops")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build ./bench/tasks/noops: %w\n%s", err, output)
-	}
-	return nil
 }
 
 // measure takes turns.
