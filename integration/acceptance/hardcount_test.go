@@ -4,6 +4,9 @@ package acceptance
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -81,4 +84,41 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 			own.assertNoContainer(t, id)
 		})
 	}
+}
+
+// TestCountsAreRightWhereExecutorsFailOnOneNode counts words with executors that
+// end at once on one of the nodes: the shell that starts them there finds a file
+// that tells it to.
+func TestCountsAreRightWhereExecutorsFailOnOneNode(t *testing.T) {
+	t.Parallel()
+	in, dir := sourcesText(t), t.TempDir()
+	bad := shared.hadoop.Nodes()[0].Host
+	require.NoError(t, os.WriteFile(filepath.Join(dir, bad), []byte("exit 9\n"), 0o644))
+	failed := regexp.MustCompile(`ended +.*exited`)
+	const tries = 5 // all executors may come to the other node
+	for range tries {
+		out := output(t)
+		done := yarnSubmit(t, "submit", "--num-executors", "3", "--executor-memory", "512m",
+			"--conf", "executorEnv.BASH_ENV="+dir+"/{{NM_HOST}}", program("wordcount"), in.path, out)
+		require.Equal(t, 0, done.code)
+		assertCounts(t, in.words, out)
+		assertNothingLeft(t, done.applicationID(t))
+		if failed.MatchString(done.stderr) {
+			return
+		}
+	}
+	require.FailNow(t, "no executor came to the node", "%d times", tries)
+}
+
+// TestCountsAreRightWithDynamicAllocation counts words with as many executors as
+// there is work for.
+func TestCountsAreRightWithDynamicAllocation(t *testing.T) {
+	t.Parallel()
+	in, out := sourcesText(t), output(t)
+	done := yarnSubmit(t, "submit", "--executor-memory", "512m", "--conf", "dynamicAllocation.enabled=true",
+		"--conf", "dynamicAllocation.maxExecutors=3", "--conf", "dynamicAllocation.executorIdleTimeout=1s",
+		"--conf", "dynamicAllocation.schedulerBacklogTimeout=200ms", program("wordcount"), "-split", "262144", in.path, out)
+	require.Equal(t, 0, done.code)
+	assertCounts(t, in.words, out)
+	assertNothingLeft(t, done.applicationID(t))
 }
