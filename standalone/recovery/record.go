@@ -1,0 +1,96 @@
+package recovery
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+)
+
+// sealMagic begins a sealed record; its last byte is the form's version.
+const sealMagic = "bbr\x01"
+
+// sealBytes are those that a sealed record has before its data: the magic, and
+// a CRC-32C of kind, id and data, each ended by a NUL but the last.
+const sealBytes = len(sealMagic) + crc32.Size
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// DamagedError says that a store has a record that cannot be read.
+type DamagedError struct {
+	Where    string // the file, or the servers and the key
+	Kind, ID string
+	Reason   string
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the record %s/%s in %s is damaged: %s", e.Kind, e.ID, e.Where, e.Reason)
+}
+
+// Check refuses records that no store takes.
+func Check(changes []Record) error {
+	for _, r := range changes {
+		switch {
+		case r.Kind == "" || r.ID == "":
+			return fmt.Errorf("a record of kind %q with id %q: neither may be empty", r.Kind, r.ID)
+		case strings.ContainsRune(r.Kind, 0) || strings.ContainsRune(r.ID, 0):
+			return fmt.Errorf("a record of kind %q with id %q: neither may hold a NUL", r.Kind, r.ID)
+		}
+	}
+	return nil
+}
+
+// Newest returns the changes without those that a later one of the same record
+// replaces, as stores refuse two of one key in a transaction.
+func Newest(changes []Record) []Record {
+	type key struct{ kind, id string }
+	at := make(map[key]int, len(changes))
+	newest := make([]Record, 0, len(changes))
+	for _, r := range changes {
+		k := key{r.Kind, r.ID}
+		if i, ok := at[k]; ok {
+			newest[i] = r
+			continue
+		}
+		at[k] = len(newest)
+		newest = append(newest, r)
+	}
+	return newest
+}
+
+// Seal returns the record's data as a store keeps it: with a checksum, by which
+// Unseal knows whether it is what was written, and where.
+func Seal(r Record) []byte {
+	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
+	copy(sealed, sealMagic)
+	binary.BigEndian.PutUint32(sealed[len(sealMagic):], checksum(r))
+	return append(sealed, r.Data...)
+}
+
+// Unseal returns the record that was sealed. Its error says what is wrong with
+// the bytes, not where they were.
+func Unseal(kind, id string, sealed []byte) (Record, error) {
+	switch {
+	case len(sealed) < sealBytes:
+		return Record{}, fmt.Errorf("it has %d bytes, fewer than any record", len(sealed))
+	case string(sealed[:len(sealMagic)-1]) != sealMagic[:len(sealMagic)-1]:
+		return Record{}, errors.New("it was not written by a master")
+	case sealed[len(sealMagic)-1] != sealMagic[len(sealMagic)-1]:
+		return Record{}, fmt.Errorf("it has the form %d, and this master knows form %d: was it written by a newer one?",
+			sealed[len(sealMagic)-1], sealMagic[len(sealMagic)-1])
+	}
+	r := Record{Kind: kind, ID: id, Data: append([]byte{}, sealed[sealBytes:]...)}
+	if checksum(r) != binary.BigEndian.Uint32(sealed[len(sealMagic):]) {
+		return Record{}, errors.New("its checksum is not that of its content")
+	}
+	return r, nil
+}
+
+func checksum(r Record) uint32 {
+	sum := crc32.Update(0, castagnoli, []byte(r.Kind))
+	sum = crc32.Update(sum, castagnoli, []byte{0})
+	sum = crc32.Update(sum, castagnoli, []byte(r.ID))
+	sum = crc32.Update(sum, castagnoli, []byte{0})
+	return crc32.Update(sum, castagnoli, r.Data)
+}
