@@ -148,6 +148,9 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 		}
 		executors = wanted
 	}
+	if err := session.room.check(chosen.cpus, chosen.resources); err != nil {
+		return driver.Job{}, err
+	}
 	tasks := make([]driver.TaskSpec, len(inputs))
 	for i, input := range inputs {
 		encoded, err := codec.Encode(input)

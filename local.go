@@ -1,16 +1,12 @@
 package bobbin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
-	"regexp"
-	"runtime"
-	"strconv"
 	"sync"
 	"time"
 
@@ -45,14 +41,35 @@ func newLocal(settings *config.Config, logger *slog.Logger) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	hadoop, err := conf.FromEnvironment()
-	if errors.Is(err, conf.ErrNotConfigured) {
-		hadoop, err = nil, nil
-	}
+	hadoop, err := hadoopOfHere()
 	if err != nil {
 		return nil, err
 	}
+	if settings, err = withoutOthers(settings); err != nil {
+		return nil, err
+	}
 	return &local{settings: settings, hadoop: hadoop, master: master, logger: logger}, nil
+}
+
+// withoutOthers are the settings for the one executor that there is: what gives
+// it up, or waits for another, does not happen.
+func withoutOthers(settings *config.Config) (*config.Config, error) {
+	off := map[string]string{}
+	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {
+		if key.In(settings) {
+			off[key.Name()] = "false"
+		}
+	}
+	return settings.With(off)
+}
+
+// hadoopOfHere is Hadoop's configuration where there is one, else nil.
+func hadoopOfHere() (*conf.Config, error) {
+	hadoop, err := conf.FromEnvironment()
+	if errors.Is(err, conf.ErrNotConfigured) {
+		return nil, nil
+	}
+	return hadoop, err
 }
 
 // run gives the driver function a driver of its own, and ends that with it.
@@ -105,53 +122,12 @@ func (l *local) run(ctx context.Context, function func(ctx context.Context) erro
 		applicationID: scheduler.ApplicationID(),
 		settings:      l.settings,
 		maxFailures:   l.master.maxFailures,
+		room:          &room{master: cmp.Or(config.Master.In(l.settings), "local[*]"), cores: l.master.cores, resources: resources},
 		driver:        scheduler,
 		files:         files,
 		created:       func() {},
 	}
 	return call(shared.context(ctx), function)
-}
-
-// localMaster is a master URL of the kind local[N,F].
-type localMaster struct {
-	cores       int
-	maxFailures int // of one task
-}
-
-var localURL = regexp.MustCompile(`^local(?:\[(\d+|\*)(?:,(\d+))?\])?$`)
-
-// parseLocalMaster reads local (one core), local[N], local[*] (every core),
-// local[N,F] and local[*,F]. Without an F a task that fails is not tried again:
-// what fails on this machine once fails again.
-func parseLocalMaster(master string) (localMaster, error) {
-	if master == "" {
-		master = "local[*]"
-	}
-	parts := localURL.FindStringSubmatch(master)
-	if parts == nil {
-		if master == "yarn" {
-			return localMaster{}, errors.New("master yarn: a program is sent to a cluster by yarn-submit submit " + os.Args[0] +
-				", or with BOBBIN_SUBMIT_DEPLOY_MODE=client drives its tasks there from here")
-		}
-		return localMaster{}, fmt.Errorf("master %q: want local, local[N], local[*], local[N,F] or local[*,F]; "+
-			"yarn-submit submits to yarn", master)
-	}
-	parsed := localMaster{cores: 1, maxFailures: 1}
-	switch count := parts[1]; count {
-	case "":
-	case "*":
-		parsed.cores = runtime.GOMAXPROCS(0)
-	default:
-		parsed.cores, _ = strconv.Atoi(count)
-	}
-	if parts[2] != "" {
-		parsed.maxFailures, _ = strconv.Atoi(parts[2])
-	}
-	const most = 1 << 16
-	if parsed.cores < 1 || parsed.cores > most || parsed.maxFailures < 1 {
-		return localMaster{}, fmt.Errorf("master %q: want 1 to %d cores, and at least 1 failure", master, most)
-	}
-	return parsed, nil
 }
 
 func randomHex() string {

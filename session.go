@@ -24,6 +24,7 @@ type process struct {
 	applicationID string
 	settings      *config.Config
 	maxFailures   int
+	room          *room // of the one executor; nil where executors come as they are wanted
 	driver        *driver.Driver
 	files         *storage.Files
 	created       func() // tells the AM that the program asked for a session
