@@ -24,7 +24,7 @@ func newList(t terminal) *cobra.Command {
 	flags.StringVar(&selection.Queue, "queue", "", "`QUEUE`: only those in it")
 	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many; 0 for all")
 	asJSON := addJSON(c)
-	c.RunE = connected(t, func(c *cobra.Command, _ []string, cluster *client.Cluster) error {
+	connected(t, c, func(c *cobra.Command, _ []string, cluster applications) error {
 		for i, state := range selection.States {
 			selection.States[i] = strings.ToUpper(strings.TrimSpace(state))
 		}

@@ -21,7 +21,7 @@ func newLogs(t terminal) *cobra.Command {
 	c.Flags().StringVar(&selection.Container, "container", "", "`ID`: only this container's")
 	c.Flags().IntVar(&selection.Tail, "tail", 0, "`N`: only the last N lines of each file")
 	asJSON := addJSON(c)
-	c.RunE = connected(t, func(c *cobra.Command, args []string, cluster *client.Cluster) error {
+	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
 		if selection.Tail < 0 {
 			return client.Usage(errors.New("--tail: want 1 or more lines, or 0 for all"))
 		}

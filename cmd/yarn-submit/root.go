@@ -100,23 +100,6 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// connected runs a command that needs only the cluster, with the settings of
-// the environment.
-func connected(t terminal, run func(c *cobra.Command, args []string, cluster *client.Cluster) error) func(*cobra.Command, []string) error {
-	return func(c *cobra.Command, args []string) error {
-		settings, err := config.FromEnvironment()
-		if err != nil {
-			return client.Usage(err)
-		}
-		cluster, err := client.Connect(settings, t.logger(false))
-		if err != nil {
-			return err
-		}
-		defer cluster.Close()
-		return run(c, args, cluster)
-	}
-}
-
 func addJSON(c *cobra.Command) *bool {
 	return c.Flags().Bool("json", false, "print the result as JSON on stdout")
 }

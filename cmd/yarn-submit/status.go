@@ -2,8 +2,6 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-
-	"github.com/bobbin-yarn/bobbin/client"
 )
 
 func newStatus(t terminal) *cobra.Command {
@@ -13,7 +11,7 @@ func newStatus(t terminal) *cobra.Command {
 		Args:  exactArgs("application-id"),
 	}
 	asJSON := addJSON(c)
-	c.RunE = connected(t, func(c *cobra.Command, args []string, cluster *client.Cluster) error {
+	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
 		report, err := cluster.Status(c.Context(), args[0])
 		if err != nil {
 			return err

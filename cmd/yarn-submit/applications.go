@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// applications is what a cluster knows of its applications: *client.Cluster is
+// that of YARN.
+type applications interface {
+	Status(ctx context.Context, id string) (*client.Report, error)
+	Kill(ctx context.Context, id string) (*client.Report, error)
+	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
+	Logs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogFile, io.Reader) error) error
+	Close()
+}
+
+// reach gives the applications of the cluster that the master setting names.
+func reach(t terminal, settings *config.Config) (applications, error) {
+	return client.Connect(settings, t.logger(false))
+}
+
+// connected runs a command that needs only the cluster, with the settings of
+// the environment and the master that a flag names.
+func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications) error) {
+	master := c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default)")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		settings, err := config.FromEnvironment()
+		if err != nil {
+			return client.Usage(err)
+		}
+		if c.Flags().Changed("master") {
+			if settings, err = settings.With(map[string]string{config.Master.Name(): *master}); err != nil {
+				return client.Usage(err)
+			}
+		}
+		cluster, err := reach(t, settings)
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		return run(c, args, cluster)
+	}
+}
