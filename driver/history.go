@@ -85,7 +85,9 @@ func (l *loop) status() Status {
 		}
 	}
 	for _, e := range l.executors {
-		status.Executors = append(status.Executors, e.status())
+		shown := e.status()
+		shown.Running -= l.ahead(e)
+		status.Executors = append(status.Executors, shown)
 		if e.departure == nil {
 			status.Totals.Cores += e.cores
 		}

@@ -192,6 +192,7 @@ func (l *loop) offer() {
 		message.Launches = append(message.Launches, &wire.LaunchTask{
 			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
 			Cpus: uint32(r.cpus), Input: task.Input, Resources: wire.ResourcesOf(launch.Resources),
+			Ahead:      launch.Ahead,
 			HoldResult: r.results.bytes.Load() > r.intake.window,
 		})
 	}
@@ -219,7 +220,9 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 				l.leftGathering(a)
 			}
 		}
-		outcome.Result = scheduler.Succeeded
+		outcome.Result, outcome.Took = scheduler.Succeeded, tookOf(update.GetMetrics())
+	case wire.TaskState_TASK_STATE_RETURNED:
+		outcome.Result = scheduler.Returned
 	case wire.TaskState_TASK_STATE_KILLED:
 		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
 	default:
@@ -241,6 +244,22 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	if e := a.executor; len(e.attempts) == 0 {
 		l.idle(e)
 	}
+}
+
+// tookOf is how long an attempt had its core.
+func tookOf(m *wire.Metrics) time.Duration {
+	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
+}
+
+// ahead is how many of an executor's attempts wait there for cores.
+func (l *loop) ahead(e *executor) int {
+	waiting := 0
+	for id := range e.attempts {
+		if l.scheduler.Ahead(id) {
+			waiting++
+		}
+	}
+	return waiting
 }
 
 // idle notes that an executor runs nothing any more.

@@ -42,20 +42,21 @@ type engine struct {
 	hold        func(key string) // of every task
 	registered  bool             // told so; of the goroutine that receives
 
-	mu      sync.Mutex
-	sets    map[uint64]*wire.TaskSet
-	gangs   map[uint64][]*wire.GangMember // of barrier sets
-	tasks   map[uint64]*task              // waiting and running, by attempt
-	kept    map[uint64]*keptResult        // of attempts that ran, until they are fetched
-	waiting []*task                       // launched beyond the free cores, in order
-	free    int                           // cores
-	ended   bool                          // nothing starts any more
-	stuck   map[*task]struct{}            // given up and not ended
-	origins origins
-	leaving *ExitError // once this executor wished to leave
-	running sync.WaitGroup
-	crew    *crew
-	results *resultStore
+	mu         sync.Mutex
+	sets       map[uint64]*wire.TaskSet
+	gangs      map[uint64][]*wire.GangMember // of barrier sets
+	tasks      map[uint64]*task              // waiting and running, by attempt
+	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
+	waiting    []*task                       // launched beyond the free cores, in order
+	free       int                           // cores
+	ended      bool                          // nothing starts any more
+	stuck      map[*task]struct{}            // given up and not ended
+	origins    origins
+	impatience impatience
+	leaving    *ExitError // once this executor wished to leave
+	running    sync.WaitGroup
+	crew       *crew
+	results    *resultStore
 }
 
 // sessionEnd is the end of an executor's stream.
@@ -87,6 +88,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		results:     newResultStore(options),
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
+		impatience:  newImpatience(options.Config),
 		free:        options.Cores,
 	}
 	e.crew = &crew{run: e.run, most: options.Cores, alive: &e.running}
@@ -236,7 +238,9 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[launch.GetAttempt()] = t
 	e.waiting = append(e.waiting, t)
-	e.startWaiting()
+	if e.startWaiting(); launch.GetAhead() && !t.started {
+		e.sentAhead()
+	}
 	return nil
 }
 
@@ -244,7 +248,7 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 func (e *engine) startWaiting() {
 	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
 		t := e.waiting[0]
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+		e.waiting[0], e.waiting = nil, e.waiting[1:]
 		e.free -= t.cpus
 		t.started, t.began = true, time.Now()
 		e.crew.start(t)
@@ -317,6 +321,9 @@ func (e *engine) end() bool {
 		delete(e.tasks, t.launch.GetAttempt())
 	}
 	e.waiting = nil
+	if e.impatience.timer != nil {
+		e.impatience.timer.Stop()
+	}
 	e.mu.Unlock()
 	e.crew.close()
 

@@ -17,6 +17,9 @@ type Outcome struct {
 	// Counts says of a failed attempt whether it is one of the failures that
 	// its set limits.
 	Counts bool
+	// Took is how long the attempt ran at its executor; 0 where that is not known.
+	// See Config.LaunchAhead.
+	Took time.Duration
 }
 
 // Result is the kind of an outcome.
@@ -30,6 +33,9 @@ const (
 	Failed
 	// Killed: the attempt was stopped on request. It never counts as failure.
 	Killed
+	// Returned: its executor gives it back, which it had not begun. Its cores
+	// were others' for too long after it was launched ahead.
+	Returned
 )
 
 // attempt is an attempt that runs.
@@ -42,7 +48,11 @@ type attempt struct {
 	straggles bool
 	// ran is whether its function has ended, and only its outcome is awaited.
 	ran bool
-	// since is when it was launched, by the scheduler's clock, and took how long
+	// ahead is whether it waits for cores of its executor, between previous and
+	// next in the executor's queue.
+	ahead          bool
+	previous, next *attempt
+	// since is when it got its cores, by the scheduler's clock, and took how long
 	// it ran, once it did.
 	since, took time.Duration
 	// twin is the other attempt of its task that runs, nil where there is none.
@@ -66,6 +76,7 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	if a == nil {
 		return nil
 	}
+	s.notePace(a.set, outcome)
 	ended := *a
 	s.release(a)
 	return s.conclude(nil, ended, outcome)
@@ -81,7 +92,7 @@ func (s *Scheduler) Ran(id AttemptID) {
 		return
 	}
 	a.noCopy()
-	s.freeCores(a)
+	s.giveBack(a)
 	a.ran, a.took = true, s.clock-a.since
 }
 
@@ -109,9 +120,6 @@ func (s *Scheduler) copy(original *attempt, e *executor) {
 
 func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *attempt {
 	set.launches[l.Locality]++
-	setFree(e, e.free-set.cpus)
-	set.node.hold(set.cpus)
-
 	s.attemptsMade++
 	var a *attempt
 	if last := len(s.spare) - 1; last >= 0 {
@@ -127,7 +135,11 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 	e.running = append(e.running, a)
 	s.attempts[a.id] = a
 	set.profile.demand.RunningTasks++
-	set.profile.demand.RunningCPUs += set.cpus
+	if l.Ahead {
+		e.queue.push(a)
+	} else {
+		s.holdCores(a)
+	}
 
 	if len(set.requests) > 0 {
 		held := e.hold(set.requests)
@@ -153,7 +165,7 @@ func (s *Scheduler) release(a *attempt) {
 	e.running = e.running[:len(e.running)-1]
 
 	if !a.ran {
-		s.freeCores(a)
+		s.giveBack(a)
 	}
 	a.noCopy()
 	if a.twin != nil {
@@ -163,15 +175,21 @@ func (s *Scheduler) release(a *attempt) {
 	s.spare = append(s.spare, a)
 }
 
-// freeCores gives back what an attempt holds of its executor.
-func (s *Scheduler) freeCores(a *attempt) {
+// giveBack gives back what an attempt holds of its executor, or its place in the
+// queue there.
+func (s *Scheduler) giveBack(a *attempt) {
 	set, e := a.set, a.executor
-	set.profile.demand.RunningCPUs -= set.cpus
-	if a.held != nil {
-		e.giveBack(*a.held)
+	if a.ahead {
+		e.queue.remove(a)
+	} else {
+		set.profile.demand.RunningCPUs -= set.cpus
+		if a.held != nil {
+			e.giveBack(*a.held)
+		}
+		setFree(e, e.free+set.cpus)
+		set.node.hold(-set.cpus)
+		s.promote(e)
 	}
-	setFree(e, e.free+set.cpus)
-	set.node.hold(-set.cpus)
 	if e.available {
 		e.noteFreed()
 	}
@@ -243,6 +261,9 @@ func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
 // was a failure too many. It returns how often the task failed.
 func (s *Scheduler) fail(events []Event, a attempt, outcome Outcome) (int, []Event) {
 	set := a.set
+	if outcome.Result == Returned {
+		return 0, events
+	}
 	h := set.history(a.index)
 	h.attempts++
 	if outcome.Result != Failed {

@@ -35,7 +35,7 @@ type Loss struct {
 	// Counts tells a loss that is the application's fault (the process exited
 	// or was killed for its memory) from one that is not (preempted, node lost,
 	// killed on request). With it every task that was running there has failed
-	// once more.
+	// once more, but not those that waited there for cores.
 	Counts bool
 }
 
@@ -53,8 +53,10 @@ type executor struct {
 	// amounts tells how much of its resources there is.
 	amounts string
 	// freed is whether it is among the scheduler's freed executors.
-	freed   bool
+	freed bool
+	// running are all attempts that it was sent, those in the queue included.
 	running []*attempt
+	queue   queue
 	links   [scopes]executorLinks
 	// order counts executors as they are added.
 	order uint64
@@ -146,14 +148,16 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 	ended := make([]attempt, len(lost))
 	for i, a := range lost {
-		ended[i] = *a
+		ended[i] = *a // before any of them gets the cores of others
+	}
+	for _, a := range lost {
 		s.release(a)
 	}
 	e.host.profile.releaseHost(e.host)
 	var events []Event
 	for _, a := range ended {
 		outcome := Outcome{Result: Killed, Reason: loss.Reason}
-		if loss.Counts && !a.ran {
+		if loss.Counts && !a.ran && !a.ahead {
 			outcome = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
 		}
 		events = s.conclude(events, a, outcome)

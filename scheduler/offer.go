@@ -19,6 +19,9 @@ type Launch struct {
 	Locality Locality
 	// Speculative is whether it is the copy of an attempt that runs.
 	Speculative bool
+	// Ahead is whether the attempt is to wait at its executor until a core is
+	// free there; see Config.LaunchAhead. The executor may give it back.
+	Ahead bool
 	// Resources are the addresses that the attempt may use, by the name of the
 	// resource; nil where its set asks for none.
 	Resources map[string][]string
@@ -56,6 +59,7 @@ func (s *Scheduler) offerProfile(p *profile) {
 	if len(p.root.queue) > 0 && !p.saved {
 		s.offerPool(p, p.root, math.MaxInt)
 	}
+	s.launchAhead(p)
 	for i := len(p.touched) - 1; i >= 0; i-- {
 		s.endTurn(p.touched[i])
 		p.touched[i] = nil

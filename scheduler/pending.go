@@ -33,6 +33,11 @@ func (p *pending) take(set *taskSet, e *executor) int32 {
 			return index
 		}
 	}
+	return p.takeFresh(set)
+}
+
+// takeFresh removes the first task that never ran and returns it, or -1.
+func (p *pending) takeFresh(set *taskSet) int32 {
 	for p.next < p.end {
 		index := p.next
 		if p.fresh != nil {

@@ -28,6 +28,11 @@ type Config struct {
 	Exclusion Exclusion
 	// Speculation is when slow tasks are run once more.
 	Speculation Speculation
+	// LaunchAhead is how much work, in time, may wait at an executor behind what
+	// its cores run, so that very short tasks follow each other without a word to
+	// and fro between them. None where it is 0, and none as long as outcomes don't
+	// tell how long tasks took.
+	LaunchAhead time.Duration
 	// BarrierPatience is how long others may take the cores that a barrier set
 	// waits for; 30 s where it is 0.
 	BarrierPatience time.Duration

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // TaskSet is a number of tasks that do the same to different inputs.
@@ -90,6 +91,9 @@ type taskSet struct {
 	settledAt Locality
 
 	stragglers stragglers
+	// pace is about how long its tasks take, as their outcomes tell; 0 where that
+	// is not known yet.
+	pace time.Duration
 	// durations are how long successful attempts took.
 	durations median
 	failures  setFailures

@@ -38,6 +38,9 @@ const (
 	// The function returned, and the executor keeps its result until the driver
 	// fetches it, or kills the attempt.
 	TaskState_TASK_STATE_HELD TaskState = 20
+	// It was launched ahead, and other tasks had the cores for so long that another
+	// executor may be quicker: it has not begun, and will not.
+	TaskState_TASK_STATE_RETURNED TaskState = 21
 )
 
 // Enum value maps for TaskState.
@@ -49,6 +52,7 @@ var (
 		3:  "TASK_STATE_FAILED",
 		4:  "TASK_STATE_KILLED",
 		20: "TASK_STATE_HELD",
+		21: "TASK_STATE_RETURNED",
 	}
 	TaskState_value = map[string]int32{
 		"TASK_STATE_UNSPECIFIED": 0,
@@ -57,6 +61,7 @@ var (
 		"TASK_STATE_FAILED":      3,
 		"TASK_STATE_KILLED":      4,
 		"TASK_STATE_HELD":        20,
+		"TASK_STATE_RETURNED":    21,
 	}
 )
 
@@ -1511,7 +1516,10 @@ type LaunchTask struct {
 	// The addresses of each further resource that the attempt may use.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set where the driver has enough results waiting: any is to be HELD.
-	HoldResult    bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
+	HoldResult bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
+	// Set where the driver knows that no core is free: the attempt waits for one,
+	// and is RETURNED where that takes long.
+	Ahead         bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1598,6 +1606,13 @@ func (x *LaunchTask) GetResources() map[string]*Addresses {
 func (x *LaunchTask) GetHoldResult() bool {
 	if x != nil {
 		return x.HoldResult
+	}
+	return false
+}
+
+func (x *LaunchTask) GetAhead() bool {
+	if x != nil {
+		return x.Ahead
 	}
 	return false
 }
@@ -1899,7 +1914,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xe5\x02\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xfb\x02\n" +
 	"\n" +
 	"LaunchTask\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
@@ -1910,7 +1925,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05input\x18\x06 \x01(\fR\x05input\x12D\n" +
 	"\tresources\x18\a \x03(\v2&.bobbin.wire.LaunchTask.ResourcesEntryR\tresources\x12\x1f\n" +
 	"\vhold_result\x18\x14 \x01(\bR\n" +
-	"holdResult\x1aT\n" +
+	"holdResult\x12\x14\n" +
+	"\x05ahead\x18\x15 \x01(\bR\x05ahead\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\"<\n" +
@@ -1921,14 +1937,15 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"O\n" +
 	"\fDecommission\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12'\n" +
-	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\x98\x01\n" +
+	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\xb1\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTASK_STATE_PART\x10\x01\x12\x17\n" +
 	"\x13TASK_STATE_FINISHED\x10\x02\x12\x15\n" +
 	"\x11TASK_STATE_FAILED\x10\x03\x12\x15\n" +
 	"\x11TASK_STATE_KILLED\x10\x04\x12\x13\n" +
-	"\x0fTASK_STATE_HELD\x10\x142\x99\x01\n" +
+	"\x0fTASK_STATE_HELD\x10\x14\x12\x17\n" +
+	"\x13TASK_STATE_RETURNED\x10\x152\x99\x01\n" +
 	"\x06Driver\x12G\n" +
 	"\tBootstrap\x12\x1d.bobbin.wire.BootstrapRequest\x1a\x1b.bobbin.wire.BootstrapReply\x12F\n" +
 	"\x06Attach\x12\x1c.bobbin.wire.ExecutorMessage\x1a\x1a.bobbin.wire.DriverMessage(\x010\x01B-Z+github.com/bobbin-yarn/bobbin/internal/wireb\x06proto3"

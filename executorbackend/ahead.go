@@ -1,0 +1,80 @@
+package executorbackend
+
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// The driver sends very short tasks ahead of free cores. Where one of those
+// before them turns out to be long, they go back to the driver, which may have
+// a free core elsewhere.
+
+const (
+	// minPatience is how long a task that was sent ahead waits in any case, which
+	// is much more than it should where the machine is not overloaded.
+	minPatience = 20 * time.Millisecond
+	// patienceFactor is how many times scheduler.launchAhead it waits.
+	patienceFactor = 4
+)
+
+// impatience gives back what was sent ahead and has waited too long. The
+// engine's lock guards it.
+type impatience struct {
+	after time.Duration
+	timer *time.Timer // nil until something was sent ahead
+	set   bool        // the timer will fire
+}
+
+func newImpatience(c *config.Config) impatience {
+	return impatience{after: max(minPatience, patienceFactor*config.LaunchAhead.In(c))}
+}
+
+// sentAhead has the engine look at what waits in time. It is called with the
+// lock held.
+func (e *engine) sentAhead() {
+	i := &e.impatience
+	if i.set {
+		return
+	}
+	i.set = true
+	if i.timer == nil {
+		i.timer = time.AfterFunc(i.after, e.giveBack)
+		return
+	}
+	i.timer.Reset(i.after)
+}
+
+// giveBack is what the timer calls.
+func (e *engine) giveBack() {
+	e.mu.Lock()
+	e.impatience.set = false
+	if e.ended {
+		e.mu.Unlock()
+		return
+	}
+	e.running.Add(1)
+	defer e.running.Done()
+	late := time.Now().Add(-e.impatience.after)
+	var updates []*wire.TaskUpdate
+	kept := e.waiting[:0]
+	for _, t := range e.waiting {
+		switch {
+		case !t.launch.GetAhead():
+		case t.received.After(late):
+			e.sentAhead()
+		default:
+			t.cancel(nil)
+			delete(e.tasks, t.launch.GetAttempt())
+			updates = append(updates, &wire.TaskUpdate{Attempt: t.launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+			continue
+		}
+		kept = append(kept, t)
+	}
+	clear(e.waiting[len(kept):])
+	e.waiting = kept
+	e.startWaiting() // what stays may need fewer cores than those that went
+	e.mu.Unlock()
+	e.out.put(updates...)
+}

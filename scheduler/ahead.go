@@ -1,0 +1,149 @@
+package scheduler
+
+import "time"
+
+const (
+	// mostAhead is how many tasks wait at the most for each that an executor can
+	// run at a time.
+	mostAhead = 32
+	// paceWeight is over how many tasks the time that one takes is averaged.
+	paceWeight = 16
+	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
+	// last after one came back that had to wait too long.
+	giveBackPenalty = 4
+)
+
+// queue is the attempts that were launched ahead and wait at an executor for
+// cores, in the order in which it starts them.
+type queue struct {
+	first, last *attempt
+	length      int
+}
+
+func (q *queue) push(a *attempt) {
+	a.ahead = true
+	if a.previous = q.last; a.previous == nil {
+		q.first = a
+	} else {
+		a.previous.next = a
+	}
+	q.last = a
+	q.length++
+}
+
+func (q *queue) remove(a *attempt) {
+	if a.previous == nil {
+		q.first = a.next
+	} else {
+		a.previous.next = a.next
+	}
+	if a.next == nil {
+		q.last = a.previous
+	} else {
+		a.next.previous = a.previous
+	}
+	a.ahead, a.previous, a.next = false, nil, nil
+	q.length--
+}
+
+// Ahead is whether an attempt was launched ahead and waits for a core of its
+// executor, by all that is known here. It may run by now.
+func (s *Scheduler) Ahead(id AttemptID) bool {
+	a := s.attempts[id]
+	return a != nil && a.ahead
+}
+
+// launchAhead launches tasks on executors whose cores are taken, where their
+// tasks are so short that a core would wait longer for its next one than it
+// runs it. See Config.LaunchAhead.
+//
+// It is done for a set that nothing else competes with, so that nobody's share
+// or turn is touched; for tasks that never ran, so that one whose executor was
+// lost, or that was given back, next waits for a core of its own; and at no
+// worse a place than the set's best, so that no locality is lost by it.
+func (s *Scheduler) launchAhead(p *profile) {
+	if s.config.LaunchAhead <= 0 || s.barriers > 0 || p.demand.WaitingTasks == 0 {
+		return
+	}
+	for _, e := range p.freed {
+		if !e.available || len(e.running) == 0 {
+			continue
+		}
+		set := e.running[len(e.running)-1].set
+		room := s.roomAhead(set, e)
+		if set.over || set.waiting != p.demand.WaitingTasks || e.queue.length > room/2 {
+			continue
+		}
+		for e.queue.length < room {
+			index, locality := set.takeFresh(e)
+			if index < 0 {
+				break
+			}
+			set.setWaiting(index, -1)
+			set.states[index] = taskRunning
+			s.start(set, index, e, Launch{Locality: locality, Ahead: true})
+		}
+		if set.waiting == 0 {
+			s.setDelayed(set, false)
+			return
+		}
+	}
+}
+
+// roomAhead is how many tasks of a set may wait at an executor.
+func (s *Scheduler) roomAhead(set *taskSet, e *executor) int {
+	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
+		return 0
+	}
+	slots := e.Cores / set.cpus
+	room := slots * int(min(s.config.LaunchAhead/set.pace, mostAhead))
+	// The last tasks are for all executors.
+	all := max(set.profile.sizes.fit(set), 1)
+	return min(room, (set.waiting+all-1)/all)
+}
+
+// takeFresh takes a waiting task that never ran, of the best that the set has
+// for the executor, or returns -1.
+func (set *taskSet) takeFresh(e *executor) (int32, Locality) {
+	if p := set.executors[e.ID]; p != nil {
+		if index := p.takeFresh(set); index >= 0 {
+			return index, ProcessLocal
+		}
+	}
+	if p := set.hosts[e.host]; p != nil {
+		if index := p.takeFresh(set); index >= 0 {
+			return index, NodeLocal
+		}
+	}
+	return set.noPref.takeFresh(set), NoPref
+}
+
+// promote gives free cores to those that wait for them.
+func (s *Scheduler) promote(e *executor) {
+	for first := e.queue.first; first != nil && first.set.cpus <= e.free; first = e.queue.first {
+		e.queue.remove(first)
+		first.since = s.clock
+		s.holdCores(first)
+	}
+}
+
+// holdCores gives an attempt its cores.
+func (s *Scheduler) holdCores(a *attempt) {
+	set, e := a.set, a.executor
+	setFree(e, e.free-set.cpus)
+	set.node.hold(set.cpus)
+	set.profile.demand.RunningCPUs += set.cpus
+}
+
+// notePace learns from an attempt that ended how long tasks of its set take.
+func (s *Scheduler) notePace(set *taskSet, outcome Outcome) {
+	switch {
+	case outcome.Result == Returned:
+		set.pace = max(set.pace, giveBackPenalty*s.config.LaunchAhead)
+	case outcome.Result != Succeeded || outcome.Took <= 0:
+	case set.pace == 0:
+		set.pace = outcome.Took
+	default:
+		set.pace = max(set.pace+(outcome.Took-set.pace)/paceWeight, time.Nanosecond)
+	}
+}
