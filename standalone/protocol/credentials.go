@@ -1,0 +1,129 @@
+package protocol
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"time"
+)
+
+// MinSecretBytes is the least length of a shared secret.
+const MinSecretBytes = 16
+
+// keyInfo separates the key that is derived from the secret from all others
+// that anything else might derive.
+const keyInfo = "bobbin standalone cluster, TLS key, version 1"
+
+// commonName is in the certificates that are made from a secret. TLS wants a
+// name there; it is the key that is checked.
+const commonName = "bobbin cluster"
+
+// Credentials are what masters, workers, drivers and clients of one cluster
+// know each other by: every connection is TLS 1.3, and both sides prove
+// themselves. They print as nothing of what they hold.
+type Credentials struct {
+	certificate tls.Certificate
+	secret      []byte            // nil with certificates
+	key         ed25519.PublicKey // the only one that is trusted; nil with certificates
+	authority   *x509.CertPool    // who signs those that are trusted; nil with a secret
+	files       *certificateFiles // nil with a secret
+}
+
+// FromSecret makes the credentials of all who know the secret. Both sides of a
+// connection derive the same Ed25519 key from it (HKDF-SHA256) and take nobody
+// who does not prove to have it, so the secret itself never travels.
+func FromSecret(secret []byte) (*Credentials, error) {
+	secret = bytes.TrimSpace(secret)
+	if len(secret) < MinSecretBytes {
+		return nil, fmt.Errorf("the cluster's secret has %d bytes: it needs %d or more that nobody can guess, such as "+
+			"`openssl rand -hex 32` prints", len(secret), MinSecretBytes)
+	}
+	seed, err := hkdf.Key(sha256.New, secret, nil, keyInfo, ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("derive the cluster's key: %w", err)
+	}
+	private := ed25519.NewKeyFromSeed(seed)
+	public, ok := private.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("derive the cluster's key: no Ed25519 key came of it")
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: commonName},
+		DNSNames:     []string{commonName},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		// Clocks of machines differ, and the key decides: the dates do not.
+		NotBefore: time.Unix(0, 0),
+		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+	}
+	encoded, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		return nil, fmt.Errorf("make the cluster's certificate: %w", err)
+	}
+	return &Credentials{
+		certificate: tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: private},
+		secret:      bytes.Clone(secret),
+		key:         public,
+	}, nil
+}
+
+// Format prints what kind of thing credentials are, under every verb.
+func (c Credentials) Format(state fmt.State, _ rune) {
+	_, _ = io.WriteString(state, "credentials(hidden)")
+}
+
+func (c *Credentials) serverConfig() *tls.Config {
+	made := &tls.Config{
+		Certificates:           []tls.Certificate{c.certificate},
+		MinVersion:             tls.VersionTLS13,
+		SessionTicketsDisabled: true,
+		ClientAuth:             tls.RequireAndVerifyClientCert,
+		ClientCAs:              c.authority,
+	}
+	if c.key != nil {
+		made.ClientAuth = tls.RequireAnyClientCert
+		made.VerifyConnection = c.verify
+	}
+	return made
+}
+
+func (c *Credentials) clientConfig() *tls.Config {
+	made := &tls.Config{
+		Certificates: []tls.Certificate{c.certificate},
+		MinVersion:   tls.VersionTLS13,
+		RootCAs:      c.authority, // and names are checked, with certificates
+	}
+	if c.key != nil {
+		made.ServerName = commonName
+		// Chains and names prove nothing here. What does is VerifyConnection, which
+		// pins the key, and TLS's handshake, in which the other side proves to have it.
+		made.InsecureSkipVerify = true
+		made.VerifyConnection = c.verify
+	}
+	return made
+}
+
+// errOtherSecret ends a handshake with whoever does not know the secret.
+var errOtherSecret = errors.New("the other side does not have this cluster's secret: master, workers and applications need the same " +
+	"~/.bobbin/secret, authenticate.secretFile or BOBBIN_AUTHENTICATE_SECRET")
+
+func (c *Credentials) verify(state tls.ConnectionState) error {
+	if len(state.PeerCertificates) != 1 {
+		return errOtherSecret
+	}
+	key, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
+	if !ok || !key.Equal(c.key) {
+		return errOtherSecret
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// ErrNoSecret is wrapped where no credentials are set and the secret's file is
+// not there.
+var ErrNoSecret = errors.New("no secret of a standalone cluster was found")
+
+// Load makes the credentials that the settings name: certificates, or a secret
+// from authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. It
+// makes nothing: where there is no secret, the error wraps ErrNoSecret.
+func Load(settings *config.Config) (*Credentials, error) {
+	return load(settings, false)
+}
+
+// LoadOrCreate is Load for whoever may found a cluster: it makes the file
+// ~/.bobbin/secret, of mode 0600, where nothing is set and the file is not there.
+func LoadOrCreate(settings *config.Config) (*Credentials, error) {
+	return load(settings, true)
+}
+
+func load(settings *config.Config, create bool) (*Credentials, error) {
+	if certificate := config.SSLCertFile.In(settings); certificate != "" {
+		return FromCertificates(certificate, config.SSLKeyFile.In(settings), config.SSLCAFile.In(settings))
+	}
+	if secret := config.AuthenticateSecret.In(settings); secret != "" {
+		made, err := FromSecret([]byte(secret))
+		if err != nil {
+			return nil, fmt.Errorf("%s (from %s): %w", config.AuthenticateSecret.Name(),
+				settings.Source(config.AuthenticateSecret.Name()), err)
+		}
+		return made, nil
+	}
+	path := config.AuthenticateSecretFile.In(settings)
+	if path == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, fmt.Errorf("look for the cluster's secret: %w: set %s", err, config.AuthenticateSecretFile.Name())
+		}
+		path = filepath.Join(home, ".bobbin", "secret")
+		if create {
+			if err := createSecret(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	secret, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	made, err := FromSecret(secret)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return made, nil
+}
+
+func readSecret(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s is not there: copy it from the master's machine, where `yarn-submit master` makes it, or set %s",
+			ErrNoSecret, path, config.AuthenticateSecretFile.Name())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's secret: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's secret: %w", err)
+	}
+	const most = 1 << 16
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("the cluster's secret %s is no regular file", path)
+	case info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("the cluster's secret %s can be read or written by others (mode %04o): run chmod 600 %s",
+			path, info.Mode().Perm(), path)
+	case info.Size() > most:
+		return nil, fmt.Errorf("the cluster's secret %s has %d bytes, the most is %d", path, info.Size(), most)
+	}
+	secret := make([]byte, info.Size())
+	n, err := file.ReadAt(secret, 0)
+	if int64(n) != info.Size() {
+		return nil, fmt.Errorf("read the cluster's secret %s: %w", path, err)
+	}
+	return secret, nil
+}
+
+// createSecret makes a secret's file unless it is there. Of several processes
+// that do so at once all get the same one, and none sees half of it.
+func createSecret(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return nil
+	}
+	random := make([]byte, 32)
+	if _, err := rand.Read(random); err != nil {
+		return fmt.Errorf("make the cluster's secret: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the cluster's secret: %w", err)
+	}
+	draft, err := os.CreateTemp(filepath.Dir(path), ".secret-") // of mode 0600
+	if err != nil {
+		return fmt.Errorf("make the cluster's secret: %w", err)
+	}
+	defer func() { _ = os.Remove(draft.Name()) }()
+	_, err = draft.WriteString(hex.EncodeToString(random) + "\n")
+	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return fmt.Errorf("make the cluster's secret: %w", err)
+	}
+	if err := os.Link(draft.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("make the cluster's secret: %w", err)
+	}
+	return nil
+}
