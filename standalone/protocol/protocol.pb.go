@@ -792,6 +792,9 @@ type DriverReport struct {
 	LogUrl   string      `protobuf:"bytes,6,opt,name=log_url,json=logUrl,proto3" json:"log_url,omitempty"`
 	// Its application, once known; "" before.
 	ApplicationId string `protobuf:"bytes,7,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
+	// In a hello, as launched, for a master that has never heard of the driver.
+	Description   *DriverDescription    `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
+	Resources     map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -873,6 +876,20 @@ func (x *DriverReport) GetApplicationId() string {
 		return x.ApplicationId
 	}
 	return ""
+}
+
+func (x *DriverReport) GetDescription() *DriverDescription {
+	if x != nil {
+		return x.Description
+	}
+	return nil
+}
+
+func (x *DriverReport) GetResources() map[string]*Addresses {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
 }
 
 // WorkerOrder goes from the master to a worker.
@@ -989,8 +1006,9 @@ type WorkerWelcome struct {
 	WebUrl string `protobuf:"bytes,2,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
 	// Milliseconds between two heartbeats: a quarter of worker.timeout.
 	HeartbeatInterval int64 `protobuf:"varint,3,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	// All masters that are known, the leader among them.
-	Masters       []string `protobuf:"bytes,4,rep,name=masters,proto3" json:"masters,omitempty"`
+	// Grows with every leader that the cluster has: where two masters answer, the
+	// one with the greater term leads.
+	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1046,11 +1064,11 @@ func (x *WorkerWelcome) GetHeartbeatInterval() int64 {
 	return 0
 }
 
-func (x *WorkerWelcome) GetMasters() []string {
+func (x *WorkerWelcome) GetTerm() uint64 {
 	if x != nil {
-		return x.Masters
+		return x.Term
 	}
-	return nil
+	return 0
 }
 
 type LaunchExecutor struct {
@@ -2131,8 +2149,8 @@ type ApplicationWelcome struct {
 	Master        string                 `protobuf:"bytes,2,opt,name=master,proto3" json:"master,omitempty"`
 	// The application's page at the master; "" for none.
 	WebUrl string `protobuf:"bytes,3,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
-	// All masters that are known, the leader among them.
-	Masters       []string `protobuf:"bytes,4,rep,name=masters,proto3" json:"masters,omitempty"`
+	// As in WorkerWelcome.
+	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2188,11 +2206,11 @@ func (x *ApplicationWelcome) GetWebUrl() string {
 	return ""
 }
 
-func (x *ApplicationWelcome) GetMasters() []string {
+func (x *ApplicationWelcome) GetTerm() uint64 {
 	if x != nil {
-		return x.Masters
+		return x.Term
 	}
-	return nil
+	return 0
 }
 
 type ApplicationExecutor struct {
@@ -2289,7 +2307,7 @@ func (x *ApplicationExecutor) GetLogUrl() string {
 
 type ExecutorEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Counts from 1 for each application and master.
+	// Counts from 1 for each application and term of a master.
 	Sequence uint64        `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Id       uint32        `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	State    ExecutorState `protobuf:"varint,3,opt,name=state,proto3,enum=bobbin.standalone.ExecutorState" json:"state,omitempty"`
@@ -3408,7 +3426,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\alog_url\x18\t \x01(\tR\x06logUrl\x1aZ\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x122\n" +
-	"\x05value\x18\x02 \x01(\v2\x1c.bobbin.standalone.AddressesR\x05value:\x028\x01\"\xea\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.bobbin.standalone.AddressesR\x05value:\x028\x01\"\xdc\x03\n" +
 	"\fDriverReport\x12\x1b\n" +
 	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\x12\x16\n" +
 	"\x06launch\x18\x02 \x01(\rR\x06launch\x124\n" +
@@ -3416,7 +3434,12 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x04text\x18\x04 \x01(\tR\x04text\x12\x1b\n" +
 	"\texit_code\x18\x05 \x01(\x05R\bexitCode\x12\x17\n" +
 	"\alog_url\x18\x06 \x01(\tR\x06logUrl\x12%\n" +
-	"\x0eapplication_id\x18\a \x01(\tR\rapplicationId\"\xe6\x03\n" +
+	"\x0eapplication_id\x18\a \x01(\tR\rapplicationId\x12F\n" +
+	"\vdescription\x18\b \x01(\v2$.bobbin.standalone.DriverDescriptionR\vdescription\x12L\n" +
+	"\tresources\x18\t \x03(\v2..bobbin.standalone.DriverReport.ResourcesEntryR\tresources\x1aZ\n" +
+	"\x0eResourcesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x122\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.bobbin.standalone.AddressesR\x05value:\x028\x01\"\xe6\x03\n" +
 	"\vWorkerOrder\x12:\n" +
 	"\awelcome\x18\x01 \x01(\v2 .bobbin.standalone.WorkerWelcomeR\awelcome\x12\"\n" +
 	"\facknowledged\x18\x02 \x01(\x04R\facknowledged\x12L\n" +
@@ -3425,12 +3448,12 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x0elaunch_drivers\x18\x05 \x03(\v2\x1f.bobbin.standalone.LaunchDriverR\rlaunchDrivers\x12@\n" +
 	"\fkill_drivers\x18\x06 \x03(\v2\x1d.bobbin.standalone.KillDriverR\vkillDrivers\x123\n" +
 	"\x15finished_applications\x18\a \x03(\tR\x14finishedApplications\x12\"\n" +
-	"\fdecommission\x18\b \x01(\bR\fdecommission\"\x89\x01\n" +
+	"\fdecommission\x18\b \x01(\bR\fdecommission\"\x83\x01\n" +
 	"\rWorkerWelcome\x12\x16\n" +
 	"\x06master\x18\x01 \x01(\tR\x06master\x12\x17\n" +
 	"\aweb_url\x18\x02 \x01(\tR\x06webUrl\x12-\n" +
-	"\x12heartbeat_interval\x18\x03 \x01(\x03R\x11heartbeatInterval\x12\x18\n" +
-	"\amasters\x18\x04 \x03(\tR\amasters\"\x96\x03\n" +
+	"\x12heartbeat_interval\x18\x03 \x01(\x03R\x11heartbeatInterval\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\x96\x03\n" +
 	"\x0eLaunchExecutor\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\x12\x1f\n" +
 	"\vexecutor_id\x18\x02 \x01(\rR\n" +
@@ -3534,12 +3557,12 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x03end\x18\x06 \x01(\v2!.bobbin.standalone.ApplicationEndR\x03end\x12!\n" +
 	"\thindrance\x18\a \x01(\tH\x00R\thindrance\x88\x01\x01B\f\n" +
 	"\n" +
-	"_hindrance\"\x86\x01\n" +
+	"_hindrance\"\x80\x01\n" +
 	"\x12ApplicationWelcome\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\x12\x16\n" +
 	"\x06master\x18\x02 \x01(\tR\x06master\x12\x17\n" +
-	"\aweb_url\x18\x03 \x01(\tR\x06webUrl\x12\x18\n" +
-	"\amasters\x18\x04 \x03(\tR\amasters\"\xd7\x01\n" +
+	"\aweb_url\x18\x03 \x01(\tR\x06webUrl\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xd7\x01\n" +
 	"\x13ApplicationExecutor\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x1b\n" +
 	"\tworker_id\x18\x02 \x01(\tR\bworkerId\x12\x12\n" +
@@ -3676,7 +3699,7 @@ func file_standalone_protocol_protocol_proto_rawDescGZIP() []byte {
 }
 
 var file_standalone_protocol_protocol_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_standalone_protocol_protocol_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_standalone_protocol_protocol_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_standalone_protocol_protocol_proto_goTypes = []any{
 	(ExecutorState)(0),             // 0: bobbin.standalone.ExecutorState
 	(DriverState)(0),               // 1: bobbin.standalone.DriverState
@@ -3729,14 +3752,15 @@ var file_standalone_protocol_protocol_proto_goTypes = []any{
 	(*FetchReply)(nil),             // 48: bobbin.standalone.FetchReply
 	nil,                            // 49: bobbin.standalone.WorkerHello.ResourcesEntry
 	nil,                            // 50: bobbin.standalone.ExecutorReport.ResourcesEntry
-	nil,                            // 51: bobbin.standalone.LaunchExecutor.ResourcesEntry
-	nil,                            // 52: bobbin.standalone.LaunchDriver.ResourcesEntry
-	nil,                            // 53: bobbin.standalone.ExecutorProfile.ResourcesEntry
-	nil,                            // 54: bobbin.standalone.ExecutorCommand.EnvironmentEntry
-	nil,                            // 55: bobbin.standalone.ExecutorDemand.HostTasksEntry
-	nil,                            // 56: bobbin.standalone.DriverDescription.EnvironmentEntry
-	nil,                            // 57: bobbin.standalone.DriverDescription.PropertiesEntry
-	nil,                            // 58: bobbin.standalone.DriverDescription.ResourcesEntry
+	nil,                            // 51: bobbin.standalone.DriverReport.ResourcesEntry
+	nil,                            // 52: bobbin.standalone.LaunchExecutor.ResourcesEntry
+	nil,                            // 53: bobbin.standalone.LaunchDriver.ResourcesEntry
+	nil,                            // 54: bobbin.standalone.ExecutorProfile.ResourcesEntry
+	nil,                            // 55: bobbin.standalone.ExecutorCommand.EnvironmentEntry
+	nil,                            // 56: bobbin.standalone.ExecutorDemand.HostTasksEntry
+	nil,                            // 57: bobbin.standalone.DriverDescription.EnvironmentEntry
+	nil,                            // 58: bobbin.standalone.DriverDescription.PropertiesEntry
+	nil,                            // 59: bobbin.standalone.DriverDescription.ResourcesEntry
 }
 var file_standalone_protocol_protocol_proto_depIdxs = []int32{
 	4,  // 0: bobbin.standalone.WorkerMessage.hello:type_name -> bobbin.standalone.WorkerHello
@@ -3753,73 +3777,76 @@ var file_standalone_protocol_protocol_proto_depIdxs = []int32{
 	18, // 11: bobbin.standalone.ExecutorReport.profile:type_name -> bobbin.standalone.ExecutorProfile
 	50, // 12: bobbin.standalone.ExecutorReport.resources:type_name -> bobbin.standalone.ExecutorReport.ResourcesEntry
 	1,  // 13: bobbin.standalone.DriverReport.state:type_name -> bobbin.standalone.DriverState
-	13, // 14: bobbin.standalone.WorkerOrder.welcome:type_name -> bobbin.standalone.WorkerWelcome
-	14, // 15: bobbin.standalone.WorkerOrder.launch_executors:type_name -> bobbin.standalone.LaunchExecutor
-	15, // 16: bobbin.standalone.WorkerOrder.kill_executors:type_name -> bobbin.standalone.KillExecutor
-	16, // 17: bobbin.standalone.WorkerOrder.launch_drivers:type_name -> bobbin.standalone.LaunchDriver
-	17, // 18: bobbin.standalone.WorkerOrder.kill_drivers:type_name -> bobbin.standalone.KillDriver
-	18, // 19: bobbin.standalone.LaunchExecutor.profile:type_name -> bobbin.standalone.ExecutorProfile
-	51, // 20: bobbin.standalone.LaunchExecutor.resources:type_name -> bobbin.standalone.LaunchExecutor.ResourcesEntry
-	19, // 21: bobbin.standalone.LaunchExecutor.command:type_name -> bobbin.standalone.ExecutorCommand
-	34, // 22: bobbin.standalone.LaunchDriver.description:type_name -> bobbin.standalone.DriverDescription
-	52, // 23: bobbin.standalone.LaunchDriver.resources:type_name -> bobbin.standalone.LaunchDriver.ResourcesEntry
-	53, // 24: bobbin.standalone.ExecutorProfile.resources:type_name -> bobbin.standalone.ExecutorProfile.ResourcesEntry
-	20, // 25: bobbin.standalone.ExecutorCommand.program:type_name -> bobbin.standalone.File
-	54, // 26: bobbin.standalone.ExecutorCommand.environment:type_name -> bobbin.standalone.ExecutorCommand.EnvironmentEntry
-	20, // 27: bobbin.standalone.ExecutorCommand.files:type_name -> bobbin.standalone.File
-	22, // 28: bobbin.standalone.ApplicationMessage.hello:type_name -> bobbin.standalone.ApplicationHello
-	24, // 29: bobbin.standalone.ApplicationMessage.request:type_name -> bobbin.standalone.ExecutorRequest
-	26, // 30: bobbin.standalone.ApplicationMessage.finish:type_name -> bobbin.standalone.Finish
-	23, // 31: bobbin.standalone.ApplicationHello.description:type_name -> bobbin.standalone.ApplicationDescription
-	19, // 32: bobbin.standalone.ApplicationDescription.command:type_name -> bobbin.standalone.ExecutorCommand
-	25, // 33: bobbin.standalone.ExecutorRequest.demands:type_name -> bobbin.standalone.ExecutorDemand
-	18, // 34: bobbin.standalone.ExecutorDemand.profile:type_name -> bobbin.standalone.ExecutorProfile
-	55, // 35: bobbin.standalone.ExecutorDemand.host_tasks:type_name -> bobbin.standalone.ExecutorDemand.HostTasksEntry
-	28, // 36: bobbin.standalone.ApplicationOrder.welcome:type_name -> bobbin.standalone.ApplicationWelcome
-	29, // 37: bobbin.standalone.ApplicationOrder.executors:type_name -> bobbin.standalone.ApplicationExecutor
-	30, // 38: bobbin.standalone.ApplicationOrder.ends:type_name -> bobbin.standalone.ExecutorEnd
-	31, // 39: bobbin.standalone.ApplicationOrder.notices:type_name -> bobbin.standalone.ExecutorNotice
-	32, // 40: bobbin.standalone.ApplicationOrder.end:type_name -> bobbin.standalone.ApplicationEnd
-	0,  // 41: bobbin.standalone.ApplicationExecutor.state:type_name -> bobbin.standalone.ExecutorState
-	0,  // 42: bobbin.standalone.ExecutorEnd.state:type_name -> bobbin.standalone.ExecutorState
-	34, // 43: bobbin.standalone.SubmitDriverRequest.description:type_name -> bobbin.standalone.DriverDescription
-	20, // 44: bobbin.standalone.DriverDescription.program:type_name -> bobbin.standalone.File
-	56, // 45: bobbin.standalone.DriverDescription.environment:type_name -> bobbin.standalone.DriverDescription.EnvironmentEntry
-	20, // 46: bobbin.standalone.DriverDescription.files:type_name -> bobbin.standalone.File
-	57, // 47: bobbin.standalone.DriverDescription.properties:type_name -> bobbin.standalone.DriverDescription.PropertiesEntry
-	58, // 48: bobbin.standalone.DriverDescription.resources:type_name -> bobbin.standalone.DriverDescription.ResourcesEntry
-	1,  // 49: bobbin.standalone.DriverReply.state:type_name -> bobbin.standalone.DriverState
-	5,  // 50: bobbin.standalone.WorkerHello.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
-	5,  // 51: bobbin.standalone.ExecutorReport.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
-	5,  // 52: bobbin.standalone.LaunchExecutor.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
-	5,  // 53: bobbin.standalone.LaunchDriver.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
-	3,  // 54: bobbin.standalone.Worker.Attach:input_type -> bobbin.standalone.WorkerMessage
-	21, // 55: bobbin.standalone.Application.Attach:input_type -> bobbin.standalone.ApplicationMessage
-	33, // 56: bobbin.standalone.Cluster.SubmitDriver:input_type -> bobbin.standalone.SubmitDriverRequest
-	35, // 57: bobbin.standalone.Cluster.DriverStatus:input_type -> bobbin.standalone.DriverRequest
-	35, // 58: bobbin.standalone.Cluster.KillDriver:input_type -> bobbin.standalone.DriverRequest
-	37, // 59: bobbin.standalone.Cluster.KillApplication:input_type -> bobbin.standalone.ApplicationRequest
-	39, // 60: bobbin.standalone.Cluster.DecommissionWorkers:input_type -> bobbin.standalone.DecommissionRequest
-	41, // 61: bobbin.standalone.Cluster.Status:input_type -> bobbin.standalone.StatusRequest
-	43, // 62: bobbin.standalone.Files.Missing:input_type -> bobbin.standalone.MissingRequest
-	45, // 63: bobbin.standalone.Files.Upload:input_type -> bobbin.standalone.UploadRequest
-	47, // 64: bobbin.standalone.Files.Fetch:input_type -> bobbin.standalone.FetchRequest
-	12, // 65: bobbin.standalone.Worker.Attach:output_type -> bobbin.standalone.WorkerOrder
-	27, // 66: bobbin.standalone.Application.Attach:output_type -> bobbin.standalone.ApplicationOrder
-	36, // 67: bobbin.standalone.Cluster.SubmitDriver:output_type -> bobbin.standalone.DriverReply
-	36, // 68: bobbin.standalone.Cluster.DriverStatus:output_type -> bobbin.standalone.DriverReply
-	36, // 69: bobbin.standalone.Cluster.KillDriver:output_type -> bobbin.standalone.DriverReply
-	38, // 70: bobbin.standalone.Cluster.KillApplication:output_type -> bobbin.standalone.KillApplicationReply
-	40, // 71: bobbin.standalone.Cluster.DecommissionWorkers:output_type -> bobbin.standalone.DecommissionReply
-	42, // 72: bobbin.standalone.Cluster.Status:output_type -> bobbin.standalone.StatusReply
-	44, // 73: bobbin.standalone.Files.Missing:output_type -> bobbin.standalone.MissingReply
-	46, // 74: bobbin.standalone.Files.Upload:output_type -> bobbin.standalone.UploadReply
-	48, // 75: bobbin.standalone.Files.Fetch:output_type -> bobbin.standalone.FetchReply
-	65, // [65:76] is the sub-list for method output_type
-	54, // [54:65] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	34, // 14: bobbin.standalone.DriverReport.description:type_name -> bobbin.standalone.DriverDescription
+	51, // 15: bobbin.standalone.DriverReport.resources:type_name -> bobbin.standalone.DriverReport.ResourcesEntry
+	13, // 16: bobbin.standalone.WorkerOrder.welcome:type_name -> bobbin.standalone.WorkerWelcome
+	14, // 17: bobbin.standalone.WorkerOrder.launch_executors:type_name -> bobbin.standalone.LaunchExecutor
+	15, // 18: bobbin.standalone.WorkerOrder.kill_executors:type_name -> bobbin.standalone.KillExecutor
+	16, // 19: bobbin.standalone.WorkerOrder.launch_drivers:type_name -> bobbin.standalone.LaunchDriver
+	17, // 20: bobbin.standalone.WorkerOrder.kill_drivers:type_name -> bobbin.standalone.KillDriver
+	18, // 21: bobbin.standalone.LaunchExecutor.profile:type_name -> bobbin.standalone.ExecutorProfile
+	52, // 22: bobbin.standalone.LaunchExecutor.resources:type_name -> bobbin.standalone.LaunchExecutor.ResourcesEntry
+	19, // 23: bobbin.standalone.LaunchExecutor.command:type_name -> bobbin.standalone.ExecutorCommand
+	34, // 24: bobbin.standalone.LaunchDriver.description:type_name -> bobbin.standalone.DriverDescription
+	53, // 25: bobbin.standalone.LaunchDriver.resources:type_name -> bobbin.standalone.LaunchDriver.ResourcesEntry
+	54, // 26: bobbin.standalone.ExecutorProfile.resources:type_name -> bobbin.standalone.ExecutorProfile.ResourcesEntry
+	20, // 27: bobbin.standalone.ExecutorCommand.program:type_name -> bobbin.standalone.File
+	55, // 28: bobbin.standalone.ExecutorCommand.environment:type_name -> bobbin.standalone.ExecutorCommand.EnvironmentEntry
+	20, // 29: bobbin.standalone.ExecutorCommand.files:type_name -> bobbin.standalone.File
+	22, // 30: bobbin.standalone.ApplicationMessage.hello:type_name -> bobbin.standalone.ApplicationHello
+	24, // 31: bobbin.standalone.ApplicationMessage.request:type_name -> bobbin.standalone.ExecutorRequest
+	26, // 32: bobbin.standalone.ApplicationMessage.finish:type_name -> bobbin.standalone.Finish
+	23, // 33: bobbin.standalone.ApplicationHello.description:type_name -> bobbin.standalone.ApplicationDescription
+	19, // 34: bobbin.standalone.ApplicationDescription.command:type_name -> bobbin.standalone.ExecutorCommand
+	25, // 35: bobbin.standalone.ExecutorRequest.demands:type_name -> bobbin.standalone.ExecutorDemand
+	18, // 36: bobbin.standalone.ExecutorDemand.profile:type_name -> bobbin.standalone.ExecutorProfile
+	56, // 37: bobbin.standalone.ExecutorDemand.host_tasks:type_name -> bobbin.standalone.ExecutorDemand.HostTasksEntry
+	28, // 38: bobbin.standalone.ApplicationOrder.welcome:type_name -> bobbin.standalone.ApplicationWelcome
+	29, // 39: bobbin.standalone.ApplicationOrder.executors:type_name -> bobbin.standalone.ApplicationExecutor
+	30, // 40: bobbin.standalone.ApplicationOrder.ends:type_name -> bobbin.standalone.ExecutorEnd
+	31, // 41: bobbin.standalone.ApplicationOrder.notices:type_name -> bobbin.standalone.ExecutorNotice
+	32, // 42: bobbin.standalone.ApplicationOrder.end:type_name -> bobbin.standalone.ApplicationEnd
+	0,  // 43: bobbin.standalone.ApplicationExecutor.state:type_name -> bobbin.standalone.ExecutorState
+	0,  // 44: bobbin.standalone.ExecutorEnd.state:type_name -> bobbin.standalone.ExecutorState
+	34, // 45: bobbin.standalone.SubmitDriverRequest.description:type_name -> bobbin.standalone.DriverDescription
+	20, // 46: bobbin.standalone.DriverDescription.program:type_name -> bobbin.standalone.File
+	57, // 47: bobbin.standalone.DriverDescription.environment:type_name -> bobbin.standalone.DriverDescription.EnvironmentEntry
+	20, // 48: bobbin.standalone.DriverDescription.files:type_name -> bobbin.standalone.File
+	58, // 49: bobbin.standalone.DriverDescription.properties:type_name -> bobbin.standalone.DriverDescription.PropertiesEntry
+	59, // 50: bobbin.standalone.DriverDescription.resources:type_name -> bobbin.standalone.DriverDescription.ResourcesEntry
+	1,  // 51: bobbin.standalone.DriverReply.state:type_name -> bobbin.standalone.DriverState
+	5,  // 52: bobbin.standalone.WorkerHello.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
+	5,  // 53: bobbin.standalone.ExecutorReport.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
+	5,  // 54: bobbin.standalone.DriverReport.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
+	5,  // 55: bobbin.standalone.LaunchExecutor.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
+	5,  // 56: bobbin.standalone.LaunchDriver.ResourcesEntry.value:type_name -> bobbin.standalone.Addresses
+	3,  // 57: bobbin.standalone.Worker.Attach:input_type -> bobbin.standalone.WorkerMessage
+	21, // 58: bobbin.standalone.Application.Attach:input_type -> bobbin.standalone.ApplicationMessage
+	33, // 59: bobbin.standalone.Cluster.SubmitDriver:input_type -> bobbin.standalone.SubmitDriverRequest
+	35, // 60: bobbin.standalone.Cluster.DriverStatus:input_type -> bobbin.standalone.DriverRequest
+	35, // 61: bobbin.standalone.Cluster.KillDriver:input_type -> bobbin.standalone.DriverRequest
+	37, // 62: bobbin.standalone.Cluster.KillApplication:input_type -> bobbin.standalone.ApplicationRequest
+	39, // 63: bobbin.standalone.Cluster.DecommissionWorkers:input_type -> bobbin.standalone.DecommissionRequest
+	41, // 64: bobbin.standalone.Cluster.Status:input_type -> bobbin.standalone.StatusRequest
+	43, // 65: bobbin.standalone.Files.Missing:input_type -> bobbin.standalone.MissingRequest
+	45, // 66: bobbin.standalone.Files.Upload:input_type -> bobbin.standalone.UploadRequest
+	47, // 67: bobbin.standalone.Files.Fetch:input_type -> bobbin.standalone.FetchRequest
+	12, // 68: bobbin.standalone.Worker.Attach:output_type -> bobbin.standalone.WorkerOrder
+	27, // 69: bobbin.standalone.Application.Attach:output_type -> bobbin.standalone.ApplicationOrder
+	36, // 70: bobbin.standalone.Cluster.SubmitDriver:output_type -> bobbin.standalone.DriverReply
+	36, // 71: bobbin.standalone.Cluster.DriverStatus:output_type -> bobbin.standalone.DriverReply
+	36, // 72: bobbin.standalone.Cluster.KillDriver:output_type -> bobbin.standalone.DriverReply
+	38, // 73: bobbin.standalone.Cluster.KillApplication:output_type -> bobbin.standalone.KillApplicationReply
+	40, // 74: bobbin.standalone.Cluster.DecommissionWorkers:output_type -> bobbin.standalone.DecommissionReply
+	42, // 75: bobbin.standalone.Cluster.Status:output_type -> bobbin.standalone.StatusReply
+	44, // 76: bobbin.standalone.Files.Missing:output_type -> bobbin.standalone.MissingReply
+	46, // 77: bobbin.standalone.Files.Upload:output_type -> bobbin.standalone.UploadReply
+	48, // 78: bobbin.standalone.Files.Fetch:output_type -> bobbin.standalone.FetchReply
+	68, // [68:79] is the sub-list for method output_type
+	57, // [57:68] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_standalone_protocol_protocol_proto_init() }
@@ -3834,7 +3861,7 @@ func file_standalone_protocol_protocol_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_standalone_protocol_protocol_proto_rawDesc), len(file_standalone_protocol_protocol_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
