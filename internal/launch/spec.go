@@ -33,6 +33,7 @@ const (
 	EnvCores      = "BOBBIN_LAUNCH_CORES"       // of the executor
 	EnvProfile    = "BOBBIN_LAUNCH_PROFILE"     // the id of the executor's profile
 	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // the container's logs on its NodeManager
+	EnvDriverID   = "BOBBIN_LAUNCH_DRIVER_ID"   // of a driver that a standalone cluster runs, as its master knows it
 )
 
 // Environment variables by which yarn-submit has a program run in client mode,
