@@ -58,9 +58,10 @@ func (s *Scheduler) Ahead(id AttemptID) bool {
 // runs it. See Config.LaunchAhead.
 //
 // It is done for a set that nothing else competes with, so that nobody's share
-// or turn is touched; for tasks that never ran, so that one whose executor was
-// lost, or that was given back, next waits for a core of its own; and at no
-// worse a place than the set's best, so that no locality is lost by it.
+// or turn is touched; for tasks that never ran, and while none that came back
+// waits or runs, so that those go first, and one whose executor was lost or that
+// was given back has a core of its own; and at no worse a place than the set's
+// best, so that no locality is lost by it.
 func (s *Scheduler) launchAhead(p *profile) {
 	if s.config.LaunchAhead <= 0 || s.barriers > 0 || p.demand.WaitingTasks == 0 {
 		return
@@ -92,7 +93,7 @@ func (s *Scheduler) launchAhead(p *profile) {
 
 // roomAhead is how many tasks of a set may wait at an executor.
 func (s *Scheduler) roomAhead(set *taskSet, e *executor) int {
-	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
+	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || len(set.histories) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
 		return 0
 	}
 	slots := e.Cores / set.cpus

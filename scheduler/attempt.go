@@ -261,10 +261,10 @@ func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
 // was a failure too many. It returns how often the task failed.
 func (s *Scheduler) fail(events []Event, a attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == Returned {
-		return 0, events
-	}
 	h := set.history(a.index)
+	if outcome.Result == Returned {
+		return h.failures, events
+	}
 	h.attempts++
 	if outcome.Result != Failed {
 		return h.failures, events

@@ -35,12 +35,15 @@ type watchedExecutor struct {
 	draining bool
 	free     int
 	used     map[string]float64
+	// queue is the attempts that wait for cores there.
+	queue []*watchedAttempt
 }
 
 type watchedSet struct {
 	TaskSet
 	over     bool
 	done     map[int]bool
+	launched map[int]bool
 	failures []watchedFailure
 }
 
@@ -58,7 +61,12 @@ type watchedAttempt struct {
 	killed bool
 	// committed is whether it was allowed to commit.
 	committed bool
+	// lost is whether it had a core of an executor that was lost.
+	lost bool
 }
+
+// mayReturn is whether its executor may give an attempt back.
+func (a *watchedAttempt) mayReturn() bool { return a.Ahead && !a.killed }
 
 func TestWithEverythingEnabled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,6 +81,7 @@ func TestWithEverythingEnabled(t *testing.T) {
 				LocalityWaitNode:    time.Second,
 				BarrierPatience:     time.Second,
 				BarrierTimeout:      5 * time.Second,
+				LaunchAhead:         time.Duration(rapid.IntRange(0, 1).Draw(t, "ahead")) * 10 * time.Second,
 				MaxTaskFailures:     4,
 				LocalityWaitRack:    time.Second,
 				RackOf:              func(host string) string { return "rack of " + host },
@@ -115,7 +124,7 @@ func (w *watcher) submit(t *rapid.T) {
 		set.Preferences = func(int) Preferences { return Preferences{Hosts: []string{fmt.Sprint("host", host)}} }
 	}
 	require.NoError(t, w.s.Submit(set))
-	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}}
+	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}, launched: map[int]bool{}}
 	w.offer()
 }
 
@@ -168,7 +177,12 @@ func (w *watcher) remove(t *rapid.T) {
 	counts := rapid.Bool().Draw(t, "counts")
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
-			w.ended(a, Outcome{Result: Failed, Counts: counts})
+			a.lost = !slices.Contains(e.queue, a)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.running)) {
+		if a := w.running[id]; a.on == e {
+			w.ended(a, Outcome{Result: Failed, Counts: counts && a.lost})
 		}
 	}
 	delete(w.executors, e.ID)
@@ -180,7 +194,15 @@ func (w *watcher) remove(t *rapid.T) {
 // ended does the books for an attempt that the scheduler is about to hear of.
 func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	delete(w.running, a.Attempt)
-	a.on.free += a.set.CPUs
+	if i := slices.Index(a.on.queue, a); i >= 0 {
+		a.on.queue = slices.Delete(a.on.queue, i, i+1)
+	} else {
+		a.on.free += a.set.CPUs
+	}
+	for len(a.on.queue) > 0 && a.on.queue[0].set.CPUs <= a.on.free {
+		a.on.free -= a.on.queue[0].set.CPUs
+		a.on.queue = a.on.queue[1:]
+	}
 	for _, gpu := range a.Resources["gpu"] {
 		a.on.used[gpu] -= a.set.Resources["gpu"]
 	}
@@ -196,8 +218,12 @@ func (w *watcher) finish(t *rapid.T) {
 	}
 	a := w.running[rapid.SampledFrom(slices.Sorted(maps.Keys(w.running))).Draw(t, "attempt")]
 	outcome := rapid.SampledFrom([]Outcome{
-		{Result: Succeeded}, {Result: Succeeded}, {Result: Succeeded}, {Result: Failed, Counts: true, Reason: "bad luck"}, {Result: Killed},
+		{Result: Succeeded}, {Result: Succeeded, Took: time.Second}, {Result: Succeeded, Took: 3 * time.Second}, {Result: Succeeded, Took: time.Minute},
+		{Result: Failed, Counts: true, Reason: "bad luck"}, {Result: Killed},
 	}).Draw(t, "outcome")
+	if a.mayReturn() && rapid.IntRange(0, 3).Draw(t, "comes back") == 0 {
+		outcome = Outcome{Result: Returned}
+	}
 	if a.killed && rapid.Bool().Draw(t, "obeys") {
 		outcome = Outcome{Result: Killed}
 	}
@@ -321,7 +347,8 @@ func (w *watcher) isExcluded(set *watchedSet, index int, e *watchedExecutor) boo
 
 func (w *watcher) offer() {
 	started := map[*watchedSet]int{}
-	for _, l := range w.s.Offer(w.now) {
+	launches := w.s.Offer(w.now)
+	for _, l := range launches {
 		set, e := w.sets[l.TaskSet], w.executors[l.Executor]
 		require.NotNil(w.t, e, "%+v: no such executor", l)
 		require.False(w.t, set.over || set.done[l.Index], "%+v: without cause", l)
@@ -337,15 +364,31 @@ func (w *watcher) offer() {
 		}
 		require.LessOrEqual(w.t, others, 1)
 		require.Equal(w.t, l.Speculative, others == 1, "%+v: it runs already", l)
-		e.free -= set.CPUs
-		require.GreaterOrEqual(w.t, e.free, 0, "%+v: cores are over-committed", l)
+		a := &watchedAttempt{Launch: l, set: set, on: e}
+		require.Equal(w.t, l.Ahead, w.s.Ahead(l.Attempt))
+		if l.Ahead {
+			require.Less(w.t, e.free, set.CPUs, "%+v: a core is free", l)
+			require.LessOrEqual(w.t, l.Locality, NoPref, "%+v: far from its data", l)
+			require.False(w.t, set.Barrier || len(set.Resources) > 0 || set.launched[l.Index], "%+v", l)
+			e.queue = append(e.queue, a)
+			require.LessOrEqual(w.t, len(e.queue), mostAhead*e.Cores)
+		} else {
+			e.free -= set.CPUs
+			require.GreaterOrEqual(w.t, e.free, 0, "%+v: cores are over-committed", l)
+		}
+		set.launched[l.Index] = true
 		if amount := set.Resources["gpu"]; amount > 0 {
 			require.Len(w.t, l.Resources["gpu"], 1)
 			e.used[l.Resources["gpu"][0]] += amount
 			require.LessOrEqual(w.t, e.used[l.Resources["gpu"][0]], 1.0, "%+v: a GPU is over-committed", l)
 		}
-		w.running[l.Attempt] = &watchedAttempt{Launch: l, set: set, on: e}
+		w.running[l.Attempt] = a
 		started[set]++
+	}
+	for _, l := range launches {
+		if l.Ahead {
+			require.Equal(w.t, w.waiting(w.sets[l.TaskSet]), w.s.Demand().WaitingTasks, "%+v: others wait for cores", l)
+		}
 	}
 	for set, n := range started {
 		if set.Barrier {
@@ -355,6 +398,17 @@ func (w *watcher) offer() {
 			}
 		}
 	}
+}
+
+// waiting is how many tasks of a set run nowhere and are not done.
+func (w *watcher) waiting(set *watchedSet) int {
+	busy := map[int]bool{}
+	for _, a := range w.running {
+		if a.set == set && !set.done[a.Index] {
+			busy[a.Index] = true
+		}
+	}
+	return set.Tasks - len(set.done) - len(busy)
 }
 
 func (w *watcher) check(*rapid.T) {

@@ -1,0 +1,138 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shortTasks is a scheduler with one executor of two cores, and a set of tasks
+// of which the first two are done and took so long.
+func shortTasks(t *testing.T, took time.Duration) (*Scheduler, []Launch) {
+	s := New(Config{LaunchAhead: time.Millisecond})
+	require.NoError(t, s.AddExecutor(Executor{ID: "e", Host: "host", Cores: 2}))
+	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 1000}))
+	for _, l := range s.Offer(start) {
+		require.False(t, l.Ahead, "nobody knows how long they take")
+		s.Finished(l.Attempt, Outcome{Took: took})
+	}
+	return s, s.Offer(start)
+}
+
+func TestHowManyTasksAreLaunchedAhead(t *testing.T) {
+	for name, test := range map[string]struct {
+		took  time.Duration
+		ahead int
+	}{
+		"long tasks":            {2 * time.Millisecond, 0},
+		"as long as one":        {time.Millisecond, 2},
+		"a tenth":               {100 * time.Microsecond, 20},
+		"next to nothing":       {time.Nanosecond, 2 * mostAhead},
+		"nobody knows how long": {0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, launches := shortTasks(t, test.took)
+			ahead := 0
+			for i, l := range launches {
+				require.Equal(t, i >= 2, l.Ahead, "two cores are free")
+				if l.Ahead {
+					ahead++
+				}
+			}
+			require.Equal(t, test.ahead, ahead)
+		})
+	}
+}
+
+func TestThoseAheadGetCoresInOrder(t *testing.T) {
+	s, launches := shortTasks(t, 250*time.Microsecond)
+	require.Len(t, launches, 10)
+	s.Finished(launches[1].Attempt, Outcome{Took: 250 * time.Microsecond})
+	require.False(t, s.Ahead(launches[2].Attempt))
+	require.True(t, s.Ahead(launches[3].Attempt))
+	require.Empty(t, s.Offer(start), "more than half of them still wait")
+	for _, l := range launches[2:6] {
+		s.Finished(l.Attempt, Outcome{Took: 250 * time.Microsecond})
+	}
+	require.False(t, s.Ahead(launches[6].Attempt), "an executor that is further than its reports")
+	require.Len(t, s.Offer(start), 5)
+	require.Zero(t, s.Snapshot().Executors[0].FreeCores)
+}
+
+func TestWhatComesBackWaitsForACoreAndHasNotFailed(t *testing.T) {
+	s, launches := shortTasks(t, 100*time.Microsecond)
+	last := launches[len(launches)-1]
+	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Index: last.Index, Attempt: last.Attempt}}, s.Finished(last.Attempt, Outcome{Result: Returned}))
+	require.Empty(t, s.Offer(start))
+	for _, l := range launches[:len(launches)-1] {
+		s.Finished(l.Attempt, Outcome{Took: 2 * time.Millisecond})
+	}
+	again := s.Offer(start)
+	require.Len(t, again, 2, "tasks of the set are not taken for short any more")
+	require.Equal(t, last.Index, again[0].Index, "it goes first")
+	require.False(t, again[0].Ahead)
+	require.Zero(t, again[0].Number, "it was not begun")
+}
+
+func TestAnExecutorsLossIsNoFailureOfThoseThatWaitedThere(t *testing.T) {
+	s, launches := shortTasks(t, 100*time.Microsecond)
+	events := s.RemoveExecutor("e", Loss{Reason: "gone", Counts: true})
+	require.Len(t, events, len(launches))
+	for i, event := range events {
+		failures := 0
+		if i < 2 {
+			failures = 1
+		}
+		require.Equal(t, failures, event.(TaskRetry).Failures)
+	}
+	require.NoError(t, s.AddExecutor(Executor{ID: "e2", Host: "host", Cores: 2}))
+	for range len(launches) / 2 {
+		again := s.Offer(start)
+		require.Len(t, again, 2)
+		for _, l := range again {
+			require.False(t, l.Ahead, "which of them ends executors is not known")
+			s.Finished(l.Attempt, Outcome{Took: 100 * time.Microsecond})
+		}
+	}
+	require.Greater(t, len(s.Offer(start)), 2)
+}
+
+func TestNothingGoesAheadOfAnotherSetsTasks(t *testing.T) {
+	s, launches := shortTasks(t, 100*time.Microsecond)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1}))
+	for _, l := range launches[2:] {
+		s.Finished(l.Attempt, Outcome{Took: 100 * time.Microsecond})
+	}
+	require.Empty(t, s.Offer(start))
+	s.Cancel(2, "")
+	s.Finished(launches[0].Attempt, Outcome{Took: 100 * time.Microsecond})
+	require.Len(t, s.Offer(start), 21)
+}
+
+func TestTheLastTasksAreForAllExecutors(t *testing.T) {
+	s, launches := shortTasks(t, 10*time.Microsecond)
+	for i := range 9 {
+		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "other", Cores: 1}))
+	}
+	running := append(launches, s.Offer(start)...)
+	for s.Demand().WaitingTasks > 100 {
+		s.Finished(running[0].Attempt, Outcome{Took: 10 * time.Microsecond})
+		running = append(running[1:], s.Offer(start)...)
+	}
+	for i := range 8 {
+		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint("late", i), Host: "other", Cores: 1}))
+	}
+	perExecutor := map[string]int{}
+	for _, l := range s.Offer(start) {
+		if l.Ahead {
+			perExecutor[l.Executor]++
+		}
+	}
+	require.Len(t, perExecutor, 8)
+	for _, ahead := range perExecutor {
+		require.LessOrEqual(t, ahead, 6, "92 tasks and 18 executors")
+		require.GreaterOrEqual(t, ahead, 3)
+	}
+}
