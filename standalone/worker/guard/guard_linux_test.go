@@ -1,0 +1,232 @@
+package guard
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// part is what this test binary does where it is started as something else.
+const part = "GUARD_TEST_PART"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(launch.EnvRole) == string(launch.RoleGuard) {
+		os.Exit(Main())
+	}
+	switch os.Getenv(part) {
+	case "worker":
+		actWorker()
+	case "executor":
+		actExecutor()
+	case "idle":
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends, should all else fail
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+const mark = "guard-test-%d/"
+
+// actWorker starts a guard and an executor, and says their ids.
+func actWorker() {
+	own := fmt.Sprintf(mark, os.Getpid())
+	g, err := Start("/proc/self/exe", own, os.Stderr)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("guard", g.PID())
+	executor := exec.Command("/proc/self/exe")
+	executor.Env = []string{part + "=executor", launch.EnvContainer + "=" + own + "app/1"}
+	executor.Stdin, executor.Stdout, executor.Stderr = os.Stdin, os.Stdout, os.Stderr
+	executor.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := executor.Start(); err != nil {
+		panic(err)
+	}
+	fmt.Println("executor", executor.Process.Pid)
+	if err := g.Watch(executor.Process.Pid); err != nil {
+		panic(err)
+	}
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	fmt.Println("ready 0")
+	<-told
+	if err := g.Close(); err != nil {
+		panic(err)
+	}
+	fmt.Println("closed 0")
+	_ = executor.Wait()
+}
+
+// actExecutor starts processes that try to get away, each by one sign less.
+func actExecutor() {
+	for name, attributes := range map[string]*syscall.SysProcAttr{
+		"child": {}, "group": {Setpgid: true}, "session": {Setsid: true},
+	} {
+		command := exec.Command("/proc/self/exe")
+		command.Env = append(os.Environ(), part+"=idle")
+		if name == "group" {
+			command.Env = []string{part + "=idle"} // as env -i would have it
+		}
+		command.Stdin, command.SysProcAttr = os.Stdin, attributes
+		if err := command.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println(name, command.Process.Pid)
+	}
+	fmt.Println("started 0")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// family is a worker, its guard, and what they started.
+type family struct {
+	command *exec.Cmd
+	lines   *bufio.Scanner
+	pids    map[string]int
+	handles map[string]int // pidfds, which tell of a process's end whoever its parent is
+}
+
+func start(t *testing.T) *family {
+	f := &family{command: exec.Command("/proc/self/exe"), pids: map[string]int{}, handles: map[string]int{}}
+	f.command.Env = append(os.Environ(), part+"=worker")
+	f.command.Stderr = os.Stderr
+	_, err := f.command.StdinPipe() // open until the test ends
+	require.NoError(t, err)
+	output, err := f.command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, f.command.Start())
+	f.lines = bufio.NewScanner(output)
+	t.Cleanup(func() {
+		for name, handle := range f.handles {
+			if t.Failed() {
+				_ = syscall.Kill(f.pids[name], syscall.SIGKILL)
+			}
+			_ = unix.Close(handle)
+		}
+		_ = f.command.Process.Kill()
+		_ = f.command.Wait()
+	})
+	for len(f.pids) < 7 {
+		name, pid := f.hear(t)
+		f.pids[name] = pid
+		if pid > 0 {
+			f.handles[name], err = unix.PidfdOpen(pid, 0)
+			require.NoError(t, err, name)
+		}
+	}
+	return f
+}
+
+func (f *family) hear(t *testing.T) (name string, pid int) {
+	require.True(t, f.lines.Scan(), "the worker said too little: %v", f.lines.Err())
+	name, number, ok := strings.Cut(f.lines.Text(), " ")
+	require.True(t, ok)
+	pid, err := strconv.Atoi(number)
+	require.NoError(t, err)
+	return name, pid
+}
+
+// ended waits until a process has.
+func (f *family) ended(t *testing.T, name string) {
+	require.True(t, f.over(t, name, 20*time.Second), "%s (process %d) lives on", name, f.pids[name])
+}
+
+func (f *family) over(t *testing.T, name string, within time.Duration) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(f.handles[name]), Events: unix.POLLIN}}, int(within.Milliseconds()))
+		if err == unix.EINTR {
+			continue
+		}
+		require.NoError(t, err)
+		return n == 1
+	}
+}
+
+var everyone = []string{"executor", "child", "group", "session"}
+
+func TestNothingIsLeftOfAWorkerThatWasKilled(t *testing.T) {
+	f := start(t)
+	require.NoError(t, f.command.Process.Kill())
+	for _, name := range append(everyone, "guard") {
+		f.ended(t, name)
+	}
+}
+
+func TestNothingIsLeftOfAnExecutorThatStopped(t *testing.T) {
+	f := start(t)
+	require.NoError(t, syscall.Kill(f.pids["executor"], syscall.SIGSTOP))
+	require.NoError(t, f.command.Process.Kill())
+	for _, name := range append(everyone, "guard") {
+		f.ended(t, name)
+	}
+}
+
+func TestSignalsToTheGuardDoNotEndIt(t *testing.T) {
+	f := start(t)
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR} {
+		require.NoError(t, syscall.Kill(f.pids["guard"], signal))
+	}
+	require.False(t, f.over(t, "guard", 0))
+	require.NoError(t, f.command.Process.Kill())
+	for _, name := range append(everyone, "guard") {
+		f.ended(t, name)
+	}
+}
+
+func TestCloseReturnsWhenNothingIsLeft(t *testing.T) {
+	f := start(t)
+	require.NoError(t, f.command.Process.Signal(syscall.SIGUSR1))
+	name, _ := f.hear(t)
+	require.Equal(t, "closed", name)
+	for _, name := range append(everyone, "guard") {
+		require.True(t, f.over(t, name, 0), name)
+	}
+}
+
+func TestStrangersAreSpared(t *testing.T) {
+	bystander := start(t)
+	f := start(t)
+	require.NoError(t, f.command.Process.Kill())
+	f.ended(t, "guard")
+	for _, name := range everyone {
+		require.False(t, bystander.over(t, name, 0), name)
+	}
+	require.NoError(t, bystander.command.Process.Kill())
+	bystander.ended(t, "guard")
+	for _, name := range everyone {
+		require.True(t, bystander.over(t, name, 0), name)
+	}
+}
+
+func TestTheGuardListensToWholeWords(t *testing.T) {
+	for said, want := range map[string]map[int]bool{
+		"":                   {},
+		"+12\n+13\n-12\n":    {13: true},
+		"-12\n+12\n":         {12: true},
+		"+1\n+0\n+-5\n":      {}, // not init's session, not all
+		"nonsense\n\n+12x\n": {},
+	} {
+		require.Equal(t, want, listen(strings.NewReader(said)), said)
+	}
+}
+
+func TestAGuardThatEndedIsToldOf(t *testing.T) {
+	g, err := Start("/proc/self/exe", "guard-test-none/", os.Stderr)
+	require.NoError(t, err)
+	require.NoError(t, syscall.Kill(g.PID(), syscall.SIGKILL))
+	<-g.Ended()
+	require.ErrorContains(t, g.Watch(2), "tell the guard")
+	require.ErrorContains(t, g.Close(), "signal: killed")
+}
