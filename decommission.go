@@ -4,12 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"syscall"
 )
-
-// decommissionSignal asks an executor to finish what it runs and leave. It is
-// the one that Spark's executors take.
-const decommissionSignal = syscall.SIGPWR
 
 // decommissioned tells once when the process was asked to leave so, until stop
 // is called.
@@ -22,7 +17,7 @@ func decommissioned() (reasons <-chan string, stop func()) {
 	listening.Go(func() {
 		select {
 		case <-signals:
-			told <- "it was sent SIGPWR"
+			told <- "it was sent "+decommissionSignalName
 		case <-done:
 		}
 	})

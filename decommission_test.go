@@ -13,5 +13,5 @@ func TestSignalThatDecommissionsAnExecutor(t *testing.T) {
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
 	require.NoError(t, self.Signal(decommissionSignal))
-	require.Equal(t, "it was sent SIGPWR", <-reasons)
+	require.Equal(t, "it was sent "+decommissionSignalName, <-reasons)
 }

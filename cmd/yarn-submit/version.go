@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker (-X main.version=…) where a build has a name of
-// its own.
-var version string
+// version and revision are set by the linker (-X main.version=…) where a build
+// has a name of its own, or was made without git.
+var version, revision string
 
 // build is what is known of this binary.
 type build struct {
@@ -58,6 +58,7 @@ func thisBuild() build {
 	case info.Main.Version != "":
 		v.Version = info.Main.Version
 	}
+	v.Revision = revision
 	for _, setting := range info.Settings {
 		switch setting.Key {
 		case "vcs.revision":
