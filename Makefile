@@ -80,3 +80,23 @@ cluster-down:
 
 cluster-status:
 	@$(CLUSTER) status
+
+# The same in containers: docker/compose.yaml. BASE names the image to build on.
+HADOOP_IMAGE ?= bobbin-hadoop
+COMPOSE = BOBBIN_HADOOP_IMAGE=$(HADOOP_IMAGE) $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) -p bobbin -f docker/compose.yaml
+
+.PHONY: docker-image docker-up docker-down docker-shell
+
+docker-image:
+	$(GO) run ./docker/image -tag $(HADOOP_IMAGE) $(if $(BASE),-base $(BASE)) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
+
+docker-up: build
+	$(COMPOSE) up -d
+	@$(GO) run ./docker/await
+
+docker-down:
+	$(COMPOSE) down --volumes
+
+# A shell on the cluster's client host: yarn-submit is on its PATH, this checkout is /bobbin.
+docker-shell:
+	$(COMPOSE) exec client bash

@@ -33,6 +33,13 @@ type hadoop struct {
 	cacheDir  string   // what is kept for this release and this pom between clusters
 }
 
+// Jars returns the paths of the jars that a Hadoop release's daemons run from, in
+// the order of their class path. Maven downloads what is not on this machine.
+func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, error) {
+	h, err := findHadoop(ctx, version, logger)
+	return h.classPath, err
+}
+
 // findHadoop has Maven resolve the jars of a Hadoop release. The class path it
 // answers is kept in the user's cache directory, as Maven alone takes seconds
 // to say again what it said before.

@@ -36,16 +36,23 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 
 // missing says what the cluster lacks to be usable.
 func (c *Cluster) missing(ctx context.Context) error {
-	if err := c.missingStorage(ctx); err != nil {
+	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes))
+}
+
+// Missing says what a cluster of so many nodes lacks to be usable, by the word
+// of its NameNode's and its ResourceManager's web servers (host:port); nil when
+// it lacks nothing. It answers for any cluster, not only this package's.
+func Missing(ctx context.Context, nameNode, resourceManager string, nodes int) error {
+	if err := missingStorage(ctx, nameNode, nodes); err != nil {
 		return fmt.Errorf("namenode: %w", err)
 	}
-	if err := c.missingCompute(ctx); err != nil {
+	if err := missingCompute(ctx, resourceManager, nodes); err != nil {
 		return fmt.Errorf("resourcemanager: %w", err)
 	}
 	return nil
 }
 
-func (c *Cluster) missingStorage(ctx context.Context) error {
+func missingStorage(ctx context.Context, nameNode string, nodes int) error {
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
@@ -53,7 +60,7 @@ func (c *Cluster) missingStorage(ctx context.Context) error {
 		} `json:"beans"`
 	}
 	query := "/jmx?qry=" + url.QueryEscape("Hadoop:service=NameNode,name=NameNodeInfo")
-	if err := getJSON(ctx, c.namenode.Address(HTTP), query, &answer); err != nil {
+	if err := getJSON(ctx, nameNode, query, &answer); err != nil {
 		return err
 	}
 	if len(answer.Beans) != 1 {
@@ -74,23 +81,23 @@ func (c *Cluster) missingStorage(ctx context.Context) error {
 			ready++
 		}
 	}
-	if ready < len(c.nodes) {
-		return fmt.Errorf("%d of %d DataNodes are live", ready, len(c.nodes))
+	if ready < nodes {
+		return fmt.Errorf("%d of %d DataNodes are live", ready, nodes)
 	}
 	return nil
 }
 
-func (c *Cluster) missingCompute(ctx context.Context) error {
+func missingCompute(ctx context.Context, resourceManager string, nodes int) error {
 	var answer struct {
 		Nodes struct {
 			Node []struct{}
 		} `json:"nodes"`
 	}
-	if err := getJSON(ctx, c.resourceManager.Address(HTTP), "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
+	if err := getJSON(ctx, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
 		return err
 	}
-	if running := len(answer.Nodes.Node); running < len(c.nodes) {
-		return fmt.Errorf("%d of %d NodeManagers are running", running, len(c.nodes))
+	if running := len(answer.Nodes.Node); running < nodes {
+		return fmt.Errorf("%d of %d NodeManagers are running", running, nodes)
 	}
 	return nil
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long daemons have to end by themselves: less than Docker
+// gives the container.
+const stopGrace = 8 * time.Second
+
+// children are the processes that were started here. As the first process of
+// its container, this one waits for all others too: the orphans that a
+// NodeManager leaves when it is killed.
+type children struct {
+	names  map[int]string // of those that run, by process id
+	signal chan os.Signal // a child has ended
+}
+
+func newChildren() *children {
+	c := &children{names: map[int]string{}, signal: make(chan os.Signal, 1)}
+	signal.Notify(c.signal, syscall.SIGCHLD)
+	return c
+}
+
+// start starts a child in a session of its own, so that a terminal's Ctrl-C is
+// for this process alone.
+func (c *children) start(name string, command, environment []string) error {
+	path, err := exec.LookPath(command[0])
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", name, err)
+	}
+	pid, err := syscall.ForkExec(path, command, &syscall.ProcAttr{
+		Env: environment, Files: []uintptr{os.Stdin.Fd(), os.Stdout.Fd(), os.Stderr.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", name, err)
+	}
+	c.names[pid] = name
+	return nil
+}
+
+// next returns the next child that ends, and how; "" once ctx has ended.
+func (c *children) next(ctx context.Context) (name string, status syscall.WaitStatus) {
+	for {
+		if name, status, found := c.reap(); found {
+			return name, status
+		}
+		select {
+		case <-c.signal:
+		case <-ctx.Done():
+			return "", 0
+		}
+	}
+}
+
+// reap waits for processes that have ended, up to the first that is a child.
+func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
+	for {
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || pid <= 0 {
+			return "", 0, false
+		}
+		if name, found := c.names[pid]; found {
+			delete(c.names, pid)
+			return name, status, true
+		}
+	}
+}
+
+// end ends all children, and kills those that take too long.
+func (c *children) end() {
+	c.tell(syscall.SIGTERM)
+	grace, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	for len(c.names) > 0 {
+		if name, _ := c.next(grace); name == "" {
+			c.tell(syscall.SIGKILL)
+			return // what is left goes with the container
+		}
+	}
+}
+
+func (c *children) tell(sig syscall.Signal) {
+	for pid := range c.names {
+		_ = syscall.Kill(pid, sig) // it may have ended
+	}
+}

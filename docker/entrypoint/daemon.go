@@ -1,0 +1,104 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const (
+	home     = "/opt/hadoop"
+	conf     = "/etc/hadoop"
+	data     = "/hadoop"
+	fakeTime = "/etc/faketimerc"
+)
+
+// launch starts a daemon, the NameNode once it has a file system.
+func launch(ctx context.Context, c *children, name string, properties []string) error {
+	for _, dir := range []string{"tmp", "zookeeper"} {
+		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
+			return err
+		}
+	}
+	environment, err := environ()
+	if err != nil {
+		return err
+	}
+	start := func(arguments ...string) error {
+		return c.start(name, append(java(name), arguments...), environment)
+	}
+	if name == "zookeeper" {
+		return start("2181", filepath.Join(data, name))
+	}
+	if name == "namenode" {
+		if err := format(ctx, c, start, properties); err != nil {
+			return err
+		}
+	}
+	return start(generic(properties)...)
+}
+
+// format makes the NameNode's file system where there is none.
+func format(ctx context.Context, c *children, start func(...string) error, properties []string) error {
+	_, err := os.Stat(filepath.Join(data, "name", "current", "VERSION"))
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := start(append(generic(properties), "-format", "-nonInteractive", "-force")...); err != nil {
+		return err
+	}
+	switch name, status := c.next(ctx); {
+	case name == "":
+		return fmt.Errorf("formatting the NameNode's directory: %w", context.Cause(ctx))
+	case name != "namenode" || status.ExitStatus() != 0:
+		return fmt.Errorf("%s ended with status %d while the NameNode's directory was formatted", name, status.ExitStatus())
+	}
+	return nil
+}
+
+// generic writes properties as Hadoop's GenericOptionsParser reads them.
+func generic(properties []string) []string {
+	var arguments []string
+	for _, property := range properties {
+		arguments = append(arguments, "-D", property)
+	}
+	return arguments
+}
+
+// java is a daemon's command up to its own arguments. HADOOP_HEAP is its heap's
+// limit.
+func java(daemon string) []string {
+	return []string{
+		"java",
+		// Many JVMs share a small machine: start fast, stay small.
+		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
+		"--add-opens=java.base/java.lang=ALL-UNNAMED",
+		"-Djava.net.preferIPv4Stack=true",
+		// Hosts come and go, and come back with another address.
+		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
+		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
+		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
+		"-Dzookeeper.admin.enableServer=false",
+		"-cp", conf + ":" + home + "/lib/*:" + home,
+		classes[daemon],
+	}
+}
+
+// environ is the daemons' environment: this process's, with the time library
+// where the container has a time of its own.
+func environ() ([]string, error) {
+	environment := os.Environ()
+	if _, err := os.Stat(fakeTime); errors.Is(err, fs.ErrNotExist) {
+		return environment, nil
+	}
+	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+	if err != nil || len(libraries) == 0 {
+		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
+	}
+	// Threads wait by the monotonic clock, which has to stay as it is.
+	return append(environment, "LD_PRELOAD="+libraries[0], "FAKETIME_DONT_FAKE_MONOTONIC=1"), nil
+}

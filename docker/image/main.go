@@ -1,0 +1,128 @@
+// Command image builds the Hadoop image of docker/Dockerfile with the jars that
+// Maven brings. Run it from the module's root: make docker-image.
+//
+// The base is the one that -base names, or the public Debian image where it is
+// on this machine or can be pulled, or else a Debian that docker/base.sh makes
+// with debootstrap.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+const (
+	publicBase = "docker.io/library/debian:bookworm-slim"
+	ownBase    = "bobbin-debian:bookworm"
+)
+
+func main() {
+	base := flag.String("base", "", "the base image; by default found as described above")
+	version := flag.String("hadoop", cluster.DefaultHadoopVersion, "the Hadoop release")
+	tag := flag.String("tag", "bobbin-hadoop", "the image's name")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := build(ctx, *base, *version, *tag); err != nil {
+		fmt.Fprintln(os.Stderr, "image:", err)
+		os.Exit(1)
+	}
+}
+
+func build(ctx context.Context, base, version, tag string) (err error) {
+	if base == "" {
+		if base, err = findBase(ctx); err != nil {
+			return err
+		}
+	}
+	jars, err := cluster.Jars(ctx, version, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "bobbin-image-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	if err := prepare(ctx, dir, jars); err != nil {
+		return err
+	}
+	// The host's network: where packages are installed at all, name servers and
+	// proxies of the host are what there is.
+	return run(ctx, nil, "docker", "build", "--network", "host", "--build-arg", "BASE="+base,
+		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
+}
+
+// prepare makes the build context that the Dockerfile describes.
+func prepare(ctx context.Context, dir string, jars []string) error {
+	for _, jar := range jars {
+		if err := copyFile(filepath.Join(dir, "lib", filepath.Base(jar)), jar); err != nil {
+			return err
+		}
+	}
+	for _, part := range []string{"conf", "webapps"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join("docker", part))); err != nil {
+			return fmt.Errorf("run this from the module's root: %w", err)
+		}
+	}
+	if err := copyFile(filepath.Join(dir, "Dockerfile"), "docker/Dockerfile"); err != nil {
+		return err
+	}
+	return run(ctx, []string{"CGO_ENABLED=0", "GOOS=linux"}, "go", "build", "-trimpath", "-ldflags=-s -w",
+		"-o", filepath.Join(dir, "hadoop-daemon"), "./docker/entrypoint")
+}
+
+// findBase looks for the public base, and for one that was made here before it
+// makes one.
+func findBase(ctx context.Context) (string, error) {
+	for _, image := range []string{publicBase, ownBase} {
+		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() == nil {
+			return image, nil
+		}
+	}
+	if exec.CommandContext(ctx, "docker", "pull", "--quiet", publicBase).Run() == nil {
+		return publicBase, nil
+	}
+	fmt.Fprintf(os.Stderr, "image: %s cannot be pulled: making a base with debootstrap\n", publicBase)
+	return ownBase, run(ctx, nil, "docker/base.sh", ownBase)
+}
+
+func run(ctx context.Context, environment []string, name string, arguments ...string) error {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Env = append(os.Environ(), environment...)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, arguments[0], err)
+	}
+	return nil
+}
+
+func copyFile(to, from string) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		_ = out.Close()
+		return err
+	}
+	return out.Close()
+}
