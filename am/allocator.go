@@ -120,7 +120,7 @@ func newAllocator(o allocatorOptions) *allocator {
 			random:        o.random,
 		}),
 		launcher:     newLauncher(config.LauncherThreads.In(settings), o.connect, o.context, o.logger),
-		diary:        openDiary(o.logDirectory, o.logger),
+		diary:        openDiary(o.logDirectory, config.ClientMode(settings), o.logger),
 		lost:         o.lost,
 		decommission: o.decommission,
 		progress:     o.progress,

@@ -19,8 +19,9 @@ type diary struct {
 	logger *slog.Logger
 }
 
-// openDiary keeps none where directory is "".
-func openDiary(directory string, logger *slog.Logger) *diary {
+// openDiary keeps none where directory is "". It says first where the driver is
+// elsewhere.
+func openDiary(directory string, elsewhere bool, logger *slog.Logger) *diary {
 	if directory == "" {
 		return &diary{logger: logger}
 	}
@@ -28,26 +29,34 @@ func openDiary(directory string, logger *slog.Logger) *diary {
 	if err != nil {
 		logger.Warn("executors' logs will not be found after they end", "error", err)
 	}
-	return &diary{file: file, logger: logger}
+	d := &diary{file: file, logger: logger}
+	if elsewhere {
+		d.write(launch.DiaryEntry{State: launch.DiaryLauncher})
+	}
+	return d
 }
 
 func (d *diary) started(executor *executor) {
-	d.write(launch.DiaryEntry{State: launch.DiaryStarted}, executor)
+	d.write(entryOf(launch.DiaryEntry{State: launch.DiaryStarted}, executor))
 }
 
 func (d *diary) completed(executor *executor, status yarn.ExitStatus) {
-	d.write(launch.DiaryEntry{State: launch.DiaryCompleted, ExitStatus: int(status)}, executor)
+	d.write(entryOf(launch.DiaryEntry{State: launch.DiaryCompleted, ExitStatus: int(status)}, executor))
 }
 
-func (d *diary) write(entry launch.DiaryEntry, executor *executor) {
-	if d.file == nil {
-		return
-	}
-	entry.Time = time.Now()
+func entryOf(entry launch.DiaryEntry, executor *executor) launch.DiaryEntry {
 	entry.Container = executor.container.ID.String()
 	entry.Executor = executor.id
 	entry.Host = executor.container.Node.Host
 	entry.NodeHTTPAddress = executor.container.NodeHTTPAddress
+	return entry
+}
+
+func (d *diary) write(entry launch.DiaryEntry) {
+	if d.file == nil {
+		return
+	}
+	entry.Time = time.Now()
 	if err := json.NewEncoder(d.file).Encode(entry); err != nil {
 		d.logger.Warn("executors' logs may not be found after they end", "error", err)
 	}

@@ -10,9 +10,13 @@ const DiaryFile = "containers.jsonl"
 const (
 	DiaryStarted   = "started"
 	DiaryCompleted = "completed"
+	// DiaryLauncher is the state of an entry without a container: the AM itself
+	// only launches executors, for a driver outside the cluster.
+	DiaryLauncher = "launcher"
 )
 
-// DiaryEntry tells that an executor's container has started or ended.
+// DiaryEntry tells that an executor's container has started or ended, or what
+// the AM is.
 type DiaryEntry struct {
 	Time            time.Time `json:"time"`
 	Container       string    `json:"container"`
