@@ -1,9 +1,7 @@
 package recovery
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 )
 
@@ -103,9 +101,7 @@ func (t *memoryTerm) Load(ctx context.Context) ([]Record, error) {
 		r.Data = append([]byte{}, r.Data...)
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b Record) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
-	})
+	Sort(records)
 	return records, nil
 }
 

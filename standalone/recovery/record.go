@@ -1,10 +1,12 @@
 package recovery
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"strings"
 )
 
@@ -93,4 +95,11 @@ func checksum(r Record) uint32 {
 	sum = crc32.Update(sum, castagnoli, []byte(r.ID))
 	sum = crc32.Update(sum, castagnoli, []byte{0})
 	return crc32.Update(sum, castagnoli, r.Data)
+}
+
+// Sort orders records as Load returns them.
+func Sort(records []Record) {
+	slices.SortFunc(records, func(a, b Record) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
 }

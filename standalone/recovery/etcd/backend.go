@@ -1,0 +1,136 @@
+// Package etcd keeps a standalone cluster's state in etcd, where several
+// masters on several machines share it: one leads, elected with a lease, and
+// when it is gone another goes on with what it knew.
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// retryPause is at most between two attempts to be elected while the servers
+// do not answer.
+const retryPause = time.Second
+
+// backend is one master's place in the election.
+type backend struct {
+	options Options
+	client  *clientv3.Client
+	closing context.Context // ends when Close begins
+	close   context.CancelFunc
+	leader  atomic.Pointer[string]
+
+	mu     sync.Mutex
+	closed bool
+	active sync.WaitGroup // candidates and terms
+}
+
+// Open reaches the servers. It fails where none of them answers in time, so
+// that a master that starts with a wrong address says so.
+func Open(ctx context.Context, o Options) (recovery.Backend, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: o.Endpoints, TLS: o.TLS, Username: o.Username, Password: o.Password,
+		DialTimeout: o.Timeout, DialKeepAliveTime: pingAfter, DialKeepAliveTimeout: pingWait,
+		Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("etcd at %s: %w; look at recovery.etcd.*", o.where(), err)
+	}
+	b := &backend{options: o, client: client}
+	b.closing, b.close = context.WithCancel(context.Background())
+	call, done := b.call(ctx)
+	defer done()
+	if _, err := client.Get(call, b.stateKeys(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
+		_ = b.Close()
+		return nil, fmt.Errorf("etcd at %s does not answer as it should: %w; look at recovery.etcd.endpoints and recovery.etcd.ssl.*", o.where(), err)
+	}
+	return b, nil
+}
+
+// call bounds one call to the servers.
+func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, b.options.Timeout)
+}
+
+// stateKeys begins the keys of records, leaderKeys is what the election's begin
+// with.
+func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
+func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
+
+// Campaign waits to be elected. An outage of the servers is waited out.
+func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil, recovery.ErrClosed
+	}
+	b.active.Add(1) // a term takes it over
+	b.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(b.closing, func() { cancel(recovery.ErrClosed) })()
+	for {
+		t, err := b.candidate(ctx, address)
+		if err == nil {
+			return t, nil
+		}
+		if ctx.Err() != nil {
+			b.active.Done()
+			return nil, context.Cause(ctx)
+		}
+		pause := retryPause/2 + rand.N(retryPause/2)
+		b.options.Logger.Warn("cannot stand for election as the leading master", "etcd", b.options.where(), "error", err, "again in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (b *backend) Leader() string {
+	if leader := b.leader.Load(); leader != nil {
+		return *leader
+	}
+	return ""
+}
+
+// Close gives a lease back while the servers can be reached. Where they cannot,
+// the lease runs out by itself.
+func (b *backend) Close() error {
+	b.mu.Lock()
+	if b.closed {
+		b.mu.Unlock()
+		return nil
+	}
+	b.closed = true
+	b.mu.Unlock()
+	b.close()
+	left := make(chan struct{})
+	go func() {
+		b.active.Wait()
+		close(left)
+	}()
+	select {
+	case <-left:
+	case <-time.After(b.options.Timeout):
+	}
+	err := b.client.Close() // ends every call that is still open
+	<-left
+	if errors.Is(err, context.Canceled) {
+		return nil // the client's way of saying that it has been closed
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+)
+
+// candidate stands for election once, with a lease of its own.
+func (b *backend) candidate(ctx context.Context, address string) (*term, error) {
+	call, done := b.call(ctx)
+	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
+	done()
+	if err != nil {
+		return nil, err
+	}
+	elected := false
+	defer func() {
+		if !elected {
+			b.giveBack(lease.ID)
+		}
+	}()
+	// The lease outlives this call where it wins: it is the term's.
+	session, err := concurrency.NewSession(b.client, concurrency.WithLease(lease.ID), concurrency.WithContext(b.client.Ctx()))
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if !elected {
+			session.Orphan()
+		}
+	}()
+	election := concurrency.NewElection(session, b.leaderKeys())
+	if err := b.wait(ctx, session, election, address); err != nil {
+		return nil, err
+	}
+	t := &term{
+		backend: b, session: session, lease: lease.ID, key: election.Key(), revision: election.Rev(), address: address,
+		until: time.Now().Add(b.options.Timeout), lost: make(chan struct{}),
+	}
+	if err := t.renewed(ctx); err != nil {
+		return nil, err
+	}
+	// A lease that ran out while its candidate waited takes the candidate's key
+	// with it, which the election passes over.
+	seen, err := t.standing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	elected = true
+	b.leader.Store(&address)
+	t.begin(seen)
+	return t, nil
+}
+
+// wait returns once this master is elected. Until then it hears who leads.
+func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer context.AfterFunc(session.Ctx(), stop)()
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer stop()
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			for leader := range election.Observe(ctx) {
+				told := string(leader.Kvs[0].Value)
+				b.leader.Store(&told)
+			}
+			select { // the servers are away
+			case <-ctx.Done():
+			case <-time.After(retryPause):
+			}
+		}
+	})
+	if err := election.Campaign(ctx, address); err != nil {
+		if session.Ctx().Err() != nil {
+			return fmt.Errorf("the lease ran out while this master waited: %w", err)
+		}
+		return err
+	}
+	return nil
+}
+
+// giveBack ends a lease at once, if the servers can be reached.
+func (b *backend) giveBack(lease clientv3.LeaseID) {
+	call, done := b.call(b.client.Ctx())
+	defer done()
+	if _, err := b.client.Revoke(call, lease); err != nil && !errors.Is(err, context.Canceled) {
+		b.options.Logger.Debug("the lease is left to run out", "etcd", b.options.where(), "error", err)
+	}
+}

@@ -1,0 +1,219 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery/recoverytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options(t *testing.T, server *etcdtest.Server, directory string) Options {
+	return Options{
+		Endpoints: []string{server.Endpoint}, Directory: directory, Lease: time.Second,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+}
+
+func open(t *testing.T, o Options) recovery.Backend {
+	backend, err := Open(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, backend.Close()) })
+	return backend
+}
+
+func lead(t *testing.T, backend recovery.Backend) recovery.Term {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	term, err := backend.Campaign(ctx, "bobbin://"+t.Name())
+	require.NoError(t, err)
+	return term
+}
+
+func over(t *testing.T, term recovery.Term) {
+	t.Helper()
+	select {
+	case <-term.Lost():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the term is not over")
+	}
+}
+
+var app = recovery.Record{Kind: "app", ID: "1", Data: []byte("state")}
+
+func TestConformance(t *testing.T) {
+	server, places := etcdtest.Start(t), 0
+	recoverytest.Run(t, func(t *testing.T) recoverytest.Place {
+		places++
+		o := options(t, server, fmt.Sprintf("/test/%d", places))
+		return recoverytest.Place{
+			Open:  func() (recovery.Backend, error) { return Open(t.Context(), o) },
+			Lasts: true, Shared: true,
+			Damage: func(t *testing.T, kind, id string, change func([]byte) []byte) {
+				key := o.Directory + "/state/" + kind + "/" + id
+				got, err := server.Client().Get(t.Context(), key)
+				require.NoError(t, err)
+				_, err = server.Client().Put(t.Context(), key, string(change(got.Kvs[0].Value)))
+				require.NoError(t, err)
+			},
+		}
+	})
+}
+
+func TestATermEndsWithItsKey(t *testing.T) {
+	server := etcdtest.Start(t)
+	o := options(t, server, "bobbin") // with a slash or without
+	first, second := open(t, o), open(t, o)
+	term := lead(t, first)
+	require.NoError(t, term.Write(t.Context(), app))
+	_, err := server.Client().Delete(t.Context(), "/bobbin/leader/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	over(t, term)
+	next := lead(t, second)
+	assert.ErrorIs(t, term.Write(t.Context(), app), recovery.ErrLost)
+	loaded, err := next.Load(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []recovery.Record{app}, loaded)
+	assert.NoError(t, next.Write(t.Context(), app))
+}
+
+// TestAnOldLeadersWriteHasNoEffect has a leader write that does not know yet
+// that another one leads.
+func TestAnOldLeadersWriteHasNoEffect(t *testing.T) {
+	server := etcdtest.Start(t)
+	o := options(t, server, "/bobbin")
+	old := lead(t, open(t, o)).(*term)
+	require.NoError(t, old.Write(t.Context(), app))
+	_, err := server.Client().Delete(t.Context(), old.key)
+	require.NoError(t, err)
+	over(t, old)
+	unknowing := &term{backend: old.backend, key: old.key, revision: old.revision, lost: make(chan struct{}), stop: func(error) {}}
+	late := recovery.Record{Kind: app.Kind, ID: app.ID, Data: []byte("late")}
+	assert.ErrorIs(t, unknowing.Write(t.Context(), late), recovery.ErrLost)
+	over(t, unknowing)
+	loaded, err := lead(t, open(t, o)).Load(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []recovery.Record{app}, loaded)
+}
+
+func TestALeaderThatIsNotHeardStopsInTime(t *testing.T) {
+	server := etcdtest.Start(t)
+	o := options(t, server, "/bobbin")
+	backend := open(t, o)
+	leading := lead(t, backend)
+	resume := server.Pause(t)
+	defer resume()
+	paused := time.Now()
+	over(t, leading)
+	assert.Less(t, time.Since(paused), 2*time.Second, "no later than the lease runs out: the server's clock may go on where no answer comes from")
+	resume()
+	// An outage that is over leaves nothing behind: the state is there.
+	again := lead(t, backend)
+	assert.Greater(t, again.Number(), leading.Number())
+	assert.NoError(t, again.Write(t.Context(), app))
+}
+
+func TestAnOutageIsWaitedOut(t *testing.T) {
+	server := etcdtest.Start(t)
+	o := options(t, server, "/bobbin")
+	backend, standby := open(t, o), open(t, o)
+	term := lead(t, backend)
+	require.NoError(t, term.Write(t.Context(), app))
+	standing := make(chan recovery.Term, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		next, err := standby.Campaign(ctx, "bobbin://standby")
+		standing <- next
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return standby.Leader() == "bobbin://"+t.Name() }, 20*time.Second, time.Millisecond)
+	server.Kill()
+	over(t, term)
+	server.Run(t)
+	next := <-standing
+	require.NoError(t, <-ended)
+	defer cancel()
+	loaded, err := next.Load(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, []recovery.Record{app}, loaded)
+}
+
+func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
+	server := etcdtest.Start(t)
+	o := options(t, server, "/bobbin")
+	o.Lease = time.Minute
+	term := lead(t, open(t, o))
+	server.Kill()
+	server.Run(t)
+	require.Eventually(t, func() bool { return term.Write(t.Context(), app) == nil }, 20*time.Second, 10*time.Millisecond)
+	select {
+	case <-term.Lost():
+		t.Fatal("the term is over")
+	default:
+	}
+	// The watch goes on, too.
+	_, err := server.Client().Delete(t.Context(), "/bobbin/leader/", clientv3.WithPrefix())
+	require.NoError(t, err)
+	over(t, term)
+}
+
+func TestALargeRecordIsRefused(t *testing.T) {
+	term := lead(t, open(t, options(t, etcdtest.Start(t), "/bobbin")))
+	large := recovery.Record{Kind: "driver", ID: "d", Data: make([]byte, maxRecord+1)}
+	assert.ErrorContains(t, term.Write(t.Context(), app, large), "driver/d")
+	loaded, err := term.Load(t.Context())
+	require.NoError(t, err)
+	assert.Empty(t, loaded)
+	large.Data = large.Data[1:]
+	assert.NoError(t, term.Write(t.Context(), app, large))
+}
+
+func TestForeignKeys(t *testing.T) {
+	server := etcdtest.Start(t)
+	term := lead(t, open(t, options(t, server, "/bobbin")))
+	for _, key := range []string{"app", "app/", "app/a/b", "app/%zz", "/x"} {
+		_, err := server.Client().Put(t.Context(), "/bobbin/state/"+key, "x")
+		require.NoError(t, err)
+	}
+	require.NoError(t, term.Write(t.Context(), app))
+	loaded, err := term.Load(t.Context())
+	assert.Equal(t, []recovery.Record{app}, loaded)
+	assert.Equal(t, 5, strings.Count(err.Error(), "its key is none that a master makes"), "%v", err)
+}
+
+func TestServersThatAreNotThere(t *testing.T) {
+	o := Options{Endpoints: []string{"http://127.0.0.1:1"}, Directory: "/bobbin", Timeout: 300 * time.Millisecond}
+	_, err := Open(t.Context(), o)
+	assert.ErrorContains(t, err, "http://127.0.0.1:1")
+	assert.ErrorContains(t, err, "recovery.etcd.endpoints")
+}
+
+func TestOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"recovery.etcd.endpoints":     {Directory: "/b"},
+		"recovery.etcd.directory":     {Endpoints: []string{"http://a:1"}, Directory: "//"},
+		`"a:2379"`:                    {Endpoints: []string{"a:2379"}, Directory: "/b"},
+		`"http://a:1/x"`:              {Endpoints: []string{"http://a:1/x"}, Directory: "/b"},
+		"all http:// or all https://": {Endpoints: []string{"http://a:1", "https://b:1"}, Directory: "/b"},
+		"want whole seconds":          {Endpoints: []string{"http://a:1"}, Directory: "/b", Lease: 1500 * time.Millisecond},
+	} {
+		_, err := Open(t.Context(), o)
+		assert.ErrorContains(t, err, want)
+		assert.False(t, errors.Is(err, context.DeadlineExceeded))
+	}
+}

@@ -1,0 +1,86 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	defaultLease   = 10 * time.Second
+	defaultTimeout = 5 * time.Second
+
+	// pingAfter is how long a connection may be silent before the server's machine
+	// is asked for a sign of life, which it has pingWait for. Servers refuse to be
+	// asked more often than every 5 s.
+	pingAfter = 10 * time.Second
+	pingWait  = 3 * time.Second
+)
+
+// Options say where the servers are and how long things may take.
+type Options struct {
+	// Endpoints are the servers' URLs, all http:// or all https://.
+	Endpoints []string
+	// Directory begins the cluster's keys, such as /bobbin. Masters with the same
+	// one are one cluster.
+	Directory string
+	// TLS secures https:// endpoints. nil trusts the machine's authorities and
+	// shows no certificate.
+	TLS *tls.Config
+	// Username and Password are for servers with authentication; "" for none.
+	Username, Password string
+	// Lease is how long after the leader's last word another master may lead: whole
+	// seconds, 10 s where 0. Servers make it longer where it is shorter than their
+	// own elections take.
+	Lease time.Duration
+	// Timeout bounds a call; 5 s where 0.
+	Timeout time.Duration
+	// Logger hears who leads, and why not; nil for nobody.
+	Logger *slog.Logger
+}
+
+// complete checks the options and fills in what was left out.
+func (o *Options) complete() error {
+	if len(o.Endpoints) == 0 {
+		return errors.New("etcd: no endpoint: set recovery.etcd.endpoints, such as https://host:2379")
+	}
+	schemes := map[string]bool{}
+	for _, endpoint := range o.Endpoints {
+		u, err := url.Parse(endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
+			return fmt.Errorf("etcd: the endpoint %q: want http://host:port or https://host:port", endpoint)
+		}
+		schemes[u.Scheme] = true
+	}
+	switch {
+	case len(schemes) > 1:
+		return fmt.Errorf("etcd: the endpoints %s: want all http:// or all https://", o.where())
+	case schemes["http"] && o.TLS != nil:
+		return fmt.Errorf("etcd: the endpoints %s are http://, and certificates are set for them: want https://", o.where())
+	case schemes["https"] && o.TLS == nil:
+		o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	o.Directory = "/" + strings.Trim(o.Directory, "/")
+	if o.Directory == "/" {
+		return errors.New("etcd: no directory: set recovery.etcd.directory, such as /bobbin")
+	}
+	if o.Lease == 0 {
+		o.Lease = defaultLease
+	}
+	if o.Lease < time.Second || o.Lease%time.Second != 0 {
+		return fmt.Errorf("etcd: a lease of %v: want whole seconds, at least one", o.Lease)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (o *Options) where() string { return strings.Join(o.Endpoints, ",") }

@@ -1,0 +1,138 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// term is the time for which this master's key in the election is the oldest.
+//
+// It is over when the key is gone, or when the lease may have run out: counted
+// from before the last renewal that was answered was sent, so that this master
+// knows no later than the servers do.
+type term struct {
+	backend  *backend
+	session  *concurrency.Session
+	lease    clientv3.LeaseID
+	ttl      time.Duration // as the servers had it last; it and the next are changed by renewed alone
+	until    time.Time     // when the lease may run out
+	key      string
+	revision int64 // that made the key
+	address  string
+
+	end  sync.Once
+	lost chan struct{}
+	stop context.CancelCauseFunc
+	over sync.WaitGroup
+}
+
+func (t *term) Number() uint64        { return uint64(t.revision) }
+func (t *term) Lost() <-chan struct{} { return t.lost }
+
+// standing returns the revision at which this master's key was seen to be
+// there, and the oldest.
+func (t *term) standing(ctx context.Context) (int64, error) {
+	b := t.backend
+	call, done := b.call(ctx)
+	defer done()
+	first, err := b.client.Get(call, b.leaderKeys()+"/", clientv3.WithFirstCreate()...)
+	if err != nil {
+		return 0, err
+	}
+	if len(first.Kvs) == 0 || string(first.Kvs[0].Key) != t.key || first.Kvs[0].CreateRevision != t.revision {
+		return 0, errors.New("the lease ran out while this master waited")
+	}
+	return first.Header.Revision, nil
+}
+
+// begin watches over the term until it ends. The caller has counted it in
+// backend.active.
+func (t *term) begin(seen int64) {
+	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
+	t.stop = stop
+	release := context.AfterFunc(t.backend.closing, func() { t.finish(recovery.ErrClosed) })
+	t.over.Go(func() { t.renew(ctx) })
+	t.over.Go(func() { t.watch(ctx, seen) })
+	t.over.Go(func() {
+		select {
+		case <-t.session.Done():
+			t.finish(errors.New("its lease ran out"))
+		case <-ctx.Done():
+		}
+	})
+	go func() {
+		defer t.backend.active.Done()
+		<-ctx.Done()
+		release()
+		t.finish(context.Cause(ctx)) // the client was closed
+		t.over.Wait()
+		t.session.Orphan()
+		t.backend.giveBack(t.lease)
+	}()
+}
+
+// finish ends the term: whoever waits for Lost knows before anything else
+// happens.
+func (t *term) finish(why error) {
+	t.end.Do(func() {
+		none := ""
+		t.backend.leader.Store(&none)
+		close(t.lost)
+		t.backend.options.Logger.Info("this master leads no more", "address", t.address, "why", why)
+		t.stop(why)
+	})
+}
+
+// watch ends the term when the key is gone.
+func (t *term) watch(ctx context.Context, seen int64) {
+	for ctx.Err() == nil {
+		watch, stop := context.WithCancel(ctx)
+		for answer := range t.backend.client.Watch(clientv3.WithRequireLeader(watch), t.key, clientv3.WithRev(seen+1)) {
+			for _, event := range answer.Events {
+				if event.Type == mvccpb.Event_DELETE {
+					stop()
+					t.finish(errors.New("its key in the election was deleted"))
+					return
+				}
+			}
+		}
+		stop()
+		// The watch broke: whether the key is still there is asked anew.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(retryPause):
+		}
+		call, done := t.backend.call(ctx)
+		got, err := t.backend.client.Get(call, t.key)
+		done()
+		switch {
+		case err != nil:
+		case len(got.Kvs) == 0 || got.Kvs[0].CreateRevision != t.revision:
+			t.finish(errors.New("its key in the election was deleted"))
+			return
+		default:
+			seen = got.Header.Revision
+		}
+	}
+}
+
+// Resign ends the term and waits, no longer than ctx, until the servers know.
+func (t *term) Resign(ctx context.Context) error {
+	t.finish(errors.New("it has resigned"))
+	call, done := t.backend.call(ctx)
+	defer done()
+	if _, err := t.backend.client.Delete(call, t.key); err != nil {
+		return fmt.Errorf("give back the lead: %w (another one leads when the lease runs out)", err)
+	}
+	return nil
+}

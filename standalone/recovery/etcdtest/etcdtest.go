@@ -1,0 +1,169 @@
+// Package etcdtest starts real etcd servers for tests, on loopback.
+package etcdtest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+// startTime is how long a server may take to answer.
+const startTime = 30 * time.Second
+
+// Server is one etcd server with its data.
+type Server struct {
+	// Endpoint is its URL.
+	Endpoint string
+
+	directory string
+	arguments []string
+	client    *clientv3.Client
+	process   *process
+}
+
+// Start starts a server, which ends with the test. Where there is no command
+// etcd (Debian's package etcd-server), the test is skipped, but fails in CI.
+// Further arguments are the command's own.
+func Start(t testing.TB, arguments ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("etcd"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no etcd here: install Debian's package etcd-server: %v", err)
+		}
+		t.Skipf("no etcd here: install Debian's package etcd-server: %v", err)
+	}
+	client, peer := freeAddress(t), freeAddress(t)
+	s := &Server{Endpoint: "http://" + client, directory: t.TempDir()}
+	s.arguments = append([]string{
+		"--name=test", "--data-dir=" + filepath.Join(s.directory, "data"), "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
+		"--listen-peer-urls=http://" + peer, "--initial-advertise-peer-urls=http://" + peer, "--initial-cluster=test=http://" + peer,
+		"--heartbeat-interval=10", "--election-timeout=100", // leases of a second are then possible
+	}, arguments...)
+	var err error
+	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, DialTimeout: time.Second, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.client.Close()
+		s.Kill()
+	})
+	s.Run(t)
+	return s
+}
+
+// Client speaks to the server.
+func (s *Server) Client() *clientv3.Client { return s.client }
+
+// Run starts the server again after Kill, with the data it had.
+func (s *Server) Run(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	if s.process, err = start(log, "etcd", s.arguments...); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	defer cancel()
+	for {
+		call, done := context.WithTimeout(ctx, time.Second)
+		_, err := s.client.Get(call, "/")
+		done()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			said, _ := os.ReadFile(log.Name())
+			t.Fatalf("etcd did not start: %v\n%s", err, said)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Kill ends the server at once, and keeps its data.
+func (s *Server) Kill() {
+	if s.process != nil {
+		s.process.kill()
+		s.process = nil
+	}
+}
+
+// Pause stops the server, so that calls stay without an answer, until the
+// function that it returns is called.
+func (s *Server) Pause(t testing.TB) (resume func()) {
+	t.Helper()
+	signal := func(what syscall.Signal) {
+		if err := syscall.Kill(s.process.pid, what); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { signal(syscall.SIGCONT) }
+}
+
+// process is a command that ends with this process, however that ends: a shell
+// beside it waits for the end of its own input.
+type process struct {
+	shell *exec.Cmd
+	input io.Closer
+	pid   int
+}
+
+func start(output *os.File, name string, arguments ...string) (*process, error) {
+	p := &process{shell: exec.Command("sh", append([]string{"-c", `"$0" "$@" </dev/null >&2 & echo $!; read -r _; kill -9 $!`, name}, arguments...)...)}
+	p.shell.Stderr = output
+	input, err := p.shell.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.shell.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.shell.Start(); err != nil {
+		return nil, err
+	}
+	p.input = input
+	line, err := bufio.NewReader(answer).ReadString('\n')
+	if err == nil {
+		p.pid, err = strconv.Atoi(strings.TrimSpace(line))
+	}
+	if err != nil {
+		p.kill()
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	return p, nil
+}
+
+func (p *process) kill() {
+	_ = p.input.Close()
+	_ = p.shell.Wait() // the shell ends with the status of its kill
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
