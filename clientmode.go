@@ -274,37 +274,11 @@ func (c *clientMode) driveUnmanaged(alive context.Context) error {
 
 // addresses are where the cluster reaches this process, and where that listens.
 func (c *clientMode) addresses() (host, bind string, err error) {
-	if host = config.DriverHost.In(c.settings); host == "" {
-		if host, err = c.towardsCluster(); err != nil {
-			return "", "", err
-		}
-	}
-	if bind = config.DriverBind.In(c.settings); bind == "" {
-		bind = host
-	}
-	return host, bind, nil
-}
-
-// towardsCluster is the address that this machine has on its way to the
-// ResourceManager.
-func (c *clientMode) towardsCluster() (string, error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	var problems []error
-	for _, manager := range managers {
-		connection, err := net.Dial("udp", manager) // it sends nothing
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		defer func() { _ = connection.Close() }()
-		if local, ok := connection.LocalAddr().(*net.UDPAddr); ok {
-			return local.IP.String(), nil
-		}
-	}
-	return "", fmt.Errorf("finding the address by which the cluster reaches this machine: %w; set driver.host", errors.Join(problems...))
+	return driverAddresses(c.settings, managers)
 }
 
 // quietly is a logger for the machinery, between the console's lines: of

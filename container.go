@@ -2,6 +2,7 @@ package bobbin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -79,6 +80,10 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 	if !ok {
 		return fmt.Errorf("the container's credentials hold nothing to join the driver by")
 	}
+	resources, err := handedResources()
+	if err != nil {
+		return err
+	}
 	leave, stopLeaving := decommissioned()
 	defer stopLeaving()
 	options := executorbackend.Options{
@@ -89,17 +94,37 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 		LogURLs: logURLs(os.Getenv(launch.EnvLogURL)),
 		Prepare: prepareTasks(logger),
 
+		Resources: resources,
+
 		Decommission: leave,
 		Logger:       logger,
 	}
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
+// handedResources are the addresses that a standalone worker gives the executor
+// of each further resource; nil where it is for the executor to find them out.
+func handedResources() (map[string][]string, error) {
+	text, handed := os.LookupEnv(launch.EnvResources)
+	if !handed {
+		return nil, nil
+	}
+	resources := map[string][]string{}
+	if err := json.Unmarshal([]byte(text), &resources); err != nil {
+		return nil, fmt.Errorf("%s: %w: it is set by a standalone worker alone", launch.EnvResources, err)
+	}
+	return resources, nil
+}
+
 // prepareTasks gives tasks the file systems of the driver, as the user of the
 // driver.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
-		files := storage.New(storage.Options{Hadoop: conf.FromMap(boot.GetHadoop()), User: boot.GetUser(), Logger: logger})
+		var hadoop *conf.Config // nil where the driver has none
+		if values := boot.GetHadoop(); len(values) > 0 {
+			hadoop = conf.FromMap(values)
+		}
+		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Logger: logger})
 		end := func() {
 			if err := files.Close(); err != nil {
 				logger.Debug("closing HDFS", "error", err)

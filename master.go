@@ -3,8 +3,10 @@ package bobbin
 import (
 	"context"
 	"log/slog"
+	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // masterYARN is the master URL of a YARN cluster.
@@ -19,5 +21,10 @@ type master interface {
 
 // newMaster is the master of the settings.
 func newMaster(settings *config.Config, logger *slog.Logger) (master, error) {
-	return newLocal(settings, logger)
+	switch url := config.Master.In(settings); {
+	case strings.HasPrefix(url, protocol.Scheme):
+		return newStandalone(settings, logger)
+	default:
+		return newLocal(settings, logger)
+	}
 }
