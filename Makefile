@@ -5,13 +5,19 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build test check unit integration demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator clean
+.PHONY: all build release test check unit integration demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator clean
 
 all: build
 
 build:
 	@mkdir -p bin
 	$(BUILD) -o bin/ ./cmd/yarn-submit ./examples/wordcount ./examples/pi
+
+# What is published of yarn-submit, into dist/: archives, Debian packages, container images, bills of materials, checksums.
+# The same commit makes the same bytes anywhere; RELEASE_FLAGS=-dirty tries it with changes that are not committed.
+release:
+	rm -rf dist
+	$(GO) run ./internal/release -o dist $(RELEASE_FLAGS)
 
 # Counts the words of a real text on a real Hadoop cluster on this machine.
 demo: build
@@ -26,6 +32,7 @@ check:
 	$(GO) vet -tags integration ./integration/...
 	$(GO) tool staticcheck ./...
 	$(GO) tool staticcheck -tags integration ./integration/...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet . ./client/... ./cmd/... ./examples/...
 
 unit:
 	$(GO) test -race ./...

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/md5"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+const (
+	homepage   = "https://github.com/bobbin-yarn/bobbin"
+	maintainer = "The bobbin authors <bobbin-yarn@users.noreply.github.com>"
+	summary    = "run Go programs and commands on a Hadoop YARN cluster"
+)
+
+// description is what a package says of itself, as Debian's policy 5.6.13 wants
+// it: each line begins with a space.
+const description = ` yarn-submit sends a static Go binary, or any command as tasks, to a Hadoop
+ YARN cluster, follows the application to its end and brings back its output.
+ It needs Hadoop's configuration files and nothing else of Hadoop: no Java
+ runtime here, and none in the containers it starts.`
+
+// writeDebian writes a Debian package: an ar archive of two tar archives, as
+// deb(5) describes it.
+func (r *release) writeDebian(w io.Writer, p *program) error {
+	files, err := r.debianFiles(p)
+	if err != nil {
+		return err
+	}
+	var control, data bytes.Buffer
+	if err := writeTarGzip(&data, files, r.source.time); err != nil {
+		return err
+	}
+	if err := writeTarGzip(&control, []entry{
+		{name: "./control", content: r.control(p, files), mode: 0o644},
+		{name: "./md5sums", content: md5sums(files), mode: 0o644},
+	}, r.source.time); err != nil {
+		return err
+	}
+	return writeAr(w, []entry{
+		{name: "debian-binary", content: []byte("2.0\n")},
+		{name: "control.tar.gz", content: control.Bytes()},
+		{name: "data.tar.gz", content: data.Bytes()},
+	}, r.source.time)
+}
+
+// debianFiles are the package's files at the places of Debian's policy.
+func (r *release) debianFiles(p *program) ([]entry, error) {
+	documents := "./usr/share/doc/" + name + "/"
+	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",
+		name, r.source.debian(), homepage, maintainer, r.source.time.Format("Mon, 02 Jan 2006 15:04:05 -0700"))
+	changelog, err := compressed([]byte(history))
+	if err != nil {
+		return nil, err
+	}
+	terms, err := compressed(p.licences)
+	if err != nil {
+		return nil, err
+	}
+	files := []entry{
+		{name: "./usr/bin/" + name, content: p.content, mode: 0o755},
+		{name: documents + "changelog.gz", content: changelog, mode: 0o644},
+		{name: documents + "copyright", content: []byte(copyright), mode: 0o644},
+		{name: documents + "THIRD_PARTY_LICENSES.gz", content: terms, mode: 0o644},
+	}
+	for _, e := range r.manual {
+		directory, file := path.Split(e.name)
+		switch directory {
+		case "man/":
+			page, err := compressed(e.content)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, entry{name: "./usr/share/man/man1/" + file + ".gz", content: page, mode: 0o644})
+		case "completions/":
+			files = append(files, entry{name: "./usr/share/" + debianCompletion(file), content: e.content, mode: 0o644})
+		}
+	}
+	return files, nil
+}
+
+// debianCompletion is where Debian's shells look for a completion.
+func debianCompletion(file string) string {
+	switch path.Ext(file) {
+	case ".bash":
+		return "bash-completion/completions/" + name
+	case ".fish":
+		return "fish/vendor_completions.d/" + file
+	default:
+		return "zsh/vendor-completions/" + file
+	}
+}
+
+// copyright follows https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/.
+const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: bobbin
+Source: ` + homepage + `
+Comment: The program contains Go modules of others. Which, and under which
+ terms, is in THIRD_PARTY_LICENSES.gz beside this file.
+
+Files: *
+Copyright: The bobbin authors
+License: Apache-2.0
+ On Debian systems the text of the Apache License, version 2.0, is in
+ /usr/share/common-licenses/Apache-2.0.
+`
+
+// control describes the package to dpkg.
+func (r *release) control(p *program, files []entry) []byte {
+	kilobytes := 0
+	for _, file := range files {
+		kilobytes += (len(file.content) + 1023) / 1024
+	}
+	fields := [][2]string{
+		{"Package", name}, {"Version", r.source.debian()}, {"Architecture", p.platform.processor},
+		{"Maintainer", maintainer}, {"Installed-Size", fmt.Sprint(kilobytes)}, {"Recommends", "ca-certificates"},
+		{"Section", "utils"}, {"Priority", "optional"}, {"Homepage", homepage}, {"Description", summary + "\n" + description},
+	}
+	var control bytes.Buffer
+	for _, field := range fields {
+		fmt.Fprintf(&control, "%s: %s\n", field[0], field[1])
+	}
+	return control.Bytes()
+}
+
+// md5sums is what dpkg --verify compares installed files with.
+func md5sums(files []entry) []byte {
+	var sums bytes.Buffer
+	for _, file := range sorted(files) {
+		fmt.Fprintf(&sums, "%x  %s\n", md5.Sum(file.content), strings.TrimPrefix(file.name, "./"))
+	}
+	return sums.Bytes()
+}
+
+// compressed is what gzip -9n makes of content.
+func compressed(content []byte) ([]byte, error) {
+	var out bytes.Buffer
+	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := writer.Write(content); err != nil {
+		return nil, err
+	}
+	err = writer.Close()
+	return slices.Clip(out.Bytes()), err
+}

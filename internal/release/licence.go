@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
+)
+
+// module is one that a binary is made of.
+type module struct {
+	path     string // "std" for Go's own packages
+	version  string
+	sum      string   // as in go.sum: h1: and a hash; "" for Go's own
+	licences []string // SPDX identifiers; none where its files tell no known licence
+	texts    []entry  // the licence files, and NOTICE files
+}
+
+// goModule is how Go's standard library is called among modules.
+const goModule = "std"
+
+// modules finds what a binary is made of, with the licences that are in the
+// module cache.
+func modules(ctx context.Context, directory string, info *debug.BuildInfo) ([]module, error) {
+	var found []module
+	arguments := []string{"mod", "download", "-json"}
+	for _, dependency := range info.Deps {
+		if dependency.Replace != nil {
+			return nil, fmt.Errorf("module %s is replaced by %s: a release is made of published modules", dependency.Path, dependency.Replace.Path)
+		}
+		found = append(found, module{path: dependency.Path, version: dependency.Version, sum: dependency.Sum})
+		arguments = append(arguments, dependency.Path+"@"+dependency.Version)
+	}
+	output, err := goTool(ctx, directory, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	directories := map[string]string{}
+	decoder := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var one struct{ Path, Dir string }
+		if err := decoder.Decode(&one); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("reading where go keeps modules: %w", err)
+		}
+		directories[one.Path] = one.Dir
+	}
+	root, err := goTool(ctx, directory, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	directories[goModule] = string(bytes.TrimSpace(root))
+	found = append(found, module{path: goModule, version: strings.TrimPrefix(info.GoVersion, "go")})
+	for i := range found {
+		if err := found[i].readLicences(directories[found[i].path]); err != nil {
+			return nil, fmt.Errorf("the licence of %s: %w", found[i].path, err)
+		}
+	}
+	return found, nil
+}
+
+func goTool(ctx context.Context, directory string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = directory
+	output, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w: %s", err, bytes.TrimSpace(exit.Stderr))
+		}
+		return nil, fmt.Errorf("go %s %s: %w", args[0], args[1], err)
+	}
+	return output, nil
+}
+
+// legalFile is how files with licences are called, and what must go with them.
+var legalFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
+
+// readLicences reads the licence files in a module's directory.
+func (m *module) readLicences(directory string) error {
+	files, err := os.ReadDir(directory)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if !file.Type().IsRegular() || !legalFile.MatchString(file.Name()) {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(directory, file.Name()))
+		if err != nil {
+			return err
+		}
+		m.texts = append(m.texts, entry{name: file.Name(), content: content, mode: 0o644})
+		for _, match := range licensecheck.Scan(content).Match {
+			// A mention of a licence by its address is no grant.
+			if !match.IsURL && !slices.Contains(m.licences, match.ID) {
+				m.licences = append(m.licences, match.ID)
+			}
+		}
+	}
+	return nil
+}
+
+// licenceTexts puts the licences of all modules into one text.
+func licenceTexts(modules []module) []byte {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "%s contains these modules, each under the terms that follow its name.\n", name)
+	for _, m := range modules {
+		for _, file := range m.texts {
+			fmt.Fprintf(&text, "\n%s\n%s %s: %s\n\n", strings.Repeat("=", 80), m.path, m.version, file.name)
+			text.Write(bytes.TrimRight(bytes.ReplaceAll(file.content, []byte("\r\n"), []byte("\n")), "\n"))
+			text.WriteByte('\n')
+		}
+	}
+	return text.Bytes()
+}

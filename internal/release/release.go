@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// name is that of the program, of its package and of its image.
+const name = "yarn-submit"
+
+// platform is what a binary is built for, in Go's words.
+type platform struct{ system, processor string }
+
+func (p platform) String() string { return p.system + "/" + p.processor }
+
+// all are the platforms of a release.
+var all = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
+
+// release is one release on its way.
+type release struct {
+	source    source
+	output    string // the directory for what is published
+	platforms []platform
+	log       io.Writer // says what is being done
+
+	// Found on the way.
+	programs map[platform]*program
+	manual   []entry // man pages and completions, below their directory's name in archives
+	texts    []entry // LICENSE, README.md
+}
+
+// program is a binary that was built.
+type program struct {
+	platform platform
+	content  []byte
+	modules  []module // that it is made of, without this one
+	licences []byte   // their texts
+	bill     []byte   // CycloneDX JSON
+}
+
+func (r *release) make(ctx context.Context) error {
+	if err := emptyDirectory(r.output); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", name+"-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	if err := r.prepare(ctx, work); err != nil {
+		return err
+	}
+	for _, p := range r.platforms {
+		if err := r.publish(r.programs[p]); err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+	}
+	return writeChecksums(r.output)
+}
+
+// prepare builds the programs, and all that goes with them.
+func (r *release) prepare(ctx context.Context, work string) error {
+	r.programs = map[platform]*program{}
+	for _, p := range r.needed() {
+		fmt.Fprintf(r.log, "building %s %s for %s\n", name, r.source.version, p)
+		built, err := r.build(ctx, p, work)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p, err)
+		}
+		r.programs[p] = built
+	}
+	for _, text := range []string{"LICENSE", "README.md"} {
+		content, err := os.ReadFile(filepath.Join(r.source.directory, text))
+		if err != nil {
+			return err
+		}
+		r.texts = append(r.texts, entry{name: text, content: content, mode: 0o644})
+	}
+	host := platform{runtime.GOOS, runtime.GOARCH}
+	runnable := filepath.Join(work, executable(host))
+	if r.programs[host] == nil {
+		if err := r.compile(ctx, host, runnable); err != nil {
+			return err
+		}
+	}
+	var err error
+	r.manual, err = manual(ctx, runnable, work)
+	return err
+}
+
+// needed are the platforms to build for: an archive has the Linux builds of the
+// other platforms in it too.
+func (r *release) needed() []platform {
+	needed := slices.Clone(r.platforms)
+	for _, p := range all {
+		if p.system == "linux" && !slices.Contains(needed, p) {
+			needed = append(needed, p)
+		}
+	}
+	return needed
+}
+
+// publish writes what there is of one platform.
+func (r *release) publish(p *program) error {
+	stem := fmt.Sprintf("%s_%s_%s_%s", name, r.source.number(), p.platform.system, p.platform.processor)
+	fmt.Fprintln(r.log, "packing", stem)
+	if err := r.write(stem+".cdx.json", p.bill); err != nil {
+		return err
+	}
+	entries := r.archive(stem, p)
+	if p.platform.system == "darwin" {
+		return r.pack(stem+".zip", func(w io.Writer) error { return writeZip(w, entries, r.source.time) })
+	}
+	image := fmt.Sprintf("%s_image.tar", stem)
+	debian := fmt.Sprintf("%s_%s_%s.deb", name, r.source.debian(), p.platform.processor)
+	return errors.Join(
+		r.pack(stem+".tar.gz", func(w io.Writer) error { return writeTarGzip(w, entries, r.source.time) }),
+		r.pack(debian, func(w io.Writer) error { return r.writeDebian(w, p) }),
+		r.pack(image, func(w io.Writer) error { return r.writeImage(w, p) }),
+	)
+}
+
+// archive is what an archive has in it, below a directory of its own.
+func (r *release) archive(directory string, p *program) []entry {
+	entries := []entry{
+		{name: name, content: p.content, mode: 0o755},
+		{name: "THIRD_PARTY_LICENSES", content: p.licences, mode: 0o644},
+	}
+	entries = append(entries, r.texts...)
+	entries = append(entries, r.manual...)
+	// yarn-submit run needs itself in the cluster, which may be of another kind
+	// than the machine.
+	for _, other := range all {
+		if other.system == "linux" && other != p.platform {
+			entries = append(entries, entry{name: executable(other), content: r.programs[other].content, mode: 0o755})
+		}
+	}
+	for i := range entries {
+		entries[i].name = directory + "/" + entries[i].name
+	}
+	return entries
+}
+
+// executable is what a build for another platform is called beside yarn-submit,
+// where yarn-submit run looks for it.
+func executable(p platform) string { return name + "-" + p.system + "-" + p.processor }
+
+func (r *release) write(file string, content []byte) error {
+	return r.pack(file, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+// pack writes a file of the release.
+func (r *release) pack(file string, write func(io.Writer) error) (err error) {
+	created, err := os.Create(filepath.Join(r.output, file))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, created.Close()) }()
+	if err := write(created); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// emptyDirectory makes the directory, and refuses one that has anything in it:
+// an older release must not end up in the checksums.
+func emptyDirectory(path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	files, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	if len(files) > 0 {
+		return fmt.Errorf("%s is not empty (%s): remove it first, or name another with -o", path, files[0].Name())
+	}
+	return nil
+}
