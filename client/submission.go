@@ -55,7 +55,7 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	}
 	context := &yarnrest.SubmissionContext{
 		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: ApplicationType,
-		Tags: config.Tags.In(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings),
+		Tags: tagsOf(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings),
 		AttemptFailuresValidityInterval: config.AttemptValidity.In(r.settings),
 		Resource:                        resourceOf(profile.Master(r.settings)),
 		AMNodeLabelExpression:           config.AMLabel.In(r.settings),

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -58,7 +56,7 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	}
 	defer running.Close()
 	if !config.WaitForEnd.In(job.Settings) {
-		return running.submitted(), nil
+		return running.submitted(), running.bound(ctx)
 	}
 	return running.Wait(ctx)
 }
@@ -66,7 +64,7 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 // Running is an application that was submitted. It must be closed.
 type Running struct {
 	submission *submission
-	request    *request
+	request    *request // nil for one that another submission with the same idempotency key has made
 	files      *storage.Files
 	pruned     <-chan struct{}
 }
@@ -87,6 +85,20 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 		return nil, err
 	}
 	submission := &submission{cluster: c, job: job}
+	if key := config.IdempotencyKey.In(job.Settings); key != "" {
+		if config.ClientMode(job.Settings) {
+			return nil, usagef("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
+				job.Settings.Source(config.IdempotencyKey.Name()))
+		}
+		earlier, err := c.sameKey(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if earlier != nil {
+			submission.adopt(earlier)
+			return &Running{submission: submission}, nil
+		}
+	}
 	running := &Running{submission: submission, files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	submission.stager, err = newStager(running.files, config.StagingDir.In(job.Settings), c.user, config.CacheMinSize.In(job.Settings), job.Console)
 	if err != nil {
@@ -97,7 +109,9 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 		running.Close()
 		return nil, err
 	}
-	running.pruned = submission.prune(ctx, running.request)
+	if running.request != nil {
+		running.pruned = submission.prune(ctx, running.request)
+	}
 	return running, nil
 }
 
@@ -116,13 +130,32 @@ func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
 	}
+	if r.files == nil {
+		return
+	}
 	if err := r.files.Close(); err != nil {
 		r.submission.cluster.log.Debug("closing the connections to HDFS", "error", err)
 	}
 }
 
+// bound has the ResourceManager kill an application that nobody follows when it
+// takes too long.
+func (r *Running) bound(ctx context.Context) error {
+	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
+	if timeout <= 0 || r.submission.adopted != nil {
+		return nil
+	}
+	if err := r.submission.cluster.rest.SetLifetime(ctx, r.ID(), timeout); err != nil {
+		return refused(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
+	}
+	return nil
+}
+
 // submitted is the report of an application that is not followed.
 func (r *Running) submitted() *Report {
+	if adopted := r.submission.adopted; adopted != nil {
+		return newReport(adopted, Times{})
+	}
 	return &Report{
 		ApplicationID: r.ID(), Name: r.request.name(), User: r.request.user, Queue: r.request.cleared.queue,
 		State: string(yarnrest.StateSubmitted), FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
@@ -135,12 +168,20 @@ type submission struct {
 	job     Job
 	stager  *stager
 	id      string // of the application, once the cluster may know it
+	// adopted is the application of the same idempotency key that this submission
+	// stands for; nil for one of its own.
+	adopted *yarnrest.Application
 }
 
+// run submits the application; the request is nil where the submission stands for
+// another one of the same key.
 func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
 		err = s.submit(ctx, request)
+	}
+	if s.adopted != nil && err == nil {
+		return nil, nil
 	}
 	if err != nil {
 		s.cleanUp(ctx)
@@ -204,6 +245,16 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
+		// Files were staged meanwhile.
+		if earlier, err := s.cluster.sameKey(ctx, key); err != nil || earlier != nil {
+			if err == nil {
+				s.cleanUp(ctx)
+				s.adopt(earlier)
+			}
+			return err
+		}
+	}
 	submitted, err := request.context()
 	if err != nil {
 		return err
@@ -212,11 +263,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	s.id = submitted.ID
 	err = s.cluster.hand(ctx, submitted)
 	if err == nil {
-		s.job.Console.Print("submitted %s to queue %s", s.id, submitted.Queue)
-		if s.job.Submitted != nil {
-			s.job.Submitted(s.id)
-		}
-		return nil
+		return s.submitted(ctx, submitted)
 	}
 	if message := refusal(err); message != "" {
 		return refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
@@ -230,45 +277,51 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return refused(err)
 }
 
-// follow watches the application to its end, and kills it when ctx ends before.
+// submitted tells of the submission that the cluster has taken, unless it gives
+// way to another of its key.
+func (s *submission) submitted(ctx context.Context, taken *yarnrest.SubmissionContext) error {
+	s.job.Console.Print("submitted %s to queue %s", s.id, taken.Queue)
+	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
+		other, err := s.settle(ctx, key)
+		if err != nil {
+			return err
+		}
+		if other != nil {
+			s.adopt(other)
+			return nil
+		}
+	}
+	if s.job.Submitted != nil {
+		s.job.Submitted(s.id)
+	}
+	return nil
+}
+
+// follow watches the application to its end, and kills it when ctx ends before
+// or it takes too long.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
-	application, err := follower.toEnd(ctx)
-	if err != nil && ctx.Err() != nil {
-		application, err = s.kill(ctx, follower)
+	if s.adopted != nil {
+		follower.times = Times{Submitted: s.adopted.Started}
+	}
+	following, cancel := within(ctx, config.SubmitTimeout.In(s.job.Settings))
+	defer cancel()
+	application, err := follower.toEnd(following)
+	if err != nil && following.Err() != nil {
+		application, err = s.cluster.killFollowed(following, follower)
 	}
 	if err != nil {
 		return nil, err // it may run on, and then removes what was staged itself
 	}
 	s.cleanUp(ctx)
-	report, err := conclude(application, follower.times)
-	var failure *Failure
-	if errors.As(err, &failure) && failure.Details != "" {
-		s.job.Console.Print("%s", failure.Details)
-	}
-	report.show(s.job.Console)
-	return report, err
-}
-
-// kill ends the application after an interruption, and waits until YARN says
-// that it is over.
-func (s *submission) kill(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
-	s.job.Console.Print("%v: killing %s; once more to leave at once", context.Cause(ctx), s.id)
-	cause := context.Cause(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	defer cancel()
-	err := s.cluster.rest.Kill(ctx, s.id, cause.Error()+" of "+filepath.Base(os.Args[0]))
-	if err == nil {
-		var application *yarnrest.Application
-		if application, err = follower.toEnd(ctx); err == nil {
-			return application, nil
-		}
-	}
-	return nil, refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", s.id, err))
+	return tell(application, follower.times, s.job.Console)
 }
 
 // cleanUp removes what was staged for this application alone.
 func (s *submission) cleanUp(ctx context.Context) {
+	if s.stager == nil {
+		return // another submission's
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
 	if err := s.stager.remove(ctx); err != nil {

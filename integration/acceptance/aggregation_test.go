@@ -1,0 +1,95 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/aggregatedlog"
+)
+
+// TestAggregatedLogs reads what NodeManagers leave in HDFS, in each format and
+// compression.
+func TestAggregatedLogs(t *testing.T) {
+	t.Parallel()
+	for i, format := range []struct {
+		name       string
+		properties cluster.Properties
+	}{
+		{"TFile as it lies", cluster.Properties{"yarn.log-aggregation.file-formats": "TFile"}},
+		{"indexed and compressed", cluster.Properties{
+			"yarn.log-aggregation.file-formats":                        "IndexedFormat,TFile",
+			"yarn.log-aggregation.file-controller.IndexedFormat.class": "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController",
+			"yarn.log-aggregation.IndexedFormat.remote-app-log-dir":    "/indexed",
+			"yarn.nodemanager.log-aggregation.compression-type":        "gz",
+		}},
+		{"TFile compressed", cluster.Properties{"yarn.nodemanager.log-aggregation.compression-type": "gz"}},
+	} {
+		t.Run(format.name, func(t *testing.T) {
+			options := clusterOptions()
+			options.Nodes = []cluster.NodeSpec{
+				{Host: fmt.Sprintf("127.0.0.%d", 81+2*i), Rack: "/one"}, {Host: fmt.Sprintf("127.0.0.%d", 82+2*i), Rack: "/other"},
+			}
+			options.YARN = cluster.Properties{
+				"yarn.log-aggregation-enable":         "true",
+				"yarn.nodemanager.remote-app-log-dir": "/logs",
+			}
+			for name, value := range format.properties {
+				options.YARN[name] = value
+			}
+			readAggregated(t, ownCluster(t, options))
+		})
+	}
+}
+
+// readAggregated runs a command that writes much and has its logs read once they
+// are in HDFS and nowhere else.
+func readAggregated(t *testing.T, own *suite) {
+	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
+	const lines = 20000
+	done := call{environment: environment, args: []string{"run", "--tasks", "4", "--num-executors", "2", "--",
+		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
+	require.Equal(t, 0, done.code)
+	id := done.applicationID(t)
+	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
+		known, err := own.rest.Application(ctx, id)
+		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
+	})
+
+	logs := call{environment: environment, args: []string{"logs", id}}.run(t)
+	require.Equal(t, 0, logs.code)
+	assert.Empty(t, logs.stderr, "nothing is missed")
+	for task := range 4 {
+		var want strings.Builder
+		want.WriteString("to stderr\n")
+		for line := range lines {
+			fmt.Fprintf(&want, "line %d of task %d\n", line+1, task)
+		}
+		assert.Regexp(t, fmt.Sprintf(`(?m)^==> task-%d-0\.out of executor [12] \(container_\S+, attempt 1, on 127\.0\.0\.8\d:\d+, %d bytes\) <==$`,
+			task, want.Len()), logs.stdout)
+		assert.Contains(t, logs.stdout, "<==\n"+want.String(), "the whole output of task %d", task)
+	}
+	assert.Contains(t, logs.stdout, "==> stderr of the driver (container_")
+	assert.NotContains(t, logs.stdout, "containers.jsonl")
+
+	container := strings.Fields(logs.stdout[strings.Index(logs.stdout, "(container_")+1:])[0]
+	one := call{environment: environment, args: []string{"logs", "--container", strings.TrimSuffix(container, ","), "--tail", "1", id}}.run(t)
+	require.Equal(t, 0, one.code)
+	assert.Contains(t, one.stdout, "of the driver")
+	assert.NotContains(t, one.stdout, "of executor")
+
+	files, err := tree(t.Context(), own.files, "/")
+	require.NoError(t, err)
+	for _, info := range files {
+		if strings.Contains(info.Path, id) && !info.Dir && aggregatedlog.KindOf(info.Name) == aggregatedlog.Logs {
+			assert.Regexp(t, `/(logs|indexed)/[^/]+/bucket-logs-(tfile|indexedformat|ifile)/0001/`+id+`/127\.0\.0\.8\d_\d+$`, info.Path)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package tfile
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+)
+
+// source is what numbers are read from.
+type source interface {
+	io.Reader
+	io.ByteReader
+}
+
+// readVLong reads a number of one to nine bytes (Utils.java of Hadoop's
+// io.file.tfile): one byte from -32 on is the number; smaller ones carry the
+// number's highest bits, or tell how many bytes follow.
+func readVLong(r source) (int64, error) {
+	b, err := r.ReadByte()
+	if err != nil {
+		return 0, err
+	}
+	first := int64(int8(b))
+	var high int64
+	var following int
+	switch {
+	case first >= -32:
+		return first, nil
+	case first >= -72:
+		high, following = first+52, 1
+	case first >= -104:
+		high, following = first+88, 2
+	case first >= -120:
+		high, following = first+112, 3
+	default:
+		following = int(first + 129)
+		if following < 4 {
+			return 0, fmt.Errorf("a number begins with 0x%02x, which begins none", b)
+		}
+	}
+	var rest [8]byte
+	if _, err := io.ReadFull(r, rest[:following]); err != nil {
+		return 0, unexpected(err)
+	}
+	var low uint64
+	for _, b := range rest[:following] {
+		low = low<<8 | uint64(b)
+	}
+	if following < 4 {
+		return high<<(8*following) | int64(low), nil
+	}
+	// The following bytes are the number, whose first one has the sign.
+	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
+}
+
+// readLength reads a number that must be between 0 and most.
+func readLength(r source, most int64) (int, error) {
+	n, err := readVLong(r)
+	if err != nil {
+		return 0, err
+	}
+	if n < 0 || n > most || n > math.MaxInt32 {
+		return 0, fmt.Errorf("a length is %d, out of 0 to %d", n, most)
+	}
+	return int(n), nil
+}
+
+// maxText bounds the names in a file's index.
+const maxText = 64 << 10
+
+// readText reads a text behind its length; a length of -1 stands for none.
+func readText(r source) (string, error) {
+	n, err := readVLong(r)
+	if err != nil || n == -1 {
+		return "", err
+	}
+	if n < 0 || n > maxText {
+		return "", fmt.Errorf("a text has %d bytes, more than %d", n, maxText)
+	}
+	text := make([]byte, n)
+	_, err = io.ReadFull(r, text)
+	return string(text), unexpected(err)
+}
+
+// readVersion reads a version of two numbers.
+func readVersion(r io.Reader) (major, minor int16, err error) {
+	var b [4]byte
+	if _, err := io.ReadFull(r, b[:]); err != nil {
+		return 0, 0, unexpected(err)
+	}
+	return int16(binary.BigEndian.Uint16(b[:])), int16(binary.BigEndian.Uint16(b[2:])), nil
+}
+
+// unexpected is the error of something that ends in the middle.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
