@@ -1599,7 +1599,7 @@ type ApplicationMessage struct {
 	// Executors that have come up and registered with the driver; on a new stream
 	// all that live.
 	Registered []uint32 `protobuf:"varint,4,rep,packed,name=registered,proto3" json:"registered,omitempty"`
-	// The sequence of the last end that was heard.
+	// The sequence of the last end that came over this stream.
 	Acknowledged  uint64  `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	Finish        *Finish `protobuf:"bytes,6,opt,name=finish,proto3" json:"finish,omitempty"`
 	unknownFields protoimpl.UnknownFields

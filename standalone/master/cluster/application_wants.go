@@ -1,0 +1,203 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Request takes what an application wants, instead of what it wanted before. The
+// error says why it cannot be understood.
+func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
+	a := c.applications[id]
+	if a == nil {
+		return nil
+	}
+	profiles := map[uint32]bool{}
+	for _, demand := range request.GetDemands() {
+		if demand.GetProfile() == nil {
+			return fmt.Errorf("application %s asks for executors without a profile", id)
+		}
+		if err := checkProfile(demand.GetProfile()); err != nil {
+			return fmt.Errorf("application %s: %w", id, err)
+		}
+		if profile := demand.GetProfile().GetId(); profiles[profile] {
+			return fmt.Errorf("application %s asks for executors of profile %d twice", id, profile)
+		} else {
+			profiles[profile] = true
+		}
+	}
+	a.demands = slices.Clone(request.GetDemands())
+	slices.SortFunc(a.demands, func(x, y *protocol.ExecutorDemand) int {
+		return int(x.GetProfile().GetId()) - int(y.GetProfile().GetId())
+	})
+	a.excluded = map[string]bool{}
+	for _, host := range request.GetExcludedHosts() {
+		a.excluded[host] = true
+	}
+	c.dirty = true
+	return nil
+}
+
+// KillExecutors ends executors that their application has given up.
+func (c *Cluster) KillExecutors(id string, executors []uint32) {
+	a := c.applications[id]
+	if a == nil {
+		return
+	}
+	for _, number := range executors {
+		switch e := a.executors[number]; {
+		case e != nil:
+			c.kill(e)
+		case !a.complete:
+			a.unwanted[number] = true
+		default:
+			c.tellUnknown(a, number)
+		}
+	}
+}
+
+// tellUnknown tells that an executor which the application would have ended is
+// not there, unless it has just been told so.
+func (c *Cluster) tellUnknown(a *application, number uint32) {
+	if slices.ContainsFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == number }) {
+		return
+	}
+	a.sequence++
+	end := &protocol.ExecutorEnd{
+		Sequence: a.sequence, Id: number, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "the master does not know it",
+	}
+	a.ends = append(a.ends, end)
+	order := c.orderApplication(a)
+	order.Ends = append(order.Ends, end)
+}
+
+// ExecutorsRegistered says that executors have registered with their driver.
+func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
+	a := c.applications[id]
+	if a == nil {
+		return
+	}
+	for _, number := range executors {
+		switch e := a.executors[number]; {
+		case e != nil && !e.registered:
+			e.registered = true
+			a.failures, a.retryAt = 0, time.Time{}
+			delete(a.failedOn, e.worker.id)
+			c.dirty = true
+		case e == nil && !a.complete:
+			a.registeredIDs[number] = true
+		}
+	}
+}
+
+// Acknowledge says up to which end an application has heard.
+func (c *Cluster) Acknowledge(id string, sequence uint64) {
+	if a := c.applications[id]; a != nil {
+		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
+	}
+}
+
+// Finish ends an application as its driver says.
+func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
+	a := c.applications[id]
+	if a == nil {
+		return
+	}
+	if finish.GetSucceeded() {
+		c.endApplication(now, a, Finished, "")
+		return
+	}
+	c.endApplication(now, a, Failed, finish.GetDiagnostics())
+}
+
+// KillApplication ends an application. It reports whether there is one.
+func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
+	a := c.applications[id]
+	if a == nil {
+		return false
+	}
+	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
+	c.endApplication(now, a, Killed, reason)
+	return true
+}
+
+const (
+	firstRetry   = 100 * time.Millisecond
+	slowestRetry = 10 * time.Second
+)
+
+// countFailure counts an executor that failed. Each one after the other defers
+// the next launch, and too many end the application, though never while an
+// executor is at work.
+func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text string) {
+	a.failures++
+	a.failedOn[e.worker.id]++
+	if a.failures > 1 {
+		a.retryAt = now.Add(min(slowestRetry, firstRetry<<min(a.failures-2, 10)))
+	}
+	most := c.options.MaxExecutorRetries
+	if most < 0 || a.failures < most {
+		return
+	}
+	for _, other := range a.executors {
+		if other.registered && !other.killing {
+			return
+		}
+	}
+	reason := fmt.Sprintf("%d executors have failed one after the other before any had registered with the driver; "+
+		"the last, executor %d on %s: %s", a.failures, e.key.id, e.worker.place.host, text)
+	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
+	c.endApplication(now, a, Failed, reason)
+}
+
+// endApplication removes an application: its executors are ended.
+func (c *Cluster) endApplication(now time.Time, a *application, state ApplicationState, reason string) {
+	a.state, a.reason, a.ended = state, reason, now
+	c.dirty = true
+	defer c.recoverIfAllAreBack(now)
+	delete(c.applications, a.id)
+	c.queue = slices.DeleteFunc(c.queue, func(one *application) bool { return one == a })
+	for _, e := range a.inOrder() {
+		c.kill(e)
+	}
+	for id := range a.touched {
+		if w := c.workers[id]; w != nil && w.attached {
+			order := c.orderWorker(w)
+			order.FinishedApplications = append(order.FinishedApplications, a.id)
+		}
+	}
+	if a.attached {
+		c.effects.EndedApplications = append(c.effects.EndedApplications, a.id)
+	}
+	c.note("an application is over", "application", a.id, "state", state, "reason", reason)
+	a.ends, a.demands = nil, nil
+	if a.description != nil {
+		a.description = &protocol.ApplicationDescription{
+			Name: a.description.GetName(), User: a.description.GetUser(), CoresMax: a.description.GetCoresMax(),
+			DriverId: a.description.GetDriverId(), Submitted: a.description.GetSubmitted(),
+		}
+	}
+	if a.registration == "" {
+		return // it was only waited for
+	}
+	forgotten := c.ended.add(a)
+	c.put(kindApplication, a.id, a.record())
+	for _, old := range forgotten {
+		c.put(kindApplication, old.id, nil)
+		delete(c.registrations, old.registration)
+	}
+}
+
+func (c *Cluster) endedApplication(id string) *application {
+	for _, a := range c.ended.all {
+		if a.id == id {
+			return a
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) hasEnded(id string) bool { return c.endedApplication(id) != nil }

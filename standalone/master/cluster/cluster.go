@@ -1,0 +1,124 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Options of a Cluster. Their defaults are the settings' (package config).
+type Options struct {
+	// SpreadOut spreads executors over workers instead of packing them.
+	SpreadOut bool
+	// DefaultCores is the cores.max of applications that name none; 0 for no limit.
+	DefaultCores int
+	// MaxExecutorRetries is how many executors of an application may fail one after
+	// the other before it is removed; -1 for any number.
+	MaxExecutorRetries int
+	// RetainedApplications and RetainedDrivers are how many that have ended are kept.
+	RetainedApplications, RetainedDrivers int
+	WorkerTimeout                         time.Duration
+	ReconnectTimeout                      time.Duration
+	RecoveryTimeout                       time.Duration
+	// DeadWorkerRetention is how long dead workers are shown.
+	DeadWorkerRetention time.Duration
+	// Random shuffles the workers for drivers.
+	Random *rand.Rand
+}
+
+// Phase is what a master that leads is at.
+type Phase string
+
+// The phases of a master that leads.
+const (
+	// Recovering waits for the workers and applications that the store named.
+	Recovering Phase = "RECOVERING"
+	Alive      Phase = "ALIVE"
+)
+
+// Cluster is the state of a master that leads. It is not safe for concurrent use.
+type Cluster struct {
+	options  Options
+	phase    Phase
+	deadline time.Time // of recovering
+
+	workers map[string]*worker // dead ones that are still shown included
+	places  map[place]*worker  // who lives at an address
+
+	applications  map[string]*application // that have not ended
+	queue         []*application          // the same, first in first out
+	registrations map[string]string       // ids of applications and drivers, by what their makers called them
+	ended         history[*application]
+
+	drivers      map[string]*driver // that have not ended
+	waiting      []*driver
+	endedDrivers history[*driver]
+
+	numbers  int // of applications and drivers, for their ids
+	arrivals int // of workers
+	dirty    bool
+	effects  Effects
+}
+
+// New makes the state of a cluster of which nothing is known.
+func New(options Options) *Cluster {
+	if options.Random == nil {
+		options.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	return &Cluster{
+		options:       options,
+		phase:         Alive,
+		workers:       map[string]*worker{},
+		places:        map[place]*worker{},
+		applications:  map[string]*application{},
+		registrations: map[string]string{},
+		ended:         history[*application]{most: options.RetainedApplications},
+		drivers:       map[string]*driver{},
+		endedDrivers:  history[*driver]{most: options.RetainedDrivers},
+	}
+}
+
+// Phase is what the master is at.
+func (c *Cluster) Phase() Phase { return c.phase }
+
+// newID makes an id as Spark does: app-20060102150405-0000.
+func (c *Cluster) newID(kind string, now time.Time) string {
+	id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.numbers)
+	c.numbers++
+	return id
+}
+
+// inOrder are the workers in the order in which they came.
+func (c *Cluster) inOrder() []*worker {
+	all := make([]*worker, 0, len(c.workers))
+	for _, w := range c.workers {
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *worker) int { return cmp.Compare(a.arrival, b.arrival) })
+	return all
+}
+
+// history keeps the last few of what has ended, the oldest first.
+type history[T any] struct {
+	most int
+	all  []T
+}
+
+// add returns what is forgotten for it.
+func (h *history[T]) add(one T) (forgotten []T) {
+	h.all = append(h.all, one)
+	if over := len(h.all) - h.most; over > 0 {
+		forgotten = slices.Clone(h.all[:over])
+		h.all = slices.Delete(h.all, 0, over)
+	}
+	return forgotten
+}
+
+// over tells whether an executor has ended.
+func over(state protocol.ExecutorState) bool {
+	return state != protocol.ExecutorState_EXECUTOR_LAUNCHING && state != protocol.ExecutorState_EXECUTOR_RUNNING
+}

@@ -1,0 +1,311 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// driver is a program that was submitted to be run in the cluster.
+type driver struct {
+	id          string
+	submission  string
+	description *protocol.DriverDescription
+	submitted   time.Time
+
+	state       protocol.DriverState
+	launch      uint32 // how often it was launched
+	run         *run   // nil while it waits, and once it is over
+	lastWorker  *worker
+	killing     bool
+	text        string
+	exitCode    int32
+	logURL      string
+	application string
+	ended       time.Time
+}
+
+type runKey struct {
+	driver string
+	launch uint32
+}
+
+// run is one launch of a driver on a worker.
+type run struct {
+	key    runKey
+	driver *driver // nil for one that nobody wants any more
+	worker *worker
+	claim  claim
+}
+
+func driverOver(state protocol.DriverState) bool {
+	switch state {
+	case protocol.DriverState_DRIVER_FINISHED, protocol.DriverState_DRIVER_KILLED,
+		protocol.DriverState_DRIVER_FAILED, protocol.DriverState_DRIVER_ERROR:
+		return true
+	}
+	return false
+}
+
+func (w *worker) runsInOrder() []*run {
+	all := make([]*run, 0, len(w.runs))
+	for _, r := range w.runs {
+		all = append(all, r)
+	}
+	slices.SortFunc(all, func(a, b *run) int {
+		return cmp.Or(cmp.Compare(a.key.driver, b.key.driver), cmp.Compare(a.key.launch, b.key.launch))
+	})
+	return all
+}
+
+func (d *driver) record() *DriverRecord {
+	record := &DriverRecord{
+		Id: d.id, Submission: d.submission, Description: d.description, Submitted: d.submitted.UnixNano(),
+		Launch: d.launch, State: d.state, Killed: d.killing, Text: d.text, ExitCode: d.exitCode,
+	}
+	if d.lastWorker != nil {
+		record.WorkerId = d.lastWorker.id
+	}
+	if d.run != nil {
+		record.Resources = toAddresses(d.run.claim.resources)
+	}
+	if driverOver(d.state) {
+		record.Ended = d.ended.UnixNano()
+	}
+	return record
+}
+
+// SubmitDriver takes a driver, or finds the one that the same submission has
+// brought already.
+func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
+	if err := checkDriver(request.GetDescription()); err != nil {
+		return nil, err
+	}
+	if id, known := c.registrations[request.GetSubmission()]; known && request.GetSubmission() != "" {
+		if reply := c.DriverStatus(id); reply != nil {
+			return reply, nil
+		}
+	}
+	d := &driver{
+		id: c.newID("driver", now), submission: request.GetSubmission(), description: request.GetDescription(), submitted: now,
+		state: protocol.DriverState_DRIVER_SUBMITTED,
+	}
+	c.drivers[d.id] = d
+	if d.submission != "" {
+		c.registrations[d.submission] = d.id
+	}
+	c.waiting = append(c.waiting, d)
+	c.put(kindDriver, d.id, d.record())
+	c.dirty = true
+	c.note("a driver was submitted", "driver", d.id, "name", d.description.GetName(), "user", d.description.GetUser())
+	return d.reply(), nil
+}
+
+// DriverStatus tells of a driver; nil where there is none of that id.
+func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
+	if d := c.drivers[id]; d != nil {
+		return d.reply()
+	}
+	for _, d := range c.endedDrivers.all {
+		if d.id == id {
+			return d.reply()
+		}
+	}
+	return nil
+}
+
+func (d *driver) reply() *protocol.DriverReply {
+	reply := &protocol.DriverReply{
+		DriverId: d.id, State: d.state, Text: d.text, ExitCode: d.exitCode, LogUrl: d.logURL, ApplicationId: d.application,
+		Name: d.description.GetName(), Submitted: d.submitted.UnixNano(),
+	}
+	if d.lastWorker != nil {
+		reply.WorkerId, reply.Host = d.lastWorker.id, d.lastWorker.place.host
+	}
+	return reply
+}
+
+// KillDriver has a driver ended, and tells of it; nil where there is none of that
+// id. One that is over stays as it is.
+func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
+	d := c.drivers[id]
+	if d == nil {
+		return c.DriverStatus(id)
+	}
+	d.killing = true
+	if d.run == nil {
+		c.endDriver(now, d, protocol.DriverState_DRIVER_KILLED, "it was killed before it was launched", 0)
+	} else {
+		c.put(kindDriver, d.id, d.record())
+		c.orderDriverKill(d.run)
+	}
+	return d.reply()
+}
+
+func (c *Cluster) orderDriverKill(r *run) {
+	order := c.orderWorker(r.worker)
+	order.KillDrivers = append(order.KillDrivers, &protocol.KillDriver{DriverId: r.key.driver, Launch: r.key.launch})
+}
+
+func (c *Cluster) launchDriver(d *driver, w *worker) {
+	d.launch++
+	d.state = protocol.DriverState_DRIVER_LAUNCHING
+	d.lastWorker = w
+	d.run = &run{
+		key: runKey{d.id, d.launch}, driver: d, worker: w,
+		claim: w.pool.take(int(d.description.GetCores()), d.description.GetMemory(), d.description.GetResources()),
+	}
+	w.runs[d.run.key] = d.run
+	c.put(kindDriver, d.id, d.record())
+	c.orderDriverLaunch(d.run)
+	c.note("launching a driver", "driver", d.id, "launch", d.launch, "worker", w.id, "host", w.place.host)
+}
+
+func (c *Cluster) orderDriverLaunch(r *run) {
+	order := c.orderWorker(r.worker)
+	order.LaunchDrivers = append(order.LaunchDrivers, &protocol.LaunchDriver{
+		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: toAddresses(r.claim.resources),
+	})
+}
+
+// hearDriver takes what a worker says of one of its drivers.
+func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverReport) {
+	r := w.runs[runKey{report.GetDriverId(), report.GetLaunch()}]
+	if r == nil {
+		if !driverOver(report.GetState()) {
+			c.takeDriverOver(now, w, report)
+		}
+		return
+	}
+	d := r.driver
+	if driverOver(report.GetState()) {
+		c.endRun(r)
+		if d != nil {
+			d.logURL = report.GetLogUrl()
+			c.endDriver(now, d, report.GetState(), report.GetText(), report.GetExitCode())
+		}
+		return
+	}
+	if d == nil {
+		return
+	}
+	d.text, d.logURL = report.GetText(), report.GetLogUrl()
+	if report.GetApplicationId() != "" {
+		d.application = report.GetApplicationId()
+	}
+	if d.state == protocol.DriverState_DRIVER_LAUNCHING && report.GetState() == protocol.DriverState_DRIVER_RUNNING {
+		d.state = protocol.DriverState_DRIVER_RUNNING
+		c.put(kindDriver, d.id, d.record())
+	}
+}
+
+// takeDriverOver takes a driver that a worker has and that is unknown here, as
+// the store was lost. One that is over, or was launched anew, is ended there.
+func (c *Cluster) takeDriverOver(now time.Time, w *worker, report *protocol.DriverReport) {
+	r := &run{
+		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
+		claim: claim{
+			cores:     int(min(report.GetDescription().GetCores(), maxCores)),
+			memory:    min(max(report.GetDescription().GetMemory(), 0), maxMemory),
+			resources: fromAddresses(report.GetResources()),
+		},
+	}
+	w.pool.add(r.claim)
+	w.runs[r.key] = r
+	known := c.DriverStatus(r.key.driver) != nil
+	if known || checkID("a driver", r.key.driver) != nil || checkDriver(report.GetDescription()) != nil {
+		c.note("a worker has a driver that is not wanted any more", "driver", r.key.driver, "launch", r.key.launch, "worker", w.id)
+		c.orderDriverKill(r)
+		return
+	}
+	d := &driver{
+		id: r.key.driver, description: report.GetDescription(), submitted: now, state: report.GetState(), launch: r.key.launch,
+		run: r, lastWorker: w, text: report.GetText(), logURL: report.GetLogUrl(), application: report.GetApplicationId(),
+	}
+	r.driver = d
+	c.drivers[d.id] = d
+	c.put(kindDriver, d.id, d.record())
+	c.note("taking over a driver", "driver", d.id, "worker", w.id)
+}
+
+// reconcileDrivers looks for drivers that a worker which has just attached did
+// not name.
+func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
+	for _, r := range w.runsInOrder() {
+		switch d := r.driver; {
+		case named[r.key]:
+			if d == nil || d.killing {
+				c.orderDriverKill(r)
+			}
+		case d != nil && d.state == protocol.DriverState_DRIVER_LAUNCHING && !d.killing:
+			c.orderDriverLaunch(r) // the order has not arrived
+		default:
+			c.loseRun(now, r, w.name()+" does not have it any more")
+		}
+	}
+}
+
+func (c *Cluster) endRun(r *run) {
+	delete(r.worker.runs, r.key)
+	r.worker.pool.release(r.claim)
+	if r.driver != nil {
+		r.driver.run = nil
+	}
+	c.dirty = true
+}
+
+// loseRun ends a driver that its worker lost, or has it launched again.
+func (c *Cluster) loseRun(now time.Time, r *run, reason string) {
+	c.endRun(r)
+	if r.driver != nil {
+		c.loseDriver(now, r.driver, reason)
+	}
+}
+
+func (c *Cluster) loseDriver(now time.Time, d *driver, reason string) {
+	switch {
+	case d.killing:
+		c.endDriver(now, d, protocol.DriverState_DRIVER_KILLED, reason, 0)
+	case d.description.GetSupervise():
+		d.state, d.text = protocol.DriverState_DRIVER_RELAUNCHING, reason
+		c.waiting = append(c.waiting, d)
+		c.put(kindDriver, d.id, d.record())
+		c.warn("a driver will be launched again", "driver", d.id, "reason", reason)
+	default:
+		c.endDriver(now, d, protocol.DriverState_DRIVER_ERROR, fmt.Sprintf("%s, and it is not supervised", reason), 0)
+	}
+}
+
+func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState, text string, exitCode int32) {
+	d.state, d.text, d.exitCode, d.ended = state, text, exitCode, now
+	delete(c.drivers, d.id)
+	c.waiting = slices.DeleteFunc(c.waiting, func(one *driver) bool { return one == d })
+	// What the program was started with is of no more use, and may hold secrets.
+	d.description = &protocol.DriverDescription{
+		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),
+		Cores: d.description.GetCores(), Memory: d.description.GetMemory(), Supervise: d.description.GetSupervise(),
+	}
+	forgotten := c.endedDrivers.add(d)
+	c.put(kindDriver, d.id, d.record())
+	for _, old := range forgotten {
+		c.put(kindDriver, old.id, nil)
+		delete(c.registrations, old.submission)
+	}
+	c.dirty = true
+	c.note("a driver is over", "driver", d.id, "state", state, "reason", text)
+}
+
+// driversInOrder are those that are not over, as they were submitted.
+func (c *Cluster) driversInOrder() []*driver {
+	all := make([]*driver, 0, len(c.drivers))
+	for _, d := range c.drivers {
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b *driver) int {
+		return cmp.Or(a.submitted.Compare(b.submitted), cmp.Compare(a.id, b.id))
+	})
+	return all
+}

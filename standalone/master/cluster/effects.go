@@ -1,0 +1,102 @@
+package cluster
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// Kinds of records in the store.
+const (
+	kindApplication = "application"
+	kindWorker      = "worker"
+	kindDriver      = "driver"
+)
+
+// Effects are what is to be done because of what happened, since the last Take.
+type Effects struct {
+	// Changes must be in the store before any of the orders goes out.
+	Changes []recovery.Record
+	// Workers and Applications have orders for those that are attached, by id.
+	Workers      map[string]*protocol.WorkerOrder
+	Applications map[string]*protocol.ApplicationOrder
+	// LostWorkers and EndedApplications are those whose streams are to be closed,
+	// after their orders.
+	LostWorkers       []string
+	EndedApplications []string
+	// Notes are for the log.
+	Notes []Note
+}
+
+// Note is something worth a line in the log.
+type Note struct {
+	Warning bool
+	Text    string
+	Fields  []any // as slog takes them
+}
+
+// Take returns the effects of all that happened since it was called last.
+func (c *Cluster) Take() Effects {
+	taken := c.effects
+	c.effects = Effects{}
+	return taken
+}
+
+// orderWorker is what the worker is told next; what is put there is lost where
+// it is not attached, and told when it attaches.
+func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
+	if !w.attached {
+		return &protocol.WorkerOrder{}
+	}
+	if c.effects.Workers == nil {
+		c.effects.Workers = map[string]*protocol.WorkerOrder{}
+	}
+	order := c.effects.Workers[w.id]
+	if order == nil {
+		order = &protocol.WorkerOrder{}
+		c.effects.Workers[w.id] = order
+	}
+	return order
+}
+
+// orderApplication is the same for an application.
+func (c *Cluster) orderApplication(a *application) *protocol.ApplicationOrder {
+	if !a.attached {
+		return &protocol.ApplicationOrder{}
+	}
+	if c.effects.Applications == nil {
+		c.effects.Applications = map[string]*protocol.ApplicationOrder{}
+	}
+	order := c.effects.Applications[a.id]
+	if order == nil {
+		order = &protocol.ApplicationOrder{}
+		c.effects.Applications[a.id] = order
+	}
+	return order
+}
+
+func (c *Cluster) note(text string, fields ...any) {
+	c.effects.Notes = append(c.effects.Notes, Note{Text: text, Fields: fields})
+}
+
+func (c *Cluster) warn(text string, fields ...any) {
+	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
+}
+
+// put keeps a record; nil forgets it.
+func (c *Cluster) put(kind, id string, record proto.Message) {
+	change := recovery.Record{Kind: kind, ID: id}
+	if record != nil {
+		data, err := proto.Marshal(record)
+		if err != nil {
+			// It holds a string that is not UTF-8, which gRPC would not have let through.
+			c.warn("cannot keep a record", "kind", kind, "id", id, "error", fmt.Sprint(err))
+			return
+		}
+		change.Data = append([]byte{}, data...) // never nil, which would forget it
+	}
+	c.effects.Changes = append(c.effects.Changes, change)
+}

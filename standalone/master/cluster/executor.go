@@ -1,0 +1,231 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+type executorKey struct {
+	application string
+	id          uint32
+}
+
+// executor is one that a worker has, or is to have.
+type executor struct {
+	key         executorKey
+	application *application // nil for one that nobody wants any more
+	worker      *worker
+	profile     *protocol.ExecutorProfile
+	claim       claim
+	state       protocol.ExecutorState
+	killing     bool // its worker is to end it
+	leaving     bool // its worker is being decommissioned
+	registered  bool // its driver has heard of it
+	logURL      string
+}
+
+// counts tells whether it is one of those that its application has asked for.
+func (e *executor) counts() bool { return e.application != nil && !e.killing && !e.leaving }
+
+// discount changes what counts depends on.
+func (e *executor) discount(change func()) {
+	before, application := e.counts(), e.application
+	change()
+	if after := e.counts(); application != nil && before != after {
+		if before {
+			application.count(e, -1)
+		} else {
+			application.count(e, 1)
+		}
+	}
+}
+
+func (w *worker) inOrder() []*executor {
+	all := make([]*executor, 0, len(w.executors))
+	for _, e := range w.executors {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *executor) int {
+		return cmp.Or(cmp.Compare(a.key.application, b.key.application), cmp.Compare(a.key.id, b.key.id))
+	})
+	return all
+}
+
+// place puts an executor on a worker, its claim being taken already.
+func (c *Cluster) place(e *executor) {
+	e.worker.executors[e.key] = e
+	if e.application != nil {
+		e.application.add(e)
+	}
+}
+
+// launch has a worker start an executor.
+func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *protocol.ExecutorProfile, cores int) {
+	e := &executor{
+		key: executorKey{a.id, c.nextExecutorID(a)}, application: a, worker: w, profile: profile,
+		claim: w.pool.take(cores, profile.GetMemory()+profile.GetOverhead(), profile.GetResources()),
+		state: protocol.ExecutorState_EXECUTOR_LAUNCHING,
+	}
+	c.place(e)
+	a.touched[w.id] = true
+	c.orderLaunch(e)
+	order := c.orderApplication(a)
+	order.Executors = append(order.Executors, e.forApplication())
+	c.note("launching an executor", "application", a.id, "executor", e.key.id, "worker", w.id, "host", w.place.host, "cores", cores)
+}
+
+func (c *Cluster) orderLaunch(e *executor) {
+	order := c.orderWorker(e.worker)
+	order.LaunchExecutors = append(order.LaunchExecutors, &protocol.LaunchExecutor{
+		ApplicationId: e.key.application,
+		ExecutorId:    e.key.id,
+		Profile:       e.profile,
+		Cores:         uint32(e.claim.cores),
+		Resources:     toAddresses(e.claim.resources),
+		Command:       e.application.description.GetCommand(),
+	})
+}
+
+func (c *Cluster) orderKill(e *executor) {
+	order := c.orderWorker(e.worker)
+	order.KillExecutors = append(order.KillExecutors, &protocol.KillExecutor{ApplicationId: e.key.application, ExecutorId: e.key.id})
+}
+
+// kill has a worker end an executor.
+func (c *Cluster) kill(e *executor) {
+	if e.killing {
+		return
+	}
+	e.discount(func() { e.killing = true })
+	c.dirty = true
+	c.orderKill(e)
+}
+
+func (e *executor) forApplication() *protocol.ApplicationExecutor {
+	return &protocol.ApplicationExecutor{
+		Id: e.key.id, WorkerId: e.worker.id, Host: e.worker.place.host, Cores: uint32(e.claim.cores),
+		Profile: e.profile.GetId(), State: e.state, LogUrl: e.logURL,
+	}
+}
+
+// hearExecutor takes what a worker says of one of its executors.
+func (c *Cluster) hearExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
+	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
+	e := w.executors[key]
+	if e == nil {
+		if !over(report.GetState()) {
+			c.takeOver(now, w, report)
+		}
+		return
+	}
+	if over(report.GetState()) {
+		c.endExecutor(now, e, report.GetState(), report.GetText(), report.GetExitCode())
+		return
+	}
+	if e.state == report.GetState() && e.logURL == report.GetLogUrl() {
+		return
+	}
+	if e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING {
+		e.state = report.GetState()
+	}
+	e.logURL = report.GetLogUrl()
+	if e.application != nil && !e.killing {
+		order := c.orderApplication(e.application)
+		order.Executors = append(order.Executors, e.forApplication())
+	}
+}
+
+// takeOver takes an executor that a worker has and that is unknown here, as the
+// master was restarted, or had given the worker up. Where nobody can want it any
+// more, the worker is told to end it.
+func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorReport) {
+	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
+	a := c.applications[key.application]
+	if a == nil && checkID("an application", key.application) == nil && !c.hasEnded(key.application) {
+		a = c.expectApplication(now, key.application)
+	}
+	e := &executor{
+		key: key, worker: w, profile: report.GetProfile(), state: report.GetState(), logURL: report.GetLogUrl(),
+		leaving: w.decommissioning,
+		claim: claim{
+			cores:     int(report.GetCores()),
+			memory:    report.GetProfile().GetMemory() + report.GetProfile().GetOverhead(),
+			resources: fromAddresses(report.GetResources()),
+		},
+	}
+	w.pool.add(e.claim)
+	if a == nil || a.executors[key.id] != nil || a.complete {
+		c.note("a worker has an executor that is not wanted any more", "application", key.application, "executor", key.id, "worker", w.id)
+		e.killing = true
+		c.place(e)
+		c.orderKill(e)
+		return
+	}
+	e.application = a
+	a.highest = max(a.highest, key.id)
+	a.touched[w.id] = true
+	c.place(e)
+	delete(a.expected, key.id)
+	if a.registeredIDs[key.id] {
+		e.registered = true
+	}
+	if a.unwanted[key.id] {
+		c.kill(e)
+	}
+	c.completeIfAllAreBack(a)
+}
+
+// reconcileExecutors looks for executors that a worker which has just attached
+// did not name.
+func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
+	for _, e := range w.inOrder() {
+		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
+		switch {
+		case named[e.key]:
+			if e.killing {
+				c.orderKill(e)
+			}
+		case e.killing:
+			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_KILLED, "it had not been started on "+w.name(), 0)
+		case launching && e.application.launchable():
+			c.orderLaunch(e) // the order has not arrived
+		case launching:
+			// Its application is away, and its command with it.
+			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
+		default:
+			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)
+		}
+	}
+}
+
+// endExecutor forgets an executor and tells its application.
+func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.ExecutorState, text string, exitCode int32) {
+	delete(e.worker.executors, e.key)
+	e.worker.pool.release(e.claim)
+	c.dirty = true
+	a := e.application
+	if a == nil {
+		return
+	}
+	a.remove(e)
+	if a.over() {
+		return
+	}
+	counts := state == protocol.ExecutorState_EXECUTOR_EXITED && exitCode != 0 && !e.killing
+	a.ends = append(a.ends, &protocol.ExecutorEnd{
+		Sequence: a.sequence + 1, Id: e.key.id, State: state, Text: text, ExitCode: exitCode, CountsAsFailure: counts,
+	})
+	a.sequence++
+	order := c.orderApplication(a)
+	order.Ends = append(order.Ends, a.ends[len(a.ends)-1])
+	c.note("an executor has ended", "application", a.id, "executor", e.key.id, "worker", e.worker.id, "state", state, "reason", text)
+	failed := state == protocol.ExecutorState_EXECUTOR_FAILED ||
+		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
+	if failed && !e.killing && a.attached {
+		c.countFailure(now, a, e, text)
+	}
+}

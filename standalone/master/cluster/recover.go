@@ -1,0 +1,192 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// Recover takes what the master before has left in the store. It is called
+// before anything else. The error names records that cannot be understood; the
+// others have been taken.
+func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
+	var problems []string
+	var applications []*application
+	var drivers []*DriverRecord
+	for _, r := range records {
+		var err error
+		switch r.Kind {
+		case kindApplication:
+			record := &ApplicationRecord{}
+			if err = proto.Unmarshal(r.Data, record); err == nil {
+				applications = append(applications, recoveredApplication(now, record))
+			}
+		case kindWorker:
+			record := &WorkerRecord{}
+			if err = proto.Unmarshal(r.Data, record); err == nil {
+				c.recoverWorker(now, record)
+			}
+		case kindDriver:
+			record := &DriverRecord{}
+			if err = proto.Unmarshal(r.Data, record); err == nil {
+				drivers = append(drivers, record)
+			}
+		default:
+			err = fmt.Errorf("its kind is unknown to this version")
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s/%s: %v", r.Kind, r.ID, err))
+		}
+	}
+	c.recoverApplications(applications)
+	c.recoverDrivers(now, drivers)
+	if len(c.workers)+len(c.applications)+len(c.drivers) > 0 {
+		c.phase = Recovering
+		c.deadline = now.Add(c.options.RecoveryTimeout)
+		c.note("recovering", "workers", len(c.workers), "applications", len(c.applications), "drivers", len(c.drivers))
+		c.recoverIfAllAreBack(now)
+	}
+	c.dirty = true
+	if len(problems) > 0 {
+		return fmt.Errorf("records of the master before are passed over: %s", strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+func recoveredApplication(now time.Time, record *ApplicationRecord) *application {
+	a := newApplication(record.GetId())
+	a.registration = record.GetRegistration()
+	a.description = record.GetDescription()
+	a.start = time.Unix(0, record.GetRegistered())
+	a.highest, a.reserved = record.GetExecutorIds(), record.GetExecutorIds()
+	a.since = now
+	if record.GetState() != "" {
+		a.state, a.reason, a.ended = ApplicationState(record.GetState()), record.GetReason(), time.Unix(0, record.GetEnded())
+	}
+	return a
+}
+
+func (c *Cluster) recoverApplications(applications []*application) {
+	slices.SortFunc(applications, func(a, b *application) int {
+		return cmp.Or(a.ended.Compare(b.ended), a.start.Compare(b.start), cmp.Compare(a.id, b.id))
+	})
+	for _, a := range applications {
+		c.skipNumber(a.id)
+		c.registrations[a.registration] = a.id
+		if a.over() {
+			for _, old := range c.ended.add(a) {
+				c.put(kindApplication, old.id, nil)
+				delete(c.registrations, old.registration)
+			}
+			continue
+		}
+		c.applications[a.id] = a
+		c.queue = append(c.queue, a)
+	}
+}
+
+func (c *Cluster) recoverWorker(now time.Time, record *WorkerRecord) {
+	at := place{record.GetHost(), record.GetPort()}
+	w := c.newWorker(record.GetId(), at, newPool(record.GetCores(), record.GetMemory(), record.GetResources()))
+	w.webURL, w.recovered, w.since = record.GetWebUrl(), true, now
+}
+
+func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
+	slices.SortFunc(records, func(a, b *DriverRecord) int {
+		return cmp.Or(cmp.Compare(a.GetEnded(), b.GetEnded()), cmp.Compare(a.GetSubmitted(), b.GetSubmitted()), cmp.Compare(a.GetId(), b.GetId()))
+	})
+	for _, record := range records {
+		d := &driver{
+			id: record.GetId(), submission: record.GetSubmission(), description: record.GetDescription(),
+			submitted: time.Unix(0, record.GetSubmitted()), state: record.GetState(), launch: record.GetLaunch(),
+			killing: record.GetKilled(), text: record.GetText(), exitCode: record.GetExitCode(),
+			lastWorker: c.workers[record.GetWorkerId()],
+		}
+		c.skipNumber(d.id)
+		if d.submission != "" {
+			c.registrations[d.submission] = d.id
+		}
+		if driverOver(d.state) {
+			d.ended = time.Unix(0, record.GetEnded())
+			for _, old := range c.endedDrivers.add(d) {
+				c.put(kindDriver, old.id, nil)
+				delete(c.registrations, old.submission)
+			}
+			continue
+		}
+		c.drivers[d.id] = d
+		running := d.state == protocol.DriverState_DRIVER_LAUNCHING || d.state == protocol.DriverState_DRIVER_RUNNING
+		switch {
+		case running && d.lastWorker != nil:
+			d.run = &run{
+				key: runKey{d.id, d.launch}, driver: d, worker: d.lastWorker,
+				claim: claim{
+					cores: int(d.description.GetCores()), memory: d.description.GetMemory(),
+					resources: fromAddresses(record.GetResources()),
+				},
+			}
+			d.lastWorker.pool.add(d.run.claim)
+			d.lastWorker.runs[d.run.key] = d.run
+		case running:
+			c.loseDriver(now, d, "its worker was lost while no master led")
+		default:
+			c.waiting = append(c.waiting, d)
+		}
+	}
+}
+
+// skipNumber keeps the numbers of ids that were given from being given again.
+func (c *Cluster) skipNumber(id string) {
+	if at := strings.LastIndexByte(id, '-'); at >= 0 {
+		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {
+			c.numbers = max(c.numbers, n+1)
+		}
+	}
+}
+
+// recoverIfAllAreBack ends recovering once everyone whom the store named has
+// attached.
+func (c *Cluster) recoverIfAllAreBack(now time.Time) {
+	if c.phase != Recovering {
+		return
+	}
+	for _, w := range c.workers {
+		if w.recovered {
+			return
+		}
+	}
+	for _, a := range c.applications {
+		if a.attaching {
+			return
+		}
+	}
+	c.endRecovery(now)
+}
+
+// endRecovery goes on without those that have not attached.
+func (c *Cluster) endRecovery(now time.Time) {
+	c.phase = Alive
+	for _, w := range c.inOrder() {
+		if w.recovered {
+			c.loseWorker(now, w, "it did not come back after the master's restart")
+		}
+	}
+	for _, a := range slices.Clone(c.queue) {
+		switch {
+		case a.attaching:
+			c.endApplication(now, a, Lost, "its driver did not come back after the master's restart")
+		case !a.complete:
+			c.completeNow(a)
+		}
+	}
+	c.dirty = true
+	c.note("recovered", "workers", len(c.places), "applications", len(c.applications), "drivers", len(c.drivers))
+}

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Schedule launches what there is room for. It does nothing where nothing has
+// happened since that could change what runs, so it can be called after anything.
+func (c *Cluster) Schedule(now time.Time) {
+	if !c.dirty || c.phase != Alive {
+		return
+	}
+	c.dirty = false
+	workers := c.schedulable()
+	c.scheduleDrivers(workers)
+	for _, a := range c.queue {
+		if !a.launchable() || now.Before(a.retryAt) {
+			continue
+		}
+		for _, demand := range a.demands {
+			c.placeExecutors(now, a, demand, workers)
+		}
+		c.tellHindrance(a, workers)
+	}
+}
+
+func (c *Cluster) schedulable() []*worker {
+	var workers []*worker
+	for _, w := range c.inOrder() {
+		if w.schedulable() {
+			workers = append(workers, w)
+		}
+	}
+	return workers
+}
+
+// scheduleDrivers gives waiting drivers to shuffled workers in turn.
+func (c *Cluster) scheduleDrivers(workers []*worker) {
+	if len(c.waiting) == 0 || len(workers) == 0 {
+		return
+	}
+	shuffled := make([]*worker, len(workers))
+	for to, from := range c.options.Random.Perm(len(workers)) {
+		shuffled[to] = workers[from]
+	}
+	at := 0
+	var waiting []*driver
+	for _, d := range c.waiting {
+		launched := false
+		for range shuffled {
+			w := shuffled[at]
+			at = (at + 1) % len(shuffled)
+			if w.pool.fits(int(d.description.GetCores()), d.description.GetMemory(), d.description.GetResources(), 1) {
+				c.launchDriver(d, w)
+				launched = true
+				break
+			}
+		}
+		if !launched {
+			waiting = append(waiting, d)
+		}
+	}
+	c.waiting = waiting
+}
+
+// tellHindrance tells an application why it has no executors.
+func (c *Cluster) tellHindrance(a *application, workers []*worker) {
+	text := ""
+	for _, demand := range a.demands {
+		if demand.GetTotal() > 0 && a.live[demand.GetProfile().GetId()] == 0 {
+			text = c.hindrance(a, demand.GetProfile(), workers)
+			break
+		}
+	}
+	if text != a.hindrance {
+		a.hindrance = text
+		c.orderApplication(a).Hindrance = proto.String(text)
+	}
+}
+
+// hindrance says why there is no executor of a profile.
+func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
+	cores := max(int(profile.GetCores()), 1)
+	memory := profile.GetMemory() + profile.GetOverhead()
+	if len(workers) == 0 {
+		return "the cluster has no worker that is alive"
+	}
+	if left := c.coresLeft(a); left < cores {
+		return fmt.Sprintf("an executor needs %d cores, and of the application's cores.max %d are left", cores, max(left, 0))
+	}
+	var mostCores int
+	var mostMemory int64
+	excluded, fits := 0, false
+	for _, w := range workers {
+		if a.excluded[w.place.host] {
+			excluded++
+			continue
+		}
+		mostCores, mostMemory = max(mostCores, w.pool.cores), max(mostMemory, w.pool.memory)
+		fits = fits || w.pool.everFits(cores, memory, profile.GetResources())
+	}
+	switch {
+	case excluded == len(workers):
+		return "all workers are on hosts that the application excludes"
+	case !fits:
+		needs := fmt.Sprintf("%d cores and %s of memory", cores, config.Size(memory))
+		for name, amount := range profile.GetResources() {
+			needs += fmt.Sprintf(", %d of %s", amount, name)
+		}
+		return fmt.Sprintf("no worker is large enough for an executor, which needs %s: the largest has %d cores, and the largest %s of memory",
+			needs, mostCores, config.Size(mostMemory))
+	}
+	return "all workers that are large enough are busy"
+}

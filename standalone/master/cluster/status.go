@@ -1,0 +1,225 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Status is what a master shows of its cluster.
+type Status struct {
+	Phase               Phase               `json:"phase"`
+	Cores               int                 `json:"cores"` // of workers that are alive
+	CoresUsed           int                 `json:"coresUsed"`
+	Memory              int64               `json:"memory"` // bytes
+	MemoryUsed          int64               `json:"memoryUsed"`
+	Workers             []WorkerStatus      `json:"workers"`
+	Applications        []ApplicationStatus `json:"applications"` // first those that are to be served first
+	EndedApplications   []ApplicationStatus `json:"endedApplications"`
+	Drivers             []DriverStatus      `json:"drivers"`
+	EndedDrivers        []DriverStatus      `json:"endedDrivers"`
+	WaitingApplications int                 `json:"waitingApplications"` // without any executor
+}
+
+// States of a worker.
+const (
+	WorkerAlive           = "ALIVE"
+	WorkerDisconnected    = "DISCONNECTED"
+	WorkerDecommissioning = "DECOMMISSIONING"
+	WorkerUnknown         = "UNKNOWN" // in the store, and not attached yet
+	WorkerDead            = "DEAD"
+)
+
+// WorkerStatus is a worker.
+type WorkerStatus struct {
+	ID            string                  `json:"id"`
+	Host          string                  `json:"host"`
+	Port          int                     `json:"port"`
+	WebURL        string                  `json:"webUrl,omitempty"`
+	State         string                  `json:"state"` // one of the Worker constants
+	Reason        string                  `json:"reason,omitempty"`
+	Cores         int                     `json:"cores"`
+	CoresUsed     int                     `json:"coresUsed"`
+	Memory        int64                   `json:"memory"` // bytes
+	MemoryUsed    int64                   `json:"memoryUsed"`
+	Resources     map[string]ResourceUsed `json:"resources,omitempty"`
+	Executors     int                     `json:"executors"`
+	Drivers       int                     `json:"drivers"`
+	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
+}
+
+// ResourceUsed is how much of a further resource is taken.
+type ResourceUsed struct {
+	Total int `json:"total"`
+	Used  int `json:"used"`
+}
+
+// ApplicationStatus is an application.
+type ApplicationStatus struct {
+	ID        string           `json:"id"`
+	Name      string           `json:"name"`
+	User      string           `json:"user"`
+	State     ApplicationState `json:"state"`
+	Reason    string           `json:"reason,omitempty"`
+	Started   time.Time        `json:"started"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	Connected bool             `json:"connected"`
+	WebURL    string           `json:"webUrl,omitempty"`
+	Driver    string           `json:"driver,omitempty"` // its id, where it was submitted to the cluster
+	Wanted    []Wanted         `json:"wanted,omitempty"`
+	CoresMax  int              `json:"coresMax,omitempty"`
+	Cores     int              `json:"cores"`
+	Executors []ExecutorStatus `json:"executors,omitempty"`
+	Failures  int              `json:"failures"` // of executors, one after the other
+	Hindrance string           `json:"hindrance,omitempty"`
+}
+
+// Wanted is what an application asks for.
+type Wanted struct {
+	Profile   int              `json:"profile"`
+	Total     uint32           `json:"total"` // protocol.Unlimited for as many as there may be
+	Cores     int              `json:"cores"` // of each; 0 for what a worker has
+	Memory    int64            `json:"memory"`
+	Resources map[string]int64 `json:"resources,omitempty"`
+}
+
+// ExecutorStatus is an executor.
+type ExecutorStatus struct {
+	ID         int    `json:"id"`
+	Profile    int    `json:"profile"`
+	Worker     string `json:"worker"`
+	Host       string `json:"host"`
+	State      string `json:"state"`
+	Cores      int    `json:"cores"`
+	Memory     int64  `json:"memory"`
+	Registered bool   `json:"registered"` // with its driver
+	LogURL     string `json:"logUrl,omitempty"`
+}
+
+// DriverStatus is a driver that was submitted to the cluster.
+type DriverStatus struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	User        string    `json:"user"`
+	State       string    `json:"state"`
+	Text        string    `json:"text,omitempty"`
+	ExitCode    int       `json:"exitCode"`
+	Submitted   time.Time `json:"submitted"`
+	Ended       time.Time `json:"ended,omitzero"`
+	Worker      string    `json:"worker,omitempty"`
+	Host        string    `json:"host,omitempty"`
+	Cores       int       `json:"cores"`
+	Memory      int64     `json:"memory"`
+	Supervised  bool      `json:"supervised"`
+	Launches    int       `json:"launches"`
+	LogURL      string    `json:"logUrl,omitempty"`
+	Application string    `json:"application,omitempty"`
+}
+
+// Status tells all there is.
+func (c *Cluster) Status() Status {
+	s := Status{Phase: c.phase}
+	for _, w := range c.inOrder() {
+		s.Workers = append(s.Workers, w.status())
+		if !w.dead {
+			s.Cores += w.pool.cores
+			s.CoresUsed += w.pool.usedCores
+			s.Memory += w.pool.memory
+			s.MemoryUsed += w.pool.usedMemory
+		}
+	}
+	for _, a := range c.queue {
+		s.Applications = append(s.Applications, a.shown())
+		if len(a.executors) == 0 {
+			s.WaitingApplications++
+		}
+	}
+	for i := len(c.ended.all) - 1; i >= 0; i-- {
+		s.EndedApplications = append(s.EndedApplications, c.ended.all[i].shown())
+	}
+	for _, d := range c.driversInOrder() {
+		s.Drivers = append(s.Drivers, d.shown())
+	}
+	for i := len(c.endedDrivers.all) - 1; i >= 0; i-- {
+		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.all[i].shown())
+	}
+	return s
+}
+
+func (w *worker) status() WorkerStatus {
+	s := WorkerStatus{
+		ID: w.id, Host: w.place.host, Port: int(w.place.port), WebURL: w.webURL, State: WorkerAlive,
+		Cores: w.pool.cores, CoresUsed: w.pool.usedCores, Memory: w.pool.memory, MemoryUsed: w.pool.usedMemory,
+		Executors: len(w.executors), Drivers: len(w.runs), LastHeartbeat: w.heard,
+	}
+	switch {
+	case w.dead:
+		s.State, s.Reason = WorkerDead, w.reason
+	case w.recovered:
+		s.State = WorkerUnknown
+	case !w.attached:
+		s.State = WorkerDisconnected
+	case w.decommissioning:
+		s.State, s.Reason = WorkerDecommissioning, w.reason
+	}
+	for name, addresses := range w.pool.resources {
+		if s.Resources == nil {
+			s.Resources = map[string]ResourceUsed{}
+		}
+		s.Resources[name] = ResourceUsed{Total: len(addresses), Used: len(w.pool.used[name])}
+	}
+	return s
+}
+
+func (a *application) shown() ApplicationStatus {
+	s := ApplicationStatus{
+		ID: a.id, Name: a.description.GetName(), User: a.description.GetUser(), State: a.status(), Reason: a.reason,
+		Started: a.start, Ended: a.ended, Connected: a.attached && !a.over(), WebURL: a.description.GetWebUrl(),
+		Driver: a.description.GetDriverId(), CoresMax: int(a.description.GetCoresMax()), Cores: a.cores,
+		Failures: a.failures, Hindrance: a.hindrance,
+	}
+	if a.over() {
+		s.Cores, s.Hindrance = 0, ""
+		return s
+	}
+	for _, demand := range a.demands {
+		profile := demand.GetProfile()
+		s.Wanted = append(s.Wanted, Wanted{
+			Profile: int(profile.GetId()), Total: demand.GetTotal(), Cores: int(profile.GetCores()),
+			Memory: profile.GetMemory() + profile.GetOverhead(), Resources: profile.GetResources(),
+		})
+	}
+	for _, e := range a.inOrder() {
+		s.Executors = append(s.Executors, e.shown())
+	}
+	return s
+}
+
+func (e *executor) shown() ExecutorStatus {
+	s := ExecutorStatus{
+		ID: int(e.key.id), Profile: int(e.profile.GetId()), Worker: e.worker.id, Host: e.worker.place.host,
+		State: stateName(e.state), Cores: e.claim.cores, Memory: e.claim.memory, Registered: e.registered, LogURL: e.logURL,
+	}
+	switch {
+	case e.killing:
+		s.State = "KILLING"
+	case e.leaving:
+		s.State = WorkerDecommissioning
+	}
+	return s
+}
+
+func stateName(state protocol.ExecutorState) string { return state.String()[len("EXECUTOR_"):] }
+
+func (d *driver) shown() DriverStatus {
+	s := DriverStatus{
+		ID: d.id, Name: d.description.GetName(), User: d.description.GetUser(), State: d.state.String()[len("DRIVER_"):],
+		Text: d.text, ExitCode: int(d.exitCode), Submitted: d.submitted, Ended: d.ended, Cores: int(d.description.GetCores()),
+		Memory: d.description.GetMemory(), Supervised: d.description.GetSupervise(), Launches: int(d.launch), LogURL: d.logURL,
+		Application: d.application,
+	}
+	if d.lastWorker != nil {
+		s.Worker, s.Host = d.lastWorker.id, d.lastWorker.place.host
+	}
+	return s
+}

@@ -1,0 +1,43 @@
+package cluster
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Tick looks for whoever has been silent or away for too long. It is to be
+// called every now and then; its owner's idea of that is how late it is noticed.
+func (c *Cluster) Tick(now time.Time) {
+	if c.phase == Recovering && !now.Before(c.deadline) {
+		c.endRecovery(now)
+	}
+	for _, w := range c.inOrder() {
+		switch {
+		case w.dead:
+			if now.Sub(w.since) >= c.options.DeadWorkerRetention {
+				delete(c.workers, w.id)
+			}
+		case w.recovered:
+		case w.attached && now.Sub(w.heard) >= c.options.WorkerTimeout:
+			c.loseWorker(now, w, fmt.Sprintf("nothing was heard of it for %s", c.options.WorkerTimeout))
+		case !w.attached && now.Sub(w.since) >= c.options.ReconnectTimeout:
+			c.loseWorker(now, w, fmt.Sprintf("it has been disconnected for %s", c.options.ReconnectTimeout))
+		}
+	}
+	for _, a := range slices.Clone(c.queue) {
+		switch {
+		case a.attached:
+			if !a.complete && c.phase == Alive && !now.Before(a.completeBy) {
+				c.completeNow(a)
+			}
+			if !a.retryAt.IsZero() && !now.Before(a.retryAt) {
+				a.retryAt = time.Time{}
+				c.dirty = true
+			}
+		case c.phase == Recovering && a.attaching:
+		case now.Sub(a.since) >= c.options.ReconnectTimeout:
+			c.endApplication(now, a, Lost, fmt.Sprintf("its driver has been disconnected for %s", c.options.ReconnectTimeout))
+		}
+	}
+}
