@@ -55,7 +55,10 @@ func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	defer done()
 	if _, err := client.Get(call, b.stateKeys(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
 		_ = b.Close()
-		return nil, fmt.Errorf("etcd at %s does not answer as it should: %w; look at recovery.etcd.endpoints and recovery.etcd.ssl.*", o.where(), err)
+		if why := o.reason(ctx); why != nil {
+			err = why
+		}
+		return nil, fmt.Errorf("etcd at %s does not answer as it should: %w; look at recovery.etcd.*", o.where(), err)
 	}
 	return b, nil
 }

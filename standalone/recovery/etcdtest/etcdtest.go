@@ -4,6 +4,8 @@ package etcdtest
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -36,8 +38,31 @@ type Server struct {
 
 // Start starts a server, which ends with the test. Where there is no command
 // etcd (Debian's package etcd-server), the test is skipped, but fails in CI.
-// Further arguments are the command's own.
-func Start(t testing.TB, arguments ...string) *Server {
+func Start(t testing.TB) *Server {
+	t.Helper()
+	return launch(t, "http", nil)
+}
+
+// StartTLS starts a server with a certificate, to which clients must show one
+// that the authority has signed. The server's own is taken for both sides of a
+// connection. All are files in PEM.
+func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
+	t.Helper()
+	authorities, err := os.ReadFile(caFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust := x509.NewCertPool()
+	trust.AppendCertsFromPEM(authorities)
+	return launch(t, "https", &tls.Config{RootCAs: trust, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
+		"--client-cert-auth", "--trusted-ca-file="+caFile, "--cert-file="+certFile, "--key-file="+keyFile)
+}
+
+func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string) *Server {
 	t.Helper()
 	if _, err := exec.LookPath("etcd"); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -46,7 +71,7 @@ func Start(t testing.TB, arguments ...string) *Server {
 		t.Skipf("no etcd here: install Debian's package etcd-server: %v", err)
 	}
 	client, peer := freeAddress(t), freeAddress(t)
-	s := &Server{Endpoint: "http://" + client, directory: t.TempDir()}
+	s := &Server{Endpoint: scheme + "://" + client, directory: t.TempDir()}
 	s.arguments = append([]string{
 		"--name=test", "--data-dir=" + filepath.Join(s.directory, "data"), "--unsafe-no-fsync", "--log-level=warn",
 		"--listen-client-urls=" + s.Endpoint, "--advertise-client-urls=" + s.Endpoint,
@@ -54,7 +79,7 @@ func Start(t testing.TB, arguments ...string) *Server {
 		"--heartbeat-interval=10", "--election-timeout=100", // leases of a second are then possible
 	}, arguments...)
 	var err error
-	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, DialTimeout: time.Second, Logger: zap.NewNop()})
+	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: secure, DialTimeout: time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,61 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Recovery modes.
+const (
+	RecoveryNone       = "NONE"
+	RecoveryFilesystem = "FILESYSTEM"
+	RecoveryEtcd       = "ETCD"
+)
+
+// Where standalone masters keep what they know, for the master that comes after.
+var (
+	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master keeps its applications, workers and drivers. NONE: in memory, a master that is "+
+		"restarted learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+
+		"on the same machine. ETCD: in etcd, by which several masters elect the one that leads, and another goes on when it is gone.",
+		RecoveryNone, RecoveryFilesystem, RecoveryEtcd)
+	RecoveryDirectory = text("recovery.directory", "", "With `recovery.mode=FILESYSTEM`, the directory of the state; it is made where it is not there, for this user alone. "+
+		"One master at a time can have it.")
+	RecoveryEtcdEndpoints = list("recovery.etcd.endpoints", "", "With `recovery.mode=ETCD`, the URLs of the servers, such as `https://a:2379,https://b:2379,https://c:2379`.")
+	RecoveryEtcdDirectory = text("recovery.etcd.directory", "/bobbin", "What the keys in etcd begin with. Masters with the same one are one cluster. Who may read them sees the "+
+		"settings of the cluster's applications, who may write them leads it: keep them to the masters with etcd's roles or certificates.")
+	RecoveryEtcdLease = define("recovery.etcd.lease", "10s", "time", "How long the leader may be silent before etcd lets another master lead: whole seconds. Where etcd cannot be "+
+		"reached for as long, the leader is one no more.", parseLease)
+	RecoveryEtcdTimeout  = duration("recovery.etcd.timeout", "5s", "How long a call to etcd may take.")
+	RecoveryEtcdCAFile   = text("recovery.etcd.ssl.caFile", "", "A file in PEM with the authorities that sign for the etcd servers; those of the machine where not set.")
+	RecoveryEtcdCertFile = text("recovery.etcd.ssl.certFile", "", "A file in PEM with the certificate that the master shows to etcd; none where not set. It and "+
+		"`recovery.etcd.ssl.keyFile` are read again for each connection, so that they can be renewed.")
+	RecoveryEtcdKeyFile      = text("recovery.etcd.ssl.keyFile", "", "A file in PEM with the private key of `recovery.etcd.ssl.certFile`.")
+	RecoveryEtcdUser         = text("recovery.etcd.user", "", "The user that the master is to etcd, where etcd has its authentication on.")
+	RecoveryEtcdPasswordFile = text("recovery.etcd.passwordFile", "", "A file with that user's password.")
+)
+
+var _ = rule(func(c *Config) error {
+	var wrong []error
+	mode := RecoveryMode.In(c)
+	if mode == RecoveryFilesystem && RecoveryDirectory.In(c) == "" {
+		wrong = append(wrong, errors.New("recovery.mode=FILESYSTEM needs recovery.directory"))
+	}
+	if mode == RecoveryEtcd && len(RecoveryEtcdEndpoints.In(c)) == 0 {
+		wrong = append(wrong, errors.New("recovery.mode=ETCD needs recovery.etcd.endpoints"))
+	}
+	for _, pair := range [][2]Key[string]{{RecoveryEtcdCertFile, RecoveryEtcdKeyFile}, {RecoveryEtcdUser, RecoveryEtcdPasswordFile}} {
+		if (pair[0].In(c) == "") != (pair[1].In(c) == "") {
+			wrong = append(wrong, fmt.Errorf("%s and %s go together: set both or none", pair[0].Name(), pair[1].Name()))
+		}
+	}
+	return errors.Join(wrong...)
+})
+
+func parseLease(s string) (time.Duration, error) {
+	d, err := ParseDuration(s)
+	if err == nil && (d < time.Second || d%time.Second != 0) {
+		err = errors.New("want whole seconds, at least 1s")
+	}
+	return d, err
+}

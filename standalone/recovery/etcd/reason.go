@@ -1,0 +1,53 @@
+package etcd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+)
+
+// reason looks for why calls to the servers have no answer: the client tries
+// again whatever it was, and in the end tells of its deadline alone. It is nil
+// where each server takes a connection.
+func (o *Options) reason(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, o.Timeout)
+	defer done()
+	var found []error
+	for _, endpoint := range o.Endpoints {
+		if err := o.connect(ctx, endpoint); err != nil {
+			found = append(found, fmt.Errorf("%s: %w", endpoint, err))
+		}
+	}
+	return errors.Join(found...)
+}
+
+// connect makes a connection and waits for the server's first byte, which it
+// does not send before it has seen our certificate.
+func (o *Options) connect(ctx context.Context, endpoint string) error {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return err
+	}
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", u.Host)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = connection.Close() }()
+	if u.Scheme != "https" {
+		return nil
+	}
+	settings := o.TLS.Clone()
+	settings.ServerName, settings.NextProtos = u.Hostname(), []string{"h2"}
+	secured := tls.Client(connection, settings)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = secured.SetReadDeadline(deadline)
+	}
+	_, err = secured.Read(make([]byte, 1))
+	return err
+}
