@@ -150,8 +150,8 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, master s
 				answered = true
 				c.masters.learn(leader)
 				c.masters.leads(leader)
-			case isFinal(err) && !isDistrust(err):
-				return explained(master, err)
+			case isFinal(err):
+				return refusal{master, err}.explain()
 			}
 			problems = append(problems, refusal{master, err})
 		}
@@ -160,7 +160,7 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, master s
 			patience = leaderPatience
 		}
 		if waited := time.Since(began); waited >= patience || allDistrust(problems) {
-			return fmt.Errorf("no master leads that can be reached: %w", explainedAll(problems))
+			return fmt.Errorf("no master leads that can be reached: %w", explainAll(problems))
 		}
 		if !sleep(ctx, pause/2+rand.N(pause)) {
 			return context.Cause(ctx)
@@ -184,13 +184,4 @@ func (c *Client) callOne(ctx context.Context, master string, do func(ctx context
 		return err
 	}
 	return do(ctx, master, connection)
-}
-
-func allDistrust(problems []refusal) bool {
-	for _, problem := range problems {
-		if !isDistrust(problem.err) {
-			return false
-		}
-	}
-	return len(problems) > 0
 }

@@ -1,19 +1,13 @@
 package application
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 const (
@@ -105,52 +99,4 @@ func (m *masters) close() {
 		_ = connection.Close()
 	}
 	clear(m.connections)
-}
-
-// isFinal reports whether another try with the same master cannot help: it
-// refuses what it was told, or trusts another secret.
-func isFinal(err error) bool {
-	if isDistrust(err) {
-		return true
-	}
-	switch status.Code(err) {
-	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
-		codes.Unimplemented, codes.OutOfRange:
-		return true
-	}
-	return false
-}
-
-// isDistrust reports whether the two sides do not have the same credentials,
-// which gRPC tells as a connection that cannot be made.
-func isDistrust(err error) bool {
-	text := status.Convert(err).Message()
-	return status.Code(err) == codes.Unavailable &&
-		(strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "remote error: tls"))
-}
-
-// explained is a call's error in words for people, with whom it was made to.
-func explained(address string, err error) error {
-	_, standby := protocol.LeaderOf(err)
-	switch {
-	case isDistrust(err):
-		return fmt.Errorf("master %s does not trust this side, or is no bobbin master: both need the same ~/.bobbin/secret, "+
-			"authenticate.secretFile, BOBBIN_AUTHENTICATE_SECRET or certificates: %w", address, err)
-	case standby:
-		return fmt.Errorf("master %s: %s", address, status.Convert(err).Message())
-	case status.Code(err) == codes.Unavailable:
-		return fmt.Errorf("master %s cannot be reached (is it running? yarn-submit master starts one): %w", address, err)
-	}
-	return fmt.Errorf("master %s: %w", address, err)
-}
-
-// joined are the errors of all masters, each once.
-func joined(problems []error) error {
-	var different []error
-	for _, problem := range problems {
-		if !slices.ContainsFunc(different, func(other error) bool { return other.Error() == problem.Error() }) {
-			different = append(different, problem)
-		}
-	}
-	return errors.Join(different...)
 }

@@ -39,26 +39,28 @@ type link struct {
 // alive. atFirst gives up at once where no other try can help.
 func (a *Application) register(looking, alive context.Context, atFirst bool) (*link, error) {
 	told := false
+	var problems []refusal // the newest of each master
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		found, problems := a.askAll(looking, alive)
+		found, refusals := a.askAll(looking, alive)
 		if found != nil {
 			a.masters.learn(found.welcome.GetMaster())
 			a.masters.leads(found.master)
 			return found, nil
 		}
-		distrusted, learned := 0, false
+		learned := false
+		if context.Cause(looking) == nil || problems == nil {
+			problems = refusals // else most say that there was no time left for an answer
+		}
 		for _, problem := range problems {
-			if isDistrust(problem.err) {
-				distrusted++
-			} else if isFinal(problem.err) {
-				return nil, explained(problem.master, problem.err)
+			if isFinal(problem.err) {
+				return nil, problem.explain()
 			}
 			if leader, standby := protocol.LeaderOf(problem.err); standby && a.masters.learn(leader) {
 				learned = true
 			}
 		}
-		reasons := explainedAll(problems)
-		if atFirst && distrusted == len(problems) && distrusted > 0 {
+		reasons := explainAll(problems)
+		if atFirst && allDistrust(problems) {
 			return nil, reasons
 		}
 		if err := context.Cause(looking); err != nil {
@@ -89,20 +91,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// refusal is a master that did not take the application, or a call.
-type refusal struct {
-	master string
-	err    error
-}
-
-func explainedAll(problems []refusal) error {
-	explanations := make([]error, len(problems))
-	for i, problem := range problems {
-		explanations[i] = explained(problem.master, problem.err)
-	}
-	return joined(explanations)
 }
 
 // askAll says hello to all masters at once. The first that welcomes the

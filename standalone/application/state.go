@@ -55,9 +55,10 @@ func (s *state) hello() *protocol.ApplicationMessage {
 // anew has all be sent to a master that knows nothing.
 func (s *state) anew() {
 	s.pending = &protocol.ApplicationMessage{
-		Request: s.request,
-		Kills:   slices.Sorted(maps.Keys(s.kills)),
-		Finish:  s.finish,
+		Request:      s.request,
+		Kills:        slices.Sorted(maps.Keys(s.kills)),
+		Acknowledged: s.pending.GetAcknowledged(),
+		Finish:       s.finish,
 	}
 	for _, id := range slices.Sorted(maps.Keys(s.live)) {
 		if s.live[id] {

@@ -1,0 +1,226 @@
+package application
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func options(n *network, d Driver, masters ...string) Options {
+	return Options{
+		ID: "app-1", Masters: masters, Dial: n.dial(), Driver: d,
+		Description: &protocol.ApplicationDescription{Name: "test", Command: &protocol.ExecutorCommand{}},
+	}
+}
+
+func start(t *testing.T, o Options) *Application {
+	t.Helper()
+	a, err := Start(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(a.Close)
+	return a
+}
+
+func demand(total int) driver.Request {
+	return driver.Request{Demands: []driver.Demand{{Profile: profile.Profile{Cores: 1}, Total: total}}}
+}
+
+func TestTheLeaderIsFoundThroughAStandby(t *testing.T) {
+	n := newNetwork()
+	leader := n.start(t, "two:1", "")
+	n.start(t, "one:1", "two:1")
+	a := start(t, options(n, newFakeDriver(), "one:1", "dead:1"))
+	stream := within(t, leader.attached)
+	require.Equal(t, "app-1", stream.hello.GetApplicationId())
+	a.RequestExecutors(demand(3))
+	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetRequest().GetDemands()) == 1 })
+}
+
+func TestTheDriverHearsOfItsExecutors(t *testing.T) {
+	n, d := newNetwork(), newFakeDriver()
+	master := n.start(t, "one:1", "")
+	start(t, options(n, d, "one:1"))
+	stream := within(t, master.attached)
+	deadline := time.Unix(1800000000, 5)
+	stream.orders <- &protocol.ApplicationOrder{
+		Executors: executors(1, 2),
+		Ends: []*protocol.ExecutorEnd{
+			{Sequence: 1, Id: 3, State: protocol.ExecutorState_EXECUTOR_EXITED, ExitCode: 52, CountsAsFailure: true},
+			{Sequence: 2, Id: 4, State: protocol.ExecutorState_EXECUTOR_EXITED, ExitCode: -9},
+			{Sequence: 3, Id: 5, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "its worker is dead"},
+		},
+		Notices: []*protocol.ExecutorNotice{{Executors: []uint32{1}, Reason: "its worker goes", Deadline: deadline.UnixNano()}},
+	}
+	require.Equal(t, lost{"3", driver.Loss{Text: "ended with exit code 52", CountsAsFailure: true}}, within(t, d.lost))
+	require.Equal(t, lost{"4", driver.Loss{Text: "was ended by signal 9"}}, within(t, d.lost))
+	require.Equal(t, lost{"5", driver.Loss{Text: "its worker is dead"}}, within(t, d.lost))
+	require.Equal(t, driver.Notice{Reason: "its worker goes", Deadline: deadline}, within(t, d.notices))
+	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return m.GetAcknowledged() == 3 })
+	stream.orders <- &protocol.ApplicationOrder{Executors: executors(2), Complete: true}
+	require.Equal(t, "1", within(t, d.lost).id, "a complete list lacks it")
+}
+
+// TestAFailOverIsNothingToTheDriver stops the leader, and has another one lead.
+func TestAFailOverIsNothingToTheDriver(t *testing.T) {
+	n, d := newNetwork(), newFakeDriver()
+	first := n.start(t, "one:1", "")
+	second := n.start(t, "two:1", "one:1")
+	a := start(t, options(n, d, "one:1", "two:1"))
+	stream := within(t, first.attached)
+	a.RequestExecutors(demand(2))
+	stream.orders <- &protocol.ApplicationOrder{Executors: executors(1, 2), Complete: true}
+	a.ExecutorRegistered("1")
+	a.KillExecutors([]string{"2", "no number"})
+	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })
+	n.stop(first)
+	second.mu.Lock()
+	second.leader = ""
+	second.mu.Unlock()
+	a.RequestExecutors(demand(5)) // nobody hears of it before the second leads
+
+	stream = within(t, second.attached)
+	require.Equal(t, []uint32{1, 2}, stream.hello.GetExecutors())
+	all := within(t, stream.messages)
+	require.EqualValues(t, 5, all.GetRequest().GetDemands()[0].GetTotal())
+	require.Equal(t, []uint32{2}, all.GetKills())
+	require.Equal(t, []uint32{1}, all.GetRegistered())
+	require.Empty(t, d.lost)
+
+	ended := make(chan error, 1)
+	go func() { ended <- a.Finish(t.Context(), errors.New("it failed")) }()
+	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool {
+		return m.GetFinish().GetDiagnostics() == "it failed" && !m.GetFinish().GetSucceeded()
+	})
+	stream.over <- nil
+	require.NoError(t, within(t, ended))
+	within(t, a.Over())
+	require.NoError(t, a.Err())
+}
+
+func TestTheProgramIsThereBeforeExecutorsAreAskedFor(t *testing.T) {
+	n := newNetwork()
+	master := n.start(t, "one:1", "")
+	content := bytes.Repeat([]byte("program"), protocol.ChunkBytes/5) // two chunks
+	path := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(path, content, 0o700))
+	files, err := ReadFiles([]LocalFile{{Path: path, Name: "program", Executable: true}})
+	require.NoError(t, err)
+	o := options(n, newFakeDriver(), "one:1")
+	o.Files = files
+	a := start(t, o)
+	a.RequestExecutors(demand(1))
+	stream := within(t, master.attached)
+	program := stream.hello.GetDescription().GetCommand().GetProgram()
+	require.True(t, program.GetExecutable())
+	require.NotNil(t, within(t, stream.messages).GetRequest())
+	master.mu.Lock()
+	defer master.mu.Unlock()
+	require.Equal(t, content, master.contents[string(program.GetSha256())])
+}
+
+func TestAFileThatIsGoneEndsTheApplication(t *testing.T) {
+	n := newNetwork()
+	n.start(t, "one:1", "")
+	path := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(path, []byte("x"), 0o700))
+	files, err := ReadFiles([]LocalFile{{Path: path, Name: "program"}})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(path))
+	o := options(n, newFakeDriver(), "one:1")
+	o.Files = files
+	a := start(t, o)
+	within(t, a.Over())
+	require.ErrorIs(t, a.Err(), os.ErrNotExist)
+	require.ErrorContains(t, a.Err(), path)
+}
+
+func TestAnApplicationThatItsMasterEndsIsOver(t *testing.T) {
+	for name, end := range map[string]func(n *network, m *fakeMaster, s *fakeStream){
+		"it says so": func(_ *network, _ *fakeMaster, s *fakeStream) {
+			s.orders <- &protocol.ApplicationOrder{End: &protocol.ApplicationEnd{Reason: "too many executors failed"}}
+			s.over <- nil
+		},
+		"it does not know it when it comes again": func(_ *network, m *fakeMaster, s *fakeStream) {
+			m.mu.Lock()
+			m.refusal = status.Error(codes.NotFound, "too many executors failed")
+			m.mu.Unlock()
+			s.over <- status.Error(codes.Unavailable, "gone")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork()
+			master := n.start(t, "one:1", "")
+			a := start(t, options(n, newFakeDriver(), "one:1"))
+			end(n, master, within(t, master.attached))
+			within(t, a.Over())
+			require.ErrorIs(t, a.Err(), ErrEnded)
+			require.ErrorContains(t, a.Err(), "too many executors failed")
+			require.ErrorIs(t, a.Finish(t.Context(), nil), ErrEnded)
+		})
+	}
+}
+
+func TestNoMasterInTime(t *testing.T) {
+	n := newNetwork()
+	n.start(t, "one:1", "one:1") // a standby that knows no other leader
+	o := options(n, newFakeDriver(), "one:1", "dead:1")
+	o.Patience = 250 * time.Millisecond
+	_, err := Start(t.Context(), o)
+	require.ErrorContains(t, err, "no master took the application within 250ms")
+	require.ErrorContains(t, err, "master one:1: this master is a standby")
+	require.ErrorContains(t, err, "master dead:1 cannot be reached")
+
+	cancelled, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("nobody wants it"))
+	_, err = Start(cancelled, options(n, newFakeDriver(), "one:1"))
+	require.ErrorContains(t, err, "nobody wants it")
+}
+
+func TestARefusalIsFinal(t *testing.T) {
+	n := newNetwork()
+	n.start(t, "one:1", "").refusal = status.Error(codes.InvalidArgument, "another version")
+	_, err := Start(t.Context(), options(n, newFakeDriver(), "one:1"))
+	require.ErrorContains(t, err, "master one:1: ")
+	require.ErrorContains(t, err, "another version")
+}
+
+func TestMastersWithAnotherSecretAreToldAtOnce(t *testing.T) {
+	theirs, err := protocol.FromSecret([]byte("a secret of the cluster"))
+	require.NoError(t, err)
+	own, err := protocol.FromSecret([]byte("another secret altogether"))
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := grpc.NewServer(theirs.ServerOptions()...)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() {
+		server.Stop()
+		<-served
+	}()
+	o := options(newNetwork(), newFakeDriver(), listener.Addr().String())
+	o.Dial = own.DialOptions()
+	_, err = Start(t.Context(), o)
+	require.ErrorContains(t, err, "does not trust this side")
+	client := Connect(o.Masters, o.Dial)
+	defer client.Close()
+	_, err = client.Driver(t.Context(), "driver-1")
+	require.ErrorContains(t, err, "does not trust this side")
+}
