@@ -21,7 +21,7 @@ type memory struct {
 	mu      sync.Mutex
 	records map[[2]string]Record // by kind and id
 	term    *memoryTerm
-	terms   uint64
+	last    uint64 // the newest term's number
 	over    bool
 }
 
@@ -43,8 +43,8 @@ func (m *memory) Campaign(ctx context.Context, address string) (Term, error) {
 	if m.over {
 		return nil, ErrClosed
 	}
-	m.terms++
-	m.term = &memoryTerm{memory: m, number: m.terms, address: address, lost: make(chan struct{})}
+	m.last = NextNumber(m.last)
+	m.term = &memoryTerm{memory: m, number: m.last, address: address, lost: make(chan struct{})}
 	return m.term, nil
 }
 

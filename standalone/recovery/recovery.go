@@ -11,6 +11,7 @@ package recovery
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Record is a piece of a master's state: one application, worker or driver.
@@ -40,7 +41,8 @@ type Backend interface {
 // written only through it.
 type Term interface {
 	// Number grows with every term of the cluster, whichever master leads, so
-	// that whoever hears two masters knows which is the newer leader.
+	// that whoever hears two masters knows which is the newer leader. It goes on
+	// growing where the store was lost, as far as clocks can be relied upon.
 	Number() uint64
 	// Lost is closed at once when the master leads no more.
 	Lost() <-chan struct{}
@@ -63,3 +65,10 @@ var ErrLost = errors.New("this master is not the leader any more")
 
 // ErrClosed says that the backend has been closed.
 var ErrClosed = errors.New("the store of the master's state is closed")
+
+// NextNumber is a term's number behind that of the last one, 0 for none. Numbers
+// are milliseconds since 1970 where they can be, so that those of a new store are
+// greater than those of one that was lost, or was never kept.
+func NextNumber(last uint64) uint64 {
+	return max(last+1, uint64(max(time.Now().UnixMilli(), 0)))
+}

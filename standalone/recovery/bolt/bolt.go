@@ -155,7 +155,7 @@ func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, 
 		if written := meta.Get(termKey); len(written) == 8 {
 			number = binary.BigEndian.Uint64(written)
 		}
-		number++
+		number = recovery.NextNumber(number)
 		return meta.Put(termKey, binary.BigEndian.AppendUint64(nil, number))
 	})
 	if err != nil {

@@ -69,9 +69,10 @@ func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc
 }
 
 // stateKeys begins the keys of records, leaderKeys is what the election's begin
-// with.
+// with, and termKey has the number of the newest term.
 func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
 func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
+func (b *backend) termKey() string    { return b.options.Directory + "/term" }
 
 // Campaign waits to be elected. An outage of the servers is waited out.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {

@@ -48,7 +48,7 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	}
 	// A lease that ran out while its candidate waited takes the candidate's key
 	// with it, which the election passes over.
-	seen, err := t.standing(ctx)
+	seen, err := t.take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 	})
 	if err := election.Campaign(ctx, address); err != nil {
 		if session.Ctx().Err() != nil {
-			return fmt.Errorf("the lease ran out while this master waited: %w", err)
+			return fmt.Errorf("%w: %w", errLeaseGone, err)
 		}
 		return err
 	}

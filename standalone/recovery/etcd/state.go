@@ -122,8 +122,7 @@ func (t *term) commit(ctx context.Context, batch []clientv3.Op) error {
 	b := t.backend
 	call, done := b.call(ctx)
 	defer done()
-	leads := clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
-	answer, err := b.client.Txn(call).If(leads).Then(batch...).Commit()
+	answer, err := b.client.Txn(call).If(t.leads()).Then(batch...).Commit()
 	switch {
 	case err != nil:
 		return fmt.Errorf("write the masters' state to etcd at %s: %w", b.options.where(), err)

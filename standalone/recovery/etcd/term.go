@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type term struct {
 	until    time.Time     // when the lease may run out
 	key      string
 	revision int64 // that made the key
+	number   uint64
 	address  string
 
 	end  sync.Once
@@ -35,12 +37,13 @@ type term struct {
 	over sync.WaitGroup
 }
 
-func (t *term) Number() uint64        { return uint64(t.revision) }
+func (t *term) Number() uint64        { return t.number }
 func (t *term) Lost() <-chan struct{} { return t.lost }
 
-// standing returns the revision at which this master's key was seen to be
-// there, and the oldest.
-func (t *term) standing(ctx context.Context) (int64, error) {
+// take makes the term this master's, and returns the revision at which it is: it
+// gives it its number, which nobody can do whose key is not there, or is not the
+// oldest.
+func (t *term) take(ctx context.Context) (int64, error) {
 	b := t.backend
 	call, done := b.call(ctx)
 	defer done()
@@ -49,9 +52,35 @@ func (t *term) standing(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	if len(first.Kvs) == 0 || string(first.Kvs[0].Key) != t.key || first.Kvs[0].CreateRevision != t.revision {
-		return 0, errors.New("the lease ran out while this master waited")
+		return 0, errLeaseGone
 	}
-	return first.Header.Revision, nil
+	last, err := b.client.Get(call, b.termKey())
+	if err != nil {
+		return 0, err
+	}
+	t.number = recovery.NextNumber(0)
+	if len(last.Kvs) > 0 {
+		number, err := strconv.ParseUint(string(last.Kvs[0].Value), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("the key %s holds %q and no term's number: set it to 0", b.termKey(), last.Kvs[0].Value)
+		}
+		t.number = recovery.NextNumber(number)
+	}
+	answer, err := b.client.Txn(call).If(t.leads()).Then(clientv3.OpPut(b.termKey(), strconv.FormatUint(t.number, 10))).Commit()
+	switch {
+	case err != nil:
+		return 0, err
+	case !answer.Succeeded:
+		return 0, errLeaseGone
+	}
+	return answer.Header.Revision, nil
+}
+
+var errLeaseGone = errors.New("the lease ran out while this master waited")
+
+// leads is the condition of all that this term writes.
+func (t *term) leads() clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
 }
 
 // begin watches over the term until it ends. The caller has counted it in
