@@ -114,7 +114,7 @@ func (c *clientMode) run(ctx context.Context) error {
 	if err != nil {
 		return client.Usage(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
 	}
-	job := client.Job{Program: program, Args: os.Args[1:], Settings: c.settings, Console: c.console}
+	job := client.Job{Program: program, Own: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
 	attended := &attended{clientMode: c}
 	if !config.UnmanagedAM.In(c.settings) {
 		job.Driver = attended.start

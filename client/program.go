@@ -17,6 +17,7 @@ import (
 type Program struct {
 	Path        string // as it was given
 	Name        string // in a container's working directory
+	Platform    string // that it was built for, "linux/amd64"
 	Size        int64  // bytes
 	Interpreter string // the dynamic linker that it needs; "" for a static program
 }
@@ -49,7 +50,7 @@ func CheckProgram(path, platform string) (*Program, error) {
 	if what := unlikeELF(file); what != "" {
 		return nil, usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
 	}
-	program := &Program{Path: path, Name: filepath.Base(path), Size: info.Size()}
+	program := &Program{Path: path, Name: filepath.Base(path), Platform: platform, Size: info.Size()}
 	if program.Interpreter, err = checkELF(file, platform); err != nil {
 		return nil, usagef("the program %s %w", path, err)
 	}

@@ -94,7 +94,7 @@ func TestCheckProgram(t *testing.T) {
 			program, err := CheckProgram(path, platform)
 			if test.want == nil {
 				require.NoError(t, err)
-				require.Equal(t, &Program{Path: path, Name: "app", Size: int64(len(test.content))}, program)
+				require.Equal(t, &Program{Path: path, Name: "app", Platform: platform, Size: int64(len(test.content))}, program)
 				return
 			}
 			require.Equal(t, ExitUsage, ExitCode(err))

@@ -30,6 +30,7 @@ const (
 // Job is what is to be submitted.
 type Job struct {
 	Program  string   // path of the executable
+	Own      bool     // Program is this process's; another build of it may go to the cluster, see yarn.program
 	Args     []string // of the program
 	Settings *config.Config
 	Console  *Console
@@ -72,7 +73,7 @@ type Running struct {
 // Start brings a program to the cluster as Submit does, and leaves it to Wait to
 // follow it.
 func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
-	program, err := CheckProgram(job.Program, config.Platform.In(job.Settings))
+	program, err := c.choose(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +218,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 		cleared, err = s.cluster.preflight(groupCtx, s.job.Settings, s.job.Console)
 		return err
 	})
+	group.Go(func() error { return s.cluster.checkPlatform(groupCtx, program, s.job.Settings, s.job.Console) })
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}

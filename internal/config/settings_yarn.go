@@ -22,8 +22,6 @@ var (
 	ReportPeriod = duration("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
 	WaitForEnd   = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
 		"it always does.")
-	Platform = oneOf("yarn.platform", "linux/amd64", "The operating system and processor of the cluster's nodes; a program built for "+
-		"another is refused before anything is uploaded.", "linux/amd64", "linux/arm64")
 )
 
 // How the ApplicationMaster works.

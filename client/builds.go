@@ -1,0 +1,161 @@
+package client
+
+import (
+	"context"
+	"debug/elf"
+	"debug/macho"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// choose finds the file that goes to the cluster: the job's program, or another
+// build of it where the job's program is this process and not for the nodes.
+func (c *Cluster) choose(ctx context.Context, job Job) (*Program, error) {
+	platform := config.Platform.In(job.Settings)
+	known := job.Settings.IsSet(config.Platform.Name())
+	path := job.Program
+	if job.Own {
+		var err error
+		if path, err = c.ownBuild(ctx, job, platform, known); err != nil {
+			return nil, err
+		}
+	}
+	// What the nodes are is asked when the program is known to be one.
+	if built := platformOf(path); !known && supported(built) {
+		platform = built
+	}
+	program, err := CheckProgram(path, platform)
+	if err == nil {
+		program.Name = filepath.Base(job.Program)
+	}
+	return program, err
+}
+
+// ownBuild finds the build of this process's program that goes to the cluster.
+func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known bool) (string, error) {
+	if named := config.Program.In(job.Settings); named != "" {
+		return named, nil
+	}
+	builds := buildsOf(job.Program)
+	if !known && len(builds) > 1 {
+		if told := c.nodesPlatform(ctx); told != "" {
+			platform = told
+		}
+	}
+	if !known && len(builds) == 1 {
+		for _, only := range builds {
+			return only, nil
+		}
+	}
+	if path, ok := builds[platform]; ok {
+		return path, nil
+	}
+	beside := besideName(job.Program, platform)
+	return "", usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
+		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, beside, build(platform), beside)
+}
+
+// besideName is what a build for another platform is called.
+func besideName(program, platform string) string {
+	return program + "-" + strings.ReplaceAll(platform, "/", "-")
+}
+
+// buildsOf finds a program's builds for clusters, by platform: itself, and those
+// beside it or beside the file that it is a link to.
+func buildsOf(program string) map[string]string {
+	builds := map[string]string{}
+	if own := platformOf(program); supported(own) {
+		builds[own] = program
+	}
+	places := []string{program}
+	if target, err := filepath.EvalSymlinks(program); err == nil && target != program {
+		places = append(places, target)
+	}
+	for platform := range platforms() {
+		for _, place := range places {
+			path := besideName(place, platform)
+			if _, found := builds[platform]; found {
+				break
+			}
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				builds[platform] = path
+			}
+		}
+	}
+	return builds
+}
+
+// platforms are those that a program for a cluster can have.
+func platforms() func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for processor := range machines {
+			if !yield("linux/" + processor) {
+				return
+			}
+		}
+	}
+}
+
+// supported tells whether a cluster's nodes can be of the platform.
+func supported(platform string) bool {
+	system, processor, _ := strings.Cut(platform, "/")
+	_, known := machines[processor]
+	return system == "linux" && known
+}
+
+// appleProcessors are processors as executables of macOS name them.
+var appleProcessors = map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}
+
+// platformOf is the platform that an executable was built for; "" for what is no
+// executable of a kind that is known.
+func platformOf(path string) string {
+	if image, err := elf.Open(path); err == nil {
+		defer image.Close()
+		if image.OSABI == elf.ELFOSABI_NONE || image.OSABI == elf.ELFOSABI_LINUX {
+			for name, machine := range machines {
+				if machine == image.Machine {
+					return "linux/" + name
+				}
+			}
+		}
+		return ""
+	}
+	if image, err := macho.Open(path); err == nil {
+		defer image.Close()
+		if processor, ok := appleProcessors[image.Cpu]; ok {
+			return "darwin/" + processor
+		}
+	}
+	return ""
+}
+
+// CheckDriver tells whether a program can run on this machine and submit itself,
+// as it does in client mode. What goes to the cluster is chosen when it does.
+func CheckDriver(path string) error {
+	here := runtime.GOOS + "/" + runtime.GOARCH
+	built := platformOf(path)
+	system, _, _ := strings.Cut(built, "/")
+	switch {
+	// A Mac can run what was built for the other processor.
+	case built != "" && system == runtime.GOOS && (built == here || runtime.GOOS == "darwin"):
+		if runtime.GOOS != "linux" {
+			return nil
+		}
+	case built != "":
+		return usagef("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
+			path, built, here, besideName(filepath.Base(path), "linux/amd64"))
+	}
+	_, err := CheckProgram(path, here)
+	return err
+}
+
+func orUnknown(platform string) string {
+	if platform == "" {
+		return "another platform"
+	}
+	return platform
+}

@@ -1,0 +1,63 @@
+package yarnrest
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Every Hadoop daemon serves what Java's management beans know below its web
+// address, standby ResourceManagers too (JMXJsonServlet.java; RMWebAppFilter.java
+// does not redirect it).
+const beansPath = "/jmx"
+
+// systemBean is Java's own about the operating system.
+var systemBean = url.Values{"qry": {"java.lang:type=OperatingSystem"}}
+
+// Platform tells what the ResourceManager runs on, in Go's words: "linux/amd64".
+// Clusters may let administrators alone ask for it
+// (hadoop.security.instrumentation.requires.admin), and gateways do not forward it.
+func (c *Client) Platform(ctx context.Context) (string, error) {
+	a, root, err := c.get(ctx, beansPath, systemBean)
+	if err != nil {
+		return "", err
+	}
+	return platform(a, root)
+}
+
+// Platform tells what the node is, as [Client.Platform] does of the ResourceManager's.
+func (n *NodeManager) Platform(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
+	defer cancel()
+	response, err := n.open(ctx, request{method: http.MethodGet, path: beansPath, query: systemBean})
+	if err != nil {
+		return "", err
+	}
+	a := answer{url: n.base + beansPath}
+	if a.body, err = readAll(response); err != nil {
+		return "", err
+	}
+	root, err := a.json()
+	if err != nil {
+		return "", err
+	}
+	return platform(a, root)
+}
+
+// platform reads the names that Java has for systems and processors.
+func platform(a answer, root node) (string, error) {
+	for _, bean := range root.at("beans").list() {
+		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())
+		switch processor {
+		case "aarch64":
+			processor = "arm64"
+		case "x86_64":
+			processor = "amd64"
+		}
+		if system != "" && processor != "" {
+			return system + "/" + processor, nil
+		}
+	}
+	return "", a.lacks("operating system's bean")
+}
