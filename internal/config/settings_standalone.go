@@ -50,6 +50,10 @@ var (
 	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a worker that is dead.", 0)
 )
 
+// FileRetention is that of a master's files.
+var FileRetention = duration("deploy.fileRetention", "168h", "How long a standalone master keeps a program, or another file that was submitted, after somebody last asked "+
+	"for it; files of what is running or waiting stay.")
+
 // CoresMax is read by the application.
 var CoresMax = number("cores.max", "", "The most cores that the executors of an application take together of a standalone cluster; `deploy.defaultCores` of the "+
 	"master where not set.", 1)

@@ -1,0 +1,163 @@
+package master
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// draftPrefix begins the names of files that are not whole yet.
+const draftPrefix = ".upload-"
+
+// fileStore keeps contents by their SHA-256. A file's time is when somebody asked
+// for it last.
+type fileStore struct{ dir string }
+
+func openFileStore(dir string) (*fileStore, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the master's files: %w", err)
+	}
+	return &fileStore{dir: dir}, nil
+}
+
+func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
+
+// has tells whether a content is there, and keeps it young.
+func (s *fileStore) has(sum []byte) bool {
+	if len(sum) != sha256.Size {
+		return false
+	}
+	now := time.Now()
+	return os.Chtimes(s.path(sum), now, now) == nil
+}
+
+// open gives a content; the error is fs.ErrNotExist where it is not there.
+func (s *fileStore) open(sum []byte) (*os.File, error) {
+	if !s.has(sum) {
+		return nil, fs.ErrNotExist
+	}
+	return os.Open(s.path(sum))
+}
+
+// draft is a content on its way in.
+type draft struct {
+	store *fileStore
+	sum   []byte
+	size  int64
+	file  *os.File
+	hash  hash.Hash
+	got   int64
+}
+
+func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
+	if len(sum) != sha256.Size {
+		return nil, fmt.Errorf("%d bytes are no SHA-256", len(sum))
+	}
+	if size < 0 {
+		return nil, fmt.Errorf("a size of %d bytes", size)
+	}
+	file, err := os.CreateTemp(s.dir, draftPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("keep an upload: %w", err)
+	}
+	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
+}
+
+// errWrongContent is wrapped where an upload is not what it was said to be.
+var errWrongContent = errors.New("the content is not what was announced")
+
+func (d *draft) write(data []byte) error {
+	if d.got += int64(len(data)); d.got > d.size {
+		return fmt.Errorf("%w: it has more than the %d bytes", errWrongContent, d.size)
+	}
+	d.hash.Write(data)
+	if _, err := d.file.Write(data); err != nil {
+		return fmt.Errorf("keep an upload: %w", err)
+	}
+	return nil
+}
+
+// commit keeps the content if it is whole and right.
+func (d *draft) commit() error {
+	if d.got != d.size {
+		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
+	}
+	if sum := d.hash.Sum(nil); !bytes.Equal(sum, d.sum) {
+		return fmt.Errorf("%w: its SHA-256 is %x, not %x", errWrongContent, sum, d.sum)
+	}
+	if err := errors.Join(d.file.Sync(), d.file.Close()); err != nil {
+		return fmt.Errorf("keep an upload: %w", err)
+	}
+	if err := os.Rename(d.file.Name(), d.store.path(d.sum)); err != nil {
+		return fmt.Errorf("keep an upload: %w", err)
+	}
+	return nil
+}
+
+// drop ends an upload; after a commit it does nothing.
+func (d *draft) drop() {
+	_ = d.file.Close()
+	_ = os.Remove(d.file.Name())
+}
+
+// sweep removes contents that nobody has asked for since a time, but for those
+// in use, and uploads that were never finished.
+func (s *fileStore) sweep(before time.Time, used map[string]bool) (removed int, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return 0, fmt.Errorf("look for old files: %w", err)
+	}
+	var problems []error
+	for _, entry := range entries {
+		sum, notHex := hex.DecodeString(entry.Name())
+		if unfinished := strings.HasPrefix(entry.Name(), draftPrefix); !unfinished && (notHex != nil || used[string(sum)]) {
+			continue
+		}
+		info, err := entry.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if info.ModTime().After(before) {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+			continue
+		}
+		removed++
+	}
+	return removed, errors.Join(problems...)
+}
+
+// copyChunks reads a content in pieces.
+func copyChunks(from io.Reader, chunk int, send func([]byte) error) error {
+	for {
+		// Each piece is the message's, which is not done with when Send returns.
+		data := make([]byte, chunk)
+		n, err := io.ReadFull(from, data)
+		if n > 0 {
+			if err := send(data[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}

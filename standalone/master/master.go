@@ -1,0 +1,257 @@
+// Package master is the master of a standalone cluster: workers and
+// applications attach to it, and it decides what runs where (package cluster).
+//
+// One goroutine owns the state while this master leads (term), and another writes
+// what must survive to the store before orders go out (journal). Masters that do
+// not lead wait for their turn and refuse every call but Status and Files with
+// the leader's address.
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// Options of a Master.
+type Options struct {
+	// Settings are those of a standalone master; nil for the defaults.
+	Settings *config.Config
+	// Host is the name by which workers, applications and browsers reach the
+	// master, and at which it listens. It is required.
+	Host string
+	// Port is where it listens; 0 takes a free one.
+	Port int
+	// WebPort is that of its page: 0 takes a free one, and -1 has none.
+	WebPort int
+	// WorkDir is where the master keeps files that were uploaded. It is made where
+	// it is not there, and required.
+	WorkDir string
+	// Credentials are the cluster's. They are required.
+	Credentials *protocol.Credentials
+	// Backend keeps the state and chooses the leader; nil for one in memory. It
+	// stays its maker's to close.
+	Backend recovery.Backend
+	// Logger; nil for slog.Default().
+	Logger *slog.Logger
+}
+
+// Master is one of the masters of a standalone cluster.
+type Master struct {
+	options  Options
+	settings *config.Config
+	logger   *slog.Logger
+	backend  recovery.Backend
+	files    *fileStore
+	started  time.Time
+
+	listener net.Listener
+	web      *web // nil for none
+	server   *grpc.Server
+	ran      atomic.Bool
+
+	leading atomic.Pointer[term] // nil while another master leads
+}
+
+// New makes a master that listens and is to be started with Run.
+func New(options Options) (*Master, error) {
+	switch {
+	case options.Host == "":
+		return nil, errors.New("the master needs the name of its host")
+	case options.WorkDir == "":
+		return nil, errors.New("the master needs a work directory")
+	case options.Credentials == nil:
+		return nil, errors.New("the master needs the cluster's credentials")
+	}
+	m := &Master{options: options, settings: options.Settings, logger: options.Logger, backend: options.Backend, started: time.Now()}
+	if m.settings == nil {
+		m.settings = config.Default()
+	}
+	if m.logger == nil {
+		m.logger = slog.Default()
+	}
+	if m.backend == nil {
+		m.backend = recovery.Memory()
+	}
+	if err := os.MkdirAll(options.WorkDir, 0o755); err != nil {
+		return nil, fmt.Errorf("the master's work directory: %w", err)
+	}
+	var err error
+	if m.files, err = openFileStore(filepath.Join(options.WorkDir, "files")); err != nil {
+		return nil, err
+	}
+	if m.listener, err = net.Listen("tcp", net.JoinHostPort(options.Host, strconv.Itoa(options.Port))); err != nil {
+		return nil, fmt.Errorf("the master cannot listen: %w", err)
+	}
+	if options.WebPort >= 0 {
+		if m.web, err = m.listenWeb(); err != nil {
+			_ = m.listener.Close()
+			return nil, err
+		}
+	}
+	m.server = grpc.NewServer(append(options.Credentials.ServerOptions(), grpc.WaitForHandlers(true))...)
+	protocol.RegisterWorkerServer(m.server, &workerService{master: m})
+	protocol.RegisterApplicationServer(m.server, &applicationService{master: m})
+	protocol.RegisterClusterServer(m.server, &clusterService{master: m})
+	protocol.RegisterFilesServer(m.server, &filesService{files: m.files})
+	return m, nil
+}
+
+// Address is the master's host:port.
+func (m *Master) Address() string { return withPort(m.options.Host, m.listener.Addr()) }
+
+// URL names the master as --master takes it.
+func (m *Master) URL() string { return protocol.URL(m.Address()) }
+
+// WebURL is that of the master's page; "" for none.
+func (m *Master) WebURL() string {
+	if m.web == nil {
+		return ""
+	}
+	return "http://" + withPort(m.options.Host, m.web.listener.Addr()) + "/"
+}
+
+func withPort(host string, address net.Addr) string {
+	_, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return address.String()
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// Run serves, and leads whenever it can, until the context ends, and gives back
+// all that New took. The error says why it cannot go on; it is nil where the
+// context ended. It is to be called once.
+func (m *Master) Run(ctx context.Context) error {
+	if m.ran.Swap(true) {
+		return errors.New("the master has run already")
+	}
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	if m.web != nil {
+		serving.Go(m.web.serve)
+		defer m.web.close()
+	}
+	serving.Go(func() {
+		if err := m.server.Serve(m.listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			m.logger.Error("the master takes no more connections", "address", m.Address(), "error", err)
+		}
+	})
+	defer m.server.Stop()
+	m.logger.Info("the master is ready", "master", m.URL(), "page", m.WebURL())
+	for {
+		lease, err := m.backend.Campaign(ctx, m.Address())
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				m.resign(lease)
+			}
+			return nil
+		case err != nil:
+			return fmt.Errorf("the master cannot become the leader: %w", err)
+		}
+		if err := m.lead(ctx, lease); err != nil {
+			return err
+		}
+	}
+}
+
+// lead is one term.
+func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
+	defer m.resign(lease)
+	t := m.newTerm(lease)
+	if err := t.recover(ctx); err != nil {
+		if ctx.Err() != nil || errors.Is(err, recovery.ErrLost) {
+			return nil
+		}
+		return fmt.Errorf("the master cannot read the state of the one before: %w", err)
+	}
+	t.logger.Info("this master leads", "master", m.URL(), "phase", t.cluster.Phase())
+	m.leading.Store(t)
+	var sweeping sync.WaitGroup
+	ctx, end := context.WithCancel(ctx)
+	sweeping.Go(func() { m.sweep(ctx, t) })
+	t.run(ctx)
+	m.leading.Store(nil)
+	end()
+	sweeping.Wait()
+	t.logger.Info("this master leads no more", "master", m.URL())
+	return nil
+}
+
+// resignTimeout is how long a store may take to hear that a term is over.
+const resignTimeout = 5 * time.Second
+
+func (m *Master) resign(lease recovery.Term) {
+	ctx, cancel := context.WithTimeout(context.Background(), resignTimeout)
+	defer cancel()
+	if err := lease.Resign(ctx); err != nil && !errors.Is(err, recovery.ErrLost) {
+		m.logger.Warn("cannot give leadership up; another master takes it once it runs out", "error", err)
+	}
+}
+
+func (m *Master) clusterOptions() cluster.Options {
+	c := m.settings
+	return cluster.Options{
+		SpreadOut:            config.SpreadOutApps.In(c),
+		DefaultCores:         config.DefaultCores.In(c),
+		MaxExecutorRetries:   config.MaxExecutorRetries.In(c),
+		RetainedApplications: config.RetainedApplications.In(c),
+		RetainedDrivers:      config.RetainedDrivers.In(c),
+		WorkerTimeout:        config.WorkerTimeout.In(c),
+		ReconnectTimeout:     config.ReconnectTimeout.In(c),
+		RecoveryTimeout:      config.RecoveryWait(c),
+		DeadWorkerRetention:  time.Duration(config.DeadWorkerPersistence.In(c)) * config.WorkerTimeout.In(c),
+	}
+}
+
+// notLeading is how calls are refused that only the leader answers.
+func (m *Master) notLeading() error {
+	leader := m.backend.Leader()
+	if leader == m.Address() {
+		leader = "" // it is over, or has not begun
+	}
+	return protocol.StandbyError(leader)
+}
+
+// leader is the term of this master, or the refusal.
+func (m *Master) leader() (*term, error) {
+	if t := m.leading.Load(); t != nil {
+		return t, nil
+	}
+	return nil, m.notLeading()
+}
+
+// beats is how many heartbeats a worker sends in the time after which it is
+// taken for dead.
+const beats = 4
+
+func (m *Master) workerWelcome(number uint64) *protocol.WorkerWelcome {
+	return &protocol.WorkerWelcome{
+		Master: m.Address(), WebUrl: m.WebURL(), Term: number,
+		HeartbeatInterval: max(1, (config.WorkerTimeout.In(m.settings) / beats).Milliseconds()),
+	}
+}
+
+func (m *Master) applicationWelcome(id string, number uint64) *protocol.ApplicationWelcome {
+	welcome := &protocol.ApplicationWelcome{ApplicationId: id, Master: m.Address(), Term: number}
+	if page := m.WebURL(); page != "" {
+		welcome.WebUrl = page + "#" + id
+	}
+	return welcome
+}
