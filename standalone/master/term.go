@@ -2,7 +2,6 @@ package master
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -67,20 +66,14 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover takes the state that the master before has left.
+// recover takes the state that the master before has left. Where part of it
+// cannot be read, nothing is done: to go on would lose drivers without a word.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
-	var damaged *recovery.DamagedError
 	if err != nil {
-		if !errors.As(err, &damaged) {
-			return err
-		}
-		t.logger.Error("records of the store are damaged, and passed over", "error", err)
+		return err
 	}
-	if err := t.cluster.Recover(time.Now(), records); err != nil {
-		t.logger.Error("the store has records that this master cannot use", "error", err)
-	}
-	return nil
+	return t.cluster.Recover(time.Now(), records)
 }
 
 // run leads until the context ends or the term does.

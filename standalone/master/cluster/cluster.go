@@ -30,11 +30,13 @@ type Options struct {
 	Random *rand.Rand
 }
 
-// Phase is what a master that leads is at.
+// Phase is what a master is at.
 type Phase string
 
-// The phases of a master that leads.
+// The phases of a master.
 const (
+	// Standby does not lead; the master of a Cluster does.
+	Standby Phase = "STANDBY"
 	// Recovering waits for the workers and applications that the store named.
 	Recovering Phase = "RECOVERING"
 	Alive      Phase = "ALIVE"

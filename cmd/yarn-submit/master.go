@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/standalone/master"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery/open"
+)
+
+// newMaster is the command that runs a standalone cluster's master until it is
+// told to stop.
+func newMaster(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "master",
+		Short: "Run the master of a standalone cluster, for machines without Hadoop",
+		Long: "Run the master of a standalone cluster until it is interrupted. Workers join it with\n" +
+			"yarn-submit worker bobbin://HOST, and programs run on it with --master bobbin://HOST.\n\n" +
+			"All of them need the same secret: the master makes ~/.bobbin/secret where it is not\n" +
+			"there; copy it to the other machines, or set authenticate.secretFile.\n\n" +
+			"With --conf recovery.mode=FILESYSTEM a master that is restarted goes on with what it\n" +
+			"had; with recovery.mode=ETCD another one does.",
+		Args: cobra.NoArgs,
+	}
+	flags := addProcess(c, "master")
+	port := c.Flags().Int("port", protocol.DefaultPort, "`PORT`: where workers and applications reach it; 0 takes a free one")
+	webPort := c.Flags().Int("web-port", 8080, "`PORT`: where its page is; 0 takes a free one, -1 has none")
+	c.RunE = func(c *cobra.Command, _ []string) (err error) {
+		settings, err := flags.load("master")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(checkPort("port", *port, 0), checkPort("web-port", *webPort, -1)); err != nil {
+			return err
+		}
+		credentials, err := protocol.LoadOrCreate(settings)
+		if err != nil {
+			return client.Usage(err)
+		}
+		logger := t.serviceLogger(settings)
+		backend, err := open.Open(c.Context(), settings, logger)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, backend.Close()) }()
+		m, err := master.New(master.Options{
+			Settings: settings, Host: flags.host, Port: *port, WebPort: *webPort, WorkDir: flags.workDir,
+			Credentials: credentials, Backend: backend, Logger: logger,
+		})
+		if err != nil {
+			return err
+		}
+		// On stdout for scripts, which may have asked for a free port.
+		if _, err := fmt.Fprintln(t.stdout, m.URL()); err != nil {
+			return err
+		}
+		return m.Run(c.Context())
+	}
+	return c
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// processFlags are what the commands have in common that run a part of a
+// standalone cluster until they are stopped.
+type processFlags struct {
+	host       string
+	workDir    string
+	conf       []string
+	properties string
+}
+
+// addProcess adds the flags; name is the part's, and that of its directory.
+func addProcess(c *cobra.Command, name string) *processFlags {
+	f := &processFlags{}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.host, "host", "", "`HOST`: the name or address at which it listens and is reached (default: this machine's name)")
+	flags.StringVar(&f.workDir, "work-dir", "", "`DIR`: where it keeps files (default: ~/.bobbin/"+name+")")
+	flags.StringArrayVar(&f.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
+	flags.StringVar(&f.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
+	return f
+}
+
+// load fills in what was not given, and reads the settings.
+func (f *processFlags) load(name string) (*config.Config, error) {
+	values := map[string]string{}
+	for _, entry := range f.conf {
+		key, value, ok := strings.Cut(entry, "=")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", entry))
+		}
+		values[key] = value
+	}
+	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), PropertiesFile: f.properties})
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	if f.host == "" {
+		if f.host, err = os.Hostname(); err != nil {
+			return nil, client.Usage(fmt.Errorf("%w: set --host", err))
+		}
+	}
+	if f.workDir == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, client.Usage(fmt.Errorf("%w: set --work-dir", err))
+		}
+		f.workDir = filepath.Join(home, ".bobbin", name)
+	}
+	return settings, nil
+}
+
+// checkPort refuses what is no port; least is 0, or -1 where that means none.
+func checkPort(flag string, port, least int) error {
+	if port < least || port > 65535 {
+		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))
+	}
+	return nil
+}
+
+// serviceLogger is that of a process which runs until it is stopped.
+func (t terminal) serviceLogger(settings *config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
+		level = slog.LevelInfo
+	}
+	return slog.New(slog.NewTextHandler(t.console, &slog.HandlerOptions{Level: level}))
+}
