@@ -11,7 +11,7 @@ import (
 // driveInPlace puts the program in this process's place to run in client mode:
 // it submits itself, and its driver function runs here.
 func driveInPlace(t terminal, s submission) error {
-	if _, err := client.CheckProgram(s.program, config.Platform.In(s.settings)); err != nil {
+	if err := client.CheckDriver(s.program); err != nil {
 		return err
 	}
 	properties := s.settings.Map()

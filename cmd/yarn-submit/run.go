@@ -48,6 +48,7 @@ for submit.`,
 	tasks := c.Flags().Int("tasks", 0, "`N`: how many times to run the command")
 	retries := c.Flags().Int("retries", -1, "`N`: how often a task that failed is tried again (default: task.maxFailures - 1)")
 	flags := addSettings(c)
+	flags.addProgram()
 	asJSON := addJSON(c)
 	c.Args = func(_ *cobra.Command, args []string) error {
 		switch {
@@ -80,14 +81,11 @@ for submit.`,
 		if local {
 			return runInPlace(t, self, slices.Concat([]string{self}, hidden, []string{"--"}, args), settings)
 		}
-		if _, err := client.CheckProgram(self, config.Platform.In(settings)); err != nil {
-			return fmt.Errorf("yarn-submit itself runs the command in the cluster, and cannot: %w", err)
-		}
 		if args, settings, err = shipped(args, settings); err != nil {
 			return err
 		}
 		report, err := submit(c.Context(), t, submission{
-			program: self, args: slices.Concat(hidden, []string{"--"}, args), settings: settings, json: *asJSON, verbose: flags.verbose,
+			program: self, own: true, args: slices.Concat(hidden, []string{"--"}, args), settings: settings, json: *asJSON, verbose: flags.verbose,
 		})
 		return carry(report, err)
 	}

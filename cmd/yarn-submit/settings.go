@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,7 +16,7 @@ import (
 // settingFlags are the flags that have a key of the configuration, named as
 // spark-submit's are.
 var settingFlags = []struct{ flag, key, value, usage string }{
-	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), local, local[N], local[N,F], local[*]"},
+	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
 	{"name", config.AppName.Name(), "NAME", "the application's name (default: the program's)"},
 	{"queue", config.Queue.Name(), "QUEUE", "the queue to submit to"},
@@ -26,6 +27,8 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"driver-memory", config.DriverMemory.Name(), "SIZE", "memory of the driver"},
 	{"files", config.Files.Name(), "FILES", "files for every container's working directory, with commas; file#name renames one"},
 	{"archives", config.Archives.Name(), "FILES", "archives to unpack in every container's working directory"},
+	{"timeout", config.SubmitTimeout.Name(), "TIME", "kill the application when it takes longer, as 30m"},
+	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }
 
 // settingsFlags are the values of a command's flags about settings.
@@ -33,6 +36,9 @@ type settingsFlags struct {
 	command    *cobra.Command
 	conf       []string
 	properties string
+	detach     bool
+	supervise  bool
+	program    string // yarn.program
 	verbose    bool
 }
 
@@ -44,10 +50,19 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		// The back quotes name the value in the help.
 		flags.String(f.flag, "", "`"+f.value+"`: "+f.usage)
 	}
+	flags.BoolVar(&s.detach, "detach", false, "print the application's id alone on stdout and leave it to itself, see yarn-submit wait")
+	flags.BoolVar(&s.supervise, "supervise", false, "have a standalone cluster start the driver again when it fails or its worker is lost")
 	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
 	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
 	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, and what happens in detail")
 	return s
+}
+
+// addProgram adds the flag by which a command that submits yarn-submit itself is
+// told which build of it goes to the cluster.
+func (s *settingsFlags) addProgram() {
+	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: yarn-submit for the cluster's nodes, where this one is not "+
+		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 
 // load reads the settings of all sources.
@@ -65,9 +80,24 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 			values[f.key] = flag.Value.String()
 		}
 	}
+	if s.supervise {
+		values[config.Supervise.Name()] = "true"
+	}
+	if s.detach {
+		values[config.WaitForEnd.Name()] = "false"
+	}
+	if key, given := values[config.IdempotencyKey.Name()]; given && key == "" {
+		return nil, client.Usage(errors.New("--idempotency-key is empty: is the variable set that it comes from?"))
+	}
+	if s.program != "" {
+		values[config.Program.Name()] = s.program
+	}
 	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), PropertiesFile: s.properties})
 	if err != nil {
 		return nil, client.Usage(err)
+	}
+	if s.detach && config.ClientMode(settings) {
+		return nil, client.Usage(errors.New("--detach: in client mode the driver is this process, which cannot leave it: use --deploy-mode cluster"))
 	}
 	if s.verbose {
 		printSettings(t, settings)

@@ -57,6 +57,7 @@ usage, 3 the cluster could not be reached or refused.`,
 // submission is a program with its arguments and settings.
 type submission struct {
 	program  string
+	own      bool // program is yarn-submit itself; another build of it may go to the cluster
 	args     []string
 	settings *config.Config
 	json     bool // print the report
@@ -68,6 +69,9 @@ type submission struct {
 // report at the end; in client mode stdout is the program's, and only the report
 // that was asked for goes there.
 func submit(ctx context.Context, t terminal, s submission) (*client.Report, error) {
+	if isStandalone(s.settings) || isLocalCluster(s.settings) {
+		return submitStandalone(ctx, t, s)
+	}
 	if config.ClientMode(s.settings) {
 		return nil, driveInPlace(t, s) // it does not return where it succeeds
 	}
@@ -76,16 +80,21 @@ func submit(ctx context.Context, t terminal, s submission) (*client.Report, erro
 		return nil, err
 	}
 	defer cluster.Close()
-	report, err := cluster.Submit(ctx, client.Job{
-		Program: s.program, Args: s.args, Settings: s.settings, Console: t.console,
-		Submitted: func(id string) {
-			if !s.json && !t.sameScreen {
-				fmt.Fprintln(t.stdout, id)
-			}
-		},
-	})
+	report, err := cluster.Submit(ctx, s.job(t))
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))
 	}
 	return report, err
+}
+
+// job is the submission as clusters take it.
+func (s submission) job(t terminal) client.Job {
+	return client.Job{
+		Program: s.program, Own: s.own, Args: s.args, Settings: s.settings, Console: t.console,
+		Submitted: func(id string) {
+			if !s.json && (!t.sameScreen || !config.WaitForEnd.In(s.settings)) {
+				fmt.Fprintln(t.stdout, id)
+			}
+		},
+	}
 }
