@@ -1,0 +1,284 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// cache keeps contents by their hash, each fetched once, and puts them into
+// working directories. Its methods are safe for concurrent use.
+//
+// A content is a file named after its SHA-256, with ".x" behind it for one that
+// can be executed: working directories hold links to these files, so their mode
+// is the content's. They are read-only, as what one executor would write into
+// its file all others would read. An archive is unpacked once, into a directory
+// with ".d" behind the hash.
+type cache struct {
+	directory string
+	fetch     func(ctx context.Context, hash []byte, to rewriter) error
+	now       func() time.Time
+
+	mu      sync.Mutex
+	flights map[string]*flight
+	used    map[string]int // how many processes have each entry
+}
+
+// flight is the making of one entry, for all who want it.
+type flight struct {
+	done chan struct{}
+	err  error
+}
+
+// newCache uses a directory, and makes it where it is not there.
+func newCache(directory string, fetch func(ctx context.Context, hash []byte, to rewriter) error) (*cache, error) {
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return nil, fmt.Errorf("make the cache of files: %w", err)
+	}
+	return &cache{directory: directory, fetch: fetch, now: time.Now, flights: map[string]*flight{}, used: map[string]int{}}, nil
+}
+
+const (
+	executableSuffix = ".x"
+	unpackedSuffix   = ".d"
+	draftPattern     = ".draft-*"
+)
+
+// entryOf is the name under which a file's content is kept.
+func entryOf(file *protocol.File) string {
+	name := hex.EncodeToString(file.GetSha256())
+	switch {
+	case file.GetArchive():
+		return name + unpackedSuffix
+	case file.GetExecutable():
+		return name + executableSuffix
+	}
+	return name
+}
+
+// place puts files into a working directory. The files stay in use until release
+// is called, and those of archives are not removed before.
+func (c *cache) place(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
+	var held []string
+	release = func() { c.release(held) }
+	for _, file := range files {
+		if err = c.placeOne(ctx, file, directory); err != nil {
+			release()
+			return nil, fmt.Errorf("file %s: %w", file.GetName(), err)
+		}
+		held = append(held, entryOf(file))
+	}
+	return release, nil
+}
+
+// placeOne leaves the entry in use where it succeeds.
+func (c *cache) placeOne(ctx context.Context, file *protocol.File, directory string) error {
+	if err := checkFileName(file.GetName()); err != nil {
+		return err
+	}
+	if len(file.GetSha256()) != sha256.Size {
+		return fmt.Errorf("its SHA-256 has %d bytes, want %d", len(file.GetSha256()), sha256.Size)
+	}
+	entry := entryOf(file)
+	c.hold(entry)
+	err := c.obtain(ctx, file)
+	if err == nil {
+		err = c.put(filepath.Join(c.directory, entry), filepath.Join(directory, file.GetName()), file.GetArchive())
+	}
+	if err != nil {
+		c.release([]string{entry})
+	}
+	return err
+}
+
+func (c *cache) hold(entry string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.used[entry]++
+}
+
+func (c *cache) release(entries []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, entry := range entries {
+		if c.used[entry]--; c.used[entry] == 0 {
+			delete(c.used, entry)
+		}
+	}
+}
+
+// obtain returns when the file's entry is there.
+func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
+	entry := entryOf(file)
+	c.mu.Lock()
+	current, flying := c.flights[entry]
+	if !flying {
+		current = &flight{done: make(chan struct{})}
+		c.flights[entry] = current
+	}
+	c.mu.Unlock()
+	if !flying {
+		current.err = c.provide(ctx, file)
+		c.mu.Lock()
+		delete(c.flights, entry)
+		c.mu.Unlock()
+		close(current.done)
+		return current.err
+	}
+	select {
+	case <-current.done:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if current.err != nil && ctx.Err() == nil {
+		// It may have failed as the other one, who fetched it, was given up.
+		return c.obtain(ctx, file)
+	}
+	return current.err
+}
+
+// provide makes the entry unless it is there and whole.
+func (c *cache) provide(ctx context.Context, file *protocol.File) error {
+	path := filepath.Join(c.directory, entryOf(file))
+	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
+		now := c.now()
+		return os.Chtimes(path, now, now) // when it was used last
+	}
+	draft, err := c.download(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft) }()
+	if file.GetArchive() {
+		return c.unpackInto(draft, path, file.GetName())
+	}
+	mode := os.FileMode(0o444)
+	if file.GetExecutable() {
+		mode = 0o555
+	}
+	if err := os.Chmod(draft, mode); err != nil {
+		return err
+	}
+	return os.Rename(draft, path)
+}
+
+// draft is a content on its way into the cache.
+type draft struct {
+	*os.File
+	hash hash.Hash
+}
+
+func (d *draft) Write(data []byte) (int, error) {
+	_, _ = d.hash.Write(data) // never fails
+	return d.File.Write(data)
+}
+
+func (d *draft) restart() error {
+	d.hash.Reset()
+	if _, err := d.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return d.Truncate(0)
+}
+
+// download fetches a content into a file of its own and checks it.
+func (c *cache) download(ctx context.Context, file *protocol.File) (path string, err error) {
+	made, err := os.CreateTemp(c.directory, draftPattern)
+	if err != nil {
+		return "", err
+	}
+	content := &draft{made, sha256.New()}
+	defer func() {
+		if err = errors.Join(err, made.Close()); err != nil {
+			_ = os.Remove(made.Name())
+		}
+	}()
+	if err := c.fetch(ctx, file.GetSha256(), content); err != nil {
+		return "", err
+	}
+	if found := content.hash.Sum(nil); !bytes.Equal(found, file.GetSha256()) {
+		return "", fmt.Errorf("the master sent a content with SHA-256 %x, want %x", found, file.GetSha256())
+	}
+	return made.Name(), nil
+}
+
+// put links an entry to where a process finds it.
+func (c *cache) put(entry, path string, archive bool) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if archive {
+		return os.Symlink(entry, path)
+	}
+	err := os.Link(entry, path)
+	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EMLINK) || errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) {
+		return copyFile(entry, path)
+	}
+	return err
+}
+
+func copyFile(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	info, err := source.Stat()
+	if err != nil {
+		return err
+	}
+	target, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, info.Mode().Perm()|0o200)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}
+
+// clean removes entries that nobody has and that were last used before then.
+func (c *cache) clean(before time.Time) (removed int, err error) {
+	entries, err := os.ReadDir(c.directory)
+	if err != nil {
+		return 0, fmt.Errorf("clean the cache: %w", err)
+	}
+	var problems []error
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || info.ModTime().After(before) {
+			continue // it is young, or was renamed or removed just now
+		}
+		gone, err := c.removeUnused(entry.Name())
+		if gone {
+			removed++
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
+	}
+	return removed, errors.Join(problems...)
+}
+
+// removeUnused lets nobody begin to use the entry meanwhile.
+func (c *cache) removeUnused(entry string) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used[entry] > 0 {
+		return false, nil
+	}
+	path := filepath.Join(c.directory, entry)
+	err := os.RemoveAll(path)
+	return err == nil, err
+}

@@ -1,0 +1,77 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// cleaner removes what is old and unused below a worker's directory.
+type cleaner struct {
+	directory *workDirectory
+	cache     *cache
+	ttl       time.Duration
+	now       func() time.Time
+	logger    *slog.Logger
+}
+
+// clean removes the directories of applications and drivers that are not in use
+// and in which nothing has changed for the time to live, and contents of the
+// cache that nobody has used for as long.
+func (c *cleaner) clean(inUse map[string]bool) error {
+	before := c.now().Add(-c.ttl)
+	owners, err := c.directory.owners()
+	if err != nil {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	var problems []error
+	for _, owner := range owners {
+		if inUse[owner] || owner == cacheName {
+			continue
+		}
+		path := c.directory.of(owner)
+		fresh, err := changedSince(path, before)
+		if err == nil && !fresh {
+			if err = os.RemoveAll(path); err == nil {
+				c.logger.Info("removed an old directory", "path", path, "olderThan", c.ttl)
+			}
+		}
+		problems = append(problems, err)
+	}
+	removed, err := c.cache.clean(before)
+	if removed > 0 {
+		c.logger.Info("removed contents from the cache that nobody used", "number", removed, "since", before)
+	}
+	return errors.Join(append(problems, err)...)
+}
+
+// changedSince reports whether anything in a directory has changed since then,
+// but for files of the cache that stand in it: their time is that of the latest
+// use by anybody.
+func changedSince(directory string, then time.Time) (bool, error) {
+	changed := errors.New("changed")
+	err := filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if info.ModTime().After(then) && !isLinked(info) {
+			return changed
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, changed):
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil // somebody is at work there
+	}
+	return false, err
+}

@@ -1,0 +1,187 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// A worker's directory holds one for each application and each driver, in which
+// every executor, or every launch of the driver, has
+//
+//	work   its working directory
+//	tmp    its temporary files, which go when it ends
+//	logs   what it wrote
+//	secret what it proves itself by, which goes when it ends
+//
+// and, beside them, the cache of programs and files.
+const (
+	workPart   = "work"
+	tmpPart    = "tmp"
+	logsPart   = "logs"
+	secretPart = "secret"
+
+	cacheName = "cache"
+	lockName  = "lock"
+)
+
+// container is the directory of one executor or one launch of a driver.
+type container string
+
+func (c container) part(name string) string { return filepath.Join(string(c), name) }
+
+// prepare makes the directory and what is in it. What an earlier process of the
+// same name left there goes, its logs too unless they go on.
+func (c container) prepare(again bool) error {
+	old := []string{c.part(workPart), c.part(tmpPart), c.part(secretPart)}
+	if !again {
+		old = append(old, c.part(logsPart))
+	}
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("make room for a process's directory: %w", err)
+		}
+	}
+	for _, part := range []struct {
+		name string
+		mode os.FileMode
+	}{{workPart, 0o755}, {tmpPart, 0o700}, {logsPart, 0o755}, {secretPart, 0o700}} {
+		if err := os.MkdirAll(c.part(part.name), part.mode); err != nil {
+			return fmt.Errorf("make a process's directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// retire removes what nobody needs once the process has ended.
+func (c container) retire() error {
+	return errors.Join(os.RemoveAll(c.part(secretPart)), os.RemoveAll(c.part(tmpPart)))
+}
+
+// forgetWork removes what executors of an application left beside their logs.
+func forgetWork(application string) error {
+	entries, err := os.ReadDir(application)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("clean up after an application: %w", err)
+	}
+	var problems []error
+	for _, entry := range entries {
+		if entry.IsDir() {
+			problems = append(problems, os.RemoveAll(container(filepath.Join(application, entry.Name())).part(workPart)))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// plainName is of ids that come from a master and become names of directories.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+
+// checkID refuses ids that name other places than a directory of their own.
+func checkID(id string) error {
+	if !plainName.MatchString(id) || id == cacheName || id == lockName {
+		return fmt.Errorf("id %q: want letters, digits, '.', '_' and '-', at most 128", id)
+	}
+	return nil
+}
+
+// workDirectory is a directory that no other worker has.
+type workDirectory struct {
+	path string
+	lock *os.File
+}
+
+// defaultDirectories bounds how many workers of one machine find a directory
+// without being given one.
+const defaultDirectories = 64
+
+// errTaken is of a directory that another worker has.
+var errTaken = errors.New("another worker that runs has this directory")
+
+// claimDirectory takes a directory, made where it is not there, or the first
+// free one below the user's home.
+func claimDirectory(path string) (*workDirectory, error) {
+	if path != "" {
+		claimed, err := claim(path)
+		if errors.Is(err, errTaken) {
+			return nil, fmt.Errorf("%s=%s: %w: give each a directory of its own", config.WorkerDir.Name(), path, err)
+		}
+		return claimed, err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil, fmt.Errorf("find a directory to work in: %w: set %s", err, config.WorkerDir.Name())
+	}
+	base := filepath.Join(home, ".bobbin", "work")
+	for number := range defaultDirectories {
+		path := base
+		if number > 0 {
+			path = fmt.Sprintf("%s-%d", base, number+1)
+		}
+		if claimed, err := claim(path); !errors.Is(err, errTaken) {
+			return claimed, err
+		}
+	}
+	return nil, fmt.Errorf("%s and %d more like it belong to other workers: set %s", base, defaultDirectories-1, config.WorkerDir.Name())
+}
+
+func claim(path string) (*workDirectory, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("the directory to work in: %w", err)
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return nil, fmt.Errorf("the directory to work in: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("the directory to work in: %w", err)
+	}
+	if err := lockFile(lock); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &workDirectory{path: path, lock: lock}, nil
+}
+
+// release lets other workers have the directory.
+func (d *workDirectory) release() error { return d.lock.Close() }
+
+// of is the directory of an application or a driver.
+func (d *workDirectory) of(owner string) string { return filepath.Join(d.path, owner) }
+
+// containerOf is the directory of one of its processes.
+func (d *workDirectory) containerOf(owner, process string) container {
+	return container(filepath.Join(d.path, owner, process))
+}
+
+// owners are the applications and drivers that have a directory.
+func (d *workDirectory) owners() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	var owners []string
+	for _, entry := range entries {
+		if entry.IsDir() && checkID(entry.Name()) == nil {
+			owners = append(owners, entry.Name())
+		}
+	}
+	return owners, nil
+}
+
+// checkFileName refuses names of files that are not in the working directory, or
+// would hide what bobbin puts there.
+func checkFileName(name string) error {
+	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
+		return fmt.Errorf("file name %q: want one in the working directory", name)
+	}
+	return nil
+}

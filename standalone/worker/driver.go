@@ -1,0 +1,205 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+const (
+	// A supervised driver that fails is started again after a pause, which doubles
+	// with each failure. One that ran for steadyRun fails anew. The numbers are
+	// those of Spark's DriverRunner, which knows no longest pause.
+	firstRestart   = time.Second
+	longestRestart = time.Minute
+	steadyRun      = 5 * time.Second
+)
+
+// driverChanged is a driver's new state.
+type driverChanged struct {
+	key    string // of running
+	report *protocol.DriverReport
+}
+
+// launchDriver starts a driver. A launch that the worker has already stays as it
+// is, and an earlier one ends: the master has given it up.
+func (w *worker) launchDriver(order *protocol.LaunchDriver) {
+	id, launched := order.GetDriverId(), order.GetLaunch()
+	if known := w.roster.drivers[id]; known != nil {
+		if known.report.GetLaunch() >= launched {
+			return
+		}
+		w.killDriver(id, known.report.GetLaunch())
+	}
+	description := order.GetDescription()
+	report := &protocol.DriverReport{DriverId: id, Launch: launched, Description: description, Resources: order.GetResources()}
+	err := checkID(id)
+	if err == nil {
+		err = w.refusal()
+	}
+	if err != nil {
+		report.State, report.Text = protocol.DriverState_DRIVER_ERROR, err.Error()
+		w.tell(w.roster.setDriver(report))
+		return
+	}
+	r := &running{
+		owner: id, process: strconv.FormatUint(uint64(launched), 10), kind: kindDriver,
+		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: lists(order.GetResources()),
+	}
+	ctx := w.begin(r)
+	report.State, report.LogUrl = protocol.DriverState_DRIVER_LAUNCHING, r.logURL
+	w.logger.Info("launching driver", "driver", id, "launch", launched, "name", description.GetName(), "supervise", description.GetSupervise())
+	w.tell(w.roster.setDriver(report))
+	key := r.key()
+	w.tasks.Go(func() {
+		changed := func(state protocol.DriverState, code int, text string) {
+			report.State, report.ExitCode, report.Text = state, int32(code), text
+			w.post(driverChanged{key, proto.CloneOf(report)})
+		}
+		attempts := 0
+		ending, err := supervise(ctx, description.GetSupervise(),
+			func() (ending, error) {
+				attempts++
+				return w.runDriver(ctx, order, r.process, attempts > 1, func(int) { changed(protocol.DriverState_DRIVER_RUNNING, 0, "") })
+			},
+			func(e ending, pause time.Duration) {
+				changed(protocol.DriverState_DRIVER_RUNNING, e.code, fmt.Sprintf("it %v, and is started again after %v", e, pause))
+			})
+		changed(driverEnding(context.Cause(ctx), ending, err))
+	})
+}
+
+// supervise runs a driver, and runs it again where it is supervised and failed.
+func supervise(ctx context.Context, supervised bool, run func() (ending, error), again func(e ending, pause time.Duration)) (ending, error) {
+	pause := firstRestart
+	for {
+		began := time.Now()
+		e, err := run()
+		if err != nil || e.code == 0 || !supervised || ctx.Err() != nil {
+			return e, err
+		}
+		if time.Since(began) > steadyRun {
+			pause = firstRestart
+		}
+		again(e, pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return e, nil
+		}
+		pause = min(2*pause, longestRestart)
+	}
+}
+
+// driverEnding is the report's state, exit code and text.
+func driverEnding(told error, e ending, failure error) (protocol.DriverState, int, string) {
+	switch {
+	case errors.Is(told, errKilled):
+		return protocol.DriverState_DRIVER_KILLED, e.code, told.Error()
+	case told != nil:
+		return protocol.DriverState_DRIVER_ERROR, e.code, told.Error()
+	case failure != nil:
+		return protocol.DriverState_DRIVER_ERROR, 0, failure.Error()
+	case e.code != 0:
+		return protocol.DriverState_DRIVER_FAILED, e.code, e.String()
+	}
+	return protocol.DriverState_DRIVER_FINISHED, 0, ""
+}
+
+// driverChanged takes note of a driver's new state, unless a later launch has
+// taken its place.
+func (w *worker) driverChanged(e driverChanged) {
+	known := w.roster.drivers[e.report.GetDriverId()]
+	if known == nil || known.report.GetLaunch() <= e.report.GetLaunch() {
+		w.tell(w.roster.setDriver(e.report))
+	}
+	state := e.report.GetState()
+	if !driverEnded(state) {
+		if r := w.running[e.key]; r != nil {
+			r.state = "running"
+		}
+		return
+	}
+	w.logger.Info("driver ended", "driver", e.report.GetDriverId(), "launch", e.report.GetLaunch(), "state", state, "reason", e.report.GetText())
+	w.finish(e.key, shown(state.String()), e.report.GetText())
+}
+
+// killDriver ends a driver as the master says; launch 0 is any.
+func (w *worker) killDriver(id string, launched uint32) {
+	known := w.roster.drivers[id]
+	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
+		return // a later one has taken its place
+	}
+	if known != nil {
+		if r := w.running[id+"/"+strconv.FormatUint(uint64(known.report.GetLaunch()), 10)]; r != nil {
+			r.end(errKilled)
+		}
+	}
+	switch {
+	case known == nil || launched > known.report.GetLaunch():
+		w.tell(w.roster.setDriver(&protocol.DriverReport{
+			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
+		}))
+	case driverEnded(known.report.GetState()):
+		w.tell(w.roster.setDriver(known.report)) // its end is not heard of yet
+	}
+}
+
+// runDriver is one attempt of a driver: the program in no role, with settings by
+// which it finds this cluster.
+func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
+	description := order.GetDescription()
+	home := w.directory.containerOf(order.GetDriverId(), name)
+	variables := map[string]string{launch.EnvDriverID: order.GetDriverId()}
+	if description.GetUser() != "" {
+		variables["HADOOP_USER_NAME"] = description.GetUser()
+	}
+	return w.runIn(ctx, home, task{
+		mark:    order.GetDriverId() + "/" + name,
+		program: description.GetProgram(), files: description.GetFiles(), arguments: description.GetArguments(),
+		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: lists(order.GetResources()),
+		wanted:    description.GetEnvironment(),
+		variables: variables,
+		secrets: func(directory string) (map[string]string, error) {
+			return w.driverSettings(directory, description.GetProperties())
+		},
+		again: again,
+	}, started)
+}
+
+// driverSettings are the settings that a driver is started with, as a variable.
+// Its credentials are the worker's, in files.
+func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
+	credentials, err := w.options.Credentials.Hand(directory)
+	if err != nil {
+		return nil, err
+	}
+	settings := maps.Clone(properties)
+	if settings == nil {
+		settings = map[string]string{}
+	}
+	for _, key := range []config.Key[string]{
+		config.AuthenticateSecret, config.AuthenticateSecretFile, config.SSLCertFile, config.SSLKeyFile, config.SSLCAFile, config.DriverBind,
+	} {
+		delete(settings, key.Name()) // they are of the machine that submitted it
+	}
+	maps.Copy(settings, credentials)
+	settings[config.Master.Name()] = protocol.URL(w.masters.all()...)
+	settings[config.DeployMode.Name()] = config.DeployClient
+	settings[config.DriverHost.Name()] = w.equipment.host
+	encoded, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{launch.EnvProperties: string(encoded)}, nil
+}

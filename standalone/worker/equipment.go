@@ -1,0 +1,110 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"runtime"
+	"slices"
+	"strconv"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/discovery"
+)
+
+// equipment is what a worker has to give, and where.
+type equipment struct {
+	host      string
+	port      int // 0 until the page's is known
+	cores     int
+	memory    config.Size
+	resources map[string][]string // addresses
+}
+
+// equip finds out what the worker has, as the settings and the machine say.
+func equip(ctx context.Context, options Options) (equipment, error) {
+	settings := options.Settings
+	e := equipment{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
+	if e.host == "" {
+		var err error
+		if e.host, err = findHost(options.Masters[0], hostname(), net.DefaultResolver, options.Logger); err != nil {
+			return equipment{}, err
+		}
+	}
+	if e.cores == 0 {
+		e.cores = runtime.NumCPU()
+	}
+	if own := config.WorkerMem.In(settings); own != nil {
+		e.memory = *own
+	} else {
+		e.memory = defaultMemory(machineMemory())
+	}
+	var err error
+	e.resources, err = findResources(ctx, config.WorkerResources(settings))
+	return e, err
+}
+
+// defaultMemory leaves 1 GiB to the machine, as Spark's workers do.
+func defaultMemory(machine int64) config.Size {
+	return max(config.Size(machine)-config.GiB, config.GiB)
+}
+
+// findHost is the name by which others know this machine: its own name, where
+// that leads to the address by which the machine reaches the master.
+func findHost(master, name string, resolver *net.Resolver, logger *slog.Logger) (string, error) {
+	connection, err := net.Dial("udp", master) // it sends nothing
+	if err != nil {
+		return "", fmt.Errorf("finding the address by which this machine reaches master %s: %w; set %s", master, err, config.WorkerHost.Name())
+	}
+	defer func() { _ = connection.Close() }()
+	address, ok := connection.LocalAddr().(*net.UDPAddr)
+	if !ok {
+		return "", fmt.Errorf("finding the address by which this machine reaches master %s: it is %v; set %s", master, connection.LocalAddr(), config.WorkerHost.Name())
+	}
+	if name != "" && !address.IP.IsLoopback() {
+		found, err := resolver.LookupHost(context.Background(), name)
+		if err == nil && slices.Contains(found, address.IP.String()) {
+			return name, nil
+		}
+		logger.Debug("this machine's name does not lead to its address", "name", name, "leadsTo", found, "address", address.IP, "error", err)
+	}
+	return address.IP.String(), nil
+}
+
+// findResources are the addresses of what a worker has beside cores and memory.
+func findResources(ctx context.Context, wanted map[string]config.WorkerResource) (map[string][]string, error) {
+	var found map[string][]string
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		resource := wanted[name]
+		var addresses []string
+		if resource.Script != "" {
+			var err error
+			if addresses, err = discovery.Run(ctx, name, resource.Script); err == nil && int64(len(addresses)) < resource.Amount {
+				err = fmt.Errorf("it found %d addresses, and worker.resource.%s.amount is %d", len(addresses), name, resource.Amount)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("worker.resource.%s.discoveryScript=%s: %w", name, resource.Script, err)
+			}
+			if resource.Amount > 0 {
+				addresses = addresses[:resource.Amount]
+			}
+		} else {
+			if resource.Amount > discovery.MaxAddresses {
+				return nil, fmt.Errorf("worker.resource.%s.amount=%d: the most is %d", name, resource.Amount, discovery.MaxAddresses)
+			}
+			for i := range int(resource.Amount) {
+				addresses = append(addresses, strconv.Itoa(i))
+			}
+		}
+		if len(addresses) == 0 {
+			continue
+		}
+		if found == nil {
+			found = map[string][]string{}
+		}
+		found[name] = addresses
+	}
+	return found, nil
+}

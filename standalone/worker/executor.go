@@ -1,0 +1,230 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// executorChanged is an executor's new state.
+type executorChanged struct {
+	key    string // of running
+	report *protocol.ExecutorReport
+}
+
+// launchExecutor starts an executor. One that the worker has already, as the
+// order came twice, stays as it is.
+func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
+	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
+	if w.roster.executors[id] != nil {
+		return
+	}
+	report := &protocol.ExecutorReport{
+		ApplicationId: id.application, ExecutorId: id.executor,
+		Profile: order.GetProfile(), Cores: order.GetCores(), Resources: order.GetResources(),
+	}
+	err := checkID(id.application)
+	if err == nil {
+		err = w.refusal()
+	}
+	if err != nil {
+		report.State, report.Text = protocol.ExecutorState_EXECUTOR_FAILED, err.Error()
+		w.tell(w.roster.setExecutor(report))
+		return
+	}
+	profile := order.GetProfile()
+	r := &running{
+		owner: id.application, process: strconv.FormatUint(uint64(id.executor), 10), kind: kindExecutor,
+		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory() + profile.GetOverhead()),
+		resources: lists(order.GetResources()),
+	}
+	ctx := w.begin(r)
+	report.LogUrl = r.logURL
+	w.logger.Info("launching executor", "application", id.application, "executor", id.executor, "cores", r.cores, "memory", r.memory)
+	w.tell(w.roster.setExecutor(report))
+	key, url := r.key(), r.logURL
+	w.tasks.Go(func() {
+		changed := func(state protocol.ExecutorState, code int, text string) {
+			report.State, report.ExitCode, report.Text = state, int32(code), text
+			w.post(executorChanged{key, proto.CloneOf(report)})
+		}
+		ending, err := w.runExecutor(ctx, order, r.process, url, func(int) { changed(protocol.ExecutorState_EXECUTOR_RUNNING, 0, "") })
+		changed(executorEnding(context.Cause(ctx), ending, err))
+	})
+}
+
+// executorEnding is the report's state, exit code and text.
+func executorEnding(told error, e ending, failure error) (protocol.ExecutorState, int, string) {
+	switch {
+	case errors.Is(told, errKilled):
+		return protocol.ExecutorState_EXECUTOR_KILLED, 0, told.Error()
+	case told != nil:
+		return protocol.ExecutorState_EXECUTOR_LOST, 0, told.Error()
+	case failure != nil:
+		return protocol.ExecutorState_EXECUTOR_FAILED, 0, failure.Error()
+	}
+	return protocol.ExecutorState_EXECUTOR_EXITED, e.code, e.String()
+}
+
+// executorChanged takes note of an executor's new state.
+func (w *worker) executorChanged(e executorChanged) {
+	w.tell(w.roster.setExecutor(e.report))
+	state := e.report.GetState()
+	if !executorEnded(state) {
+		if r := w.running[e.key]; r != nil {
+			r.state = "running"
+		}
+		return
+	}
+	w.logger.Info("executor ended", "application", e.report.GetApplicationId(), "executor", e.report.GetExecutorId(), "state", state, "reason", e.report.GetText())
+	w.finish(e.key, shown(state.String()), e.report.GetText())
+}
+
+// killExecutor ends an executor as the master says.
+func (w *worker) killExecutor(id executorID) {
+	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
+		r.end(errKilled)
+		return
+	}
+	if known := w.roster.executors[id]; known != nil {
+		w.tell(w.roster.setExecutor(known.report)) // its end is not heard of yet
+		return
+	}
+	w.tell(w.roster.setExecutor(&protocol.ExecutorReport{
+		ApplicationId: id.application, ExecutorId: id.executor, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "its worker does not have it",
+	}))
+}
+
+// runExecutor is an executor from its directory to its end.
+func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor, name, logURL string, started func(pid int)) (ending, error) {
+	home := w.directory.containerOf(order.GetApplicationId(), name)
+	command, profile := order.GetCommand(), order.GetProfile()
+	variables := map[string]string{
+		launch.EnvRole:       string(launch.RoleExecutor),
+		launch.EnvDriver:     command.GetDriver(),
+		launch.EnvExecutorID: name,
+		launch.EnvHost:       w.equipment.host,
+		launch.EnvCores:      strconv.FormatUint(uint64(order.GetCores()), 10),
+		launch.EnvProfile:    strconv.FormatUint(uint64(profile.GetId()), 10),
+		launch.EnvLogURL:     logURL,
+	}
+	if command.GetUser() != "" {
+		variables["HADOOP_USER_NAME"] = command.GetUser()
+	}
+	return w.runIn(ctx, home, task{
+		mark:    order.GetApplicationId() + "/" + name,
+		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),
+		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: lists(order.GetResources()),
+		wanted: command.GetEnvironment(), variables: variables,
+		secrets: func(directory string) (map[string]string, error) { return handPass(directory, command.GetPass()) },
+	}, started)
+}
+
+// handPass writes what an executor shows to its driver into a file that only its
+// user can read.
+func handPass(directory string, pass []byte) (map[string]string, error) {
+	credentials := &security.Credentials{}
+	credentials.SetSecret(launch.SecretDriver, pass)
+	encoded, err := credentials.Encode(security.Writable)
+	if err != nil {
+		return nil, fmt.Errorf("the executor's credentials: %w", err)
+	}
+	path := filepath.Join(directory, "credentials")
+	if err := os.WriteFile(path, encoded, 0o600); err != nil {
+		return nil, fmt.Errorf("the executor's credentials: %w", err)
+	}
+	return map[string]string{security.TokenFileVariable: path}, nil
+}
+
+// task is what is run in a directory of its own.
+type task struct {
+	mark      string // of it among all that this worker runs
+	program   *protocol.File
+	files     []*protocol.File
+	arguments []string
+	cores     int
+	memory    config.Size // of the Go program
+	resources map[string][]string
+	wanted    map[string]string                                 // the application's variables
+	variables map[string]string                                 // bobbin's
+	secrets   func(directory string) (map[string]string, error) // and those that name files with secrets
+	again     bool                                              // the same has run there before, and its logs go on
+}
+
+// runIn prepares the directory and runs a process in it to its end.
+func (w *worker) runIn(ctx context.Context, home container, t task, started func(pid int)) (e ending, err error) {
+	if err := home.prepare(t.again); err != nil {
+		return ending{}, err
+	}
+	defer func() {
+		if retired := home.retire(); retired != nil {
+			w.logger.Warn("removing a process's temporary files", "error", retired)
+		}
+	}()
+	work := home.part(workPart)
+	release, err := w.cache.place(ctx, append([]*protocol.File{t.program}, t.files...), work)
+	if err != nil {
+		return ending{}, err
+	}
+	defer release()
+	environment, err := w.environmentOf(home, t)
+	if err != nil {
+		return ending{}, err
+	}
+	if ctx.Err() != nil {
+		return ending{}, context.Cause(ctx)
+	}
+	return w.host.run(ctx, process{
+		mark: w.id + "/" + t.mark + "/", program: filepath.Join(work, t.program.GetName()), arguments: t.arguments,
+		environment: environment, directory: work, logs: home.part(logsPart),
+	}, started)
+}
+
+// environmentOf is a process's environment: the worker's own, then limits by its
+// size, then what the application wants, then what bobbin says.
+func (w *worker) environmentOf(home container, t task) ([]string, error) {
+	e := inherited(os.Environ())
+	logs := home.part(logsPart)
+	maps.Copy(e, map[string]string{"PWD": home.part(workPart), "LOG_DIRS": logs, "TMPDIR": home.part(tmpPart)})
+	maps.Copy(e, launch.GoLimits(t.cores, t.memory))
+	e.add(t.wanted, logs)
+	maps.Copy(e, t.variables)
+	e[launch.EnvContainer] = w.id + "/" + t.mark + "/"
+	if len(t.resources) > 0 {
+		encoded, err := json.Marshal(t.resources)
+		if err != nil {
+			return nil, err
+		}
+		e[launch.EnvResources] = string(encoded)
+	}
+	handed, err := t.secrets(home.part(secretPart))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(e, handed)
+	return e.list(), nil
+}
+
+// lists are addresses as a map of lists.
+func lists(resources map[string]*protocol.Addresses) map[string][]string {
+	if len(resources) == 0 {
+		return nil
+	}
+	converted := map[string][]string{}
+	for name, list := range resources {
+		converted[name] = list.GetAddresses()
+	}
+	return converted
+}
