@@ -171,14 +171,9 @@ func (s *standalone) files(program string) (*application.Files, error) {
 	}
 	local := []application.LocalFile{{Path: program, Name: filepath.Base(program), Executable: true}}
 	for _, one := range named {
-		local = append(local, application.LocalFile{Path: one.Path, Name: one.Name, Archive: one.Archive, Executable: isExecutable(one.Path)})
+		local = append(local, application.LocalFile{Path: one.Path, Name: one.Name, Archive: one.Archive, Executable: one.Executable})
 	}
 	return application.ReadFiles(local)
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&0o100 != 0
 }
 
 // untilOver runs the driver function until it returns, or the master has ended

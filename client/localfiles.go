@@ -1,6 +1,7 @@
 package client
 
 import (
+	"os"
 	"path/filepath"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -12,6 +13,8 @@ type LocalFile struct {
 	Path    string
 	Name    string // in the working directory
 	Archive bool   // to be unpacked into a directory of the name
+	// Executable is set for a file that its owner may run.
+	Executable bool
 }
 
 // LocalFiles are the files and archives that the settings name, for a cluster
@@ -28,7 +31,11 @@ func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 		if one.remote {
 			return nil, usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", one.path)
 		}
-		files = append(files, LocalFile{Path: one.path, Name: one.name, Archive: one.archive})
+		info, err := os.Stat(one.path)
+		if err != nil {
+			return nil, Usage(err)
+		}
+		files = append(files, LocalFile{Path: one.path, Name: one.name, Archive: one.archive, Executable: info.Mode()&0o100 != 0})
 	}
 	return files, nil
 }

@@ -16,19 +16,23 @@ type applications interface {
 	Status(ctx context.Context, id string) (*client.Report, error)
 	Kill(ctx context.Context, id string) (*client.Report, error)
 	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
+	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
 	Logs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogFile, io.Reader) error) error
 	Close()
 }
 
 // reach gives the applications of the cluster that the master setting names.
 func reach(t terminal, settings *config.Config) (applications, error) {
+	if isStandalone(settings) {
+		return client.ConnectStandalone(settings, t.logger(false))
+	}
 	return client.Connect(settings, t.logger(false))
 }
 
 // connected runs a command that needs only the cluster, with the settings of
 // the environment and the master that a flag names.
 func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications) error) {
-	master := c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default)")
+	master := c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := config.FromEnvironment()
 		if err != nil {

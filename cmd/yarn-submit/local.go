@@ -18,13 +18,13 @@ var localMaster = regexp.MustCompile(`^local(\[.*\])?$`)
 // runsLocally tells whether the program is to run on this machine.
 func runsLocally(settings *config.Config) (bool, error) {
 	switch master := config.Master.In(settings); {
-	case master == "" || master == "yarn":
+	case master == "" || master == "yarn" || isStandalone(settings) || isLocalCluster(settings):
 		return false, nil
 	case localMaster.MatchString(master):
 		return true, nil
 	default:
-		return false, client.Usage(fmt.Errorf("master %q (from %s): want yarn, local, local[N], local[N,F] or local[*]%s",
-			master, settings.Source(config.Master.Name()), didYouMean(master, []string{"yarn", "local"})))
+		return false, client.Usage(fmt.Errorf("master %q (from %s): want yarn, bobbin://HOST:PORT, local, local[N], local[N,F], local[*] or local-cluster[E,C,M]%s",
+			master, settings.Source(config.Master.Name()), didYouMean(master, []string{"yarn", "local", "bobbin://"})))
 	}
 }
 

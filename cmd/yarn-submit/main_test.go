@@ -58,7 +58,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"submit", "--deploy-mode", "clinet", "x"}, "want one of cluster, client, did you mean client?"},
 		{[]string{"submit", "--deploy-mode", "client", text}, "run it as a command"},
 		{[]string{"submit", "--master", "yran", "x"}, "did you mean yarn?"},
-		{[]string{"submit", "--master", "mesos://h", "x"}, "want yarn, local, local[N]"},
+		{[]string{"submit", "--master", "mesos://h", "x"}, "want yarn, bobbin://HOST:PORT, local, local[N]"},
 		{[]string{"submit", text}, "set HADOOP_CONF_DIR"},
 		{[]string{"run", "--tasks", "2"}, "no command to run"},
 		{[]string{"run", "--", "./x"}, "--tasks N"},

@@ -5,7 +5,9 @@ import "time"
 // The application as a whole.
 var (
 	Master = text("master", "", "Where the program runs: `yarn`, `local`, `local[N]` (N task slots), `local[N,F]` "+
-		"(each task may fail F-1 times), `local[*]` (a slot for every core). Where it is not set, a program that "+
+		"(each task may fail F-1 times), `local[*]` (a slot for every core), `local-cluster[E,C,M]` (a standalone cluster on this machine, "+
+		"of E workers with C cores and M megabytes each, that ends with the program), or `bobbin://host:port[,host:port]` (the masters of "+
+		"a standalone cluster). Where it is not set, a program that "+
 		"is started by hand runs on `local[*]`, and `yarn-submit` submits to `yarn`.")
 	DeployMode = oneOf("submit.deployMode", DeployCluster, "Where the driver runs: in the ApplicationMaster (`cluster`), or in the process "+
 		"that submits the application (`client`): then its output is that process's own, and the application ends with it.",

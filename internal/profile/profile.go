@@ -57,17 +57,23 @@ func Default(c *config.Config) Profile {
 // Master is what the container of the ApplicationMaster is made of, in which
 // the driver runs too unless it is in the client.
 func Master(c *config.Config) Profile {
-	master := Profile{
+	master := Driver(c)
+	if config.ClientMode(c) {
+		master.Memory, master.Overhead, master.Cores = config.AMMemory.In(c), config.AMOverhead.In(c), config.AMCores.In(c)
+	}
+	return master
+}
+
+// Driver is what the process is made of in which a driver runs that the cluster
+// starts.
+func Driver(c *config.Config) Profile {
+	return Profile{
 		Memory:    config.DriverMemory.In(c),
 		Overhead:  config.DriverOverhead.In(c),
 		Cores:     config.DriverCores.In(c),
 		Resources: config.AMResources(c),
 		NodeLabel: config.AMLabel.In(c),
 	}
-	if config.ClientMode(c) {
-		master.Memory, master.Overhead, master.Cores = config.AMMemory.In(c), config.AMOverhead.In(c), config.AMCores.In(c)
-	}
-	return master
 }
 
 // Compare orders profiles by id.

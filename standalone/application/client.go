@@ -2,6 +2,7 @@ package application
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -109,6 +110,36 @@ func (c *Client) KillApplication(ctx context.Context, id string) error {
 		_, err := cluster.KillApplication(ctx, &protocol.ApplicationRequest{ApplicationId: id})
 		return err
 	})
+}
+
+// Status is what the cluster runs and ran, as JSON (cluster.Status of package
+// standalone/master/cluster).
+func (c *Client) Status(ctx context.Context) (encoded []byte, err error) {
+	err = c.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
+		reply, err := cluster.Status(ctx, &protocol.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		encoded = reply.GetJson()
+		return refuseStandby(encoded)
+	})
+	return encoded, err
+}
+
+// refuseStandby is the error of a status that is not the leader's: standbys
+// answer too, and know nothing.
+func refuseStandby(encoded []byte) error {
+	var role struct {
+		Phase  string `json:"phase"`
+		Leader string `json:"leader"`
+	}
+	if err := json.Unmarshal(encoded, &role); err != nil {
+		return fmt.Errorf("the master's status: %w", err)
+	}
+	if role.Phase == "STANDBY" {
+		return protocol.StandbyError(role.Leader)
+	}
+	return nil
 }
 
 // ask calls the master that leads.

@@ -1,0 +1,101 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Status tells where a driver or an application stands.
+func (s *Standalone) Status(ctx context.Context, id string) (*Report, error) {
+	report, _, err := s.report(ctx, id)
+	return report, err
+}
+
+// report is a driver's or an application's, and whether it has ended.
+func (s *Standalone) report(ctx context.Context, id string) (*Report, bool, error) {
+	driver, err := isDriver(id)
+	if err != nil {
+		return nil, false, err
+	}
+	if !driver {
+		found, err := s.application(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		_, ended := applicationEnded(found)
+		return applicationReport(found), ended, nil
+	}
+	reply, err := s.masters.Driver(ctx, id)
+	if err != nil {
+		return nil, false, refusedFor(ctx, id, err)
+	}
+	report := driverReport(reply, "")
+	_, ended := driverEnded(report.State)
+	return report, ended, nil
+}
+
+// Kill ends a driver or an application, and waits until it has ended.
+func (s *Standalone) Kill(ctx context.Context, id string) (*Report, error) {
+	driver, err := isDriver(id)
+	if err != nil {
+		return nil, err
+	}
+	if driver {
+		_, err = s.masters.KillDriver(ctx, id)
+	} else {
+		err = s.masters.KillApplication(ctx, id)
+	}
+	if err != nil {
+		return nil, refusedFor(ctx, id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	for {
+		report, ended, err := s.report(ctx, id)
+		if err != nil || ended {
+			return report, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, refused(fmt.Errorf("%s was told to end and is still %s: %w", id, report.State, context.Cause(ctx)))
+		case <-time.After(firstInterval):
+		}
+	}
+}
+
+// List gives drivers and applications, the newest first.
+func (s *Standalone) List(ctx context.Context, selection Selection) ([]Listed, error) {
+	if selection.Queue != "" {
+		return nil, usagef("--queue: a standalone cluster has no queues")
+	}
+	seen, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var listed []Listed
+	for _, a := range slices.Concat(seen.Applications, seen.EndedApplications) {
+		final, _ := applicationEnded(&a)
+		listed = append(listed, Listed{
+			ApplicationID: a.ID, Name: a.Name, User: a.User, State: string(a.State), FinalStatus: final,
+			Started: a.Started, Finished: a.Ended, TrackingURL: a.WebURL,
+		})
+	}
+	for _, d := range slices.Concat(seen.Drivers, seen.EndedDrivers) {
+		final, _ := driverEnded(d.State)
+		listed = append(listed, Listed{
+			ApplicationID: d.ID, Name: d.Name, User: d.User, State: d.State, FinalStatus: final,
+			Started: d.Submitted, Finished: d.Ended, TrackingURL: d.LogURL,
+		})
+	}
+	listed = slices.DeleteFunc(listed, func(l Listed) bool {
+		return selection.User != "" && l.User != selection.User ||
+			len(selection.States) > 0 && !slices.Contains(selection.States, l.State)
+	})
+	slices.SortStableFunc(listed, func(a, b Listed) int { return b.Started.Compare(a.Started) })
+	if selection.Limit > 0 && len(listed) > selection.Limit {
+		listed = listed[:selection.Limit]
+	}
+	return listed, nil
+}

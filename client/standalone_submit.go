@@ -1,0 +1,109 @@
+package client
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/standalone/application"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Names of files that lie in a driver's directory for its executors alone.
+const (
+	shippedPools   = ".pools.xml"
+	shippedArchive = ".archive-" // and the archive's name and ending
+)
+
+// Submit has the cluster run a program as driver. Unless
+// yarn.submit.waitAppCompletion is off it follows the driver to its end; the error
+// of one that did not succeed is a *Failure, and the report is there all the same.
+// When ctx ends while the driver is followed, it is killed.
+func (s *Standalone) Submit(ctx context.Context, job Job) (*Report, error) {
+	program, err := CheckProgram(job.Program, config.Platform.In(job.Settings))
+	if err != nil {
+		return nil, err
+	}
+	if key := config.IdempotencyKey; key.In(job.Settings) != "" {
+		return nil, usagef("%s (from %s): a standalone cluster does not know idempotency keys", key.Name(), job.Settings.Source(key.Name()))
+	}
+	if _, err := pools.Content(job.Settings); err != nil {
+		return nil, Usage(err)
+	}
+	description, files, err := s.driver(program, job)
+	if err != nil {
+		return nil, err
+	}
+	job.Console.setLive("asking the cluster")
+	reply, err := s.masters.Submit(ctx, description, files)
+	job.Console.setLive("")
+	if err != nil {
+		return nil, refusedFor(ctx, "the driver", err)
+	}
+	job.Console.Print("submitted %s as %s", description.GetName(), reply.GetDriverId())
+	if job.Submitted != nil {
+		job.Submitted(reply.GetDriverId())
+	}
+	if !config.WaitForEnd.In(job.Settings) {
+		return driverReport(reply, s.user), nil
+	}
+	return s.Wait(ctx, reply.GetDriverId(), WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
+}
+
+// driver describes a driver to the masters.
+func (s *Standalone) driver(program *Program, job Job) (*protocol.DriverDescription, *application.Files, error) {
+	named, err := LocalFiles(program.Path, job.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	local, properties := toDriver(program, named, job.Settings)
+	files, err := application.ReadFiles(local)
+	if err != nil {
+		return nil, nil, Usage(err)
+	}
+	name := config.AppName.In(job.Settings)
+	if name == "" {
+		name = program.Name
+	}
+	size := profile.Driver(job.Settings)
+	return &protocol.DriverDescription{
+		Name: name, User: s.user, Arguments: job.Args, Environment: config.AMEnv.In(job.Settings), Properties: properties,
+		Cores: uint32(size.Cores), Memory: int64(size.Container()),
+		Resources: config.TaskResourceNames(job.Settings, size.Resources), Supervise: config.Supervise.In(job.Settings),
+	}, files, nil
+}
+
+// toDriver are the files that go to a driver, the program first, and the settings
+// that name them there, where the driver hands them on to its executors.
+func toDriver(program *Program, named []LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
+	properties := application.Properties(settings)
+	delete(properties, config.Master.Name())
+	delete(properties, config.DeployMode.Name())
+	local := []application.LocalFile{{Path: program.Path, Name: program.Name, Executable: true}}
+	var files, archives []string
+	for _, one := range named {
+		local = append(local, application.LocalFile{Path: one.Path, Name: one.Name, Archive: one.Archive, Executable: one.Executable})
+		if !one.Archive {
+			files = append(files, one.Name)
+			continue
+		}
+		// The driver has it unpacked, and packed for its executors.
+		packed := shippedArchive + one.Name + "-" + filepath.Base(one.Path)
+		local = append(local, application.LocalFile{Path: one.Path, Name: packed})
+		archives = append(archives, packed+"#"+one.Name)
+	}
+	for key, names := range map[string][]string{config.Files.Name(): files, config.Archives.Name(): archives} {
+		delete(properties, key)
+		if len(names) > 0 {
+			properties[key] = strings.Join(names, ",")
+		}
+	}
+	if path := config.AllocationFile.In(settings); path != "" {
+		local = append(local, application.LocalFile{Path: path, Name: shippedPools})
+		properties[config.AllocationFile.Name()] = shippedPools
+	}
+	return local, properties
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// isStandalone tells whether the settings name masters of a standalone cluster.
+func isStandalone(settings *config.Config) bool {
+	return strings.HasPrefix(config.Master.In(settings), protocol.Scheme)
+}
+
+// localCluster is a standalone cluster on this machine that lives as long as its
+// one application.
+var localCluster = regexp.MustCompile(`^local-cluster\[.*\]$`)
+
+func isLocalCluster(settings *config.Config) bool {
+	return localCluster.MatchString(config.Master.In(settings))
+}
+
+// submitStandalone is submit for masters of standalone clusters.
+func submitStandalone(ctx context.Context, t terminal, s submission) (*client.Report, error) {
+	if isLocalCluster(s.settings) || config.ClientMode(s.settings) {
+		return nil, driveStandalone(t, s) // it does not return where it succeeds
+	}
+	cluster, err := client.ConnectStandalone(s.settings, t.logger(s.verbose))
+	if err != nil {
+		return nil, err
+	}
+	defer cluster.Close()
+	report, err := cluster.Submit(ctx, s.job(t))
+	if s.json && report != nil {
+		err = errors.Join(err, t.printJSON(report))
+	}
+	return report, err
+}
+
+// driveStandalone puts the program in this process's place: its driver function
+// runs here, with executors of the cluster.
+func driveStandalone(t terminal, s submission) error {
+	if _, err := client.CheckProgram(s.program, config.Platform.In(s.settings)); err != nil {
+		return err
+	}
+	encoded, err := json.Marshal(s.settings.Map())
+	if err != nil {
+		return client.Usage(err)
+	}
+	return replace(t, s.program, append([]string{s.program}, s.args...), []string{launch.EnvProperties + "=" + string(encoded)})
+}
