@@ -89,10 +89,10 @@ func java(daemon string) []string {
 }
 
 // environ is the daemons' environment: this process's, with the time library
-// where the container has a time of its own.
+// where the container has been told a time of its own.
 func environ() ([]string, error) {
 	environment := os.Environ()
-	if _, err := os.Stat(fakeTime); errors.Is(err, fs.ErrNotExist) {
+	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {
 		return environment, nil
 	}
 	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketimeMT.so.1")

@@ -1,0 +1,10 @@
+// Package docker holds the configuration of the Hadoop image, for those who
+// start clusters of it.
+package docker
+
+import "embed"
+
+// Conf has the directory conf, which is /etc/hadoop in the image.
+//
+//go:embed conf
+var Conf embed.FS

@@ -1,0 +1,329 @@
+// Package containers runs the Hadoop cluster of docker/ for tests: each daemon's
+// host is a container with a name, an address and a disk of its own, on a
+// network that nothing else is on. Hosts can be killed, paused and cut off, and
+// their clocks set wrong.
+//
+// The image must be there: make docker-image. Tests run by Inside are themselves
+// a host of that network, so that they, and the programs that they start, know
+// the cluster's hosts by name and are reached by them; that takes Linux, root,
+// and the commands nsenter, unshare and mount.
+package containers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/client"
+	"github.com/testcontainers/testcontainers-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// DefaultImage is what make docker-image builds.
+const DefaultImage = "bobbin-hadoop"
+
+const (
+	startTimeout = 4 * time.Minute
+	stopTimeout  = time.Minute
+)
+
+// The names of the hosts.
+const (
+	NameNode              = "namenode"
+	ResourceManager       = "resourcemanager"
+	SecondResourceManager = "resourcemanager-2" // with Options.HA
+	ZooKeeper             = "zookeeper"         // with Options.HA
+	Client                = "client"            // where Inside runs the tests
+)
+
+// Options say what cluster Start makes. The zero value is that of
+// docker/compose.yaml: three workers in two racks, and one ResourceManager.
+type Options struct {
+	// Image is the Hadoop image. Default: DefaultImage.
+	Image string
+	// HA has two ResourceManagers, which keep their state in a ZooKeeper that
+	// elects one of them.
+	HA bool
+	// Disks gives workers, by name, a disk for containers of so many bytes, in
+	// memory. The others' disk is the machine's.
+	Disks map[string]int64
+	// Properties are laid over those of docker/conf, for daemons and clients.
+	Properties map[string]string
+	// Logger gets the progress of starting and stopping. Default: none.
+	Logger *slog.Logger
+}
+
+// Workers are the names of the hosts that run a DataNode and a NodeManager each.
+func Workers() []string { return []string{"worker-1", "worker-2", "worker-3"} }
+
+// Cluster is a Hadoop cluster in containers.
+type Cluster struct {
+	docker *client.Client
+	state  state
+	hosts  map[string]*Host
+	logger *slog.Logger
+}
+
+// state is what another process must know of a cluster.
+type state struct {
+	Dir       string            `json:"dir"` // on this machine: the client's configuration
+	Network   string            `json:"network"`
+	HA        bool              `json:"ha"`
+	Hosts     map[string]string `json:"hosts"`     // container by name
+	Addresses map[string]string `json:"addresses"` // IP address by name
+}
+
+// Start starts a cluster and returns when it is usable. When it fails, or ctx
+// ends first, it leaves nothing behind. What an earlier process left when it was
+// killed is removed.
+func Start(ctx context.Context, options Options) (*Cluster, error) {
+	if options.Image == "" {
+		options.Image = DefaultImage
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	engine, err := connect(ctx, options.Image)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{docker: engine, hosts: map[string]*Host{}, logger: options.Logger, state: state{
+		HA: options.HA, Hosts: map[string]string{}, Addresses: map[string]string{},
+	}}
+	starting, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no more than %s to start", startTimeout))
+	defer cancel()
+	if err := c.start(starting, options); err != nil {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		return nil, errors.Join(err, c.Stop(stopping))
+	}
+	return c, nil
+}
+
+// connect returns a client of an engine that has the image.
+func connect(ctx context.Context, image string) (*client.Client, error) {
+	engine, err := newClient()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := engine.ImageInspect(ctx, image); err != nil {
+		if client.IsErrConnectionFailed(err) {
+			err = fmt.Errorf("no Docker engine: %w: start dockerd, or name another engine in DOCKER_HOST", err)
+		} else {
+			err = fmt.Errorf("the Hadoop image %s: %w: make it with: make docker-image", image, err)
+		}
+		return nil, errors.Join(err, engine.Close())
+	}
+	return engine, nil
+}
+
+func newClient() (*client.Client, error) {
+	engine, err := client.NewClientWithOpts(client.FromEnv, client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, fmt.Errorf("docker: %w", err)
+	}
+	return engine, nil
+}
+
+// start does all that Stop takes back.
+func (c *Cluster) start(ctx context.Context, options Options) error {
+	if err := c.sweep(ctx); err != nil {
+		return err
+	}
+	// Its image is seldom where this runs, and the sweep does its work.
+	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
+		return err
+	}
+	var err error
+	if c.state.Dir, err = os.MkdirTemp("", "bobbin-containers-"); err != nil {
+		return err
+	}
+	specs := hostSpecs(options)
+	subnet, err := c.createNetwork(ctx)
+	if err != nil {
+		return err
+	}
+	for i, spec := range specs {
+		c.state.Addresses[spec.name] = subnet.host(i)
+	}
+	if err := c.writeClientConf(options); err != nil {
+		return err
+	}
+	containers := make([]testcontainers.Container, len(specs))
+	starts, ctxStarts := errgroup.WithContext(ctx)
+	for i, spec := range specs {
+		starts.Go(func() (err error) {
+			containers[i], err = c.startHost(ctxStarts, options.Image, spec)
+			return err
+		})
+	}
+	err = starts.Wait()
+	for i, spec := range specs {
+		if containers[i] != nil {
+			c.state.Hosts[spec.name] = containers[i].GetContainerID()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	c.adopt()
+	c.logger.Info("containers started", "hosts", len(specs), "network", c.state.Network)
+	if err := c.WaitReady(ctx); err != nil {
+		return err
+	}
+	return c.writeState()
+}
+
+// adopt makes the hosts of the state.
+func (c *Cluster) adopt() {
+	for name, id := range c.state.Hosts {
+		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
+	}
+}
+
+func (c *Cluster) stateFile() string { return filepath.Join(c.state.Dir, "cluster.json") }
+
+func (c *Cluster) writeState() error {
+	content, err := json.MarshalIndent(c.state, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(c.stateFile(), content, 0o600)
+}
+
+// attach returns the cluster that another process has started.
+func attach(path string) (*Cluster, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{hosts: map[string]*Host{}, logger: slog.New(slog.DiscardHandler)}
+	if err := json.Unmarshal(content, &c.state); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.docker, err = newClient(); err != nil {
+		return nil, err
+	}
+	c.adopt()
+	return c, nil
+}
+
+// Host returns a host by its name; nil where there is none.
+func (c *Cluster) Host(name string) *Host { return c.hosts[name] }
+
+// ConfDir returns the directory of the clients' configuration: the value for
+// HADOOP_CONF_DIR.
+func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "conf") }
+
+// resourceManagers are the names of the ResourceManagers' hosts.
+func (c *Cluster) resourceManagers() []string {
+	if c.state.HA {
+		return []string{ResourceManager, SecondResourceManager}
+	}
+	return []string{ResourceManager}
+}
+
+// WaitReady returns when every worker's DataNode and NodeManager has reported
+// and a ResourceManager is active. It returns with what is missing when ctx
+// ends, and the end of its log where a host's daemon has ended.
+func (c *Cluster) WaitReady(ctx context.Context) error {
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		missing := c.missing(ctx)
+		if missing == nil {
+			return nil
+		}
+		if err := c.checkRunning(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster is not ready: %w: %w", missing, context.Cause(ctx))
+		}
+	}
+}
+
+func (c *Cluster) missing(ctx context.Context) error {
+	var errs []error
+	for _, name := range c.resourceManagers() {
+		// A standby answers for the active one by a redirection to its name, which
+		// only hosts of the network know: ask each for itself.
+		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()))
+		cancel()
+		if err == nil {
+			return nil
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// checkRunning returns an error when a host does not run.
+func (c *Cluster) checkRunning(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+		running, err := c.hosts[name].Running(ctx)
+		if err != nil {
+			return err
+		}
+		if !running {
+			return fmt.Errorf("%s has ended; its log ends with\n%s", name, c.hosts[name].logTail(ctx, 25))
+		}
+	}
+	return nil
+}
+
+// Active returns the host of the ResourceManager that is active; nil where none
+// says so.
+func (c *Cluster) Active(ctx context.Context) *Host {
+	for _, name := range c.resourceManagers() {
+		if state, err := haState(ctx, c.state.Addresses[name]+":8088"); err == nil && state == "ACTIVE" {
+			return c.hosts[name]
+		}
+	}
+	return nil
+}
+
+// Stop removes all containers, the network and what the cluster has on this
+// machine's disk.
+func (c *Cluster) Stop(ctx context.Context) error {
+	err := c.remove(ctx, c.state.Network)
+	if c.state.Dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.state.Dir))
+	}
+	return errors.Join(err, c.docker.Close())
+}
+
+// Logs returns the end of every host's log, for a test that has failed.
+func (c *Cluster) Logs(ctx context.Context, lines int) string {
+	var all strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
+		fmt.Fprintf(&all, "--- %s\n%s\n", name, c.hosts[name].logTail(ctx, lines))
+	}
+	return all.String()
+}
+
+// Heal has every host up, unpaused and on the network, with the right time and
+// the cluster's own properties, and returns when the cluster is whole.
+func (c *Cluster) Heal(ctx context.Context) error {
+	healing, healingCtx := errgroup.WithContext(ctx)
+	for _, host := range c.hosts {
+		healing.Go(func() error { return host.heal(healingCtx) })
+	}
+	if err := healing.Wait(); err != nil {
+		return err
+	}
+	return c.WaitReady(ctx)
+}

@@ -1,0 +1,240 @@
+package containers
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/client"
+	"github.com/docker/docker/pkg/stdcopy"
+)
+
+// Host is a host of the cluster. A host that was killed or stopped keeps its
+// disk, its name and its address.
+type Host struct {
+	// Name is the host's name in the cluster, as "worker-1".
+	Name string
+	// Address is its IP address.
+	Address string
+
+	docker *client.Client
+	id     string
+	// changed says that the host has properties or a time of its own.
+	changed bool
+}
+
+// Kill ends all the host's processes at once, as a power cut does.
+func (h *Host) Kill(ctx context.Context) error {
+	if err := h.docker.ContainerKill(ctx, h.id, "KILL"); err != nil {
+		return fmt.Errorf("killing %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Stop ends the host's daemons in good order.
+func (h *Host) Stop(ctx context.Context) error {
+	grace := 20
+	if err := h.docker.ContainerStop(ctx, h.id, container.StopOptions{Timeout: &grace}); err != nil {
+		return fmt.Errorf("stopping %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Start starts a host that does not run; it does nothing for one that does.
+func (h *Host) Start(ctx context.Context) error {
+	if err := h.docker.ContainerStart(ctx, h.id, container.StartOptions{}); err != nil {
+		return fmt.Errorf("starting %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Pause stops all the host's processes where they are, and keeps their
+// connections open.
+func (h *Host) Pause(ctx context.Context) error {
+	if err := h.docker.ContainerPause(ctx, h.id); err != nil {
+		return fmt.Errorf("pausing %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Unpause lets the host's processes go on.
+func (h *Host) Unpause(ctx context.Context) error {
+	if err := h.docker.ContainerUnpause(ctx, h.id); err != nil {
+		return fmt.Errorf("unpausing %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// Running says whether the host is up.
+func (h *Host) Running(ctx context.Context) (bool, error) {
+	found, err := h.docker.ContainerInspect(ctx, h.id)
+	if err != nil {
+		return false, err
+	}
+	return found.State.Running, nil
+}
+
+// Override has the host's daemons take these properties over all others from
+// their next start on.
+func (h *Host) Override(ctx context.Context, properties map[string]string) error {
+	var text strings.Builder
+	for name, value := range properties {
+		text.WriteString(name + "=" + value + "\n")
+	}
+	h.changed = true
+	return h.write(ctx, "/etc/hadoop/overrides", text.String())
+}
+
+// SetClock has the host's daemons believe, from their next start on, that it is
+// so much later; 0 is the right time. Programs of Go's, which do not ask libc,
+// keep the right time.
+func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
+	h.changed = true
+	told := ""
+	if ahead != 0 {
+		told = fmt.Sprintf("%+ds\n", int64(ahead.Seconds()))
+	}
+	return h.write(ctx, "/etc/faketimerc", told)
+}
+
+// write writes a file of the host, which need not run.
+func (h *Host) write(ctx context.Context, file, content string) error {
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	err := w.WriteHeader(&tar.Header{Name: path.Base(file), Mode: 0o644, Size: int64(len(content))})
+	if err == nil {
+		_, err = io.WriteString(w, content)
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err == nil {
+		err = h.docker.CopyToContainer(ctx, h.id, path.Dir(file), &archive, container.CopyToContainerOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s on %s: %w", file, h.Name, err)
+	}
+	return nil
+}
+
+// Run runs a command on the host and returns what it printed.
+func (h *Host) Run(ctx context.Context, command ...string) (string, error) {
+	created, err := h.docker.ContainerExecCreate(ctx, h.id, container.ExecOptions{Cmd: command, AttachStdout: true, AttachStderr: true})
+	if err != nil {
+		return "", fmt.Errorf("running %s on %s: %w", command[0], h.Name, err)
+	}
+	attached, err := h.docker.ContainerExecAttach(ctx, created.ID, container.ExecAttachOptions{})
+	if err != nil {
+		return "", fmt.Errorf("running %s on %s: %w", command[0], h.Name, err)
+	}
+	defer attached.Close()
+	var output bytes.Buffer
+	if _, err := stdcopy.StdCopy(&output, &output, attached.Reader); err != nil {
+		return output.String(), fmt.Errorf("running %s on %s: %w", command[0], h.Name, err)
+	}
+	ended, err := h.docker.ContainerExecInspect(ctx, created.ID)
+	if err != nil {
+		return output.String(), fmt.Errorf("running %s on %s: %w", command[0], h.Name, err)
+	}
+	if ended.ExitCode != 0 {
+		return output.String(), fmt.Errorf("%s on %s ended with status %d: %s", command[0], h.Name, ended.ExitCode, output.String())
+	}
+	return output.String(), nil
+}
+
+// Log returns what the host's daemons have printed since it was made.
+func (h *Host) Log(ctx context.Context) (string, error) { return h.log(ctx, "all") }
+
+func (h *Host) log(ctx context.Context, tail string) (string, error) {
+	reader, err := h.docker.ContainerLogs(ctx, h.id, container.LogsOptions{ShowStdout: true, ShowStderr: true, Tail: tail})
+	if err != nil {
+		return "", fmt.Errorf("the log of %s: %w", h.Name, err)
+	}
+	defer func() { _ = reader.Close() }()
+	var output bytes.Buffer
+	if _, err := stdcopy.StdCopy(&output, &output, reader); err != nil {
+		return output.String(), fmt.Errorf("the log of %s: %w", h.Name, err)
+	}
+	return output.String(), nil
+}
+
+// logTail is the end of the host's log, or why there is none.
+func (h *Host) logTail(ctx context.Context, lines int) string {
+	text, err := h.log(ctx, strconv.Itoa(lines))
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// pid returns the host's first process, as this machine numbers it.
+func (h *Host) pid(ctx context.Context) (int, error) {
+	found, err := h.docker.ContainerInspect(ctx, h.id)
+	if err != nil {
+		return 0, err
+	}
+	if found.State.Pid == 0 {
+		return 0, fmt.Errorf("%s does not run", h.Name)
+	}
+	return found.State.Pid, nil
+}
+
+// haState asks a ResourceManager whether it is ACTIVE or STANDBY.
+func haState(ctx context.Context, address string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/ws/v1/cluster/info", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Accept", "application/json")
+	// Without kept connections, and without going on to another ResourceManager.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer struct {
+		ClusterInfo struct {
+			HAState string `json:"haState"`
+		} `json:"clusterInfo"`
+	}
+	return answer.ClusterInfo.HAState, json.NewDecoder(response.Body).Decode(&answer)
+}
+
+// heal takes back all that can be done to a host.
+func (h *Host) heal(ctx context.Context) error {
+	found, err := h.docker.ContainerInspect(ctx, h.id)
+	if err != nil {
+		return err
+	}
+	if found.State.Paused {
+		if err := h.Unpause(ctx); err != nil {
+			return err
+		}
+	}
+	if h.changed {
+		if err := h.Stop(ctx); err != nil {
+			return err
+		}
+		if err := errors.Join(h.Override(ctx, nil), h.SetClock(ctx, 0)); err != nil {
+			return err
+		}
+		h.changed = false
+	}
+	if err := h.Start(ctx); err != nil {
+		return err
+	}
+	return h.Mend(ctx)
+}

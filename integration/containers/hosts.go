@@ -1,0 +1,150 @@
+package containers
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+	"github.com/testcontainers/testcontainers-go"
+
+	"github.com/bobbin-yarn/bobbin/docker"
+)
+
+// hostSpec is a host that is to be made.
+type hostSpec struct {
+	name    string
+	command []string
+	disk    int64 // bytes of a disk of its own for containers; 0 for the machine's
+}
+
+// hostSpecs are the hosts of a cluster.
+func hostSpecs(options Options) []hostSpec {
+	properties := properties(options)
+	daemon := func(id string, daemons ...string) []string {
+		var command []string
+		for _, name := range slices.Sorted(maps.Keys(properties)) {
+			command = append(command, "-D", name+"="+properties[name])
+		}
+		if id != "" {
+			command = append(command, "-D", "yarn.resourcemanager.ha.id="+id)
+		}
+		return append(command, daemons...)
+	}
+	specs := []hostSpec{{name: Client, command: daemon("", "idle")}, {name: NameNode, command: daemon("", "namenode")}}
+	if options.HA {
+		specs = append(specs,
+			hostSpec{name: ZooKeeper, command: []string{"zookeeper"}},
+			hostSpec{name: ResourceManager, command: daemon("rm1", "resourcemanager")},
+			hostSpec{name: SecondResourceManager, command: daemon("rm2", "resourcemanager")},
+		)
+	} else {
+		specs = append(specs, hostSpec{name: ResourceManager, command: daemon("", "resourcemanager")})
+	}
+	for _, name := range Workers() {
+		specs = append(specs, hostSpec{name: name, command: daemon("", "datanode", "nodemanager"), disk: options.Disks[name]})
+	}
+	return specs
+}
+
+// properties are what daemons and clients get over docker/conf.
+func properties(options Options) map[string]string {
+	all := map[string]string{}
+	if options.HA {
+		maps.Copy(all, map[string]string{
+			"yarn.resourcemanager.ha.enabled":       "true",
+			"yarn.resourcemanager.cluster-id":       "bobbin",
+			"yarn.resourcemanager.ha.rm-ids":        "rm1,rm2",
+			"yarn.resourcemanager.hostname.rm1":     ResourceManager,
+			"yarn.resourcemanager.hostname.rm2":     SecondResourceManager,
+			"yarn.resourcemanager.recovery.enabled": "true",
+			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore",
+			"hadoop.zk.address":                     ZooKeeper + ":2181",
+			// How long ZooKeeper waits for a ResourceManager that says nothing.
+			"yarn.resourcemanager.zk-timeout-ms":                               "5000",
+			"yarn.resourcemanager.ha.automatic-failover.zk-timeout-ms":         "5000",
+			"yarn.client.failover-sleep-base-ms":                               "200",
+			"yarn.client.failover-sleep-max-ms":                                "1000",
+			"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "1000",
+		})
+	}
+	maps.Copy(all, options.Properties)
+	return all
+}
+
+// startHost starts a host's container.
+func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (testcontainers.Container, error) {
+	request := testcontainers.ContainerRequest{
+		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
+		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
+		HostConfigModifier: func(config *container.HostConfig) {
+			// As a name server would: a host has its name whether it is up or not.
+			config.ExtraHosts = c.hostLines(":")
+			if spec.disk > 0 {
+				config.Tmpfs = map[string]string{"/hadoop/local": fmt.Sprintf("rw,exec,size=%d", spec.disk)}
+			}
+		},
+		EndpointSettingsModifier: func(settings map[string]*network.EndpointSettings) {
+			for _, endpoint := range settings {
+				endpoint.IPAMConfig = &network.EndpointIPAMConfig{IPv4Address: c.state.Addresses[spec.name]}
+			}
+		},
+	}
+	started, err := testcontainers.GenericContainer(ctx, testcontainers.GenericContainerRequest{
+		ContainerRequest: request, Started: true, Logger: quiet{},
+	})
+	if err != nil {
+		return started, fmt.Errorf("starting %s: %w", spec.name, err)
+	}
+	return started, nil
+}
+
+// quiet keeps testcontainers' progress off the tests' output.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// hostLines are the hosts' names and addresses, with a separator between.
+func (c *Cluster) hostLines(separator string) []string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(c.state.Addresses)) {
+		lines = append(lines, name+separator+c.state.Addresses[name])
+	}
+	return lines
+}
+
+// writeClientConf writes the clients' configuration: the image's, with this
+// cluster's properties behind it, which count as they come last.
+func (c *Cluster) writeClientConf(options Options) error {
+	if err := os.MkdirAll(c.ConfDir(), 0o755); err != nil {
+		return err
+	}
+	var added strings.Builder
+	properties := properties(options)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		fmt.Fprintf(&added, "<property><name>%s</name><value>%s</value></property>\n", name, properties[name])
+	}
+	for _, file := range []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"} {
+		content, err := docker.Conf.ReadFile("conf/" + file)
+		if err != nil {
+			return err
+		}
+		text := strings.Replace(string(content), "</configuration>", added.String()+"</configuration>", 1)
+		if err := os.WriteFile(filepath.Join(c.ConfDir(), file), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	var hosts strings.Builder
+	hosts.WriteString("127.0.0.1 localhost\n")
+	for name, address := range c.state.Addresses {
+		hosts.WriteString(address + " " + name + "\n")
+	}
+	return os.WriteFile(c.hostsFile(), []byte(hosts.String()), 0o644)
+}
+
+func (c *Cluster) hostsFile() string { return filepath.Join(c.state.Dir, "hosts") }

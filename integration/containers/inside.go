@@ -1,0 +1,103 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// stateVariable tells a process that runs inside where its cluster's state is.
+const stateVariable = "BOBBIN_TEST_CONTAINERS"
+
+// Inside starts a cluster, runs this very program again as the cluster's host
+// Client, where it calls tests, and removes the cluster when that has ended,
+// however it did. It returns the program's exit code.
+//
+// The program inside sees this machine's files and processes. It has the
+// client's network and host name, knows the cluster's hosts by name, and reaches
+// no other network.
+func Inside(options Options, tests func(*Cluster) int) int {
+	code, err := inside(options, tests)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "containers:", err)
+		return 1
+	}
+	return code
+}
+
+func inside(options Options, tests func(*Cluster) int) (code int, err error) {
+	if path := os.Getenv(stateVariable); path != "" {
+		c, err := attach(path)
+		if err != nil {
+			return 0, err
+		}
+		return tests(c), c.docker.Close()
+	}
+	if os.Geteuid() != 0 {
+		return 0, errors.New("tests on containers enter the network of one, which takes root: run them as root")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	began := time.Now()
+	c, err := Start(ctx, options)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		stopping, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, c.Stop(stopping))
+	}()
+	return c.again(ctx, time.Since(began))
+}
+
+// again runs this program inside.
+func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
+	pid, err := c.Host(Client).pid(ctx)
+	if err != nil {
+		return 0, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	command := exec.CommandContext(ctx, "nsenter", append([]string{
+		"--target", strconv.Itoa(pid), "--net", "--uts", "--",
+		"unshare", "--mount", "--propagation", "private", "--",
+		"sh", "-c", `mount --bind "$1" /etc/hosts && mount --bind /dev/null /etc/resolv.conf && shift && exec "$@"`, "sh",
+		c.hostsFile(), self,
+	}, arguments(os.Args[1:], took)...)...)
+	command.Env = append(os.Environ(), stateVariable+"="+c.stateFile())
+	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	command.WaitDelay = stopTimeout
+	err = command.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() >= 0 {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// arguments are a test binary's, with the time taken off its time limit that
+// the cluster took to start and may take to stop: go test kills what lasts
+// longer.
+func arguments(all []string, took time.Duration) []string {
+	shorter := make([]string, len(all))
+	for i, argument := range all {
+		shorter[i] = argument
+		if text, found := strings.CutPrefix(argument, "-test.timeout="); found {
+			if limit, err := time.ParseDuration(text); err == nil && limit > 0 {
+				shorter[i] = "-test.timeout=" + max(limit-took-30*time.Second, time.Second).String()
+			}
+		}
+	}
+	return shorter
+}

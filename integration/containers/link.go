@@ -1,0 +1,66 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Cut takes the host off the network: what it sends and what is sent to it is
+// lost, and no connection ends by that.
+func (h *Host) Cut(ctx context.Context) error { return h.setLink(ctx, false) }
+
+// Mend puts the host on the network again.
+func (h *Host) Mend(ctx context.Context) error { return h.setLink(ctx, true) }
+
+// setLink sets the host's network interface up or down from within its network
+// namespace, which needs root.
+func (h *Host) setLink(ctx context.Context, up bool) error {
+	pid, err := h.pid(ctx)
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() {
+		// The thread is in the host's namespace then: it ends with this goroutine,
+		// as that does not unlock it.
+		runtime.LockOSThread()
+		done <- setLink(fmt.Sprintf("/proc/%d/ns/net", pid), "eth0", up)
+	}()
+	if err := <-done; err != nil {
+		return fmt.Errorf("the network of %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+func setLink(namespace, name string, up bool) (err error) {
+	ns, err := unix.Open(namespace, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(ns)) }()
+	if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("entering its namespace, which takes root: %w", err)
+	}
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unix.Close(socket)) }()
+	request, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	if err := unix.IoctlIfreq(socket, unix.SIOCGIFFLAGS, request); err != nil {
+		return err
+	}
+	flags := request.Uint16() &^ unix.IFF_UP
+	if up {
+		flags |= unix.IFF_UP
+	}
+	request.SetUint16(flags)
+	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
+}

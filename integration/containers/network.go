@@ -1,0 +1,130 @@
+package containers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	testnetwork "github.com/testcontainers/testcontainers-go/network"
+)
+
+const (
+	// labelOwner is on all that a process makes: which process that is.
+	labelOwner = "bobbin.owner"
+	// labelNetwork is on a cluster's containers: which cluster's.
+	labelNetwork = "bobbin.owner.cluster"
+)
+
+// subnet is a cluster's network. Hosts get their addresses from us, so that
+// they have the same after a restart.
+type subnet struct{ prefix netip.Prefix }
+
+// host returns the address of the index-th host.
+func (s subnet) host(index int) string {
+	bytes := s.prefix.Addr().As4()
+	bytes[3] = byte(10 + index)
+	return netip.AddrFrom4(bytes).String()
+}
+
+// createNetwork makes a network on the first subnet that is free.
+func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
+	var errs []error
+	for third := range 256 {
+		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 31, byte(third), 0}), 24)
+		created, err := testnetwork.New(ctx,
+			testnetwork.WithLabels(map[string]string{labelOwner: owner()}),
+			testnetwork.WithIPAM(&network.IPAM{Config: []network.IPAMConfig{{Subnet: prefix.String()}}}))
+		if err == nil {
+			c.state.Network = created.Name
+			return subnet{prefix}, nil
+		}
+		errs = append(errs, err)
+		if !strings.Contains(err.Error(), "overlaps") {
+			break
+		}
+	}
+	return subnet{}, fmt.Errorf("making a network: %w", errs[len(errs)-1])
+}
+
+func (c *Cluster) labels() map[string]string {
+	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
+}
+
+// owner names this process for good: its id is used again, with its start time
+// it is not.
+func owner() string {
+	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
+}
+
+// startTime is field 22 of /proc/PID/stat, or "" for a process that is gone.
+func startTime(pid int) string {
+	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	// The command, in parentheses, is the second field and can hold anything.
+	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
+	if len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// gone says whether the process that an owner label names has ended.
+func gone(owner string) bool {
+	id, start, _ := strings.Cut(owner, ".")
+	pid, err := strconv.Atoi(id)
+	return err != nil || startTime(pid) != start
+}
+
+// sweep removes what processes have left that were killed.
+func (c *Cluster) sweep(ctx context.Context) error {
+	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	if err != nil {
+		return fmt.Errorf("docker: %w", err)
+	}
+	var errs []error
+	for _, left := range containers {
+		if gone(left.Labels[labelOwner]) {
+			errs = append(errs, c.removeContainer(ctx, left.ID))
+		}
+	}
+	networks, err := c.docker.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	errs = append(errs, err)
+	for _, left := range networks {
+		if gone(left.Labels[labelOwner]) {
+			errs = append(errs, c.docker.NetworkRemove(ctx, left.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes a network and the containers that are on it.
+func (c *Cluster) remove(ctx context.Context, name string) error {
+	if name == "" {
+		return nil // it never came to be
+	}
+	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelNetwork+"="+name))})
+	errs := []error{err}
+	for _, each := range containers {
+		errs = append(errs, c.removeContainer(ctx, each.ID))
+	}
+	return errors.Join(append(errs, c.docker.NetworkRemove(ctx, name))...)
+}
+
+// removeContainer ends a container at once: nothing in it is wanted any more.
+func (c *Cluster) removeContainer(ctx context.Context, id string) error {
+	err := c.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
+	if err != nil && !errdefs.IsNotFound(err) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+//go:build integration
+
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/integration/containers"
+	"github.com/bobbin-yarn/bobbin/integration/text"
+)
+
+// patience bounds everything that a test waits for.
+const patience = 3 * time.Minute
+
+// job is a census that yarn-submit follows.
+type job struct {
+	command *exec.Cmd
+	stderr  *transcript
+	stdout  bytes.Buffer
+	first   chan string // the first line of stdout
+	read    sync.WaitGroup
+	once    sync.Once
+	id      string
+	output  string
+}
+
+// startJob submits a census of three executors, each task of which takes pause.
+// The cluster is whole when it begins, and is made so again when the test ends.
+func startJob(t *testing.T, pause time.Duration, flags ...string) *job {
+	t.Helper()
+	t.Cleanup(func() { heal(t) })
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	output := "hdfs:///faults/" + t.Name()
+	arguments := append([]string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "256m"}, flags...)
+	j := &job{
+		command: exec.CommandContext(ctx, shared.program("yarn-submit"),
+			append(arguments, shared.program("census"), pause.String(), shared.text, output)...),
+		stderr: &transcript{t: t}, first: make(chan string, 1), output: output,
+	}
+	j.command.Env = environ()
+	j.command.Cancel = func() error { return j.command.Process.Signal(os.Interrupt) }
+	j.command.WaitDelay = patience
+	j.command.Stderr = j.stderr
+	stdout, err := j.command.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, j.command.Start())
+	j.read.Go(func() {
+		lines := bufio.NewReader(stdout)
+		first, _ := lines.ReadString('\n') // a missing line shows in the test
+		j.first <- strings.TrimSpace(first)
+		_, _ = io.Copy(&j.stdout, lines)
+	})
+	t.Cleanup(func() {
+		cancel()
+		j.wait(t)
+	})
+	j.id = <-j.first
+	require.Regexp(t, `^application_\d+_\d+$`, j.id, "the first line of stdout; stderr: %s", j.stderr)
+	return j
+}
+
+func environ() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "HADOOP_CONF_DIR=" + shared.cluster.ConfDir()}
+}
+
+// wait returns yarn-submit's exit code once it has ended.
+func (j *job) wait(t *testing.T) int {
+	t.Helper()
+	j.once.Do(func() {
+		j.read.Wait()
+		err := j.command.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			assert.NoError(t, err)
+		}
+	})
+	return j.command.ProcessState.ExitCode()
+}
+
+// assertRight checks that the job has succeeded with the right counts.
+func (j *job) assertRight(t *testing.T) {
+	t.Helper()
+	require.Equal(t, 0, j.wait(t), "exit code")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got, err := text.ReadCounts(ctx, shared.files, j.output)
+	require.NoError(t, err)
+	assert.Empty(t, text.Difference(shared.want, got))
+}
+
+// attempts is how many ApplicationMasters the job had.
+func (j *job) attempts(t *testing.T) int {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	attempts, err := shared.rest.Attempts(ctx, j.id)
+	require.NoError(t, err)
+	return len(attempts)
+}
+
+// awaitStatus waits until the ApplicationMaster answers with a status that is as
+// it should be.
+func (j *job) awaitStatus(t *testing.T, what string, asItShouldBe func(am.Status) bool) am.Status {
+	t.Helper()
+	var last am.Status
+	await(t, j.id+": "+what, func(ctx context.Context) bool {
+		known, err := shared.rest.Application(ctx, j.id)
+		if err != nil {
+			return false // the ResourceManager may be away
+		}
+		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
+		page, err := shared.rest.Proxy(ctx, j.id, "/"+am.StatusPath)
+		if err != nil {
+			return false // the ApplicationMaster is not there yet, or not any more
+		}
+		last = am.Status{}
+		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)
+	})
+	return last
+}
+
+// awaitMiddle waits until tasks have succeeded and others run on all executors.
+func (j *job) awaitMiddle(t *testing.T) am.Status {
+	t.Helper()
+	return j.awaitStatus(t, "it is in its middle", func(status am.Status) bool {
+		return status.Executors.Running == 3 && status.Tasks.Done >= 3 && status.Tasks.Running >= 2
+	})
+}
+
+// master is the worker that has the ApplicationMaster.
+func (j *job) master(t *testing.T) *containers.Host {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	known, err := shared.rest.Application(ctx, j.id)
+	require.NoError(t, err)
+	name, _, _ := strings.Cut(known.AMHostHTTPAddress, ":")
+	host := shared.cluster.Host(name)
+	require.NotNil(t, host, "the ApplicationMaster's host %q", name)
+	return host
+}
+
+// another is a worker that runs executors and not the ApplicationMaster.
+func (j *job) another(t *testing.T, status am.Status) *containers.Host {
+	t.Helper()
+	master := j.master(t)
+	for _, executor := range status.Details {
+		if executor.Host != master.Name && executor.Running > 0 {
+			return shared.cluster.Host(executor.Host)
+		}
+	}
+	require.FailNow(t, "all executors are where the ApplicationMaster is", "%+v", status.Details)
+	return nil
+}
+
+// heal has every host up and on the network, with the right time and its own
+// settings, and waits for the cluster to be whole.
+func heal(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if t.Failed() {
+		t.Log(shared.cluster.Logs(ctx, 25))
+	}
+	assert.NoError(t, shared.cluster.Heal(ctx))
+}
+
+// await asks until the answer is yes, and fails the test when it does not come.
+func await(t *testing.T, what string, answer func(ctx context.Context) bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for !answer(ctx) {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+		}
+	}
+}
+
+// transcript keeps what a process writes and shows it in the test's output.
+type transcript struct {
+	t    *testing.T
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.t.Output().Write(p)
+	return w.text.Write(p)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}

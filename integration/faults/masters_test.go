@@ -1,0 +1,71 @@
+//go:build integration
+
+package faults
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/containers"
+)
+
+// active is the ResourceManager that is active, once there is one.
+func active(t *testing.T) *containers.Host {
+	t.Helper()
+	var found *containers.Host
+	await(t, "a ResourceManager is active", func(ctx context.Context) bool {
+		found = shared.cluster.Active(ctx)
+		return found != nil
+	})
+	return found
+}
+
+// standby is the other ResourceManager.
+func standby(t *testing.T) *containers.Host {
+	t.Helper()
+	if active(t).Name == containers.ResourceManager {
+		return shared.cluster.Host(containers.SecondResourceManager)
+	}
+	return shared.cluster.Host(containers.ResourceManager)
+}
+
+// TestResourceManagerFailsOver kills the active ResourceManager.
+func TestResourceManagerFailsOver(t *testing.T) {
+	j := startJob(t, 1500*time.Millisecond)
+	j.awaitMiddle(t)
+	first := active(t)
+	require.NoError(t, first.Kill(t.Context()))
+	second := active(t)
+	assert.NotEqual(t, first.Name, second.Name)
+	j.assertRight(t)
+	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
+}
+
+// TestResourceManagerIsRestarted kills the only ResourceManager, which finds the
+// application in its state store when it starts again.
+func TestResourceManagerIsRestarted(t *testing.T) {
+	require.NoError(t, standby(t).Stop(t.Context()))
+	j := startJob(t, 2*time.Second)
+	j.awaitMiddle(t)
+	only := active(t)
+	require.NoError(t, only.Kill(t.Context()))
+	require.NoError(t, only.Start(t.Context()))
+	j.assertRight(t)
+	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
+	assert.Contains(t, j.stderr.String(), "answers again")
+}
+
+// TestNameNodeIsRestarted kills the NameNode while tasks read and write.
+func TestNameNodeIsRestarted(t *testing.T) {
+	j := startJob(t, 1500*time.Millisecond)
+	j.awaitMiddle(t)
+	nameNode := shared.cluster.Host(containers.NameNode)
+	require.NoError(t, nameNode.Kill(t.Context()))
+	require.NoError(t, nameNode.Start(t.Context()))
+	j.assertRight(t)
+	assert.Equal(t, 1, j.attempts(t))
+}

@@ -1,0 +1,145 @@
+// Command census counts the words of a text slowly, so that something can go
+// wrong while it does.
+//
+//	census PAUSE IN OUT
+//
+// Each task counts one quarter of a megabyte of IN, and takes at least PAUSE for
+// it. OUT gets what wordcount writes.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+const splitSize = 256 << 10
+
+// portion is what one task counts.
+type portion struct {
+	Split storage.Split
+	Pause time.Duration
+}
+
+// PreferredHosts has the task go where its text is.
+func (p portion) PreferredHosts() []string { return p.Split.PreferredHosts() }
+
+var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]int64, error) {
+	enough := time.NewTimer(p.Pause)
+	defer enough.Stop()
+	text, err := p.Split.Open(task)
+	if err != nil {
+		return nil, err
+	}
+	defer text.Close()
+	counts := map[string]int64{}
+	words := bufio.NewScanner(text)
+	words.Buffer(nil, 1<<20)
+	words.Split(bufio.ScanWords)
+	for words.Scan() {
+		counts[words.Text()]++
+	}
+	if err := words.Err(); err != nil {
+		return nil, fmt.Errorf("%s from byte %d: %w", p.Split.Path, p.Split.Offset, err)
+	}
+	select {
+	case <-enough.C:
+		return counts, nil
+	case <-task.Done():
+		return nil, context.Cause(task)
+	}
+})
+
+type line struct {
+	Word  string
+	Count int64
+}
+
+var write = bobbin.Func("write", func(task *bobbin.Task, part []line) (int, error) {
+	output, err := bobbin.SharedValue[storage.Output](task)
+	if err != nil {
+		return 0, err
+	}
+	file, err := output.Part(task, task.Index(), task.Attempt())
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Abort() }() // nothing once it is committed
+	text := bufio.NewWriter(file)
+	for _, line := range part {
+		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
+	}
+	if err := text.Flush(); err != nil {
+		return 0, err
+	}
+	return len(part), task.CommitOutput(file.Commit)
+})
+
+func main() {
+	bobbin.Main(func(ctx context.Context) error { return run(ctx, os.Args[1:]) })
+}
+
+func run(ctx context.Context, arguments []string) error {
+	if len(arguments) != 3 {
+		return errors.New("usage: census PAUSE IN OUT")
+	}
+	pause, err := time.ParseDuration(arguments[0])
+	if err != nil {
+		return err
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	output, err := session.Files().NewOutput(ctx, arguments[2], session.ApplicationID())
+	if errors.Is(err, storage.ErrCommitted) {
+		slog.Info("an earlier attempt of this application has written the output", "output", arguments[2])
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := countInto(ctx, session, output, arguments[1], pause); err != nil {
+		return errors.Join(err, output.Abort(ctx))
+	}
+	return nil
+}
+
+func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration) error {
+	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
+	if err != nil {
+		return err
+	}
+	portions := make([]portion, len(splits))
+	for i, split := range splits {
+		portions[i] = portion{Split: split, Pause: pause}
+	}
+	total := map[string]int64{}
+	for result, err := range count.Stream(ctx, session, portions) {
+		if err != nil {
+			return err
+		}
+		for word, n := range result.Value {
+			total[word] += n
+		}
+	}
+	var lines []line
+	for _, word := range slices.Sorted(maps.Keys(total)) {
+		lines = append(lines, line{word, total[word]})
+	}
+	parts := slices.Collect(slices.Chunk(lines, len(lines)/3+1))
+	if _, err := write.Run(ctx, session, parts, bobbin.Shared(output)); err != nil {
+		return err
+	}
+	return output.Commit(ctx, len(parts))
+}
