@@ -12,9 +12,10 @@ import (
 // a free core elsewhere.
 
 const (
-	// minPatience is how long a task that was sent ahead waits in any case, which
-	// is much more than it should where the machine is not overloaded.
-	minPatience = 20 * time.Millisecond
+	// minPatience is how long a task that was sent ahead waits in any case while no
+	// other is started. It is much more than it should, as on an overloaded machine
+	// all tasks take long.
+	minPatience = 100 * time.Millisecond
 	// patienceFactor is how many times scheduler.launchAhead it waits.
 	patienceFactor = 4
 )
@@ -25,6 +26,7 @@ type impatience struct {
 	after time.Duration
 	timer *time.Timer // nil until something was sent ahead
 	set   bool        // the timer will fire
+	moved time.Time   // when a task was started last
 }
 
 func newImpatience(c *config.Config) impatience {
@@ -62,7 +64,7 @@ func (e *engine) giveBack() {
 	for _, t := range e.waiting {
 		switch {
 		case !t.launch.GetAhead():
-		case t.received.After(late):
+		case t.received.After(late) || e.impatience.moved.After(late):
 			e.sentAhead()
 		default:
 			t.cancel(nil)

@@ -24,7 +24,7 @@ func TestWhatWasSentAheadComesBackWhereItHasToWait(t *testing.T) {
 			launch(1, "1s"), ahead(2, "1s"), launch(3, "1s"), ahead(4, "1s"),
 		}})
 		returned := s.recv().GetUpdates()
-		require.Equal(t, minPatience, time.Since(began))
+		require.Equal(t, minPatience, time.Since(began), "no other was started for so long")
 		require.Len(t, returned, 2)
 		for i, update := range returned {
 			require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
@@ -40,23 +40,40 @@ func TestWhatWasSentAheadComesBackWhereItHasToWait(t *testing.T) {
 	})
 }
 
-func TestWhatWasSentAheadRunsInOrder(t *testing.T) {
+func TestWhatWasSentAheadStaysWhileOthersStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
-		launches := []*wire.LaunchTask{launch(1, "15ms")}
-		for attempt := range uint64(3) {
-			launches = append(launches, ahead(2+attempt, "3ms"))
+		launches := []*wire.LaunchTask{launch(1, "60ms")}
+		for attempt := range uint64(9) {
+			launches = append(launches, ahead(2+attempt, "60ms"))
 		}
-		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: launches})
-		const finished, returned = wire.TaskState_TASK_STATE_FINISHED, wire.TaskState_TASK_STATE_RETURNED
-		for _, expected := range []struct {
-			attempt uint64
-			state   wire.TaskState
-		}{{1, finished}, {2, finished}, {4, returned}, {3, finished}} { // the third had begun when its time was up
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: append(launches, ahead(11, "1s"), ahead(12, "1s"))})
+		for attempt := range uint64(10) {
 			update := s.update()
-			require.Equal(t, expected.attempt, update.GetAttempt())
-			require.Equal(t, expected.state, update.GetState())
+			require.Equal(t, 1+attempt, update.GetAttempt())
+			require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, update.GetState())
 		}
+		update := s.update()
+		require.Equal(t, uint64(12), update.GetAttempt(), "the one before it runs on")
+		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
+		require.Equal(t, uint64(11), s.update().GetAttempt())
+		s.stop()
+	})
+}
+
+func TestUpdatesOfShortTasksLeaveTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		launches := []*wire.LaunchTask{launch(1, "1us")}
+		for attempt := range uint64(batch + 4) {
+			launches = append(launches, ahead(2+attempt, "1us"))
+		}
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: append(launches, ahead(100, "1s"))})
+		began := time.Now()
+		require.Len(t, s.recv().GetUpdates(), batch)
+		require.Less(t, time.Since(began), batchWait)
+		require.Len(t, s.recv().GetUpdates(), 5, "none is kept back by the long task behind them")
+		require.Less(t, time.Since(began), 2*batchWait)
 		s.stop()
 	})
 }

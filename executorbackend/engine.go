@@ -126,6 +126,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	close(quit)
 	heeding.Wait()
 	idle := e.end()
+	out.end()
 	e.results.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -251,6 +252,7 @@ func (e *engine) startWaiting() {
 		e.waiting[0], e.waiting = nil, e.waiting[1:]
 		e.free -= t.cpus
 		t.started, t.began = true, time.Now()
+		e.impatience.moved = t.began
 		e.crew.start(t)
 	}
 }
@@ -295,7 +297,12 @@ func (e *engine) finished(t *task, kept *keptResult, updates ...*wire.TaskUpdate
 	e.origins.ended = true
 	e.free += t.cpus
 	e.startWaiting()
+	more := len(e.waiting) > 0 && e.waiting[0].launch.GetAhead()
 	e.mu.Unlock()
+	if more {
+		e.out.putSoon(updates...)
+		return
+	}
 	e.out.put(updates...)
 }
 

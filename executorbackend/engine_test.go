@@ -77,7 +77,9 @@ type scripted struct {
 	t      *testing.T
 	stream wire.DriverSide
 	leave  context.CancelFunc
-	served chan error
+	// updates have come and were not looked at.
+	updates []*wire.TaskUpdate
+	served  chan error
 }
 
 func start(t *testing.T, options Options) *scripted {
@@ -105,11 +107,13 @@ func (s *scripted) recv() *wire.ExecutorMessage {
 // update is the next one that is not about a part.
 func (s *scripted) update() *wire.TaskUpdate {
 	for {
-		for _, update := range s.recv().GetUpdates() {
+		for i, update := range s.updates {
 			if update.GetState() != wire.TaskState_TASK_STATE_PART {
+				s.updates = s.updates[i+1:]
 				return update
 			}
 		}
+		s.updates = s.recv().GetUpdates()
 	}
 }
 

@@ -25,6 +25,7 @@ type outgoing struct {
 	holds     []string           // of those that life has, the ones that are not told yet
 	asking    []uint64           // attempts that ask whether they may commit
 	arrivals  []*wire.BarrierArrival
+	later     *time.Timer // nil until an update was to wait
 	sending   bool
 	since     time.Time // when the message now being sent was begun
 	broken    bool      // the stream takes nothing more; its receiving side says why
@@ -35,6 +36,44 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
 	o.updates = append(o.updates, updates...)
 	o.flush()
+}
+
+const (
+	// batch is how many updates leave together, where further tasks are about to
+	// end, and batchWait how long the first of them waits for the others.
+	batch     = 16
+	batchWait = 500 * time.Microsecond
+)
+
+// putSoon adds updates which those of tasks that are about to end may join: a
+// message costs much more than a very short task does.
+func (o *outgoing) putSoon(updates ...*wire.TaskUpdate) {
+	o.mu.Lock()
+	first := len(o.updates) == 0
+	o.updates = append(o.updates, updates...)
+	if len(o.updates) >= batch {
+		o.flush()
+		return
+	}
+	defer o.mu.Unlock()
+	switch {
+	case o.broken:
+		o.updates = nil
+	case !first: // the timer is set, or somebody sends
+	case o.later == nil:
+		o.later = time.AfterFunc(batchWait, o.flushNow)
+	default:
+		o.later.Reset(batchWait)
+	}
+}
+
+// end has no timer go off any more. The stream has ended by then.
+func (o *outgoing) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.later != nil {
+		o.later.Stop()
+	}
 }
 
 // beat adds a heartbeat. Where one is still waiting, it is replaced.
