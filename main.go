@@ -8,6 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
 )
 
 // Main runs the program in the role that this process was started in, and
@@ -40,10 +41,12 @@ func start(run func(ctx context.Context) error) int {
 		return am.Launch(containerLogger)
 	case launch.RoleExecutor:
 		return runExecutor()
+	case launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
+		return localcluster.Main(role)
 	case "":
 		return runByHand(run)
 	default:
-		return complain(fmt.Errorf("%s=%s: this program knows the roles %q, %q and %q: was it built with another version of bobbin than yarn-submit?",
-			launch.EnvRole, role, launch.RoleAM, launch.RoleLauncher, launch.RoleExecutor), exitUsage)
+		return complain(fmt.Errorf("%s=%s: this program does not know the role: was it built with another version of bobbin than yarn-submit?",
+			launch.EnvRole, role), exitUsage)
 	}
 }

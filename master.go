@@ -24,6 +24,8 @@ func newMaster(settings *config.Config, logger *slog.Logger) (master, error) {
 	switch url := config.Master.In(settings); {
 	case strings.HasPrefix(url, protocol.Scheme):
 		return newStandalone(settings, logger)
+	case strings.HasPrefix(url, localClusterScheme):
+		return newLocalCluster(settings, logger)
 	default:
 		return newLocal(settings, logger)
 	}

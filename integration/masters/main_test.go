@@ -1,0 +1,151 @@
+//go:build integration
+
+// Package masters runs the same programs, as a user does, on every kind of
+// master: nothing but --master (and --deploy-mode) differs, and nothing but what
+// a master cannot have may differ in what comes of it.
+//
+// BOBBIN_TEST_MASTERS names the masters to test, with commas; all where it is not
+// set. BOBBIN_TEST_HADOOP_VERSION and BOBBIN_TEST_CLUSTER are as in the package
+// acceptance.
+package masters
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+const (
+	startTimeout = 5 * time.Minute
+	stopTimeout  = time.Minute
+)
+
+// master is where programs run.
+type master struct {
+	name string
+	args []string // of yarn-submit submit
+	// separate is set where executors are processes of their own: one can be lost,
+	// leave, or come as there is work for it.
+	separate bool
+	// inPlace is set where the driver is the process that yarn-submit was.
+	inPlace     bool
+	environment []string
+}
+
+// fixture is what all tests share.
+type fixture struct {
+	programs string // the directory of the binaries
+	home     string // of the user who runs them
+	url      string // of the standalone cluster
+	masters  []master
+}
+
+// shared is set by TestMain before any test runs.
+var shared fixture
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "masters:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	directory, err := os.MkdirTemp("", "bobbin-masters-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
+	shared.programs, shared.home = filepath.Join(directory, "bin"), filepath.Join(directory, "home")
+	if err := errors.Join(os.Mkdir(shared.programs, 0o755), os.Mkdir(shared.home, 0o755)); err != nil {
+		return 0, err
+	}
+	if err := build(shared.programs); err != nil {
+		return 0, err
+	}
+	shared.masters = []master{
+		{name: "local", args: []string{"--master", "local[4,4]"}, inPlace: true},
+		{name: "local-cluster", args: []string{"--master", "local-cluster[2,2,2048]"}, separate: true, inPlace: true},
+	}
+	if wanted("standalone") {
+		standalone, err := startStandalone(directory)
+		defer func() { err = errors.Join(err, standalone.stop()) }()
+		if err != nil {
+			return 0, err
+		}
+		shared.url = standalone.url
+		shared.masters = append(shared.masters,
+			master{name: "standalone-client", args: []string{"--master", shared.url, "--deploy-mode", "client"}, separate: true, inPlace: true},
+			master{name: "standalone-cluster", args: []string{"--master", shared.url, "--deploy-mode", "cluster"}, separate: true})
+	}
+	if wanted("yarn") {
+		hadoop, stop, err := startYARN()
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, stop()) }()
+		shared.masters = append(shared.masters, master{
+			name: "yarn", args: []string{"--master", "yarn"}, separate: true, environment: []string{"HADOOP_CONF_DIR=" + hadoop.ConfDir()},
+		})
+	}
+	shared.masters = slices.DeleteFunc(shared.masters, func(m master) bool { return !wanted(m.name) })
+	return m.Run(), nil
+}
+
+// wanted tells whether a master is to be tested: by its name, or by a part of it
+// before a dash.
+func wanted(name string) bool {
+	names := os.Getenv("BOBBIN_TEST_MASTERS")
+	if names == "" {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(names, ","), func(one string) bool {
+		return one == name || strings.HasPrefix(one, name+"-") || strings.HasPrefix(name, one+"-") && one != "local"
+	})
+}
+
+func build(directory string) error {
+	const module = "github.com/bobbin-yarn/bobbin/"
+	command := exec.Command("go", "build", "-o", directory+"/", module+"cmd/yarn-submit", module+"examples/wordcount", module+"integration/programs/trouble")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the programs: %w\n%s", err, output)
+	}
+	return nil
+}
+
+// startYARN starts a Hadoop cluster, or finds the one that runs already.
+func startYARN() (hadoop *cluster.Cluster, stop func() error, err error) {
+	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if directory := os.Getenv("BOBBIN_TEST_CLUSTER"); directory != "" {
+		if hadoop, err = cluster.Attach(directory); err == nil {
+			err = hadoop.WaitReady(starting)
+		}
+		return hadoop, func() error { return nil }, err
+	}
+	if hadoop, err = cluster.Start(starting, cluster.Options{HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION")}); err != nil {
+		return nil, nil, err
+	}
+	return hadoop, func() error {
+		stopping, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		return hadoop.Stop(stopping)
+	}, nil
+}
+
+// program is the path of one of the built binaries.
+func program(name string) string { return filepath.Join(shared.programs, name) }

@@ -1,0 +1,50 @@
+//go:build integration
+
+package masters
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// markVariable is in the environment of executors.
+const markVariable = "BOBBIN_LAUNCH_TEST_MARK"
+
+// executors are the ids of the processes that are executors of the test. The shell
+// that YARN starts one from has the same environment.
+func executors(t *testing.T) []int {
+	t.Helper()
+	directories, err := filepath.Glob("/proc/[0-9]*")
+	require.NoError(t, err)
+	var found []int
+	for _, directory := range directories {
+		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
+		if err != nil || variable(environ, markVariable) != mark(t) || variable(environ, launch.EnvRole) != string(launch.RoleExecutor) {
+			continue // it has ended, or is none
+		}
+		executable, err := os.Readlink(filepath.Join(directory, "exe"))
+		if err != nil || filepath.Base(executable) == "bash" {
+			continue
+		}
+		if id, err := strconv.Atoi(filepath.Base(directory)); err == nil {
+			found = append(found, id)
+		}
+	}
+	return found
+}
+
+func variable(environ []byte, name string) string {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+//go:build integration
+
+package masters
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// patience bounds everything that a test waits for.
+	patience = 3 * time.Minute
+	// pause is between two looks for what a test waits for.
+	pause = 20 * time.Millisecond
+)
+
+// outcome is how a call of yarn-submit ended.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// said is all that it wrote.
+func (o outcome) said() string { return o.stdout + o.stderr }
+
+// submitted is a call of yarn-submit that goes on.
+type submitted struct {
+	command        *exec.Cmd
+	stdout, stderr *transcript
+	once           sync.Once
+	ended          outcome
+}
+
+// yarnSubmit starts yarn-submit as a user who has set nothing but the given
+// environment. Where it has not ended when the test does, it is interrupted.
+func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	s := &submitted{
+		command: exec.CommandContext(ctx, program("yarn-submit"), args...), stdout: &transcript{w: t.Output()}, stderr: &transcript{w: t.Output()},
+	}
+	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
+	s.command.WaitDelay = time.Minute
+	s.command.Dir = t.TempDir()
+	s.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + shared.home}, environment...)
+	s.command.Stdout, s.command.Stderr = s.stdout, s.stderr
+	require.NoError(t, s.command.Start())
+	t.Cleanup(func() {
+		cancel()
+		s.wait(t)
+	})
+	return s
+}
+
+// wait returns when yarn-submit has ended. A process that a signal ended has the
+// code -1.
+func (s *submitted) wait(t *testing.T) outcome {
+	t.Helper()
+	s.once.Do(func() {
+		err := s.command.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		s.ended = outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
+	})
+	return s.ended
+}
+
+// submit starts a program on a master, with small executors that carry a mark.
+func (m master) submit(t *testing.T, settings []string, name string, arguments ...string) *submitted {
+	t.Helper()
+	return yarnSubmit(t, m.environment, slices.Concat([]string{"submit"}, m.args,
+		[]string{"--executor-memory", "512m", "--driver-memory", "512m", "--conf", "executorEnv." + markVariable + "=" + mark(t)},
+		settings, []string{program(name)}, arguments)...)
+}
+
+// run is submit to the end.
+func (m master) run(t *testing.T, settings []string, name string, arguments ...string) outcome {
+	t.Helper()
+	return m.submit(t, settings, name, arguments...).wait(t)
+}
+
+// transcript keeps what a process writes and shows it in the test's output.
+type transcript struct {
+	w    io.Writer
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (w *transcript) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, _ = w.w.Write(p)
+	return w.text.Write(p)
+}
+
+func (w *transcript) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// await asks until the answer is yes, and fails the test when it does not come.
+func await(t *testing.T, what string, answer func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for !answer() {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+		}
+	}
+}
+
+// eachMaster runs a test on every master that is wanted.
+func eachMaster(t *testing.T, test func(t *testing.T, m master)) {
+	t.Helper()
+	for _, m := range shared.masters {
+		t.Run(m.name, func(t *testing.T) {
+			test(t, m)
+			await(t, "the executors end", func() bool { return len(executors(t)) == 0 })
+		})
+	}
+}
+
+// mark is of a test's executors.
+func mark(t *testing.T) string { return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) }

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// endProcess has task 0 end its executor in its first attempt, as the kernel does
+// when memory is short.
+var endProcess = bobbin.Func("end process", func(task *bobbin.Task, _ int) (int, error) {
+	if task.Index() == 0 && task.Attempt() == 0 {
+		self, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return 0, err
+		}
+		return 0, errors.Join(self.Kill(), errors.New("the process lives on"))
+	}
+	return task.Attempt(), nil
+})
+
+// lose runs so many tasks of which the first takes its executor with it, once.
+func lose(ctx context.Context, tasks int) error {
+	return inSession(ctx, func(session *bobbin.Session) error {
+		attempts, err := endProcess.Run(ctx, session, indices(tasks))
+		if err != nil {
+			return err
+		}
+		if attempts[0] != 1 {
+			return fmt.Errorf("the first task succeeded in attempt %d", attempts[0])
+		}
+		return nil
+	})
+}
