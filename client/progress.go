@@ -22,6 +22,21 @@ type Progress struct {
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
+	// Details are the executors, those that are lost as well.
+	Details []ExecutorDetail `json:"executorDetails,omitempty"`
+}
+
+// ExecutorDetail is one executor, as the driver knows it.
+type ExecutorDetail struct {
+	ID            string `json:"id"`
+	Host          string `json:"host"`
+	State         string `json:"state"`
+	Cores         int    `json:"cores"`
+	Running       int    `json:"running"` // tasks
+	Done          int    `json:"done"`
+	Failed        int    `json:"failed"` // attempts
+	ResidentBytes uint64 `json:"residentBytes"`
+	Reason        string `json:"reason,omitempty"` // why a lost one was lost
 }
 
 // TaskCounts counts tasks, and attempts that failed.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -77,6 +79,7 @@ type Listed struct {
 	Started       time.Time `json:"started,omitzero"`
 	Finished      time.Time `json:"finished,omitzero"`
 	Progress      float64   `json:"progress"` // percent
+	Tags          []string  `json:"tags,omitempty"`
 	TrackingURL   string    `json:"trackingUrl"`
 }
 
@@ -85,15 +88,48 @@ type Selection struct {
 	States []string
 	User   string
 	Queue  string
-	Limit  int // the newest so many
+	Tags   []string // any of them
+	Name   string   // a pattern, with * for any text and ? for any character
+	Limit  int      // the newest so many
 }
 
 // states of applications that can be selected.
 var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
 
+// has tells whether the selection has applications of the name.
+func (s Selection) has(name string) bool {
+	if s.Name == "" {
+		return true
+	}
+	// A name is no path: what it has of slashes is text as any other.
+	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
+	return err == nil && matches
+}
+
+// Queues gives the names of the queues that take applications.
+func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
+	scheduler, err := c.rest.Scheduler(ctx)
+	if err != nil {
+		return nil, refused(err)
+	}
+	var names []string
+	for _, queue := range scheduler.Queues {
+		if queue.Leaf {
+			names = append(names, queue.Name)
+		}
+	}
+	return names, nil
+}
+
 // List gives bobbin's applications, the newest first.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: []string{ApplicationType}}
+	for _, tag := range selection.Tags {
+		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager writes them
+	}
+	if _, err := path.Match(selection.Name, ""); err != nil {
+		return nil, usagef("the name %q is no pattern: %w", selection.Name, err)
+	}
 	for _, state := range selection.States {
 		if !slices.Contains(states, state) {
 			return nil, usagef("%q is no state of an application: %v", state, states)
@@ -104,6 +140,7 @@ func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, erro
 	if err != nil {
 		return nil, refused(err)
 	}
+	applications = slices.DeleteFunc(applications, func(a yarnrest.Application) bool { return !selection.has(a.Name) })
 	slices.SortFunc(applications, func(a, b yarnrest.Application) int { return b.Started.Compare(a.Started) })
 	if selection.Limit > 0 && len(applications) > selection.Limit {
 		applications = applications[:selection.Limit]
@@ -112,7 +149,7 @@ func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, erro
 	for i, a := range applications {
 		listed[i] = Listed{
 			ApplicationID: a.ID, Name: a.Name, User: a.User, Queue: a.Queue, State: string(a.State), FinalStatus: string(a.FinalStatus),
-			Started: a.Started, Finished: a.Finished, Progress: a.Progress, TrackingURL: a.TrackingURL,
+			Started: a.Started, Finished: a.Finished, Progress: a.Progress, Tags: a.Tags, TrackingURL: a.TrackingURL,
 		}
 	}
 	return listed, nil

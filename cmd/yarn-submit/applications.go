@@ -21,6 +21,11 @@ type applications interface {
 	Close()
 }
 
+// logFollower gives the lines of an application's logs as they are written.
+type logFollower interface {
+	FollowLogs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogLine) error) error
+}
+
 // reach gives the applications of the cluster that the master setting names.
 func reach(t terminal, settings *config.Config) (applications, error) {
 	if isStandalone(settings) {

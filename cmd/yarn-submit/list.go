@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -13,18 +14,24 @@ import (
 
 func newList(t terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "list",
-		Short: "List bobbin's applications, the newest first",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		Short:   "List bobbin's applications, the newest first",
+		Example: "  yarn-submit list --state RUNNING,ACCEPTED --name 'nightly-*' --limit 0",
+		Args:    cobra.NoArgs,
 	}
 	var selection client.Selection
 	flags := c.Flags()
 	flags.StringSliceVar(&selection.States, "state", nil, "`STATE`: only those in it (RUNNING, FINISHED, …); several with commas")
 	flags.StringVar(&selection.User, "user", "", "`USER`: only theirs")
 	flags.StringVar(&selection.Queue, "queue", "", "`QUEUE`: only those in it")
+	flags.StringSliceVar(&selection.Tags, "tag", nil, "`TAG`: only those with it (yarn.tags); with any of several, with commas")
+	flags.StringVar(&selection.Name, "name", "", "`NAME`: only those called so; * and ? stand for any text and any character")
 	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many; 0 for all")
 	asJSON := addJSON(c)
 	connected(t, c, func(c *cobra.Command, _ []string, cluster applications) error {
+		if selection.Limit < 0 {
+			return client.Usage(fmt.Errorf("--limit %d: want 1 or more, or 0 for all", selection.Limit))
+		}
 		for i, state := range selection.States {
 			selection.States[i] = strings.ToUpper(strings.TrimSpace(state))
 		}
@@ -35,15 +42,39 @@ func newList(t terminal) *cobra.Command {
 		if *asJSON {
 			return t.printJSON(applications)
 		}
-		table := tabwriter.NewWriter(t.stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "APPLICATION\tNAME\tUSER\tQUEUE\tSTATE\tSTATUS\tSTARTED\tTOOK")
-		for _, a := range applications {
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.ApplicationID, a.Name, a.User, a.Queue, a.State, a.FinalStatus,
-				a.Started.Format(time.DateTime), took(a))
-		}
-		return table.Flush()
+		return printList(t.stdout, applications, hasColours(t.stdout))
 	})
 	return c
+}
+
+// printList prints a table of applications. Colours have no width, so that
+// columns are aligned before they are coloured.
+func printList(w io.Writer, applications []client.Listed, colours bool) error {
+	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
+	const state, status = 4, 5 // columns
+	for _, a := range applications {
+		rows = append(rows, []string{a.ApplicationID, a.Name, a.User, a.Queue, a.State, a.FinalStatus, a.Started.Format(time.DateTime), took(a)})
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			if colour := stateColour(cell); colours && colour != "" && (i == state || i == status) {
+				cell = colour + cell + colourReset
+			}
+			line.WriteString(cell + padding)
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // took is how long an application ran, or runs already.

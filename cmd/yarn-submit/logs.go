@@ -15,15 +15,32 @@ func newLogs(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs application-id",
 		Short: "Print the logs of an application's containers, running and finished",
-		Args:  exactArgs("application-id"),
+		Long: `Print the logs of an application's containers, running and finished: those
+that log aggregation has brought to HDFS from there, others from their nodes.
+
+With --follow lines are printed as they are written, each behind the name of
+the container that wrote it, until the application has ended.`,
+		Args: exactArgs("application-id"),
 	}
 	var selection client.LogSelection
 	c.Flags().StringVar(&selection.Container, "container", "", "`ID`: only this container's")
 	c.Flags().IntVar(&selection.Tail, "tail", 0, "`N`: only the last N lines of each file")
-	asJSON := addJSON(c)
+	follow := c.Flags().BoolP("follow", "f", false, "print lines as they are written, until the application ends")
+	asJSON := c.Flags().Bool("json", false, "print the files as JSON on stdout; with --follow an object for each line")
 	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
 		if selection.Tail < 0 {
 			return client.Usage(errors.New("--tail: want 1 or more lines, or 0 for all"))
+		}
+		if *follow {
+			write := newLineWriter(t.stdout).write
+			if *asJSON {
+				write = jsonLines(t.stdout)
+			}
+			following, ok := cluster.(logFollower)
+			if !ok {
+				return client.Usage(errors.New("--follow: the logs of this master's applications can only be read as they are now: leave it out"))
+			}
+			return following.FollowLogs(c.Context(), args[0], selection, t.console, write)
 		}
 		if *asJSON {
 			files := []fileWithContent{}
@@ -52,9 +69,9 @@ func printLog(w io.Writer, file client.LogFile, content io.Reader) error {
 	if file.Size == 0 {
 		return nil
 	}
-	who := "the driver"
+	who := "the " + file.Executor
 	switch file.Executor {
-	case "driver":
+	case "driver", "launcher":
 	case "":
 		who = "an executor"
 	default:

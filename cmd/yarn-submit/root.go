@@ -22,6 +22,9 @@ type terminal struct {
 	// sameScreen tells that both are the same terminal, so that what the console
 	// says need not be repeated.
 	sameScreen bool
+	// stays tells that something is left to do here once a program has ended that
+	// otherwise takes this process's place.
+	stays bool
 }
 
 // printJSON writes one value as JSON on stdout.
@@ -55,9 +58,10 @@ func newRoot(t terminal) *cobra.Command {
 			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames(c))))
 		},
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newVersion(t))
+	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newCompletion(t), newMan(), newVersion(t))
+	addCompletions(root)
 	return root
 }
 

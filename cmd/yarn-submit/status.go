@@ -1,17 +1,40 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 )
 
 func newStatus(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status application-id",
 		Short: "Tell where an application stands",
-		Args:  exactArgs("application-id"),
+		Long: `Tell where an application stands. With --watch it is told again and again until
+the application has ended: on a terminal on the whole screen, with task sets
+and executors; elsewhere a line each time.`,
+		Args: exactArgs("application-id"),
 	}
+	watch := c.Flags().BoolP("watch", "w", false, "go on until the application ends, or Ctrl-C")
+	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME` between two looks of --watch")
 	asJSON := addJSON(c)
 	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
+		switch {
+		case *watch && *asJSON:
+			return client.Usage(errors.New("--watch is for people and --json for programs: take one of them"))
+		case *watch:
+			return watchApplication(c.Context(), t, *interval, func(ctx context.Context) (*client.Report, error) {
+				return cluster.Status(ctx, args[0])
+			})
+		}
 		report, err := cluster.Status(c.Context(), args[0])
 		if err != nil {
 			return err
@@ -23,4 +46,39 @@ func newStatus(t terminal) *cobra.Command {
 		return nil
 	})
 	return c
+}
+
+// leastInterval keeps a watcher from being a load for the cluster.
+const leastInterval = 100 * time.Millisecond
+
+func watchApplication(ctx context.Context, t terminal, interval time.Duration, look func(ctx context.Context) (*client.Report, error)) error {
+	if interval < leastInterval {
+		return client.Usage(fmt.Errorf("--interval %v: want %v at least", interval, leastInterval))
+	}
+	screen := client.Screen{Out: t.stdout}
+	if file, ok := t.stdout.(*os.File); ok && isTerminal(file) && os.Getenv("TERM") != "dumb" {
+		screen.Size = func() (columns, rows int) {
+			columns, rows, err := term.GetSize(int(file.Fd()))
+			if err != nil {
+				return 80, 24
+			}
+			return columns, rows
+		}
+	}
+	if hasColours(t.stdout) {
+		screen.Paint = painted
+	}
+	err := client.Watch(ctx, screen, interval, look)
+	if err != nil && ctx.Err() != nil && interrupt.IsByHand(context.Cause(ctx)) {
+		return nil // which is how one leaves it
+	}
+	return err
+}
+
+// painted is a state in its colour, and any other word as it is.
+func painted(word string) string {
+	if colour := stateColour(word); colour != "" {
+		return colour + word + colourReset
+	}
+	return word
 }

@@ -53,9 +53,16 @@ func Context(code int, leaving func()) (ctx context.Context, stop func()) {
 	}
 }
 
+// errByHand is an interruption from the keyboard.
+var errByHand = errors.New("interrupted (Ctrl-C)")
+
+// IsByHand tells whether the cause of a context's end is an interruption from
+// the keyboard, as opposed to one by another program.
+func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
+
 func interrupted(received os.Signal) error {
 	if received == os.Interrupt {
-		return errors.New("interrupted (Ctrl-C)")
+		return errByHand
 	}
 	return fmt.Errorf("interrupted (%v)", received)
 }

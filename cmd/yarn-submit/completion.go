@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// completionTimeout bounds what a cluster may take to complete a word.
+const completionTimeout = 2 * time.Second
+
+func newCompletion(t terminal) *cobra.Command {
+	shells := map[string]func(root *cobra.Command, w io.Writer) error{
+		"bash": func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) },
+		"zsh":  func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) },
+		"fish": func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) },
+	}
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print what has a shell complete yarn-submit's command lines",
+		Long: `Print a script that has a shell complete the command lines of yarn-submit, with
+the cluster's applications and queues, and the settings' keys.
+
+  bash   source <(yarn-submit completion bash)
+  zsh    yarn-submit completion zsh > "${fpath[1]}/_yarn-submit"
+  fish   yarn-submit completion fish > ~/.config/fish/completions/yarn-submit.fish`,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := exactArgs("bash|zsh|fish")(c, args); err != nil {
+				return err
+			}
+			if shells[args[0]] == nil {
+				return client.Usage(fmt.Errorf("the shell %q is none of bash, zsh, fish", args[0]))
+			}
+			return nil
+		},
+		ValidArgs:             []string{"bash", "zsh", "fish"},
+		DisableFlagsInUseLine: true,
+		RunE: func(c *cobra.Command, args []string) error {
+			return shells[args[0]](c.Root(), t.stdout)
+		},
+	}
+}
+
+// addCompletions has the words of a command line completed that only the cluster
+// or the settings know.
+func addCompletions(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		if strings.HasSuffix(c.Use, " application-id") {
+			c.ValidArgsFunction = completeApplication
+		}
+		for flag, complete := range map[string]cobra.CompletionFunc{
+			"queue":       completeQueue,
+			"conf":        completeSetting,
+			"state":       completeWords("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"),
+			"deploy-mode": completeWords("cluster", "client"),
+			"master":      completeWords("yarn", "local[*]", "local"),
+		} {
+			if c.Flags().Lookup(flag) != nil {
+				// It fails for a flag that is not there, or has a function already.
+				_ = c.RegisterFlagCompletionFunc(flag, complete)
+			}
+		}
+	}
+}
+
+func completeWords(words ...string) cobra.CompletionFunc {
+	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+}
+
+// asking gives what a cluster answers in time, and nothing where it does not: a
+// person who types is not to be disturbed.
+func asking(c *cobra.Command, ask func(ctx context.Context, cluster applications) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	settings, err := config.FromEnvironment()
+	if master := c.Flags().Lookup("master"); err == nil && master != nil && master.Changed {
+		settings, err = settings.With(map[string]string{config.Master.Name(): master.Value.String()})
+	}
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
+	cluster, err := reach(silent, settings)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer cluster.Close()
+	ctx := c.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	words, err := ask(ctx, cluster)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeApplication gives ids, the newest first: of applications that run
+// where the command is about those.
+func completeApplication(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	selection := client.Selection{Limit: 50}
+	if c.Name() == "kill" {
+		selection.States = []string{"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"}
+	}
+	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
+		listed, err := cluster.List(ctx, selection)
+		var words []string
+		for _, a := range listed {
+			if strings.HasPrefix(a.ApplicationID, begun) {
+				words = append(words, cobra.CompletionWithDesc(a.ApplicationID, a.Name+", "+a.State+", "+a.Started.Format(time.DateTime)))
+			}
+		}
+		return words, err
+	})
+}
+
+// completeQueue gives the queues that take applications.
+func completeQueue(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
+		queued, ok := cluster.(interface {
+			Queues(ctx context.Context) ([]string, error)
+		})
+		if !ok {
+			return nil, nil // this master has none
+		}
+		names, err := queued.Queues(ctx)
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) }), err
+	})
+}
+
+// completeSetting gives the keys of --conf.
+func completeSetting(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	var words []string
+	for _, setting := range config.Settings() {
+		if strings.HasPrefix(setting.Key, begun) {
+			words = append(words, cobra.CompletionWithDesc(setting.Key+"=", firstSentence(setting.Meaning)))
+		}
+	}
+	return words, directive
+}
+
+func firstSentence(text string) string {
+	sentence, _, _ := strings.Cut(text, ". ")
+	return strings.TrimSuffix(sentence, ".")
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+// lineColours tell containers apart.
+var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
+
+const colourReset = "\x1b[0m"
+
+// lineWriter writes the lines of containers, each behind the name of the one
+// that wrote it. It is for one goroutine.
+type lineWriter struct {
+	w       io.Writer
+	colours bool
+	width   int            // of the names so far
+	colour  map[string]int // by container
+}
+
+// firstWidth fits what most lines begin with, so that few are aligned anew.
+const firstWidth = len("executor 1")
+
+func newLineWriter(w io.Writer) *lineWriter {
+	return &lineWriter{w: w, colours: hasColours(w), width: firstWidth, colour: map[string]int{}}
+}
+
+// write writes one line.
+func (l *lineWriter) write(line client.LogLine) error {
+	name := lineName(line)
+	l.width = max(l.width, utf8.RuneCountInString(name))
+	mark := name + strings.Repeat(" ", l.width-utf8.RuneCountInString(name)) + " |"
+	if l.colours {
+		colour, known := l.colour[line.Container]
+		if !known {
+			colour = len(l.colour) % len(lineColours)
+			l.colour[line.Container] = colour
+		}
+		mark = lineColours[colour] + mark + colourReset
+	}
+	_, err := fmt.Fprintf(l.w, "%s %s\n", mark, line.Text)
+	return err
+}
+
+// lineName is whose a line is: "driver", "executor 3", "executor 3 task-0-0.out",
+// and of a second attempt "driver/2".
+func lineName(line client.LogLine) string {
+	name := "executor " + line.Executor
+	switch line.Executor {
+	case "":
+		name = "executor ?"
+	case "driver", "launcher":
+		name = line.Executor
+	}
+	if line.Attempt > 1 {
+		name += fmt.Sprintf("/%d", line.Attempt)
+	}
+	if line.File != "stdout" && line.File != "stderr" {
+		name += " " + line.File
+	}
+	return name
+}
+
+// jsonLines writes each line as a JSON object.
+func jsonLines(w io.Writer) func(client.LogLine) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return func(line client.LogLine) error {
+		line.Text = strings.ToValidUTF8(line.Text, "\uFFFD")
+		return encoder.Encode(line)
+	}
+}
