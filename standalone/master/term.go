@@ -2,6 +2,7 @@ package master
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -66,14 +67,19 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover takes the state that the master before has left. Where part of it
-// cannot be read, nothing is done: to go on would lose drivers without a word.
+// recover takes the state that the master before has left. What cannot be read
+// stays in the store, and the rest is gone on with.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
-	if err != nil {
+	var damaged *recovery.DamagedError
+	if err != nil && !errors.As(err, &damaged) {
 		return err
 	}
-	return t.cluster.Recover(time.Now(), records)
+	if err := errors.Join(err, t.cluster.Recover(time.Now(), records)); err != nil {
+		t.logger.Error("part of the state that the master before has left cannot be read: the applications and drivers "+
+			"of these records are unknown to this one", "error", err)
+	}
+	return nil
 }
 
 // run leads until the context ends or the term does.

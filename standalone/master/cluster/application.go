@@ -49,6 +49,7 @@ type application struct {
 	complete      bool
 	completeBy    time.Time
 	expected      map[uint32]bool // executors that it knows, and no worker has named yet
+	heardOf       uint32          // the greatest id of an executor that it knew when it attached
 	unwanted      map[uint32]bool // of those, the ones that it has given up
 	registeredIDs map[uint32]bool // of those, the ones that have registered with it
 
@@ -98,6 +99,24 @@ func (a *application) status() ApplicationState {
 		return Waiting
 	}
 	return Running
+}
+
+// gaveUp tells whether the application, which attached not long ago, knows that
+// an executor is lost: it has heard of it, and does not name it, or was told of
+// its end since.
+func (a *application) gaveUp(id uint32) bool {
+	if a.attaching {
+		return false
+	}
+	return id <= a.heardOf && !a.expected[id] || a.hasEnd(id)
+}
+
+func (a *application) hasEnd(id uint32) bool {
+	return slices.ContainsFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == id })
+}
+
+func (a *application) forgetEnd(id uint32) {
+	a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == id })
 }
 
 func (a *application) add(e *executor) {
@@ -246,10 +265,15 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	}
 	a.attaching = false
 	a.completeBy = now.Add(c.options.ReconnectTimeout)
+	a.heardOf = hello.GetHighestExecutorId()
 	for _, id := range hello.GetExecutors() {
-		if a.executors[id] == nil {
-			a.expected[id] = true
+		a.expected[id] = true
+	}
+	for _, e := range a.inOrder() {
+		if a.gaveUp(e.key.id) {
+			c.kill(e)
 		}
+		delete(a.expected, e.key.id)
 	}
 	c.completeIfAllAreBack(a)
 }
@@ -271,6 +295,12 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.unwanted)
 	clear(a.registeredIDs)
 	c.dirty = true
+	// Workers that the master before had given up may have come back.
+	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
+		if c.coresLeft(a) < 0 {
+			c.kill(a.executors[id])
+		}
+	}
 	c.tellAll(a)
 }
 

@@ -62,7 +62,7 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 // tellUnknown tells that an executor which the application would have ended is
 // not there, unless it has just been told so.
 func (c *Cluster) tellUnknown(a *application, number uint32) {
-	if slices.ContainsFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == number }) {
+	if a.hasEnd(number) {
 		return
 	}
 	a.sequence++

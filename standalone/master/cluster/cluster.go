@@ -89,9 +89,13 @@ func (c *Cluster) Phase() Phase { return c.phase }
 
 // newID makes an id as Spark does: app-20060102150405-0000.
 func (c *Cluster) newID(kind string, now time.Time) string {
-	id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.numbers)
-	c.numbers++
-	return id
+	for {
+		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.numbers)
+		c.numbers++
+		if c.applications[id] == nil && c.drivers[id] == nil {
+			return id // no master before, whose store was lost, has given it
+		}
+	}
 }
 
 // inOrder are the workers in the order in which they came.

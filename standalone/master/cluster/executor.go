@@ -158,13 +158,14 @@ func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorRe
 		},
 	}
 	w.pool.add(e.claim)
-	if a == nil || a.executors[key.id] != nil || a.complete {
+	if a == nil || a.executors[key.id] != nil || a.complete || a.gaveUp(key.id) {
 		c.note("a worker has an executor that is not wanted any more", "application", key.application, "executor", key.id, "worker", w.id)
 		e.killing = true
 		c.place(e)
 		c.orderKill(e)
 		return
 	}
+	a.forgetEnd(key.id) // which it has not been told
 	e.application = a
 	a.highest = max(a.highest, key.id)
 	a.touched[w.id] = true

@@ -15,7 +15,8 @@ import (
 )
 
 // Recover takes what the master before has left in the store. It is called
-// before anything else. The error names all records that cannot be understood.
+// before anything else. The error names records that cannot be understood; the
+// others have been taken.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -55,7 +56,7 @@ func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	}
 	c.dirty = true
 	if len(problems) > 0 {
-		return fmt.Errorf("the state of the master before has records that this version cannot read: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("records that this version does not understand: %s", strings.Join(problems, "; "))
 	}
 	return nil
 }

@@ -1,0 +1,190 @@
+package cluster
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// check looks whether all that must hold whenever the master is at rest does.
+func (s *sim) check() {
+	c, t := s.c, s.t
+	for _, w := range c.workers {
+		var cores int
+		var memory int64
+		used := map[string]map[string]int{}
+		count := func(of claim) {
+			cores += of.cores
+			memory += of.memory
+			for name, addresses := range of.resources {
+				for _, address := range addresses {
+					if used[name] == nil {
+						used[name] = map[string]int{}
+					}
+					used[name][address]++
+				}
+			}
+		}
+		for key, e := range w.executors {
+			require.Equal(t, key, e.key)
+			require.Same(t, w, e.worker)
+			count(e.claim)
+			if a := e.application; a != nil {
+				require.True(t, a.over() && e.killing || a.executors[key.id] == e, "executor %v is of no application", key)
+			} else {
+				require.True(t, e.killing, "executor %v is of nobody, and stays", key)
+			}
+		}
+		for _, r := range w.runs {
+			count(r.claim)
+			require.True(t, r.driver == nil || r.driver.run == r)
+		}
+		require.Equal(t, cores, w.pool.usedCores)
+		require.Equal(t, memory, w.pool.usedMemory)
+		for name := range w.pool.resources {
+			require.Len(t, w.pool.used[name], len(used[name]))
+		}
+		require.LessOrEqual(t, w.pool.usedCores, w.pool.cores, "cores of %s are given out twice", w.id)
+		require.LessOrEqual(t, w.pool.usedMemory, w.pool.memory, "memory of %s is given out twice", w.id)
+		if w.dead {
+			require.Empty(t, w.executors)
+			require.Empty(t, w.runs)
+		}
+	}
+	require.Len(t, c.queue, len(c.applications))
+	for _, a := range c.queue {
+		s.checkApplication(a)
+	}
+	for _, d := range c.waiting {
+		require.Nil(t, d.run)
+		require.Same(t, d, c.drivers[d.id])
+	}
+	s.checkStore()
+}
+
+func (s *sim) checkApplication(a *application) {
+	t, c := s.t, s.c
+	require.False(t, a.over())
+	live, cores := map[uint32]int{}, 0
+	for id, e := range a.executors {
+		require.Same(t, e, e.worker.executors[e.key])
+		require.LessOrEqual(t, id, a.highest)
+		if e.counts() {
+			live[e.profile.GetId()]++
+			cores += e.claim.cores
+		}
+	}
+	require.Equal(t, cores, a.cores)
+	for profile, n := range a.live {
+		require.Equal(t, live[profile], n)
+	}
+	if most := int(a.description.GetCoresMax()); most > 0 && a.complete {
+		require.LessOrEqual(t, a.cores, most, "cores.max of %s", a.id)
+	}
+	if c.phase != Alive || !a.launchable() || s.now.Before(a.retryAt) {
+		return
+	}
+	for _, d := range a.demands {
+		profile := d.GetProfile()
+		least := max(int(profile.GetCores()), 1)
+		if a.live[profile.GetId()] >= int(d.GetTotal()) || c.coresLeft(a) < least {
+			continue
+		}
+		for _, w := range c.workers {
+			require.False(t, w.schedulable() && !a.excluded[w.place.host] &&
+				w.pool.fits(least, profile.GetMemory()+profile.GetOverhead(), profile.GetResources(), 1),
+				"application %s wants executors of profile %d, %s has room, and none is launched", a.id, profile.GetId(), w.id)
+		}
+	}
+}
+
+// checkStore looks whether a master that started now would know everyone.
+func (s *sim) checkStore() {
+	t, c := s.t, s.c
+	for id, w := range c.workers {
+		_, kept := s.store[kindWorker+"/"+id]
+		require.Equal(t, !w.dead, kept, "worker %s in the store", id)
+	}
+	for id, a := range c.applications {
+		record, kept := s.store[kindApplication+"/"+id]
+		if a.registration == "" {
+			continue // it is only waited for
+		}
+		require.True(t, kept, "application %s in the store", id)
+		var is ApplicationRecord
+		require.NoError(t, proto.Unmarshal(record.Data, &is))
+		require.GreaterOrEqual(t, is.GetExecutorIds()+1, min(a.highest, a.reserved+1), "ids of executors of %s", id)
+		require.Nil(t, is.GetDescription().GetCommand(), "the store holds the application's secret")
+	}
+	for id, d := range c.drivers {
+		record, kept := s.store[kindDriver+"/"+id]
+		require.True(t, kept, "driver %s in the store", id)
+		var is DriverRecord
+		require.NoError(t, proto.Unmarshal(record.Data, &is))
+		require.Equal(t, d.launch, is.GetLaunch())
+		require.Equal(t, d.killing, is.GetKilled())
+	}
+}
+
+// checkViews looks whether workers, applications and the master agree, once all
+// are attached and have said all there is to say.
+func (s *sim) checkViews() {
+	t := s.t
+	for id, w := range s.workers {
+		known := s.c.workers[id]
+		require.True(t, w.attached && known != nil && known.attached, "worker %s", id)
+		require.Empty(t, w.unheard)
+		require.Len(t, known.executors, len(w.processes), "executors of %s", id)
+		for key := range w.processes {
+			require.NotNil(t, known.executors[key])
+		}
+		require.Len(t, known.runs, len(w.drivers))
+	}
+	for _, a := range s.apps {
+		if a.over {
+			continue
+		}
+		known := s.c.applications[a.hello.GetApplicationId()]
+		require.NotNil(t, known)
+		for id, e := range known.executors {
+			require.Contains(t, a.known, id, "an executor of %s: killing %t, leaving %t, %s on %s", known.id, e.killing, e.leaving, e.state, e.worker.id)
+		}
+		require.Len(t, a.known, len(known.executors), "executors that %s knows", known.id)
+		for id, e := range a.known {
+			require.NotNil(t, known.executors[id])
+			require.Equal(t, known.executors[id].state, e.GetState())
+		}
+		require.Empty(t, known.ends, "ends that %s has not heard", known.id)
+		require.Empty(t, a.kills)
+	}
+}
+
+// rest brings everyone back, and lets so much time pass that all is decided.
+func (s *sim) rest() {
+	for range 4 {
+		for _, w := range s.workers {
+			if !w.attached {
+				s.attachWorker(w)
+			}
+		}
+		for _, a := range s.apps {
+			if !a.attached && !a.over {
+				s.attachApp(a)
+			}
+		}
+		s.settle()
+		for _, w := range s.workers {
+			for key, p := range w.processes {
+				if p.state == protocol.ExecutorState_EXECUTOR_LAUNCHING {
+					s.start(w, key)
+				}
+			}
+		}
+		s.settle()
+		s.pass(s.options.ReconnectTimeout + time.Second)
+	}
+	require.Equal(s.t, Alive, s.c.Phase())
+}
