@@ -20,8 +20,9 @@ var errOtherDriver = errors.New("the server at the driver's address is not this 
 func (p *Pass) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
-			ServerName: serverName,
-			MinVersion: tls.VersionTLS13,
+			ServerName:       serverName,
+			MinVersion:       tls.VersionTLS13,
+			CurvePreferences: keyExchange,
 			// Chains and names prove nothing here. What does is VerifyConnection,
 			// which pins the certificate itself, and TLS 1.3's handshake, in which
 			// the server proves that it has the key.

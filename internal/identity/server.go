@@ -23,8 +23,9 @@ const (
 // the identity's certificate.
 func (i *Identity) ServerCredentials() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
-		Certificates: []tls.Certificate{i.certificate},
-		MinVersion:   tls.VersionTLS13,
+		Certificates:     []tls.Certificate{i.certificate},
+		MinVersion:       tls.VersionTLS13,
+		CurvePreferences: keyExchange,
 		// An executor connects once, and full records carry large results faster.
 		SessionTicketsDisabled:      true,
 		DynamicRecordSizingDisabled: true,
