@@ -79,6 +79,7 @@ type TaskSetCounts struct {
 	TaskCounts
 	Counters map[string]int64              `json:"counters,omitempty"`
 	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
+	Metrics  driver.Metrics                `json:"metrics"`
 }
 
 // ExecutorDetail is one executor.
@@ -123,7 +124,7 @@ func (m *master) status() Status {
 		status.TaskSets = append(status.TaskSets, TaskSetCounts{
 			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, State: job.State,
 			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
-			Counters:   job.Counters, Gauges: job.Gauges,
+			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
 		})
 	}
 	for _, executor := range now.Executors {

@@ -17,7 +17,8 @@ import (
 var statusHTML string
 
 var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
-	"mib": func(bytes uint64) uint64 { return bytes >> 20 },
+	"mib":     func(bytes uint64) uint64 { return bytes >> 20 },
+	"seconds": func(nanos uint64) string { return fmt.Sprintf("%.1f", float64(nanos)/1e9) },
 }).Parse(statusHTML))
 
 const (

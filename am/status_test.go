@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
 )
 
 func get(t *testing.T, url string) (body, contentType string) {
@@ -30,8 +32,9 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 		Exclusions: []Exclusion{{Host: "bad1", Reason: "2 executors failed there", Until: &until}},
 		Notes:      []string{"no other node is left"},
 		Tasks:      TaskCounts{Total: 16, Done: 4},
-		TaskSets:   []TaskSetCounts{{ID: 73, Name: "count", Description: "the words", Group: "nightly", Pool: "urgent", State: "running", TaskCounts: TaskCounts{Total: 16, Done: 4}}},
-		Details:    []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
+		TaskSets: []TaskSetCounts{{ID: 73, Name: "count", Description: "the words", Group: "nightly", Pool: "urgent", State: "running", TaskCounts: TaskCounts{Total: 16, Done: 4},
+			Counters: map[string]int64{"words": 77}, Metrics: driver.Metrics{RunNanos: 1_540_000_000, BytesRead: 5 << 20}}},
+		Details: []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
 	}
 	server, err := serveStatus("127.0.0.1", func() Status { return status })
 	require.NoError(t, err)
@@ -42,7 +45,8 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 	require.Contains(t, page, "4 of 16 tasks done")
 	require.Contains(t, page, "http://a1/logs")
 	for _, shown := range []string{"beyond its memory", "executor 7 was killed", "bad1", "1970-01-01 01:00:00", "no other node is left",
-		"<td class=\"n\">73</td><td>count: the words</td><td>nightly</td><td>urgent</td>"} {
+		"<td class=\"n\">73</td><td>count: the words</td><td>nightly</td><td>urgent</td>",
+		"words 77", "<td class=\"n\">1.5</td><td class=\"n\">5</td>"} {
 		require.Contains(t, page, shown)
 	}
 	require.NotContains(t, page, "<script>", "names are the user's, and are escaped")

@@ -202,7 +202,7 @@ func TestABarrierJobThatThisProcessCannotHoldFails(t *testing.T) {
 	d := start(t, driver.Options{})
 	done := running(t, d, driver.Job{Tasks: tasks(3), Barrier: true})
 	join(t, d, "1", "a", 2)
-	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and the 1 executors run 2 of them")
+	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and there is room for 2 on 1 executor")
 }
 
 func TestACancelledBarrierJobLeavesNothing(t *testing.T) {

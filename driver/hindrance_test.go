@@ -28,7 +28,7 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 		synctest.Wait()
 		busy := running(t, d, driver.Job{Name: "busy", Tasks: tasks(1)})
 		time.Sleep(31 * time.Second)
-		require.Equal(t, []string{"job 2 (large) waits: each task takes 1 core and 1 of gpu, more than any of the 1 executors has"}, d.Status().Notes,
+		require.Equal(t, []string{"job 2 (large) waits: each task takes 1 core and 1 of gpu, more than any executor has; there is 1 executor"}, d.Status().Notes,
 			"that other tasks run is no news")
 		require.NotEmpty(t, d.Status().Jobs[1].Waits)
 		require.Equal(t, 3, d.CancelGroup("", "enough"))

@@ -66,25 +66,33 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
 	case all == 0:
 		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
 	case large == 0:
-		return TooLarge, fmt.Sprintf("each task takes %s, more than any of the %d executors has", set.takes(), all)
+		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.takes(), executors(all))
 	case staying == 0:
-		return AllLeaving, fmt.Sprintf("all %d executors that are large enough are being decommissioned", large)
+		return AllLeaving, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
 	case usable == 0:
-		return AllExcluded, fmt.Sprintf("all %d executors that are large enough are excluded, as tasks failed there", staying)
+		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(staying))
 	case s.slots(set) < needed:
-		return TooMany, fmt.Sprintf("its %d tasks must run at once, and the %d executors run %d of them", needed, usable, s.slots(set))
+		return TooMany, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, s.slots(set), executors(usable))
 	case free < needed:
-		return AllBusy, fmt.Sprintf("other tasks hold the %d executors that it may use", usable)
+		return AllBusy, fmt.Sprintf("other tasks hold the %s that it may use", executors(usable))
 	}
 	if s.config.Exclusion.Enabled {
-		if index, executors := s.excludedEverywhere(set); executors > 0 {
-			return AllExcluded, fmt.Sprintf("task %d is excluded from all %d executors that are large enough, as it failed there", index, executors)
+		if index, excluded := s.excludedEverywhere(set); excluded > 0 {
+			return AllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executors(excluded))
 		}
 	}
 	if level, left := s.allowed(set); set.barrier == nil && level < Any && set.live[NoPref] == 0 {
 		return WaitingForPlace, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
 	}
 	return NoHindrance, ""
+}
+
+// executors counts them for people.
+func executors(n int) string {
+	if n == 1 {
+		return "1 executor"
+	}
+	return fmt.Sprintf("%d executors", n)
 }
 
 // takes says what each task of a set takes of its executor.

@@ -121,7 +121,7 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 	running := call{args: []string{"submit", "--executor-cores", "1", "--conf", "dynamicAllocation.enabled=true",
 		"--conf", "dynamicAllocation.maxExecutors=1", program("trouble"), "gather", "2"}}.start(t)
 	id := running.applicationID(t)
-	const reason = "job 1 (meet) waits: its 2 tasks must run at once, and the 1 executors run 1 of them"
+	const reason = "job 1 (meet) waits: its 2 tasks must run at once, and there is room for 1 on 1 executor"
 	status := awaitStatus(t, id, "it says why it waits", func(status am.Status) bool { return len(status.Notes) > 0 })
 	assert.Equal(t, []string{reason}, status.Notes)
 	await(t, "yarn-submit says why it waits", func(context.Context) bool { return strings.Contains(running.stderr.String(), reason) })
