@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
@@ -111,13 +112,16 @@ func (l *loop) endTooWide() {
 func (l *loop) tooMany(r *run) string {
 	slots, executors := 0, 0
 	switch {
-	case !r.job.Barrier || r.kind.pool != nil:
+	case !r.job.Barrier:
 		return ""
 	case l.isLocal():
 		for _, e := range l.executors {
 			executors++
 			slots += e.cores / r.cpus
 		}
+	case r.kind.pool != nil:
+		executors = config.MaxExecutors(l.d.options.Config)
+		slots = executors * r.slots
 	default:
 		executors = r.kind.total()
 		slots = executors * r.slots
@@ -125,6 +129,6 @@ func (l *loop) tooMany(r *run) string {
 	if executors == 0 || slots >= len(r.job.Tasks) {
 		return ""
 	}
-	return fmt.Sprintf("its %d tasks must run at once, and the %d executors run %d of them: start more executors, or run fewer tasks",
-		len(r.job.Tasks), executors, slots)
+	return fmt.Sprintf("its %d tasks must run at once, and there is room for %d on as many executors as there may be (%d): allow more executors, or run fewer tasks",
+		len(r.job.Tasks), slots, executors)
 }

@@ -192,17 +192,26 @@ func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
 }
 
 func TestABarrierJobThatNeverFitsFailsAtOnce(t *testing.T) {
-	d := start(t, driver.Options{Config: settings(t, map[string]string{"executor.instances": "2", "executor.cores": "2"}), Manager: &manager{}})
+	for name, bound := range map[string]map[string]string{
+		"fixed number":       {"executor.instances": "2", "executor.cores": "2"},
+		"dynamic allocation": {"dynamicAllocation.enabled": "true", "dynamicAllocation.maxExecutors": "2", "executor.cores": "2"},
+	} {
+		t.Run(name, func(t *testing.T) { neverFits(t, bound) })
+	}
+}
+
+func neverFits(t *testing.T, bound map[string]string) {
+	d := start(t, driver.Options{Config: settings(t, bound), Manager: &manager{}})
 	_, err := outcome(t.Context(), d, driver.Job{Name: "wide", Tasks: tasks(5), Barrier: true})
 	require.ErrorIs(t, err, driver.ErrUnschedulable)
-	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and the 2 executors run 4 of them`)
+	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and there is room for 4 on as many executors as there may be (2)`)
 }
 
 func TestABarrierJobThatThisProcessCannotHoldFails(t *testing.T) {
 	d := start(t, driver.Options{})
 	done := running(t, d, driver.Job{Tasks: tasks(3), Barrier: true})
 	join(t, d, "1", "a", 2)
-	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and there is room for 2 on 1 executor")
+	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and there is room for 2 on as many executors as there may be (1)")
 }
 
 func TestACancelledBarrierJobLeavesNothing(t *testing.T) {
