@@ -152,7 +152,7 @@ func (m *Master) Run(ctx context.Context) error {
 			m.logger.Error("the master takes no more connections", "address", m.Address(), "error", err)
 		}
 	})
-	defer m.server.Stop()
+	defer m.stopServing()
 	m.logger.Info("the master is ready", "master", m.URL(), "page", m.WebURL())
 	for {
 		lease, err := m.backend.Campaign(ctx, m.Address())
@@ -169,6 +169,16 @@ func (m *Master) Run(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// stopTimeout is how long streams may take to hear that the master stops.
+const stopTimeout = 2 * time.Second
+
+// stopServing lets streams that were ended tell their peers, and ends the rest.
+func (m *Master) stopServing() {
+	timer := time.AfterFunc(stopTimeout, m.server.Stop)
+	m.server.GracefulStop()
+	timer.Stop()
 }
 
 // lead is one term.

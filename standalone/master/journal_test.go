@@ -1,0 +1,102 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
+)
+
+// slowLease is a store whose writes wait to be answered.
+type slowLease struct {
+	recovery.Term
+	answers chan error
+	written [][]recovery.Record
+}
+
+func (l *slowLease) Write(ctx context.Context, changes ...recovery.Record) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case err := <-l.answers:
+		if err == nil {
+			l.written = append(l.written, changes)
+		}
+		return err
+	}
+}
+
+type journalTest struct {
+	*journal
+	lease     *slowLease
+	delivered []string
+	running   sync.WaitGroup
+}
+
+func newJournalTest() *journalTest {
+	lease := &slowLease{answers: make(chan error)}
+	j := &journalTest{journal: newJournal(lease, slog.New(slog.DiscardHandler)), lease: lease}
+	j.running.Go(j.run)
+	return j
+}
+
+func (j *journalTest) note(name string, changes ...recovery.Record) {
+	j.add(entry{changes: changes, deliver: []func(){func() { j.delivered = append(j.delivered, name) }}})
+	synctest.Wait()
+}
+
+func (j *journalTest) answer(err error) {
+	j.lease.answers <- err
+	synctest.Wait()
+}
+
+func TestOrdersWaitForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournalTest()
+		record := recovery.Record{Kind: "k", ID: "1", Data: []byte("x")}
+		j.note("without changes")
+		require.Equal(t, []string{"without changes"}, j.delivered)
+		j.note("first", record)
+		j.note("second")
+		j.note("third", record)
+		require.Len(t, j.delivered, 1, "nothing overtakes a write")
+		j.answer(nil)
+		require.Equal(t, []string{"without changes", "first"}, j.delivered)
+		j.answer(errors.New("the disk is full"))
+		require.Len(t, j.delivered, 2)
+		j.answer(nil)
+		require.Equal(t, []string{"without changes", "first", "second", "third"}, j.delivered, "a write is tried again, with all that came since")
+		require.Len(t, j.lease.written, 2)
+		j.close()
+		j.running.Wait()
+	})
+}
+
+func TestNothingGoesOutOnceAnotherMasterLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournalTest()
+		j.note("first", recovery.Record{Kind: "k", ID: "1"})
+		j.note("second")
+		j.answer(recovery.ErrLost)
+		<-j.lost
+		j.running.Wait()
+		require.Empty(t, j.delivered)
+	})
+}
+
+func TestAJournalIsClosedAmidAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournalTest()
+		j.note("first", recovery.Record{Kind: "k", ID: "1"})
+		j.close()
+		j.running.Wait()
+		<-j.stopped
+		require.Empty(t, j.delivered)
+	})
+}
