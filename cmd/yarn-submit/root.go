@@ -60,7 +60,7 @@ func newRoot(t terminal) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newCompletion(t), newMan(), newVersion(t))
+	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newCompletion(t), newMan(), newVersion(t))
 	addCompletions(root)
 	return root
 }

@@ -57,16 +57,22 @@ const (
 	draftPattern     = ".draft-*"
 )
 
-// entryOf is the name under which a file's content is kept.
-func entryOf(file *protocol.File) string {
-	name := hex.EncodeToString(file.GetSha256())
-	switch {
-	case file.GetArchive():
-		return name + unpackedSuffix
-	case file.GetExecutable():
+// CacheEntry is the name of a content's file in a worker's cache, by its SHA-256.
+// Such a file has mode 0555 where it can be executed, and 0444 where it cannot.
+func CacheEntry(sha256 []byte, executable bool) string {
+	name := hex.EncodeToString(sha256)
+	if executable {
 		return name + executableSuffix
 	}
 	return name
+}
+
+// entryOf is the name under which a file's content is kept.
+func entryOf(file *protocol.File) string {
+	if file.GetArchive() {
+		return hex.EncodeToString(file.GetSha256()) + unpackedSuffix
+	}
+	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
 // place puts files into a working directory. The files stay in use until release

@@ -120,7 +120,7 @@ func claimDirectory(path string) (*workDirectory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find a directory to work in: %w: set %s", err, config.WorkerDir.Name())
 	}
-	base := filepath.Join(home, ".bobbin", "work")
+	base := filepath.Join(home, ".bobbin", "worker")
 	for number := range defaultDirectories {
 		path := base
 		if number > 0 {

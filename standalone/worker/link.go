@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -53,6 +54,7 @@ type (
 		order *protocol.WorkerOrder
 	}
 	detached struct{ from *attachment }
+	refused  struct{ err *RefusedError }
 )
 
 // run attaches to masters until ctx ends.
@@ -100,9 +102,30 @@ func (l *link) attachToAny(ctx context.Context) bool {
 			if leader != "" && !asked[leader] {
 				queue = append([]string{leader}, queue...)
 			}
+		case l.term == 0 && isRefusal(err):
+			_ = l.tell(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
 		default:
 			l.logger.Warn("cannot register with a master", "master", master, "error", reason(err))
 		}
+	}
+	return false
+}
+
+// RefusedError is of a worker that a master does not take.
+type RefusedError struct {
+	Master string // host:port
+	Reason string // as the master said
+}
+
+func (e *RefusedError) Error() string {
+	return "master " + e.Master + " does not take this worker: " + e.Reason
+}
+
+// isRefusal reports whether a master would say the same again.
+func isRefusal(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
+		return true
 	}
 	return false
 }

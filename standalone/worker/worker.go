@@ -44,7 +44,10 @@ type Options struct {
 	// Decommission gives the reason why the worker is to take nothing more and to
 	// end when what it runs has ended. Nil gives none.
 	Decommission <-chan string
-	Logger       *slog.Logger // nil logs nothing
+	// Registered is called each time a master, host:port, has taken the worker. It
+	// must not wait. Nil is not called.
+	Registered func(master string)
+	Logger     *slog.Logger // nil logs nothing
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -68,7 +71,8 @@ func (o Options) withDefaults() (Options, error) {
 
 // Run is a worker until ctx ends, or until it was decommissioned and nothing
 // runs any more, which returns nil too. What it runs has then ended. It fails
-// where the worker cannot be started; a master that is away it waits for.
+// where the worker cannot be started, and with a *RefusedError where a master
+// does not take it at all; for one that is away it waits.
 func Run(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -94,7 +98,11 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	w.loop(ctx)
-	return w.close()
+	err = w.close()
+	if refused := (*RefusedError)(nil); errors.As(w.stopping, &refused) {
+		err = errors.Join(refused, err)
+	}
+	return err
 }
 
 // worker is the state of the event loop and what goes with it.
@@ -254,8 +262,7 @@ func (w *worker) loop(ctx context.Context) {
 		case <-stop:
 			stop = nil
 			w.logger.Info("worker stops", "reason", context.Cause(ctx), "running", len(w.running))
-			w.stopping = errStopped
-			w.endAll(errStopped)
+			w.stop(errStopped)
 		case <-flushed:
 			w.current = nil
 		}
@@ -293,10 +300,15 @@ func (w *worker) handle(e event) {
 		interval := time.Duration(e.to.welcome.GetHeartbeatInterval()) * time.Millisecond
 		w.heartbeat.Reset(max(interval, 10*time.Millisecond))
 		w.logger.Info("registered with master", "master", e.to.master, "heartbeat", interval)
+		if w.options.Registered != nil {
+			w.options.Registered(e.to.master)
+		}
 	case detached:
 		if w.current == e.from {
 			w.current = nil
 		}
+	case refused:
+		w.stop(e.err)
 	case ordered:
 		if w.current == e.by {
 			w.obey(e.order)
@@ -352,6 +364,14 @@ func (w *worker) obey(order *protocol.WorkerOrder) {
 	}
 	if order.GetDecommission() {
 		w.goAway("the master asked for it")
+	}
+}
+
+// stop has the worker end, and what it runs before.
+func (w *worker) stop(why error) {
+	if w.stopping == nil {
+		w.stopping = why
+		w.endAll(errStopped)
 	}
 }
 

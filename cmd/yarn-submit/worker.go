@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/worker"
+)
+
+// workerFlags are the flags of a worker that have a key of the configuration.
+var workerFlags = []struct{ flag, key, value, usage string }{
+	{"cores", config.WorkerCores.Name(), "N", "cores for executors and drivers (default: all of this machine)"},
+	{"memory", config.WorkerMem.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
+	{"port", config.WorkerPort.Name(), "N", "a number that tells workers of one host apart (default: the page's port)"},
+	{"web-port", config.WorkerUIPort.Name(), "PORT", "where its page is (default: 8081 or the next free one); 0 takes any free one"},
+}
+
+// newWorker is the command that runs a standalone cluster's worker until it is
+// told to stop.
+func newWorker(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "worker bobbin://HOST[:PORT][,HOST[:PORT]…]",
+		Short: "Run a worker of a standalone cluster: a machine's part of it",
+		Long: "Run a worker of a standalone cluster until it is interrupted. It starts executors and\n" +
+			"drivers on this machine as the cluster's master says, and ends them when it ends.\n\n" +
+			"It needs the cluster's secret: copy ~/.bobbin/secret from the master's machine, or set\n" +
+			"authenticate.secretFile.\n\n" +
+			"SIGPWR decommissions a worker: it takes nothing new, applications let its executors\n" +
+			"finish what they do, and it ends when nothing runs on it any more.",
+		Args: exactArgs("bobbin://HOST"),
+	}
+	process := addProcess(c, "worker")
+	flags := c.Flags()
+	for _, f := range workerFlags {
+		flags.String(f.flag, "", "`"+f.value+"`: "+f.usage)
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		for _, f := range append([]struct{ flag, key, value, usage string }{
+			{flag: "host", key: config.WorkerHost.Name()}, {flag: "work-dir", key: config.WorkerDir.Name()},
+		}, workerFlags...) {
+			if flag := flags.Lookup(f.flag); flag.Changed {
+				process.conf = append(process.conf, f.key+"="+flag.Value.String())
+			}
+		}
+		settings, err := process.load("worker")
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(checkPort("port", config.WorkerPort.In(settings), 0), checkPort("web-port", config.WorkerUIPort.In(settings), 0)); err != nil {
+			return err
+		}
+		masters, err := protocol.ParseURL(args[0])
+		if err != nil {
+			return client.Usage(err)
+		}
+		credentials, err := protocol.Load(settings)
+		if err != nil {
+			return client.Usage(err)
+		}
+		leave, stop := worker.DecommissionSignal()
+		defer stop()
+		err = worker.Run(c.Context(), worker.Options{
+			Masters: masters, Credentials: credentials, Settings: settings, Decommission: leave, Logger: t.serviceLogger(settings),
+		})
+		var refused *worker.RefusedError
+		if errors.As(err, &refused) {
+			return &carriedStatus{status: client.ExitCluster, err: err}
+		}
+		return err
+	}
+	return c
+}

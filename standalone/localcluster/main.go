@@ -1,0 +1,138 @@
+package localcluster
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/master"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/worker"
+	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
+)
+
+// errParentEnded ends a process of the cluster in order.
+var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
+
+// Main is this process in one of the roles launch.RoleMaster, RoleWorker and
+// RoleGuard, until whoever started it ends. It returns the exit status.
+func Main(role launch.Role) int {
+	if role == launch.RoleGuard {
+		return guard.Main()
+	}
+	if err := serve(role, os.Stdin, os.Stdout); err != nil {
+		_, _ = os.Stdout.Write(readiness{Error: err.Error()}.encode())
+		return 1
+	}
+	return 0
+}
+
+func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
+	parent := bufio.NewReader(stdin)
+	line, err := parent.ReadBytes('\n')
+	var given handed
+	if err == nil {
+		err = json.Unmarshal(line, &given)
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%s: no word on stdin of what to do (%w): a local cluster starts such processes", launch.EnvRole, role, err)
+	}
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	// It ends with the process at the latest.
+	go func() {
+		_, _ = io.Copy(io.Discard, parent)
+		end(errParentEnded)
+	}()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	defer given.tidy()
+	ready := func(r readiness) { _, _ = stdout.Write(r.encode()) }
+	if role == launch.RoleMaster {
+		return given.runMaster(ctx, ready)
+	}
+	return given.runWorker(ctx, ready)
+}
+
+// tidy removes what is this process's, and what is nobody's any more. The
+// process that would have done so may have been killed.
+func (h *handed) tidy() {
+	if h.Kept {
+		return
+	}
+	own := h.Worker
+	if own == "" {
+		own = masterPart
+	}
+	_ = os.RemoveAll(filepath.Join(h.Directory, own))
+	_ = os.RemoveAll(filepath.Join(h.Directory, cachePart)) // which nobody needs who has not ended yet
+	_ = os.Remove(h.Directory)                              // if it was the last
+}
+
+func (h *handed) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {
+	settings, err := config.FromMap(h.Settings)
+	if err == nil {
+		settings, err = settings.With(values)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	credentials, err := protocol.FromSecret(h.Secret)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
+		level = slog.LevelWarn
+	}
+	return settings, credentials, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+}
+
+func (h *handed) runMaster(ctx context.Context, ready func(readiness)) error {
+	settings, credentials, logger, err := h.with(nil)
+	if err != nil {
+		return err
+	}
+	m, err := master.New(master.Options{
+		Settings: settings, Host: loopback, WorkDir: filepath.Join(h.Directory, masterPart), Credentials: credentials,
+		Logger: logger.With("process", "master"),
+	})
+	if err != nil {
+		return err
+	}
+	ready(readiness{Address: m.Address()})
+	return m.Run(ctx)
+}
+
+func (h *handed) runWorker(ctx context.Context, ready func(readiness)) error {
+	settings, credentials, logger, err := h.with(map[string]string{
+		config.WorkerHost.Name():   loopback,
+		config.WorkerPort.Name():   "0",
+		config.WorkerUIPort.Name(): "0",
+		config.WorkerCores.Name():  strconv.Itoa(h.Cores),
+		config.WorkerMem.Name():    strconv.FormatInt(h.Memory, 10) + "b",
+		config.WorkerDir.Name():    filepath.Join(h.Directory, h.Worker),
+	})
+	if err != nil {
+		return err
+	}
+	var once sync.Once
+	return worker.Run(ctx, worker.Options{
+		Masters: []string{h.Master}, Credentials: credentials, Settings: settings,
+		Cache:      filepath.Join(h.Directory, cachePart),
+		Registered: func(string) { once.Do(func() { ready(readiness{}) }) },
+		Logger:     logger.With("process", h.Worker),
+	})
+}

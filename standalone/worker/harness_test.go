@@ -1,0 +1,321 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// patience is for what happens in milliseconds, on a machine that is busy.
+const patience = 15 * time.Second
+
+func testCredentials(t testing.TB) *protocol.Credentials {
+	credentials, err := protocol.FromSecret([]byte("a secret of the worker's tests"))
+	require.NoError(t, err)
+	return credentials
+}
+
+// testMaster is a master that says what a test wants.
+type testMaster struct {
+	protocol.UnimplementedWorkerServer
+	protocol.UnimplementedFilesServer
+	t       testing.TB
+	server  *grpc.Server
+	address string
+	streams chan *testStream // that workers attach
+
+	mu       sync.Mutex
+	contents map[string][]byte
+	refusal  error // of hellos
+	fetches  int
+}
+
+// testStream is a worker's stream that has been welcomed.
+type testStream struct {
+	hello  *protocol.WorkerHello
+	orders chan *protocol.WorkerOrder // closed to break the stream
+	heard  chan *protocol.WorkerMessage
+	t      testing.TB
+}
+
+func startMaster(t testing.TB) *testMaster { return startMasterAt(t, "127.0.0.1:0") }
+
+func startMasterAt(t testing.TB, address string) *testMaster {
+	m := &testMaster{t: t, streams: make(chan *testStream, 16), contents: map[string][]byte{}}
+	m.server = grpc.NewServer(append(testCredentials(t).ServerOptions(), grpc.WaitForHandlers(true))...)
+	protocol.RegisterWorkerServer(m.server, m)
+	protocol.RegisterFilesServer(m.server, m)
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	m.address = listener.Addr().String()
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = m.server.Serve(listener) })
+	t.Cleanup(func() {
+		m.server.Stop()
+		serving.Wait()
+	})
+	return m
+}
+
+func (m *testMaster) refuse(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refusal = err
+}
+
+func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessage, protocol.WorkerOrder]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	refusal := m.refusal
+	m.mu.Unlock()
+	if refusal != nil {
+		return refusal
+	}
+	s := &testStream{hello: first.GetHello(), orders: make(chan *protocol.WorkerOrder), heard: make(chan *protocol.WorkerMessage, 1024), t: m.t}
+	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: 50, Term: 1}}); err != nil {
+		return err
+	}
+	m.streams <- s
+	received := make(chan error, 1)
+	go func() {
+		for {
+			message, err := stream.Recv()
+			if err != nil {
+				received <- err
+				return
+			}
+			s.heard <- message
+		}
+	}()
+	for {
+		select {
+		case order, ok := <-s.orders:
+			if !ok {
+				return status.Error(codes.Unavailable, "the test breaks the stream")
+			}
+			if err := stream.Send(order); err != nil {
+				return err
+			}
+		case err := <-received:
+			close(s.heard)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}
+
+// keep has the master have a content, and describes it.
+func (m *testMaster) keep(name string, content []byte) *protocol.File {
+	sum := sha256.Sum256(content)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.contents[string(sum[:])] = content
+	return &protocol.File{Name: name, Sha256: sum[:], Size: int64(len(content))}
+}
+
+// program is this test binary as the program of executors and drivers: a script
+// that starts it.
+func (m *testMaster) program() *protocol.File {
+	own, err := os.Executable()
+	require.NoError(m.t, err)
+	file := m.keep("program", fmt.Appendf(nil, "#!/bin/sh\nexec %s \"$@\"\n", own))
+	file.Executable = true
+	return file
+}
+
+func (m *testMaster) Fetch(request *protocol.FetchRequest, stream grpc.ServerStreamingServer[protocol.FetchReply]) error {
+	m.mu.Lock()
+	content, ok := m.contents[string(request.GetSha256())]
+	m.fetches++
+	m.mu.Unlock()
+	if !ok {
+		return status.Error(codes.NotFound, "no such content")
+	}
+	for len(content) > 0 {
+		part := content[:min(len(content), protocol.ChunkBytes)]
+		if err := stream.Send(&protocol.FetchReply{Data: part}); err != nil {
+			return err
+		}
+		content = content[len(part):]
+	}
+	return nil
+}
+
+func (m *testMaster) attached() *testStream {
+	m.t.Helper()
+	select {
+	case s := <-m.streams:
+		return s
+	case <-time.After(patience):
+		require.FailNow(m.t, "no worker has attached itself")
+		return nil
+	}
+}
+
+func (s *testStream) order(o *protocol.WorkerOrder) {
+	s.t.Helper()
+	select {
+	case s.orders <- o:
+	case <-time.After(patience):
+		require.FailNow(s.t, "the worker takes no orders")
+	}
+}
+
+// await gives the first message that is wanted, passing over others.
+func (s *testStream) await(wanted func(*protocol.WorkerMessage) bool) *protocol.WorkerMessage {
+	s.t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case message, ok := <-s.heard:
+			require.True(s.t, ok, "the stream has ended")
+			if wanted(message) {
+				return message
+			}
+		case <-timeout:
+			require.FailNow(s.t, "the worker does not say what is wanted")
+		}
+	}
+}
+
+func (s *testStream) executor(id uint32, state protocol.ExecutorState) *protocol.ExecutorReport {
+	s.t.Helper()
+	var found *protocol.ExecutorReport
+	s.await(func(m *protocol.WorkerMessage) bool {
+		for _, report := range m.GetReport().GetExecutors() {
+			if report.GetExecutorId() == id && report.GetState() == state {
+				found = report
+				return true
+			}
+			require.False(s.t, report.GetExecutorId() == id && executorEnded(report.GetState()),
+				"executor %d is %v: %s", id, report.GetState(), report.GetText())
+		}
+		return false
+	})
+	return found
+}
+
+func (s *testStream) driver(state protocol.DriverState) *protocol.DriverReport {
+	s.t.Helper()
+	var found *protocol.DriverReport
+	s.await(func(m *protocol.WorkerMessage) bool {
+		for _, report := range m.GetReport().GetDrivers() {
+			if report.GetState() == state {
+				found = report
+				return true
+			}
+			require.False(s.t, driverEnded(report.GetState()), "driver %s is %v: %s", report.GetDriverId(), report.GetState(), report.GetText())
+		}
+		return false
+	})
+	return found
+}
+
+// testWorker is a worker in this process.
+type testWorker struct {
+	t         testing.TB
+	directory string
+	log       *syncBuffer
+	stop      context.CancelFunc
+	leave     chan string
+	ended     chan error
+}
+
+func testSettings(t testing.TB, directory string, more map[string]string) *config.Config {
+	values := map[string]string{
+		"worker.dir": directory, "worker.host": "127.0.0.1", "worker.ui.port": "0", "worker.cores": "4", "worker.memory": "2g",
+	}
+	for key, value := range more {
+		values[key] = value
+	}
+	settings, err := config.FromMap(values)
+	require.NoError(t, err)
+	return settings
+}
+
+func startWorker(t testing.TB, settings map[string]string, masters ...*testMaster) *testWorker {
+	w := &testWorker{t: t, directory: t.TempDir(), log: &syncBuffer{}, leave: make(chan string, 1), ended: make(chan error, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	var addresses []string
+	for _, m := range masters {
+		addresses = append(addresses, m.address)
+	}
+	options := Options{
+		Masters: addresses, Credentials: testCredentials(t), Settings: testSettings(t, w.directory, settings),
+		Decommission: w.leave, Logger: slog.New(slog.NewTextHandler(w.log, nil)),
+	}
+	go func() { w.ended <- Run(ctx, options) }()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-w.ended:
+		case <-time.After(patience):
+			t.Error("the worker does not end")
+		}
+		if t.Failed() {
+			t.Log(w.log.String())
+		}
+	})
+	return w
+}
+
+// end waits until the worker has ended.
+func (w *testWorker) end() error {
+	w.t.Helper()
+	select {
+	case err := <-w.ended:
+		w.ended <- err
+		return err
+	case <-time.After(patience):
+		require.FailNow(w.t, "the worker does not end")
+		return nil
+	}
+}
+
+func (w *testWorker) file(parts ...string) string {
+	content, err := os.ReadFile(filepath.Join(append([]string{w.directory}, parts...)...))
+	require.NoError(w.t, err)
+	return string(content)
+}
+
+// syncBuffer is a log that several goroutines write.
+type syncBuffer struct {
+	mu      sync.Mutex
+	content bytes.Buffer
+}
+
+func (b *syncBuffer) Write(data []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.content.Write(data)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.content.String()
+}

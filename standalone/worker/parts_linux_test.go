@@ -1,0 +1,199 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
+)
+
+// This test binary is also what it starts: guards, workers, and programs whose
+// first argument says what they do.
+func TestMain(m *testing.M) {
+	if os.Getenv(launch.EnvRole) == string(launch.RoleGuard) {
+		os.Exit(guard.Main())
+	}
+	if _, started := os.LookupEnv(launch.EnvContainer); started && len(os.Args) > 1 {
+		os.Exit(act(os.Args[1], os.Args[2:]))
+	}
+	if os.Getenv(workerPart) != "" {
+		os.Exit(actWorker())
+	}
+	os.Exit(m.Run())
+}
+
+// act is a program that a worker has started.
+func act(part string, arguments []string) int {
+	switch part {
+	case "exit": // with a status
+		status, _ := strconv.Atoi(arguments[0])
+		return status
+	case "print": // lines, to both outputs
+		fmt.Println("to stdout:", strings.Join(arguments, " "))
+		fmt.Fprintln(os.Stderr, "to stderr:", strings.Join(arguments, " "))
+		return 0
+	case "environment": // as JSON on stdout
+		_ = json.NewEncoder(os.Stdout).Encode(os.Environ())
+		return 0
+	case "crash":
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case "wait": // for SIGTERM, and take it
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		note("process", os.Getpid())
+		<-told
+		return 0
+	case "stubborn": // and have stubborn children in every way
+		signal.Ignore(syscall.SIGTERM)
+		for name, attributes := range map[string]*syscall.SysProcAttr{"child": {}, "group": {Setpgid: true}, "session": {Setsid: true}} {
+			command := exec.Command("/proc/self/exe", "idle")
+			command.SysProcAttr = attributes
+			if err := command.Start(); err != nil {
+				panic(err)
+			}
+			note(name, command.Process.Pid)
+		}
+		note("process", os.Getpid())
+		select {}
+	case "idle":
+		signal.Ignore(syscall.SIGTERM)
+		select {}
+	}
+	return 99
+}
+
+// note leaves a process's id where a test finds it.
+func note(name string, pid int) {
+	directory := os.Getenv("TEST_NOTES")
+	draft := filepath.Join(directory, "."+name)
+	if err := os.WriteFile(draft, []byte(strconv.Itoa(pid)), 0o600); err != nil {
+		panic(err)
+	}
+	if err := os.Rename(draft, filepath.Join(directory, name)); err != nil {
+		panic(err)
+	}
+}
+
+// handle waits until a process has noted its id, and gives what tells of its end.
+func handle(t *testing.T, directory, name string) (pidfd, pid int) {
+	path := filepath.Join(directory, name)
+	var content []byte
+	require.Eventually(t, func() bool {
+		var err error
+		content, err = os.ReadFile(path)
+		return err == nil
+	}, patience, 2*time.Millisecond, name)
+	pid, err := strconv.Atoi(string(content))
+	require.NoError(t, err)
+	pidfd, err = unix.PidfdOpen(pid, 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(pidfd) })
+	return pidfd, pid
+}
+
+// hasEnded waits for the end of a process.
+func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(within.Milliseconds()))
+		if err == unix.EINTR {
+			continue
+		}
+		require.NoError(t, err)
+		return n == 1
+	}
+}
+
+// workerPart has this binary be a worker of the directory and the master named.
+const workerPart = "WORKER_TEST_WORKER"
+
+func actWorker() int {
+	directory, master, _ := strings.Cut(os.Getenv(workerPart), " ")
+	settings, err := config.FromMap(map[string]string{
+		"worker.dir": directory, "worker.host": "127.0.0.1", "worker.ui.port": "0", "worker.cores": "4", "worker.memory": "2g",
+	})
+	if err != nil {
+		panic(err)
+	}
+	credentials, err := protocol.FromSecret([]byte("a secret of the worker's tests"))
+	if err != nil {
+		panic(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	leave, deaf := DecommissionSignal()
+	defer deaf()
+	if err := Run(ctx, Options{
+		Masters: []string{master}, Credentials: credentials, Settings: settings, Decommission: leave,
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// workerProcess is a worker in a process of its own.
+func workerProcess(t *testing.T, directory string, m *testMaster) *exec.Cmd {
+	command := exec.Command("/proc/self/exe")
+	command.Env = append(os.Environ(), workerPart+"="+directory+" "+m.address)
+	log, err := command.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	var said syncBuffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&said, bufio.NewReader(log))
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		<-read
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	})
+	return command
+}
+
+// guardOf is the guard of a worker's process.
+func guardOf(t *testing.T, pid int) int {
+	found := guardOrNone(pid)
+	require.NotZero(t, found, "the worker has no guard")
+	return found
+}
+
+// guardOrNone is 0 where there is none at the moment.
+func guardOrNone(pid int) int {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, task := range tasks {
+		children, _ := os.ReadFile(task)
+		for _, child := range strings.Fields(string(children)) {
+			if name, _ := os.ReadFile("/proc/" + child + "/cmdline"); strings.HasPrefix(string(name), "bobbin-guard\x00") {
+				found, _ := strconv.Atoi(child)
+				return found
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,8 @@
+package worker
+
+import (
+	"os"
+	"syscall"
+)
+
+var decommissionSignal os.Signal = syscall.SIGPWR
