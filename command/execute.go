@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,36 +20,72 @@ const (
 	killGrace = 3 * time.Second
 )
 
-// result is what a finished command leaves.
-type result struct {
-	Output string // the file that keeps the output, on the executor's host
-	Tail   string // the end of the output
-}
-
-// invocation is one attempt of one task.
+// invocation is one try of one task.
 type invocation struct {
-	args                  []string
-	index, tasks, attempt int
+	step           string
+	index, attempt int
+	args           []string
+	environment    []string
+	base, below    string        // where it runs: below the base, or where below says if that is absolute
+	timeout        time.Duration // 0 for none
 }
 
 // execute runs the command to its end, its output and errors together in a
-// file of its own. A command that fails is an error with the end of its output.
-// When ctx ends, the command's whole process group is stopped.
-func execute(ctx context.Context, i invocation) (result, error) {
+// file of its own. How it ended is the outcome; the error is for a try that
+// says nothing of the command. When ctx ends or the command has run for too
+// long, its whole process group is stopped: asked first, then killed.
+func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
-		return result{}, fmt.Errorf("output of task %d: %w", i.index, err)
+		return Outcome{}, fmt.Errorf("output of task %d: %w", i.index, err)
 	}
 	defer output.Close()
+	outcome := Outcome{Index: i.index, Output: output.Name(), Started: time.Now()}
 
-	program, err := locate(i.args[0])
+	bounded := ctx
+	if i.timeout > 0 {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithTimeoutCause(ctx, i.timeout, &timeLimit{i.timeout})
+		defer cancel()
+	}
+	err = i.start(bounded, output)
+	outcome.Duration = time.Since(outcome.Started)
+	if cause := stopped(ctx); err != nil && cause != nil {
+		return Outcome{}, cause
+	}
+	if cause := stopped(bounded); err != nil && cause != nil {
+		err = cause
+	}
+	outcome.set(err)
+	outcome.Tail, err = tailOf(output)
+	return outcome, err
+}
+
+// directory is where the command runs.
+func (i invocation) directory() string {
+	switch {
+	case filepath.IsAbs(i.below):
+		return i.below
+	case i.base == "" && i.below == "":
+		return "."
+	}
+	return filepath.Join(i.base, i.below)
+}
+
+// start runs the command and waits for its end.
+func (i invocation) start(ctx context.Context, output *os.File) error {
+	if _, err := os.Stat(i.directory()); err != nil {
+		return fmt.Errorf("the working directory: %w", err)
+	}
+	program, err := i.locate()
 	if err != nil {
-		return result{}, fmt.Errorf("%s%d: %w", errorMark, i.index, err)
+		return err
 	}
 	command := exec.CommandContext(ctx, program, i.args[1:]...)
 	command.Args[0] = i.args[0]
+	command.Dir = i.directory()
 	command.Stdout, command.Stderr = output, output
-	command.Env = i.environment()
+	command.Env = i.environment
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
 	command.WaitDelay = killGrace
@@ -57,49 +94,46 @@ func execute(ctx context.Context, i invocation) (result, error) {
 		// What the command left running in its group has nobody to wait for it.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
-	tail, tailErr := tailOf(output)
-	if err == nil {
-		return result{Output: output.Name(), Tail: tail}, tailErr
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		return result{}, cause
-	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return result{}, fmt.Errorf("%s%d: %w", errorMark, i.index, err)
-	}
-	return result{}, fmt.Errorf("%s%d %s\n%s", errorMark, i.index, ending(exit), strings.TrimRight(tail, "\n"))
+	return err
 }
 
-// ending says how a command ended. The status of one that a signal ended is
-// 128 and the signal's number, as a shell has it.
-func ending(exit *exec.ExitError) string {
-	status, ok := exit.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() {
-		return fmt.Sprintf("exited with status %d (%v)", 128+int(status.Signal()), status.Signal())
+// locate finds a command as a shell would, seen from the directory where it is
+// to run. Shipped files lie there, and need no ./ in front.
+func (i invocation) locate() (string, error) {
+	name := i.args[0]
+	if filepath.IsAbs(name) {
+		return exec.LookPath(name)
 	}
-	return fmt.Sprintf("exited with status %d", exit.ExitCode())
-}
-
-// locate finds a command as a shell would. Shipped files lie in the working
-// directory, and need no ./ in front.
-func locate(name string) (string, error) {
-	if !strings.ContainsRune(name, '/') {
-		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return filepath.Abs(name)
+	here, err := filepath.Abs(filepath.Join(i.directory(), name))
+	if err != nil {
+		return "", err
+	}
+	if strings.ContainsRune(name, '/') {
+		found, err := exec.LookPath(here)
+		var path *fs.PathError
+		var failed *exec.Error
+		if errors.As(err, &path) {
+			err = &exec.Error{Name: name, Err: path.Err}
+		} else if errors.As(err, &failed) {
+			err = &exec.Error{Name: name, Err: failed.Err}
 		}
+		return found, err
+	}
+	if info, err := os.Stat(here); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+		return here, nil
 	}
 	return exec.LookPath(name)
 }
 
 // createOutput makes the file that keeps the output: where YARN keeps the
 // container's logs, or, where there is no container, among the temporary files
-// under a name that no other run has.
+// under a name that no other run has. Its name tells step, task and try.
 func (i invocation) createOutput() (*os.File, error) {
+	name := fmt.Sprintf("%stask-%d-%d", stepPrefix(i.step), i.index, i.attempt)
 	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {
-		return os.Create(filepath.Join(directory, fmt.Sprintf("task-%d-%d.out", i.index, i.attempt)))
+		return os.Create(filepath.Join(directory, name+".out"))
 	}
-	return os.CreateTemp("", fmt.Sprintf("task-%d-%d-*.out", i.index, i.attempt))
+	return os.CreateTemp("", name+"-*.out")
 }
 
 func tailOf(file *os.File) (string, error) {

@@ -38,13 +38,17 @@ func runInPlace(t terminal, program string, argv []string, settings *config.Conf
 }
 
 // replace puts a program in this process's place, so that its exit status,
-// signals and output are its own. It returns only when that fails.
+// signals and output are its own. It returns only when that fails, or when this
+// process stays: then at the program's end.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
 		return client.Usage(err)
 	}
 	t.console.Close()
+	if t.stays {
+		return runBelow(t, path, argv, environment)
+	}
 	err = syscall.Exec(path, argv, append(os.Environ(), environment...))
 	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
 }

@@ -19,11 +19,11 @@ import (
 
 func main() {
 	// The executors of yarn-submit run are this same binary, and so is what
-	// launches them in client mode: what they do comes from the driver, not from a
-	// command line.
+	// launches them in client mode or is part of a local cluster: what they do comes
+	// from the driver, not from a command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
-	case launch.RoleExecutor, launch.RoleLauncher:
-		command.Main(command.Options{})
+	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
+		command.Main(nil)
 	}
 	os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr))
 }

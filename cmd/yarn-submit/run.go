@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,92 +22,118 @@ type carriedStatus struct {
 func (c *carriedStatus) Error() string { return c.err.Error() }
 func (c *carriedStatus) Unwrap() error { return c.err }
 
-// hiddenRun is the command that yarn-submit is started with in the cluster.
-const hiddenRun = "__run"
+// runFlags are the values of run's own flags.
+type runFlags struct {
+	*settingsFlags
+	tasks, retries int
+	collect        []string
+	summary        string
+	dryRun         bool
+	json           *bool
+	// jobFile is the one that is named in place of a command; "" for none.
+	jobFile string
+}
 
 func newRun(t terminal) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "run [flags] --tasks N -- command [argument…]",
-		Short: "Run any command as tasks",
-		Long: `Run a command as N tasks on the YARN cluster that HADOOP_CONF_DIR describes.
+		Use:   "run [flags] {job.yaml | --tasks N -- command [argument…]}",
+		Short: "Run the steps of a job file, or any command as tasks",
+		Long: `Run the steps that a job file describes, or a command as N tasks, on the YARN
+cluster that HADOOP_CONF_DIR describes. Flags go before what a job file says.
 
-In the command and its arguments {index} stands for the task's number from 0,
+In a command and its arguments {index} stands for the task's number from 0,
 {tasks} for the number of tasks, and {attempt} for the number of earlier tries;
 the command finds them in its environment too, as TASK_INDEX,
 TASK_COUNT and TASK_ATTEMPT. A command that is a file of this
 machine, named with a relative path such as ./script.sh, is shipped with it.
 
+With --collect files come back that tasks leave in their working directories:
+each task then has one of its own. DIR gets them below STEP/INDEX, unless it has
+placeholders itself. --summary writes what became of each task as a JUnit file.
+
 Exit status: that of the command where a task failed with 1 to 125; otherwise as
 for submit.`,
-		Example: "  yarn-submit run --tasks 8 --num-executors 2 -- ./script.sh {index}",
+		Example: "  yarn-submit run job.yaml --dry-run\n" +
+			"  yarn-submit run --tasks 8 --num-executors 2 --collect '*.csv=out' -- ./script.sh {index}",
 	}
 	c.Flags().SetInterspersed(false)
-	tasks := c.Flags().Int("tasks", 0, "`N`: how many times to run the command")
-	retries := c.Flags().Int("retries", -1, "`N`: how often a task that failed is tried again (default: task.maxFailures - 1)")
-	flags := addSettings(c)
-	flags.addProgram()
-	asJSON := addJSON(c)
-	c.Args = func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) == 0:
-			return client.Usage(errors.New("no command to run: yarn-submit run [flags] --tasks N -- command [argument…]"))
-		case *tasks < 1:
-			return client.Usage(errors.New("say with --tasks N how many times the command is to run, at least once"))
-		case c.Flags().Changed("retries") && *retries < 0:
-			return client.Usage(errors.New("--retries: want 0 or more"))
-		}
-		return nil
-	}
+	f := &runFlags{}
+	c.Flags().IntVar(&f.tasks, "tasks", 0, "`N`: how many times to run the command")
+	c.Flags().IntVar(&f.retries, "retries", -1, "`N`: how often a task that failed is tried again (default: as the job file says; of a command, task.maxFailures - 1)")
+	c.Flags().StringArrayVar(&f.collect, "collect", nil, "`PATTERN=DIR`: bring files that tasks leave into a directory of this machine; may be repeated")
+	c.Flags().StringVar(&f.summary, "summary", "", "`FILE`: write a JUnit file with one test case a task")
+	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be submitted, and submit nothing")
+	f.settingsFlags = addSettings(c)
+	f.addProgram()
+	f.json = addJSON(c)
+	c.Args = f.arguments
 	c.RunE = func(c *cobra.Command, args []string) error {
-		settings, err := flags.load(t)
+		if c.Flags().Lookup("help").Changed {
+			return c.Help() // it stood behind the job file
+		}
+		w, err := f.work(t, args)
 		if err != nil {
 			return err
 		}
-		local, err := runsLocally(settings)
-		if err != nil {
-			return err
+		if f.dryRun {
+			return w.show(t, *f.json)
 		}
-		self, err := os.Executable()
-		if err != nil {
-			return client.Usage(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))
-		}
-		hidden := []string{hiddenRun, "--tasks", strconv.Itoa(*tasks)}
-		if *retries >= 0 {
-			hidden = append(hidden, "--max-failures", strconv.Itoa(*retries+1))
-		}
-		if local {
-			return runInPlace(t, self, slices.Concat([]string{self}, hidden, []string{"--"}, args), settings)
-		}
-		if args, settings, err = shipped(args, settings); err != nil {
-			return err
-		}
-		report, err := submit(c.Context(), t, submission{
-			program: self, own: true, args: slices.Concat(hidden, []string{"--"}, args), settings: settings, json: *asJSON, verbose: flags.verbose,
-		})
-		return carry(report, err)
+		return w.do(c.Context(), t)
 	}
 	return c
 }
 
-// shipped adds the command to the files that go with the application, where it
-// is a file of this machine, and names the application after it.
-func shipped(args []string, settings *config.Config) ([]string, *config.Config, error) {
-	changes := map[string]string{}
-	name := filepath.Base(args[0])
-	if config.AppName.In(settings) == "" {
-		changes[config.AppName.Name()] = name
-	}
-	info, err := os.Stat(args[0])
-	if strings.ContainsRune(args[0], '/') && !filepath.IsAbs(args[0]) && err == nil && info.Mode().IsRegular() {
-		files := config.Files.In(settings)
-		if !slices.Contains(files, args[0]) {
-			files = append(slices.Clone(files), args[0])
+// arguments checks what follows the flags, and reads the flags behind a job
+// file.
+func (f *runFlags) arguments(c *cobra.Command, args []string) error {
+	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
+	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
+		f.jobFile = args[0]
+		c.Flags().SetInterspersed(true)
+		if err := c.ParseFlags(args[1:]); err != nil {
+			return flagError(c, err)
 		}
-		changes[config.Files.Name()] = strings.Join(files, ",")
-		args = append([]string{"./" + name}, args[1:]...)
+		args = c.Flags().Args()
 	}
-	changed, err := settings.With(changes)
-	return args, changed, client.Usage(err)
+	switch {
+	case f.jobFile != "" && c.Flags().Changed("tasks"):
+		return client.Usage(errors.New("--tasks is for a command: the tasks of a job file's steps are in the file"))
+	case f.jobFile != "" && len(args) > 0:
+		return client.Usage(fmt.Errorf("a job file takes no arguments, got %q; its commands are in the file", args[0]))
+	case f.jobFile == "" && len(args) == 0:
+		return client.Usage(errors.New("no command to run: " + usage))
+	case f.jobFile == "" && f.tasks < 1:
+		return client.Usage(errors.New("say with --tasks N how many times the command is to run, at least once; a job file's name ends in .yaml or .yml"))
+	case c.Flags().Changed("retries") && f.retries < 0:
+		return client.Usage(errors.New("--retries: want 0 or more"))
+	}
+	return nil
+}
+
+func isJobFile(name string) bool {
+	ending := filepath.Ext(name)
+	return ending == ".yaml" || ending == ".yml"
+}
+
+// hiddenRun is the command that yarn-submit is started with in the cluster.
+const hiddenRun = "__run"
+
+// newHiddenRun is what yarn-submit run starts in the cluster, or in its own
+// place on this machine.
+func newHiddenRun() *cobra.Command {
+	c := &cobra.Command{Use: hiddenRun, Hidden: true}
+	plan := c.Flags().String("plan", "", "")
+	file := c.Flags().String("plan-file", "", "")
+	remove := c.Flags().Bool("remove", false, "")
+	c.Run = func(*cobra.Command, []string) {
+		command.Main(func() (*command.Plan, error) {
+			if *file != "" {
+				return command.ReadPlan(*file, *remove)
+			}
+			return command.DecodePlan([]byte(*plan))
+		})
+	}
+	return c
 }
 
 // carry gives the error of a failed application the status with which the
@@ -126,17 +149,19 @@ func carry(report *client.Report, err error) error {
 	return err
 }
 
-// newHiddenRun is what yarn-submit run starts in the cluster, or in its own
-// place on this machine.
-func newHiddenRun() *cobra.Command {
-	c := &cobra.Command{Use: hiddenRun, Hidden: true}
-	c.Flags().SetInterspersed(false)
-	options := command.Options{}
-	c.Flags().IntVar(&options.Tasks, "tasks", 0, "")
-	c.Flags().IntVar(&options.MaxFailures, "max-failures", 0, "")
-	c.Run = func(_ *cobra.Command, args []string) {
-		options.Args = args
-		command.Main(options)
+// self is the path of this program, which runs the commands in the cluster.
+func self() (string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return "", client.Usage(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))
 	}
-	return c
+	return path, nil
+}
+
+// retriesOf is how often a task is tried again where nothing says so.
+func retriesOf(settings *config.Config, local bool) int {
+	if local {
+		return localFailures(config.Master.In(settings)) - 1
+	}
+	return config.TaskMaxFailures.In(settings) - 1
 }

@@ -38,7 +38,8 @@ type settingsFlags struct {
 	properties string
 	detach     bool
 	supervise  bool
-	program    string // yarn.program
+	program    string                   // yarn.program
+	job        map[string]config.Placed // of a job file
 	verbose    bool
 }
 
@@ -92,7 +93,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	if s.program != "" {
 		values[config.Program.Name()] = s.program
 	}
-	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), PropertiesFile: s.properties})
+	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), Job: s.job, PropertiesFile: s.properties})
 	if err != nil {
 		return nil, client.Usage(err)
 	}

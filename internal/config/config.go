@@ -2,8 +2,8 @@
 // and meaning, and where a value may come from.
 //
 // A value is looked for, in this order, among the flags, the environment
-// (BOBBIN_EXECUTOR_MEMORY for executor.memory), the properties file and the
-// defaults. Everything that was set is checked when it is loaded, so reading a
+// (BOBBIN_EXECUTOR_MEMORY for executor.memory), a job file, the properties file
+// and the defaults. Everything that was set is checked when it is loaded, so reading a
 // setting cannot fail.
 package config
 
@@ -36,9 +36,14 @@ type Sources struct {
 	Flags map[string]string
 	// Environ is an environment as os.Environ gives it.
 	Environ []string
+	// Job are values of a job file, by key.
+	Job map[string]Placed
 	// PropertiesFile names a file of "key value", "key=value" or "key: value" lines.
 	PropertiesFile string
 }
+
+// Placed is a value with where it stands, "job.yaml:3:10".
+type Placed struct{ Value, Place string }
 
 // Load reads and checks the values of all sources. The error joins one error
 // for each value at fault, naming its key, value and source.
@@ -47,12 +52,12 @@ func Load(sources Sources) (*Config, error) {
 	store := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
 	source := map[string]string{}
 
+	file := map[string]any{}
 	if sources.PropertiesFile != "" {
 		properties, err := readProperties(sources.PropertiesFile)
 		if err != nil {
 			return nil, err
 		}
-		file := map[string]any{}
 		for _, property := range properties {
 			at := fmt.Sprintf("%s:%d", sources.PropertiesFile, property.line)
 			if err := checkKey(property.key); err != nil {
@@ -62,9 +67,17 @@ func Load(sources Sources) (*Config, error) {
 			file[property.key] = property.value
 			source[property.key] = at
 		}
-		if err := store.MergeConfigMap(file); err != nil {
-			return nil, fmt.Errorf("%s: %w", sources.PropertiesFile, err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(sources.Job)) {
+		if err := checkKey(key); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", sources.Job[key].Place, err))
+			continue
 		}
+		file[key] = sources.Job[key].Value
+		source[key] = sources.Job[key].Place
+	}
+	if err := store.MergeConfigMap(file); err != nil {
+		return nil, fmt.Errorf("the settings of files: %w", err)
 	}
 	fromEnvironment, unknown := environmentValues(sources.Environ)
 	problems = append(problems, unknown...)

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/command"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// dryRun is what --dry-run tells in JSON.
+type dryRun struct {
+	Name     string                `json:"name"`
+	Master   string                `json:"master"`
+	Queue    string                `json:"queue,omitempty"` // "" for the cluster's choice
+	Files    []string              `json:"files"`
+	Archives []string              `json:"archives"`
+	Settings map[string]drySetting `json:"settings"` // that are set, by key
+	Plan     *command.Plan         `json:"plan"`
+}
+
+type drySetting struct {
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// fromOutside stands for a value that is taken from the environment, which may
+// be a secret.
+const fromOutside = "(from the environment)"
+
+// show tells what would be submitted.
+func (w *work) show(t terminal, asJSON bool) error {
+	w.hideInherited()
+	dry := dryRun{
+		Name: w.plan.Name, Master: cmp.Or(config.Master.In(w.settings), "yarn"), Queue: config.Queue.In(w.settings),
+		Files: config.Files.In(w.settings), Archives: config.Archives.In(w.settings), Settings: map[string]drySetting{}, Plan: w.plan,
+	}
+	for _, link := range w.plan.Links {
+		dry.Files = append(dry.Files, link.Path+"#"+link.Name)
+	}
+	for key, value := range w.settings.Map() {
+		dry.Settings[key] = drySetting{value, w.settings.Source(key)}
+	}
+	if asJSON {
+		return t.printJSON(dry)
+	}
+	_, err := fmt.Fprint(t.stdout, dry.text(w.settings))
+	return err
+}
+
+// hideInherited takes out what variables have from outside.
+func (w *work) hideInherited() {
+	if w.job == nil {
+		return
+	}
+	for i := range w.plan.Steps {
+		step := &w.plan.Steps[i]
+		for _, variable := range slices.Concat(w.job.File.Environment, w.job.File.Steps.List[i].Environment) {
+			name := variable.Name.Value
+			if variable.Inherited && step.Environment[name] != "" {
+				step.Environment[name] = fromOutside
+			}
+		}
+	}
+}
+
+// shownTasks is how many tasks of a step are shown.
+const shownTasks = 20
+
+// text is the same for people.
+func (d *dryRun) text(settings *config.Config) string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "  %-11s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "job %s, which is not submitted\n", d.Name)
+	line("master", "%s", d.Master)
+	if d.Queue != "" {
+		line("queue", "%s", d.Queue)
+	}
+	line("driver", "%d cores, %v", config.DriverCores.In(settings), config.DriverMemory.In(settings))
+	line("executors", "%d of %d cores, %v each", config.ExecutorCount.In(settings), config.ExecutorCores.In(settings), config.ExecutorMem.In(settings))
+	if d.Plan.Timeout > 0 {
+		line("timeout", "%v", d.Plan.Timeout)
+	}
+	for _, file := range d.Files {
+		line("file", "%s", file)
+	}
+	for _, archive := range d.Archives {
+		line("archive", "%s", archive)
+	}
+	for _, key := range slices.Sorted(maps.Keys(d.Settings)) {
+		line("setting", "%s=%s  (%s)", key, d.Settings[key].Value, d.Settings[key].Source)
+	}
+	for i := range d.Plan.Steps {
+		d.step(&b, line, &d.Plan.Steps[i])
+	}
+	return b.String()
+}
+
+func (d *dryRun) step(b *strings.Builder, line func(label, format string, args ...any), step *command.Step) {
+	name := "command"
+	if step.Name != "" {
+		name = "step " + step.Name
+	}
+	plural := "s"
+	if len(step.Tasks) == 1 {
+		plural = ""
+	}
+	fmt.Fprintf(b, "%s, %d task%s\n", name, len(step.Tasks), plural)
+	if len(step.Needs) > 0 {
+		line("needs", "%s", strings.Join(step.Needs, ", "))
+	}
+	line("command", "%s", strings.ReplaceAll(strings.TrimRight(strings.Join(step.Command, " "), "\n"), "\n", "\n"+strings.Repeat(" ", 14)))
+	if step.WorkingDirectory != "" {
+		line("directory", "%s", step.WorkingDirectory)
+	}
+	for _, variable := range slices.Sorted(maps.Keys(step.Environment)) {
+		line("environment", "%s=%s", variable, step.Environment[variable])
+	}
+	limits := []string{fmt.Sprintf("%d retries", step.Retries)}
+	if step.TaskTimeout > 0 {
+		limits = append(limits, fmt.Sprintf("%v a try", step.TaskTimeout))
+	}
+	if step.Timeout > 0 {
+		limits = append(limits, fmt.Sprintf("%v in all", step.Timeout))
+	}
+	if step.CPUs > 0 {
+		limits = append(limits, fmt.Sprintf("%d cores a task", step.CPUs))
+	}
+	if step.FailFast && step.Name != "" {
+		limits = append(limits, "ends with its first failure")
+	}
+	if step.AllowFailure {
+		limits = append(limits, "may fail")
+	}
+	line("limits", "%s", strings.Join(limits, ", "))
+	for _, collect := range step.Collect {
+		line("collect", "%s into %s", collect.Pattern, collect.Directory)
+	}
+	for i, task := range step.Tasks {
+		if len(task.Values) == 0 {
+			break
+		}
+		if i == shownTasks {
+			line("…", "%d more", len(step.Tasks)-shownTasks)
+			break
+		}
+		parts := make([]string, len(task.Values))
+		for j, value := range task.Values {
+			parts[j] = value.Name + "=" + value.Text
+		}
+		line(fmt.Sprintf("task %d", i), "%s", strings.Join(parts, ", "))
+	}
+}

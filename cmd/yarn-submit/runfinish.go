@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/command"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// lateFinish bounds what is done after an interruption.
+const lateFinish = 30 * time.Second
+
+// finisher brings back what the tasks leave, and says what became of them.
+type finisher struct {
+	t       terminal
+	plan    *command.Plan
+	files   *storage.Files
+	summary string // "" for none
+	// alone tells that the directory of results is this run's own, so that the
+	// application need not be known by its id.
+	alone  bool
+	maxAge time.Duration // of results that others have left
+}
+
+// newFinisher chooses where the results are to lie: on this machine where all of
+// the application is, and otherwise beside what is staged.
+func (w *work) newFinisher(t terminal) (*finisher, error) {
+	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace, maxAge: config.CacheMaxAge.In(w.settings)}
+	if w.local || isLocalCluster(w.settings) {
+		directory, err := os.MkdirTemp("", "yarn-submit-results-")
+		if err != nil {
+			return nil, err
+		}
+		f.files = storage.New(storage.Options{})
+		f.plan.Results = "file://" + directory
+		return f, nil
+	}
+	user, err := security.CurrentUser()
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	hadoop, err := conf.FromEnvironment()
+	if errors.Is(err, conf.ErrNotConfigured) {
+		hadoop, err = nil, nil
+	}
+	if err != nil {
+		return nil, client.Usage(err)
+	}
+	base := config.StagingDir.In(w.settings)
+	if hadoop == nil && base == "" {
+		return nil, client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
+			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
+	}
+	if hadoop != nil {
+		if over := config.Hadoop.In(w.settings); len(over) > 0 {
+			values := hadoop.Map()
+			for key, value := range over {
+				values[key] = value
+			}
+			hadoop = conf.FromMap(values)
+		}
+	}
+	f.files = storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: t.logger(w.flags.verbose)})
+	base = strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + "/.bobbin/results"
+	if f.alone {
+		base += "/" + strings.ToLower(rand.Text())
+	}
+	if f.plan.Results, err = f.files.Qualify(base); err != nil {
+		return nil, client.Usage(errors.Join(err, f.files.Close()))
+	}
+	return f, nil
+}
+
+func (f *finisher) close() {
+	if err := f.files.Close(); err != nil {
+		f.t.logger(false).Debug("closing the connections to HDFS", "error", err)
+	}
+}
+
+// run finishes an application that ended with err, which stays what is told
+// last.
+func (f *finisher) run(ctx context.Context, report *client.Report, err error) error {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateFinish)
+		defer cancel()
+	}
+	about := command.Summary{Now: time.Now()}
+	if report != nil {
+		about.ApplicationID = report.ApplicationID
+	}
+	if err != nil {
+		about.Problem, _, _ = strings.Cut(err.Error(), "\n")
+	}
+	own, results, problem := f.results(ctx, &about)
+	if f.summary != "" {
+		problem = errors.Join(problem, f.writeSummary(results, about))
+	}
+	complete := problem == nil
+	if collected, failed := results.Collect(ctx, f.files); failed != nil {
+		complete = false
+		problem = errors.Join(problem, fmt.Errorf("%w; what the tasks gave lies in %s", failed, own))
+	} else if collected.Files > 0 {
+		f.t.console.Print("collected %d files, %d bytes", collected.Files, collected.Bytes)
+	}
+	steps, patterns := results.Unmatched()
+	for i, pattern := range patterns {
+		f.t.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
+	}
+	if complete {
+		f.clean(ctx, own)
+	}
+	if problem != nil {
+		if err == nil {
+			return problem
+		}
+		return errors.Join(problem, err)
+	}
+	return err
+}
+
+func ofStep(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " of step " + name
+}
+
+// results reads what became of the tasks, and where what they gave lies.
+func (f *finisher) results(ctx context.Context, about *command.Summary) (own string, results *command.Results, err error) {
+	if about.ApplicationID == "" && f.alone {
+		entries, err := f.files.List(ctx, f.plan.Results)
+		if err == nil && len(entries) == 1 {
+			about.ApplicationID = entries[0].Name
+		}
+	}
+	if about.ApplicationID == "" {
+		return f.plan.Results, command.NoResults(f.plan), nil
+	}
+	own = command.ResultsOf(f.plan.Results, about.ApplicationID)
+	if results, err = command.ReadResults(ctx, f.files, own, f.plan); err != nil {
+		return own, command.NoResults(f.plan), err
+	}
+	return own, results, nil
+}
+
+// writeSummary writes the JUnit file in one go, so that nobody reads half of it.
+func (f *finisher) writeSummary(results *command.Results, about command.Summary) error {
+	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
+		return fmt.Errorf("the summary: %w", err)
+	}
+	file, err := os.CreateTemp(filepath.Dir(f.summary), "."+filepath.Base(f.summary)+"-*")
+	if err != nil {
+		return fmt.Errorf("the summary: %w", err)
+	}
+	err = errors.Join(results.WriteJUnit(file, about), file.Chmod(0o644), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), f.summary)
+	}
+	if err != nil {
+		return fmt.Errorf("the summary: %w", errors.Join(err, os.Remove(file.Name())))
+	}
+	return nil
+}
+
+// clean removes what this run has left, and what others left long ago: their
+// submitters have not seen the end.
+func (f *finisher) clean(ctx context.Context, own string) {
+	directory := own
+	if f.alone {
+		directory = f.plan.Results
+	}
+	if directory != f.plan.Results || f.alone {
+		if err := f.files.RemoveAll(ctx, directory); err != nil {
+			f.t.console.Warn("%v; remove it by hand", err)
+		}
+	}
+	others := f.plan.Results[:strings.LastIndexByte(f.plan.Results, '/')]
+	if !f.alone {
+		others = f.plan.Results
+	}
+	if !strings.HasSuffix(others, "/.bobbin/results") {
+		return
+	}
+	entries, err := f.files.List(ctx, others)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if time.Since(entry.ModTime) > f.maxAge {
+			_ = f.files.RemoveAll(ctx, entry.Path)
+		}
+	}
+	_ = f.files.Remove(ctx, others) // where nothing is left in it
+}

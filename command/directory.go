@@ -1,0 +1,77 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tasksDirectory holds the directories of tasks in a container's directory.
+const tasksDirectory = "tasks"
+
+// ofTheNode are files that the NodeManager puts into a container's directory for
+// itself.
+var ofTheNode = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
+	"default_container_executor_session.sh", "tmp", tasksDirectory}
+
+// makeDirectory makes the directory of one try: new and empty, but for links to
+// what was shipped with the application. In a container it lies in the
+// container's directory, which the node removes at the latest.
+func (c *common) makeDirectory(one invocation) (directory string, remove func() error, err error) {
+	name := fmt.Sprintf("%s%d-%d", stepPrefix(one.step), one.index, one.attempt)
+	links := c.Links
+	parent := ""
+	if !c.Here {
+		if links, err = shippedLinks(); err != nil {
+			return "", nil, err
+		}
+		if parent, err = filepath.Abs(tasksDirectory); err != nil {
+			return "", nil, err
+		}
+		if err := os.MkdirAll(parent, 0o700); err != nil {
+			return "", nil, err
+		}
+	}
+	if directory, err = os.MkdirTemp(parent, name+"-*"); err != nil {
+		return "", nil, err
+	}
+	remove = func() error { return os.RemoveAll(directory) }
+	for _, link := range links {
+		if err := os.Symlink(link.Path, filepath.Join(directory, link.Name)); err != nil {
+			_ = remove()
+			return "", nil, err
+		}
+	}
+	return directory, remove, nil
+}
+
+// shippedLinks are what lies in the container's directory.
+func shippedLinks() ([]Link, error) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return nil, err
+	}
+	var links []Link
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || slices.Contains(ofTheNode, name) {
+			continue
+		}
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, err
+		}
+		links = append(links, Link{Name: name, Path: path})
+	}
+	return links, nil
+}
+
+// stepPrefix begins the names of what belongs to a step.
+func stepPrefix(step string) string {
+	if step == "" {
+		return ""
+	}
+	return step + "."
+}

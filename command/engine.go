@@ -1,0 +1,255 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin"
+)
+
+// engine runs a plan's steps. What it knows of them changes in run's goroutine
+// alone; each step that runs has a goroutine that tells it of the end.
+type engine struct {
+	plan    *Plan
+	session *bobbin.Session
+	results *recorder // nil where nobody wants any
+	output  io.Writer // gets what the commands say last
+	ended   chan stepEnd
+}
+
+// stepEnd is the message of a step that is over.
+type stepEnd struct {
+	step int
+	err  error // nil where all its tasks succeeded
+}
+
+// stepState is where a step stands.
+type stepState int
+
+const (
+	waiting stepState = iota
+	running
+	passed // it succeeded, or may fail
+	stuck  // it failed, or will not run as one before it has not passed
+)
+
+// drive runs the plan and returns why it failed: the first step's failure comes
+// first.
+func (p *Plan) drive(ctx context.Context) (err error) {
+	if err := p.check(); err != nil {
+		return err
+	}
+	session, err := bobbin.NewSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	e := &engine{plan: p, session: session, output: os.Stdout, ended: make(chan stepEnd, len(p.Steps))}
+	if p.Results != "" {
+		if e.results, err = newRecorder(ctx, session.Files(), ResultsOf(p.Results, session.ApplicationID())); err != nil {
+			return err
+		}
+		defer func() { err = firstOf(err, e.results.close(ctx)) }()
+	}
+	if p.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("command: the job %w", &timeLimit{p.Timeout}))
+		defer cancel()
+		ctx = limited
+	}
+	return e.run(ctx)
+}
+
+// run starts steps as those that they need end, until nothing is left to do.
+func (e *engine) run(ctx context.Context) error {
+	steps := e.plan.Steps
+	states := make([]stepState, len(steps))
+	failures := map[int]error{}
+	order := []int{} // of the failures
+	var group sync.WaitGroup
+	defer group.Wait()
+	for active := 0; ; {
+		for i := range steps {
+			if states[i] != waiting {
+				continue
+			}
+			switch need, state := e.needs(i, states); {
+			case ctx.Err() != nil:
+				states[i] = stuck // it was never started, and no other step is to blame
+			case state == passed:
+				states[i] = running
+				active++
+				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
+			case state == stuck:
+				states[i] = stuck
+				slog.Warn("step skipped", "step", steps[i].Name, "because of", need)
+				e.results.skip(i, need)
+			}
+		}
+		if active == 0 {
+			break
+		}
+		end := <-e.ended
+		active--
+		switch step := steps[end.step]; {
+		case end.err == nil:
+			states[end.step] = passed
+			slog.Info("step succeeded", "step", step.Name)
+		case step.AllowFailure && ctx.Err() == nil:
+			states[end.step] = passed
+			slog.Warn("step failed, as it may", "step", step.Name, "error", end.err)
+		default:
+			states[end.step] = stuck
+			failures[end.step] = end.err
+			order = append(order, end.step)
+			slog.Error("step failed", "step", step.Name, "error", end.err)
+		}
+	}
+	if len(order) == 0 {
+		return nil
+	}
+	if cause := stopped(ctx); cause != nil {
+		return cause
+	}
+	if len(order) == 1 {
+		return failures[order[0]]
+	}
+	texts := make([]string, len(order))
+	for i, number := range order {
+		texts[i] = failures[number].Error()
+	}
+	return &failed{strings.Join(texts, "\n")}
+}
+
+// needs tells whether a step may start: passed, it may; waiting; stuck, because
+// of the step that is named.
+func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
+	state = passed
+	for _, need := range e.plan.Steps[step].Needs {
+		number := slices.IndexFunc(e.plan.Steps, func(s Step) bool { return s.Name == need })
+		switch states[number] {
+		case stuck:
+			return need, stuck
+		case waiting, running:
+			state = waiting
+		}
+	}
+	return "", state
+}
+
+// step runs one step to its end.
+func (e *engine) step(ctx context.Context, number int) error {
+	step := e.plan.Steps[number]
+	if step.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, step.Timeout,
+			fmt.Errorf("%sstep %s %w", errorMark, step.Name, &timeLimit{step.Timeout}))
+		defer cancel()
+		ctx = limited
+	}
+	e.results.start(number)
+	shared := common{Step: step, Tasks: len(step.Tasks), Here: e.plan.Here, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
+	shared.Step.Tasks = nil
+	if e.results != nil {
+		shared.Results = e.results.directory
+	}
+	options := []bobbin.Option{
+		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
+		// The command's own failures and what executors that are lost cost are
+		// counted together, and only the latter are to end the step.
+		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
+	}
+	if step.CPUs > 0 {
+		options = append(options, bobbin.CPUs(step.CPUs))
+	}
+	began := time.Now()
+	slog.Info("step started", "step", step.Name, "tasks", len(step.Tasks))
+	var failures []*Outcome
+	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
+		if err != nil {
+			// What ended the whole step is a better reason than what it did to one task.
+			err = firstOf(stopped(ctx), failure(err))
+			e.results.end(number, err.Error())
+			return err
+		}
+		outcome := finished.Value
+		e.tell(step.Name, &outcome)
+		e.results.add(number, outcome)
+		if outcome.Status == Succeeded {
+			continue
+		}
+		outcome.Files = nil
+		failures = append(failures, &outcome)
+		if len(failures) > keptFailures {
+			failures[len(failures)-1].Tail = ""
+		}
+		if step.FailFast {
+			break
+		}
+	}
+	slog.Info("step ended", "step", step.Name, "failed tasks", len(failures), "after", time.Since(began).Round(time.Millisecond))
+	err := stepError(step, failures)
+	e.results.end(number, textOf(err))
+	return err
+}
+
+// keptFailures is of how many failed tasks of a step the output is kept in the
+// driver's memory, and how many its error names.
+const keptFailures = 10
+
+// stepError is the error of a step of which tasks failed: that of the first,
+// and of the others how they ended.
+func stepError(step Step, failures []*Outcome) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	slices.SortFunc(failures, func(a, b *Outcome) int { return cmp.Compare(a.Index, b.Index) })
+	lines := []string{failures[0].Error(step.Name).Error()}
+	for _, other := range failures[1:min(len(failures), keptFailures)] {
+		line, _, _ := strings.Cut(other.Error(step.Name).Error(), "\n")
+		lines = append(lines, line)
+	}
+	if more := len(failures) - keptFailures; more > 0 {
+		lines = append(lines, fmt.Sprintf("%d more tasks of the step failed", more))
+	}
+	return &failed{strings.Join(lines, "\n")}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// tell logs the end of a task, and writes what its command said last: as it is
+// where there is but one step, and otherwise with step and task before each line.
+func (e *engine) tell(step string, outcome *Outcome) {
+	slog.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
+		"output", outcome.Output)
+	text := outcome.Tail
+	if step == "" && outcome.Status != Succeeded {
+		return // it is in the application's error
+	}
+	if step != "" {
+		mark := fmt.Sprintf("[%s %d] ", step, outcome.Index)
+		var marked strings.Builder
+		for line := range strings.Lines(text) {
+			marked.WriteString(mark + line)
+		}
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			marked.WriteByte('\n')
+		}
+		text = marked.String()
+	}
+	if _, err := io.WriteString(e.output, text); err != nil && !errors.Is(err, os.ErrClosed) {
+		slog.Warn("what a task said cannot be written", "error", err)
+	}
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Summary is what a JUnit file says of the application as a whole.
+type Summary struct {
+	ApplicationID string // "" where there is none
+	// Problem is why the application did not succeed, in one line; "" where it did.
+	Problem string
+	Now     time.Time
+}
+
+// The file keeps to what both schemas in use have in common, that of Ant's
+// JUnitReport and that of Jenkins' xUnit plug-in: of the elements for what went
+// wrong only failure, output in no test case, all of a suite's children.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Package    string          `xml:"package,attr"`
+		ID         int             `xml:"id,attr"`
+		Timestamp  string          `xml:"timestamp,attr"` // local to nobody: UTC without a zone
+		Hostname   string          `xml:"hostname,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"` // seconds
+		Properties []junitProperty `xml:"properties>property"`
+		Cases      []junitCase     `xml:"testcase"`
+		Out        string          `xml:"system-out"`
+		Err        string          `xml:"system-err"`
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Name    string        `xml:"name,attr"`
+		Class   string        `xml:"classname,attr"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitProblem `xml:"failure"`
+		Skipped *junitProblem `xml:"skipped"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// WriteJUnit writes one suite a step, with one test case a task.
+func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
+	var all junitSuites
+	nothingRan := true
+	for _, step := range r.Steps {
+		nothingRan = nothingRan && !step.Started
+	}
+	for i := range r.Steps {
+		all.Suites = append(all.Suites, r.suite(i, about, nothingRan))
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
+	step, results := &r.plan.Steps[number], &r.Steps[number]
+	job := cmp.Or(r.plan.Name, "job")
+	suite := junitSuite{
+		Name: cmp.Or(step.Name, job), Package: job, ID: number, Hostname: "localhost", Tests: len(results.Tasks),
+		Properties: []junitProperty{{"application", about.ApplicationID}},
+	}
+	var first, last time.Time
+	for index, outcome := range results.Tasks {
+		one := junitCase{Name: caseName(step, index), Class: job + "." + suite.Name, Time: secondsText(outcome.Duration)}
+		if outcome.Status != Succeeded {
+			failure, problem := r.problem(number, &outcome, about, nothingRan)
+			if failure {
+				one.Failure, suite.Failures = problem, suite.Failures+1
+			} else {
+				problem.Text = ""
+				one.Skipped, suite.Skipped = problem, suite.Skipped+1
+			}
+		}
+		suite.Cases = append(suite.Cases, one)
+		if outcome.Started.IsZero() {
+			continue
+		}
+		if first.IsZero() || outcome.Started.Before(first) {
+			first = outcome.Started
+		}
+		if end := outcome.Started.Add(outcome.Duration); end.After(last) {
+			last = end
+		}
+		if suite.Hostname == "localhost" && outcome.Host != "" {
+			suite.Hostname = outcome.Host // of several, one
+		}
+	}
+	suite.Time = secondsText(last.Sub(first))
+	if first.IsZero() {
+		first = about.Now
+	}
+	suite.Timestamp = first.UTC().Format("2006-01-02T15:04:05")
+	suite.Out = results.Problem
+	return suite
+}
+
+// problem says of a task without success why, and whether that is a failure.
+func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
+	step, results := &r.plan.Steps[number], &r.Steps[number]
+	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}
+	line, _, _ := strings.Cut(results.Problem, "\n")
+	switch outcome.Status {
+	case Failed, TimedOut:
+		failure = true
+		problem.Text = "\n" + plain(outcome.Tail)
+		if outcome.Output != "" {
+			problem.Text += fmt.Sprintf("\n(try %d, the whole output in %s on %s)\n", outcome.Try, outcome.Output, outcome.Host)
+		}
+	case Skipped:
+		problem.Message = "not run: step " + results.Because + " has not succeeded"
+	default:
+		failed := false
+		for _, other := range results.Tasks {
+			failed = failed || other.Status == Failed || other.Status == TimedOut
+		}
+		switch {
+		case results.Problem != "" && failed:
+			problem.Message = "ended with another task's failure"
+		case results.Problem != "":
+			failure, problem.Message = true, line
+		case results.Started || nothingRan:
+			failure, problem.Message = true, "did not end: "+cmp.Or(about.Problem, "the application says nothing of it")
+		default:
+			problem.Message = "not run: " + cmp.Or(about.Problem, "the application says nothing of it")
+		}
+	}
+	if failure && step.AllowFailure {
+		failure, problem.Message = false, "may fail, and did: "+problem.Message
+	}
+	return failure, problem
+}
+
+// caseName names a task among those of its step.
+func caseName(step *Step, index int) string {
+	if label := step.Tasks[index].Label(); label != "" {
+		return fmt.Sprintf("%d (%s)", index, label)
+	}
+	return fmt.Sprint(index)
+}
+
+func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+// ansi are the sequences with which terminals are told of colours.
+var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
+
+// plain is text without colours, and with line ends that XML keeps.
+func plain(text string) string {
+	return strings.ReplaceAll(ansi.ReplaceAllString(text, ""), "\r\n", "\n")
+}

@@ -1,0 +1,136 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// Results are what an application's tasks came to, as far as its driver could
+// tell.
+type Results struct {
+	plan *Plan
+	// directory is the URI of what the tasks brought back.
+	directory string
+	// Steps are in the plan's order.
+	Steps []StepResults
+}
+
+// StepResults are those of one step.
+type StepResults struct {
+	Started bool
+	// Because is the step because of which this one was skipped; "" where it was not.
+	Because string
+	// Problem is what ended the step, or why it failed; "" where it succeeded, or
+	// has not ended.
+	Problem string
+	Tasks   []Outcome // one a task, by index
+}
+
+// NoResults are those of a plan of which nothing is known.
+func NoResults(plan *Plan) *Results {
+	r := &Results{plan: plan, Steps: make([]StepResults, len(plan.Steps))}
+	for i, step := range plan.Steps {
+		r.Steps[i].Tasks = make([]Outcome, len(step.Tasks))
+		for index := range step.Tasks {
+			r.Steps[i].Tasks[index] = Outcome{Index: index, Status: Unfinished, Exit: -1}
+		}
+	}
+	return r
+}
+
+// ReadResults reads what the latest attempt of an application has written of its
+// plan. Where there is nothing the results are those of [NoResults].
+func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
+	results := NoResults(plan)
+	results.directory = directory
+	entries, err := files.List(ctx, directory+"/"+reportDirectory)
+	if errors.Is(err, fs.ErrNotExist) {
+		return results, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("what the tasks came to: %w", err)
+	}
+	latest := ""
+	for _, entry := range entries {
+		if prefix, _, ok := strings.Cut(entry.Name, "-"); ok && !strings.HasSuffix(entry.Name, partEnding) {
+			latest = max(latest, prefix)
+		}
+	}
+	for _, entry := range entries { // sorted by name
+		if latest == "" || !strings.HasPrefix(entry.Name, latest+"-") || strings.HasSuffix(entry.Name, partEnding) {
+			continue
+		}
+		if err := results.read(ctx, files, entry.Path); err != nil {
+			return nil, fmt.Errorf("what the tasks came to: %w", err)
+		}
+	}
+	return results, nil
+}
+
+func (r *Results) read(ctx context.Context, files *storage.Files, path string) error {
+	file, err := files.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	decoder := json.NewDecoder(bufio.NewReader(file))
+	for decoder.More() {
+		var one record
+		if err := decoder.Decode(&one); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if one.Step < 0 || one.Step >= len(r.Steps) {
+			return fmt.Errorf("%s: it has a step %d, and the job %d steps: is it another job's?", path, one.Step, len(r.Steps))
+		}
+		r.Steps[one.Step].apply(one)
+	}
+	return nil
+}
+
+func (s *StepResults) apply(one record) {
+	switch one.Event {
+	case stepStarted:
+		s.Started = true
+	case stepEnded:
+		s.Problem = one.Text
+	case stepSkipped:
+		s.Because = one.Text
+		for i := range s.Tasks {
+			s.Tasks[i].Status = Skipped
+		}
+	case taskEnded:
+		if one.Outcome != nil && one.Outcome.Index >= 0 && one.Outcome.Index < len(s.Tasks) {
+			s.Tasks[one.Outcome.Index] = *one.Outcome
+		}
+	}
+}
+
+// Unmatched are the patterns of files to bring back that no file of any task
+// matched, each with its step.
+func (r *Results) Unmatched() (steps, patterns []string) {
+	for i, step := range r.Steps {
+		misses := map[string]int{}
+		ended := 0
+		for _, outcome := range step.Tasks {
+			if outcome.Try > 0 {
+				ended++
+			}
+			for _, pattern := range outcome.Unmatched {
+				misses[pattern]++
+			}
+		}
+		for _, collect := range r.plan.Steps[i].Collect {
+			if ended > 0 && misses[collect.Pattern] == ended {
+				steps, patterns = append(steps, r.plan.Steps[i].Name), append(patterns, collect.Pattern)
+			}
+		}
+	}
+	return steps, patterns
+}

@@ -1,0 +1,100 @@
+package command
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// ParseCollect reads PATTERN=DIRECTORY, as --collect takes it. A relative
+// directory is below the given one.
+func ParseCollect(text, below string) (Collect, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at < 0 {
+		return Collect{}, fmt.Errorf("%q: want PATTERN=DIRECTORY, such as 'reports/*.xml=out'", text)
+	}
+	return NewCollect(text[:at], text[at+1:], below)
+}
+
+// NewCollect checks a pattern and a directory.
+func NewCollect(pattern, directory, below string) (Collect, error) {
+	switch {
+	case pattern == "":
+		return Collect{}, fmt.Errorf("the pattern is empty: want one such as reports/*.xml")
+	case path.IsAbs(pattern):
+		return Collect{}, fmt.Errorf("the pattern %s is an absolute path: files are collected from the task's working directory, so write it as seen from there", pattern)
+	case path.Clean(pattern) == ".." || strings.HasPrefix(path.Clean(pattern), "../"):
+		return Collect{}, fmt.Errorf("the pattern %s leads out of the task's working directory", pattern)
+	case !doublestar.ValidatePattern(pattern):
+		return Collect{}, fmt.Errorf("the pattern %s is not whole: a [ or { is not closed", pattern)
+	case directory == "":
+		return Collect{}, fmt.Errorf("the directory for %s is empty: write . for this one", pattern)
+	}
+	if !filepath.IsAbs(directory) {
+		directory = filepath.Join(below, directory)
+	}
+	return Collect{Pattern: path.Clean(pattern), Directory: directory}, nil
+}
+
+// ByTask gives directories that name nothing of the step or the task a part that
+// does: STEP/INDEX below them.
+func (s *Step) ByTask() {
+	for i := range s.Collect {
+		collect := &s.Collect[i]
+		if s.Expand(collect.Directory, s.Tasks[0], 0, 1, -1) != collect.Directory {
+			continue
+		}
+		if s.Name != "" {
+			collect.Directory = filepath.Join(collect.Directory, "{step}")
+		}
+		collect.Directory = filepath.Join(collect.Directory, "{index}")
+	}
+}
+
+// Collision finds two tasks whose files could come under the same name: for the
+// number of the second's step, and which of the step's Collect it is, the error
+// tells of both.
+func (p *Plan) Collision() (step, collect int, err error) {
+	type place struct {
+		step, task int
+		pattern    string
+	}
+	taken := map[string]place{}
+	for number := range p.Steps {
+		s := &p.Steps[number]
+		for index := range s.Tasks {
+			for which, wanted := range s.Collect {
+				here := place{number, index, s.Expand(wanted.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
+				target := s.Target(wanted, index)
+				key := target
+				if !hasMeta(here.pattern) { // the name of one file
+					key = filepath.Join(target, here.pattern)
+				}
+				first, ok := taken[key]
+				if !ok {
+					taken[key] = here
+				}
+				if !ok || first.step == here.step && first.task == here.task {
+					continue
+				}
+				return number, which, fmt.Errorf("files of %s and of %s would come into %s under names that may be the same: put {index} into the directory",
+					p.taskName(first.step, first.task), p.taskName(number, index), target)
+			}
+		}
+	}
+	return 0, 0, nil
+}
+
+func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
+
+// taskName names a task for people.
+func (p *Plan) taskName(step, index int) string {
+	text := "task " + caseName(&p.Steps[step], index)
+	if name := p.Steps[step].Name; name != "" {
+		text += " of step " + name
+	}
+	return text
+}

@@ -1,0 +1,70 @@
+package jobfile
+
+// File is a job file as it is written. What can be left out has its zero value
+// where it is.
+type File struct {
+	Name        Text        `yaml:"name" doc:"The application's name. Where left out, the file's."`
+	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`
+	Tags        []Text      `yaml:"tags" doc:"Tags by which the application can be found."`
+	Priority    Number      `yaml:"priority" doc:"The application's priority in its queue; higher goes first."`
+	Resources   Resources   `yaml:"resources" doc:"What the driver and the executors, which run the tasks, are made of."`
+	Environment Environment `yaml:"environment" doc:"Environment variables of every task. One without a value is taken from where yarn-submit runs."`
+	Files       []Text      `yaml:"files" doc:"Files for every task's directory, as seen from the job file's directory, or hdfs:// URIs; file#name renames one."`
+	Archives    []Text      `yaml:"archives" doc:"Archives (.tar.gz, .tgz, .tar, .zip) that are unpacked, each as a directory in every task's directory; archive#name names the directory."`
+	Conf        Settings    `yaml:"conf" doc:"Further settings of bobbin, as --conf takes them."`
+	Shell       []Text      `yaml:"shell" doc:"What runs commands that are written as one text, which comes as its last argument; [sh, -e, -c] where left out."`
+	Retries     Number      `yaml:"retries" doc:"How often a task whose command failed is tried again; 0 where left out. For steps that say nothing else."`
+	TaskTimeout Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. For steps that say nothing else."`
+	Timeout     Duration    `yaml:"timeout" doc:"How long the job may run, from the driver's start, such as 2h."`
+	Collect     Collects    `yaml:"collect" doc:"Files to bring back from the tasks of all steps; see collect of a step."`
+	Steps       Steps       `yaml:"steps,required" doc:"The steps, by name. They run at the same time but for what needs says."`
+}
+
+// Resources are what containers are made of.
+type Resources struct {
+	Driver    Driver    `yaml:"driver" doc:"The container that drives the job."`
+	Executors Executors `yaml:"executors" doc:"The containers that run the tasks."`
+}
+
+// Driver is the driver's container.
+type Driver struct {
+	Memory    Size    `yaml:"memory" doc:"Memory, such as 512m or 2g."`
+	Cores     Number  `yaml:"cores" min:"1" doc:"Cores."`
+	Resources Amounts `yaml:"resources" doc:"Further resource types of the cluster, such as yarn.io/gpu: 1."`
+	NodeLabel Text    `yaml:"node_label" doc:"Node label expression: run on nodes with that label only."`
+}
+
+// Executors are the executors' containers.
+type Executors struct {
+	Instances Number  `yaml:"instances" min:"1" doc:"How many."`
+	Memory    Size    `yaml:"memory" doc:"Memory of each, such as 512m or 2g. Its tasks share it."`
+	Cores     Number  `yaml:"cores" min:"1" doc:"Cores of each: how many tasks of one core it runs at once."`
+	Resources Amounts `yaml:"resources" doc:"Further resource types of the cluster for each, such as yarn.io/gpu: 1."`
+	NodeLabel Text    `yaml:"node_label" doc:"Node label expression: run on nodes with that label only."`
+}
+
+// Step is one command and the tasks that run it.
+type Step struct {
+	Name             Text        // its key in steps
+	Command          Command     `yaml:"command,required" doc:"The program with its arguments, as a list: placeholders such as {index} in it stand for the task's values. Or a text for the shell, which finds the values in its environment, as $TASK_INDEX."`
+	Needs            []Text      `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
+	Tasks            Tasks       `yaml:"tasks" doc:"How often the command runs, 1 where left out: a number; a list of items; a mapping with matrix, include, exclude or lines."`
+	Environment      Environment `yaml:"environment" doc:"Environment variables of this step's tasks, beside and before those of the job."`
+	WorkingDirectory Text        `yaml:"working_directory" doc:"Where the command runs: below the task's directory, perhaps in an archive, or an absolute path of the nodes."`
+	Shell            []Text      `yaml:"shell" doc:"As shell of the job."`
+	Retries          Number      `yaml:"retries" doc:"How often a task whose command failed is tried again. One that is lost with its executor is run again in any case, as task.maxFailures says."`
+	TaskTimeout      Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. Then its processes get SIGTERM, and SIGKILL 3 s later, and the try has failed."`
+	Timeout          Duration    `yaml:"timeout" doc:"How long the step may take, with all tries of all tasks, such as 1h."`
+	CPUs             Number      `yaml:"cpus" min:"1" doc:"Cores of its executor that each task takes; 1 where left out."`
+	FailFast         Flag        `yaml:"fail_fast" doc:"End the step with its first task that fails for good; otherwise all its tasks run."`
+	AllowFailure     Flag        `yaml:"allow_failure" doc:"Where this step fails, those that need it run all the same, and the job can succeed."`
+	Collect          Collects    `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a directory beside the job file. Below that come STEP/INDEX, unless it has placeholders such as {item}."`
+}
+
+// combinations are tasks that are written as a mapping.
+type combinations struct {
+	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
+	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to leave out; names that are left out stand for all their values."`
+	Include []Row  `yaml:"include" doc:"Further tasks, each with a value for every name."`
+	Lines   Text   `yaml:"lines" doc:"A file, as seen from the job file's directory: one task for each line that is not blank, as its item."`
+}

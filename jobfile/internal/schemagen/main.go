@@ -1,0 +1,21 @@
+// Command schemagen writes the JSON Schema of job files into the directory that
+// it is run in: go generate runs it in the package's.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/jobfile"
+)
+
+func main() {
+	schema, err := jobfile.Schema()
+	if err == nil {
+		err = os.WriteFile("job.schema.json", schema, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "schemagen:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,68 @@
+package jobfile
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"github.com/bobbin-yarn/bobbin/command"
+)
+
+// mostBytes bounds a job file.
+const mostBytes = 4 << 20
+
+// Job is a job file that was read and checked.
+type Job struct {
+	File *File
+	// Path is the file's, as it was given.
+	Path string
+	// directory is the file's, absolute: names in it are seen from there.
+	directory string
+	tasks     [][]command.Task // of each step
+	lookup    func(string) (string, bool)
+}
+
+// Read reads a job file. lookup tells of the variables of the environment, as
+// [os.LookupEnv] does. What is wrong with the file's content is a [Problems].
+func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("the job file: %w", err)
+	}
+	if info.Size() > mostBytes {
+		return nil, fmt.Errorf("the job file %s has %d bytes, more than %d: put long lists of tasks into a file of lines", path, info.Size(), mostBytes)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the job file: %w", err)
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("the job file: %w", err)
+	}
+	return parseJob(path, filepath.Dir(absolute), content, lookup)
+}
+
+// parseJob reads the content of a file of a directory.
+func parseJob(path, directory string, content []byte, lookup func(string) (string, bool)) (*Job, error) {
+	reporter := &reporter{file: path}
+	tree := parse(reporter, content)
+	if tree == nil {
+		return nil, reporter.err()
+	}
+	file := &File{}
+	(&decoder{reporter}).read(tree, reflect.ValueOf(file))
+	if err := reporter.err(); err != nil {
+		return nil, err // what is checked next would say the same in other words
+	}
+	job := &Job{File: file, Path: path, directory: directory, lookup: lookup}
+	job.tasks = (&checker{reporter: reporter, file: file, directory: directory, lookup: lookup}).check()
+	if err := reporter.err(); err != nil {
+		return nil, err
+	}
+	if _, err := job.Plan(Overrides{}); err != nil { // names that collide
+		return nil, err
+	}
+	return job, nil
+}

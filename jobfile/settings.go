@@ -1,0 +1,117 @@
+package jobfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// Setting is a setting that a job file makes.
+type Setting struct {
+	Key, Value string
+	At         Position
+}
+
+// Settings are those that the file makes by its own keys and in conf. It fails
+// where both say the same.
+func (j *Job) Settings() ([]Setting, error) {
+	var all []Setting
+	add := func(key, value string, at Position) {
+		if value != "" {
+			all = append(all, Setting{key, value, at})
+		}
+	}
+	number := func(key string, n Number) {
+		if n.Set {
+			add(key, strconv.Itoa(n.Value), n.At)
+		}
+	}
+	file := j.File
+	add(config.AppName.Name(), j.Name(), file.Name.At)
+	add(config.Queue.Name(), file.Queue.Value, file.Queue.At)
+	if len(file.Tags) > 0 {
+		add(config.Tags.Name(), strings.Join(values(file.Tags), ","), file.Tags[0].At)
+	}
+	number(config.Priority.Name(), file.Priority)
+	driver, executors := &file.Resources.Driver, &file.Resources.Executors
+	add(config.DriverMemory.Name(), driver.Memory.Value, driver.Memory.At)
+	number(config.DriverCores.Name(), driver.Cores)
+	add(config.AMLabel.Name(), driver.NodeLabel.Value, driver.NodeLabel.At)
+	number(config.ExecutorCount.Name(), executors.Instances)
+	add(config.ExecutorMem.Name(), executors.Memory.Value, executors.Memory.At)
+	number(config.ExecutorCores.Name(), executors.Cores)
+	add(config.ExecutorLabel.Name(), executors.NodeLabel.Value, executors.NodeLabel.At)
+	for _, amount := range driver.Resources {
+		add("yarn.driver.resource."+amount.Name.Value+".amount", amount.Value.Value, amount.Name.At)
+	}
+	for _, amount := range executors.Resources {
+		add("yarn.executor.resource."+amount.Name.Value+".amount", amount.Value.Value, amount.Name.At)
+	}
+	files, at := j.shipped()
+	add(config.Files.Name(), strings.Join(files, ","), at)
+	if len(file.Archives) > 0 {
+		add(config.Archives.Name(), strings.Join(j.paths(file.Archives), ","), file.Archives[0].At)
+	}
+	var reporter = reporter{file: j.Path}
+	for _, pair := range file.Conf {
+		if at := slices.IndexFunc(all, func(s Setting) bool { return s.Key == pair.Name.Value }); at >= 0 && all[at].At.Line > 0 {
+			reporter.report(pair.Name.At, "conf: %s is set by a key of its own in line %d: leave one of them out", pair.Name.Value, all[at].At.Line)
+			continue
+		}
+		all = slices.DeleteFunc(all, func(s Setting) bool { return s.Key == pair.Name.Value })
+		all = append(all, Setting{pair.Name.Value, pair.Value.Value, pair.Name.At})
+	}
+	return all, reporter.err()
+}
+
+// shipped are the files for every container: those that the file names, and the
+// scripts that its commands are.
+func (j *Job) shipped() (files []string, at Position) {
+	files = j.paths(j.File.Files)
+	if len(files) > 0 {
+		at = j.File.Files[0].At
+	}
+	for i := range j.File.Steps.List {
+		step := &j.File.Steps.List[i]
+		if path, ok := j.script(step); ok && !slices.Contains(files, path) {
+			files = append(files, path)
+			if at.Line == 0 {
+				at = step.Command.At
+			}
+		}
+	}
+	return files, at
+}
+
+// script is the file of the submitter's that a command is, such as ./script.sh.
+func (j *Job) script(step *Step) (path string, ok bool) {
+	if step.Command.Shell || len(step.Command.Args) == 0 {
+		return "", false
+	}
+	name := step.Command.Args[0].Value
+	if !strings.ContainsRune(name, '/') || filepath.IsAbs(name) {
+		return "", false
+	}
+	path = filepath.Join(j.directory, name)
+	info, err := os.Stat(path)
+	return path, err == nil && info.Mode().IsRegular()
+}
+
+// paths are names in the file as this process sees them.
+func (j *Job) paths(names []Text) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		path, rest, renamed := strings.Cut(name.Value, "#")
+		if !strings.Contains(path, "://") && !filepath.IsAbs(path) {
+			path = filepath.Join(j.directory, path)
+		}
+		if all[i] = path; renamed {
+			all[i] += "#" + rest
+		}
+	}
+	return all
+}

@@ -1,0 +1,226 @@
+package jobfile
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// kind is what a node is.
+type kind int
+
+const (
+	null kind = iota
+	scalar
+	sequence
+	mapping
+)
+
+func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
+
+// node is a part of a file: what the YAML library reads, with aliases in place
+// and scalars as they were written.
+type node struct {
+	kind    kind
+	at      Position
+	text    string // of a scalar
+	quoted  bool   // the scalar is written as text: in quotes or as a block
+	items   []*node
+	entries []entry
+}
+
+type entry struct{ key, value *node }
+
+// get is the value of a key of a mapping, nil where there is none.
+func (n *node) get(key string) *node {
+	for _, one := range n.entries {
+		if one.key.text == key {
+			return one.value
+		}
+	}
+	return nil
+}
+
+// treeBuilder makes nodes of what the parser gives.
+type treeBuilder struct {
+	*reporter
+	anchors map[string]*node
+	nodes   int
+}
+
+// mostNodes bounds a file's parts, those that aliases repeat each time anew: a
+// file of a few lines can stand for billions.
+const mostNodes = 1 << 20
+
+// parse reads the one document of a file; nil where it cannot be read, or is empty.
+func parse(r *reporter, content []byte) *node {
+	file, err := parser.ParseBytes(content, 0)
+	if err != nil {
+		var syntax *yaml.SyntaxError
+		if errors.As(err, &syntax) && syntax.Token != nil {
+			r.report(positionOf(syntax.Token), "%s%s", syntax.Message, syntaxAdvice(syntax.Message))
+		} else {
+			r.report(Position{}, "%v", err)
+		}
+		return nil
+	}
+	var bodies []ast.Node
+	for _, document := range file.Docs {
+		if document.Body != nil && document.Body.Type() != ast.DirectiveType {
+			bodies = append(bodies, document.Body)
+		}
+	}
+	if len(bodies) == 0 {
+		r.report(Position{}, "the file is empty: it needs at least steps, each with a command")
+		return nil
+	}
+	builder := &treeBuilder{reporter: r, anchors: map[string]*node{}}
+	if len(bodies) > 1 {
+		r.report(builder.build(bodies[1]).at, "a second document: write one job a file, without ---")
+		return nil
+	}
+	tree := builder.build(bodies[0])
+	if builder.nodes > mostNodes {
+		r.report(Position{}, "aliases repeat so much that the file has more than %d parts", mostNodes)
+	}
+	if len(r.problems) > 0 {
+		return nil
+	}
+	return tree
+}
+
+// syntaxAdvice is for what goes wrong often.
+func syntaxAdvice(message string) string {
+	for _, known := range []struct{ part, advice string }{
+		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},
+		{"reserved character", ": put the text in quotes"},
+		{"unexpected directive", ": put the text in quotes"},
+		{"found character '	'", ": indent with spaces"},
+		{"value is not allowed in this context", ": is it indented as what is above it? A pattern that begins with * goes in quotes"},
+	} {
+		if strings.Contains(message, known.part) {
+			return known.advice
+		}
+	}
+	return ""
+}
+
+func positionOf(t *token.Token) Position {
+	if t == nil || t.Position == nil {
+		return Position{}
+	}
+	return Position{Line: t.Position.Line, Column: t.Position.Column}
+}
+
+func (b *treeBuilder) build(from ast.Node) *node {
+	b.nodes++
+	if from == nil || b.nodes > mostNodes {
+		return &node{}
+	}
+	at := positionOf(from.GetToken())
+	switch from := from.(type) {
+	case *ast.AnchorNode:
+		built := b.build(from.Value)
+		b.anchors[from.Name.GetToken().Value] = built
+		return built
+	case *ast.AliasNode:
+		name := from.Value.GetToken().Value
+		built, ok := b.anchors[name]
+		if !ok {
+			b.report(at, "the alias *%s has no anchor &%[1]s above it; put a pattern that begins with * in quotes", name)
+			return &node{at: at}
+		}
+		b.nodes += built.size()
+		copied := *built
+		copied.at = at
+		return &copied
+	case *ast.TagNode:
+		built := b.build(from.Value)
+		switch from.Start.Value {
+		case "!!str":
+			built.quoted = true
+		case "!!int", "!!float", "!!bool", "!!map", "!!seq", "!!null":
+		default:
+			b.report(at, "unknown tag %s: leave it out", from.Start.Value)
+		}
+		return built
+	case *ast.MappingNode:
+		built := &node{kind: mapping, at: at}
+		if len(from.Values) > 0 && !from.IsFlowStyle {
+			built.at = positionOf(from.Values[0].Key.GetToken())
+		}
+		for _, value := range from.Values {
+			b.add(built, value)
+		}
+		return built
+	case *ast.MappingValueNode:
+		built := &node{kind: mapping, at: positionOf(from.Key.GetToken())}
+		b.add(built, from)
+		return built
+	case *ast.SequenceNode:
+		built := &node{kind: sequence, at: at}
+		for _, value := range from.Values {
+			built.items = append(built.items, b.build(value))
+		}
+		return built
+	case *ast.NullNode:
+		return &node{at: at}
+	case *ast.LiteralNode:
+		return &node{kind: scalar, at: at, text: from.Value.Value, quoted: true}
+	case *ast.StringNode:
+		kind := from.Token.Type
+		return &node{kind: scalar, at: at, text: from.Value, quoted: kind == token.SingleQuoteType || kind == token.DoubleQuoteType}
+	case ast.ScalarNode:
+		return &node{kind: scalar, at: at, text: from.GetToken().Value}
+	default:
+		b.report(at, "%s cannot stand here", from.Type())
+		return &node{at: at}
+	}
+}
+
+// add puts a key into a mapping. What a merge key brings gives way to what the
+// mapping has itself.
+func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
+	value := b.build(from.Value)
+	if from.Key.Type() == ast.MergeKeyType {
+		for _, merged := range append([]*node{value}, value.items...) {
+			if merged.kind != mapping && (merged != value || value.kind != sequence) {
+				b.report(merged.at, "<< wants a mapping, such as an alias of one, got %v", merged.kind)
+			}
+			for _, one := range merged.entries {
+				if built.get(one.key.text) == nil {
+					built.entries = append(built.entries, one)
+				}
+			}
+		}
+		return
+	}
+	key := b.build(from.Key)
+	if key.kind == mapping || key.kind == sequence {
+		b.report(key.at, "%v cannot be a key", key.kind)
+		return
+	}
+	for i, one := range built.entries {
+		if one.key.text == key.text {
+			built.entries[i] = entry{key, value} // it came by a merge key: the parser refuses doubles
+			return
+		}
+	}
+	built.entries = append(built.entries, entry{key, value})
+}
+
+// size counts a node and those below it.
+func (n *node) size() int {
+	size := 1
+	for _, item := range n.items {
+		size += item.size()
+	}
+	for _, one := range n.entries {
+		size += 1 + one.value.size()
+	}
+	return size
+}
