@@ -14,6 +14,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
 // content is that of a file in HDFS.
@@ -112,14 +113,15 @@ func TestTasksOfABarrierMeet(t *testing.T) {
 
 	done = yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "gather", "4")
 	require.Equal(t, 1, done.code)
-	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and the 2 executors run 2 of them")
+	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and there is room for 2 on as many executors as there may be (2)")
 }
 
-// TestAJobThatWaitsSaysWhy has a job that the executors that may come cannot hold.
+// TestAJobThatWaitsSaysWhy has a job that needs two executors, where the nodes have
+// room for one.
 func TestAJobThatWaitsSaysWhy(t *testing.T) {
 	t.Parallel()
-	running := call{args: []string{"submit", "--executor-cores", "1", "--conf", "dynamicAllocation.enabled=true",
-		"--conf", "dynamicAllocation.maxExecutors=1", program("trouble"), "gather", "2"}}.start(t)
+	running := call{args: []string{"submit", "--num-executors", "2", "--executor-cores", "1", "--executor-memory", "5g",
+		"--conf", "yarn.exclude.nodes=" + cluster.DefaultNodes()[0].Host, "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s", program("trouble"), "gather", "2"}}.start(t)
 	id := running.applicationID(t)
 	const reason = "job 1 (meet) waits: its 2 tasks must run at once, and there is room for 1 on 1 executor"
 	status := awaitStatus(t, id, "it says why it waits", func(status am.Status) bool { return len(status.Notes) > 0 })
