@@ -43,6 +43,11 @@ type fakeYARN struct {
 	attempts   string            // of the application, as JSON
 	containers map[string]string // by attempt, as JSON
 
+	// listed are the applications that a list has before and after the submission.
+	listed, listedAfter []map[string]any
+	// other is one more application that is known, and never killed.
+	other string
+
 	submitted map[string]any // the submission
 	killed    string         // what came with the kill
 	looks     int
@@ -73,6 +78,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 		fmt.Fprint(w, `{"nodeLabelInfo":[{"name":"fast","exclusivity":true},{"name":"slow","exclusivity":true}]}`)
 	})
 	mux.HandleFunc("POST "+apps, f.submit)
+	mux.HandleFunc("GET "+apps, f.list)
 	mux.HandleFunc("GET "+apps+"/{id}", f.application)
 	mux.HandleFunc("GET "+apps+"/{id}/state", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"RUNNING"}`) })
 	mux.HandleFunc("PUT "+apps+"/{id}/state", f.kill)
@@ -125,20 +131,31 @@ func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	defer f.mu.Unlock()
 	looked := min(f.looks, len(f.life)-1)
 	f.looks++
-	if r.PathValue("id") != fakeID || looked < 0 || f.life[looked] == nil {
+	id := r.PathValue("id")
+	if id != fakeID && id != f.other || looked < 0 || f.life[looked] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
 	now := f.life[looked]
-	if f.killed != "" {
+	if f.killed != "" && id == fakeID {
 		now = map[string]any{"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user ann with diagnostic message: " + f.killed}
 	}
-	app := map[string]any{"id": fakeID, "name": "app", "user": "ann", "queue": "default", "trackingUrl": "http://rm/proxy/" + fakeID + "/"}
+	app := map[string]any{"id": id, "name": "app", "user": "ann", "queue": "default", "trackingUrl": "http://rm/proxy/" + fakeID + "/"}
 	for key, value := range now {
 		app[key] = value
 	}
 	_ = json.NewEncoder(w).Encode(map[string]any{"app": app})
+}
+
+func (f *fakeYARN) list(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	listed := f.listed
+	if f.submitted != nil {
+		listed = f.listedAfter
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{"apps": map[string]any{"app": listed}})
 }
 
 func (f *fakeYARN) kill(w http.ResponseWriter, r *http.Request) {

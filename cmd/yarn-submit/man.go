@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -24,8 +23,8 @@ func newMan() *cobra.Command {
 			return client.Usage(fmt.Errorf("the directory of the manual pages: %w", err))
 		}
 		root := c.Root()
-		root.DisableAutoGenTag = true // the same source gives the same pages
-		header := &doc.GenManHeader{Section: "1", Source: "bobbin", Manual: "bobbin", Date: &time.Time{}}
+		root.DisableAutoGenTag = true // pages are the same with the same SOURCE_DATE_EPOCH
+		header := &doc.GenManHeader{Section: "1", Source: "bobbin", Manual: "bobbin"}
 		if err := doc.GenManTree(root, header, args[0]); err != nil {
 			return client.Usage(fmt.Errorf("writing the manual pages: %w", err))
 		}

@@ -1,0 +1,67 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wait waits for the application, looking often.
+func wait(ctx context.Context, f *fakeYARN, o WaitOptions) (report *Report, said string, err error) {
+	out := &bytes.Buffer{}
+	o.Console, o.Interval = NewConsole(out), time.Millisecond
+	report, err = f.cluster(nil).Wait(ctx, fakeID, o)
+	return report, out.String(), err
+}
+
+func TestWaitEndsAsTheApplication(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{running(), running(), succeeded()}
+	report, said, err := wait(t.Context(), f, WaitOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "SUCCEEDED", report.FinalStatus)
+	require.Contains(t, said, fakeID+" SUCCEEDED")
+
+	f = newFakeYARN(t)
+	f.life = []map[string]any{{"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "wrong\nin detail"}}
+	_, said, err = wait(t.Context(), f, WaitOptions{})
+	require.EqualError(t, err, fakeID+" failed: wrong")
+	require.Equal(t, ExitFailed, ExitCode(err))
+	require.Contains(t, said, "in detail\n")
+
+	_, _, err = wait(t.Context(), newFakeYARN(t), WaitOptions{})
+	require.ErrorContains(t, err, "does not know")
+	require.Equal(t, ExitCluster, ExitCode(err))
+}
+
+func TestWaitKillsWhatTakesTooLong(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{running()}
+	_, said, err := wait(t.Context(), f, WaitOptions{Timeout: 20 * time.Millisecond})
+	require.EqualError(t, err, fakeID+" was killed by user ann: it took longer than 20ms (--timeout)")
+	require.Contains(t, said, "it took longer than 20ms (--timeout): killing "+fakeID)
+}
+
+func TestWaitThatIsInterrupted(t *testing.T) {
+	byHand := errors.New("by hand")
+	for _, leave := range []bool{false, true} {
+		f := newFakeYARN(t)
+		f.life = []map[string]any{running()}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		said := writerFunc(func(p []byte) (int, error) {
+			cancel(byHand) // once it is followed
+			return len(p), nil
+		})
+		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), Interval: time.Millisecond, Leave: func(cause error) bool { return leave && errors.Is(cause, byHand) }})
+		require.Error(t, err)
+		require.Equal(t, leave, f.killed == "")
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }

@@ -1,0 +1,90 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// firstLine is the first line on stdout; "" while there is none.
+func (s *submitted) firstLine() string {
+	select {
+	case line := <-s.id:
+		s.id <- line
+		return line
+	default:
+		return ""
+	}
+}
+
+// TestFollowedLogs has tasks write lines while a NodeManager is away for a
+// moment, and checks that each line comes once: also those that were written
+// last, which log aggregation takes away at once.
+func TestFollowedLogs(t *testing.T) {
+	t.Parallel()
+	options := clusterOptions()
+	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.91", Rack: "/one"}, {Host: "127.0.0.92", Rack: "/other"}}
+	options.YARN = cluster.Properties{"yarn.log-aggregation-enable": "true", "yarn.nodemanager.remote-app-log-dir": "/logs"}
+	own := ownCluster(t, options)
+	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
+	const tasks, lines = 4, 400
+	done := call{environment: environment, args: []string{"run", "--detach", "--tasks", "4", "--num-executors", "2", "--executor-cores", "2", "--",
+		"sh", "-c", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "line $i of task {index}"; i=$((i+1)); sleep 0.02; done; printf 'no end of task {index}'`, lines)}}.run(t)
+	require.Equal(t, 0, done.code)
+	id := done.applicationID(t)
+
+	following := call{environment: environment, args: []string{"logs", "--follow", id}}.start(t)
+	await(t, "lines come", func(context.Context) bool { return strings.Contains(following.firstLine(), " | ") })
+	paused := own.hadoop.Nodes()[0].NodeManager
+	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGSTOP))
+	// As long as the followers' patience with one answer at least.
+	away := time.NewTimer(3 * time.Second)
+	<-away.C
+	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGCONT))
+
+	followed := following.wait(t)
+	require.Equal(t, 0, followed.code)
+	seen := map[string]int{}
+	form := regexp.MustCompile(`^(driver|executor [12])( task-\d-0\.out)? +\| (.*)$`)
+	for line := range strings.Lines(followed.stdout) {
+		parts := form.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if assert.NotNil(t, parts, "%q", line) && parts[2] != "" {
+			seen[parts[3]]++
+		}
+	}
+	for task := range tasks {
+		for line := range lines {
+			assert.Equal(t, 1, seen[fmt.Sprintf("line %d of task %d", line, task)], "line %d of task %d", line, task)
+		}
+		assert.Equal(t, 1, seen[fmt.Sprintf("no end of task %d", task)])
+	}
+	assert.Len(t, seen, tasks*(lines+1))
+
+	asJSON := call{environment: environment, args: []string{"logs", "--follow", "--json", id}}.run(t)
+	assert.Equal(t, 0, asJSON.code)
+	assert.Contains(t, asJSON.stdout, `"file":"task-3-0.out","line":"line 399 of task 3"}`)
+	assert.Equal(t, tasks*lines, strings.Count(asJSON.stdout, `"line":"line `), "all is read again, from HDFS")
+}
+
+// TestLogsInClientMode has no driver in the cluster.
+func TestLogsInClientMode(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "submit", "--deploy-mode", "client", "--json", "--num-executors", "1", program("trouble"), "succeed", "1")
+	require.Equal(t, 0, done.code)
+	id := regexp.MustCompile(`application_\d+_\d+`).FindString(done.stdout)
+	logs := yarnSubmit(t, "logs", id)
+	require.Equal(t, 0, logs.code)
+	assert.Contains(t, logs.stdout, "==> stderr of the launcher (container_")
+	assert.NotContains(t, logs.stdout, "the driver")
+}

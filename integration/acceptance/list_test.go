@@ -1,0 +1,73 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// listed gives the ids that yarn-submit list prints as JSON.
+func listed(t *testing.T, args ...string) []string {
+	t.Helper()
+	done := yarnSubmit(t, append([]string{"list", "--json", "--limit", "0"}, args...)...)
+	require.Equal(t, 0, done.code)
+	var applications []struct{ ApplicationID string }
+	require.NoError(t, json.Unmarshal([]byte(done.stdout), &applications))
+	ids := []string{}
+	for _, application := range applications {
+		ids = append(ids, application.ApplicationID)
+	}
+	return ids
+}
+
+func TestListChooses(t *testing.T) {
+	t.Parallel()
+	signal := output(t)
+	running := call{args: []string{"submit", "--name", "Nightly/report 7", "--queue", "batch", "--conf", "yarn.tags=Team-A,nightly-7",
+		"--num-executors", "1", program("trouble"), "until", signal}}.start(t)
+	id := running.applicationID(t)
+	awaitTasks(t, id, 1)
+	for _, args := range [][]string{
+		{"--state", "running"}, {"--state", "KILLED,RUNNING"}, {"--user", currentUser(t)}, {"--queue", "batch"}, {"--tag", "team-a"}, {"--tag", "none,Nightly-7"},
+		{"--name", "Nightly/report 7"}, {"--name", "Night*7"}, {"--name", "*report ?"},
+		{"--state", "RUNNING", "--queue", "batch", "--tag", "nightly-7", "--name", "Nightly*"},
+	} {
+		assert.Contains(t, listed(t, args...), id, args)
+	}
+	for _, args := range [][]string{
+		{"--state", "FINISHED"}, {"--user", "nobody"}, {"--queue", "default"}, {"--tag", "team"}, {"--name", "nightly*"}, {"--name", "report"},
+	} {
+		assert.NotContains(t, listed(t, args...), id, args)
+	}
+	assert.Equal(t, 2, yarnSubmit(t, "list", "--state", "ALIVE").code)
+	assert.Equal(t, 2, yarnSubmit(t, "list", "--name", "[").code)
+
+	table := yarnSubmit(t, "list", "--limit", "1", "--tag", "nightly-7")
+	require.Equal(t, 0, table.code)
+	lines := strings.Split(strings.TrimSpace(table.stdout), "\n")
+	require.Len(t, lines, 2)
+	assert.Regexp(t, `^APPLICATION +NAME +USER +QUEUE +STATE +STATUS +STARTED +TOOK$`, lines[0])
+	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +batch +RUNNING +UNDEFINED `, lines[1])
+	assert.NotContains(t, table.stdout, "\x1b", "no colours where there is no terminal")
+
+	completed := yarnSubmit(t, "__complete", "kill", "application_")
+	assert.Contains(t, completed.stdout, id+"\tNightly/report 7, RUNNING, ")
+	completed = yarnSubmit(t, "__complete", "submit", "--queue", "b")
+	assert.Equal(t, "batch\n", strings.Split(completed.stdout, ":")[0])
+
+	watching := call{args: []string{"status", "--watch", "--interval", "200ms", id}}.start(t)
+	await(t, "it is watched", func(context.Context) bool { return strings.Contains(watching.firstLine(), "RUNNING") })
+	require.NoError(t, shared.put(t.Context(), signal, nil))
+	require.Equal(t, 0, running.wait(t).code)
+	seen := watching.wait(t)
+	assert.Equal(t, 0, seen.code)
+	assert.Regexp(t, `(?m)^\d\d:\d\d:\d\d  RUNNING  \S+  1 of 1 executor  \S+ 0/2, 1 running$`, seen.stdout)
+	assert.Regexp(t, `(?m)^\d\d:\d\d:\d\d  FINISHED  SUCCEEDED  `, seen.stdout)
+	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, seen.stdout)
+}
