@@ -55,7 +55,7 @@ type (
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr"`
+		Type    string `xml:"type,attr,omitempty"` // of a failure
 		Text    string `xml:",chardata"`
 	}
 )
@@ -97,7 +97,7 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 			if failure {
 				one.Failure, suite.Failures = problem, suite.Failures+1
 			} else {
-				problem.Text = ""
+				problem.Type, problem.Text = "", ""
 				one.Skipped, suite.Skipped = problem, suite.Skipped+1
 			}
 		}

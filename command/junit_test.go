@@ -28,7 +28,7 @@ var junitRules = map[string]struct {
 	"properties": {nil, []string{"property"}},
 	"property":   {map[string]string{"!name": `\S.*`, "!value": `(?s).*`}, nil},
 	"testcase":   {map[string]string{"!name": `(?s).+`, "!classname": `.+`, "!time": `\d+\.\d{3}`}, []string{"skipped", "failure"}},
-	"skipped":    {map[string]string{"message": `(?s).*`, "type": `.*`}, nil},
+	"skipped":    {map[string]string{"message": `(?s).*`}, nil},
 	"failure":    {map[string]string{"message": `(?s).*`, "!type": `.+`}, nil},
 	"system-out": {}, "system-err": {},
 }
