@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 )
 
 // name is that of the program, of its package and of its image.
@@ -67,7 +66,7 @@ func (r *release) make(ctx context.Context) error {
 // prepare builds the programs, and all that goes with them.
 func (r *release) prepare(ctx context.Context, work string) error {
 	r.programs = map[platform]*program{}
-	for _, p := range r.needed() {
+	for _, p := range r.platforms {
 		fmt.Fprintf(r.log, "building %s %s for %s\n", name, r.source.version, p)
 		built, err := r.build(ctx, p, work)
 		if err != nil {
@@ -92,18 +91,6 @@ func (r *release) prepare(ctx context.Context, work string) error {
 	var err error
 	r.manual, err = manual(ctx, runnable, work)
 	return err
-}
-
-// needed are the platforms to build for: an archive has the Linux builds of the
-// other platforms in it too.
-func (r *release) needed() []platform {
-	needed := slices.Clone(r.platforms)
-	for _, p := range all {
-		if p.system == "linux" && !slices.Contains(needed, p) {
-			needed = append(needed, p)
-		}
-	}
-	return needed
 }
 
 // publish writes what there is of one platform.
@@ -137,8 +124,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	// yarn-submit run needs itself in the cluster, which may be of another kind
 	// than the machine.
 	for _, other := range all {
-		if other.system == "linux" && other != p.platform {
-			entries = append(entries, entry{name: executable(other), content: r.programs[other].content, mode: 0o755})
+		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
+			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
 		}
 	}
 	for i := range entries {

@@ -1,0 +1,226 @@
+//go:build integration
+
+// Package release builds a release as make release does, twice, and uses what
+// comes out as its users do.
+package release
+
+import (
+	"archive/zip"
+	"bytes"
+	"debug/elf"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	version = "1.2.3"
+	stem    = "yarn-submit_" + version + "_"
+)
+
+// source is a copy of the tree without git, as an archive of the source is.
+func source(t *testing.T, directory string) string {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = root
+	files, err := list.Output()
+	require.NoError(t, err)
+	for file := range strings.SplitSeq(strings.TrimSuffix(string(files), "\x00"), "\x00") {
+		content, err := os.ReadFile(filepath.Join(root, file))
+		if os.IsNotExist(err) {
+			continue // deleted, and not yet committed
+		}
+		require.NoError(t, err)
+		path := filepath.Join(directory, file)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	return directory
+}
+
+// releaser builds the program that makes releases.
+func releaser(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "release")
+	output(t, exec.Command("go", "build", "-o", path, "github.com/bobbin-yarn/bobbin/internal/release"))
+	return path
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, command *exec.Cmd) string {
+	t.Helper()
+	if command.Env == nil {
+		command.Env = os.Environ()
+	}
+	command.Env = append(command.Env, "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	var said, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &said, &complaints
+	require.NoError(t, command.Run(), "%v: %s%s", command.Args, &said, &complaints)
+	return said.String()
+}
+
+// make builds a release of a source, and returns the directory with its files.
+func build(t *testing.T, tool, source, platforms string, environment ...string) string {
+	t.Helper()
+	command := exec.Command(tool, "-o", "dist", "-version", "v"+version, "-platforms", platforms)
+	command.Dir = source
+	command.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1700000000", "GIT_CEILING_DIRECTORIES="+filepath.Dir(source))
+	command.Env = append(command.Env, environment...)
+	output(t, command)
+	return filepath.Join(source, "dist")
+}
+
+// built is a release of Linux and macOS that the tests share; it is built once,
+// in a directory that the first of them owns.
+var built struct {
+	once      sync.Once
+	directory string
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.directory != "" {
+		_ = os.RemoveAll(filepath.Dir(built.directory))
+	}
+	os.Exit(code)
+}
+
+func shared(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		directory, err := os.MkdirTemp("", "bobbin-release-")
+		require.NoError(t, err)
+		built.directory = filepath.Join(directory, "dist")
+		build(t, releaser(t), source(t, directory), "linux/amd64,darwin/arm64")
+	})
+	require.DirExists(t, built.directory, "the release was not built")
+	return built.directory
+}
+
+// Nothing of the directory, the compiler's cache, the language or the time zone
+// is in what comes out.
+func TestReleaseIsTheSameElsewhere(t *testing.T) {
+	first := shared(t)
+	elsewhere := source(t, filepath.Join(t.TempDir(), "quite another directory"))
+	cache := t.TempDir()
+	second := build(t, releaser(t), elsewhere, "linux/amd64", "GOCACHE="+cache, "TZ=Asia/Tokyo", "LC_ALL=C", "GOFLAGS=-ldflags=-X=main.version=other", "HOME="+os.Getenv("HOME"))
+	files, err := os.ReadDir(second)
+	require.NoError(t, err)
+	require.Len(t, files, 5)
+	for _, file := range files {
+		if file.Name() == "SHA256SUMS" {
+			continue // the first has another platform in it
+		}
+		one, err := os.ReadFile(filepath.Join(first, file.Name()))
+		require.NoError(t, err)
+		other, err := os.ReadFile(filepath.Join(second, file.Name()))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(one, other), "%s differs", file.Name())
+	}
+}
+
+func TestChecksumsAreRight(t *testing.T) {
+	command := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
+	command.Dir = shared(t)
+	require.Equal(t, 6, strings.Count(output(t, command), ": OK\n"))
+}
+
+// The archive's program is static, and knows what it is.
+func TestArchiveHasAStaticProgram(t *testing.T) {
+	directory := t.TempDir()
+	output(t, exec.Command("tar", "-xzf", filepath.Join(shared(t), stem+"linux_amd64.tar.gz"), "-C", directory))
+	program := filepath.Join(directory, stem+"linux_amd64", "yarn-submit")
+	image, err := elf.Open(program)
+	require.NoError(t, err)
+	defer image.Close()
+	for _, segment := range image.Progs {
+		require.NotEqual(t, elf.PT_INTERP, segment.Type, "it needs a dynamic linker")
+	}
+	var says struct{ Version, Platform string }
+	require.NoError(t, json.Unmarshal([]byte(output(t, exec.Command(program, "version", "--json"))), &says))
+	require.Equal(t, "v"+version, says.Version)
+	require.Equal(t, "linux/amd64", says.Platform)
+	for _, file := range []string{"LICENSE", "README.md", "THIRD_PARTY_LICENSES", "man/yarn-submit.1", "man/yarn-submit-run.1", "completions/yarn-submit.bash", "completions/_yarn-submit", "completions/yarn-submit.fish"} {
+		require.FileExists(t, filepath.Join(filepath.Dir(program), file))
+	}
+}
+
+// On a Mac yarn-submit run finds the build for the cluster beside itself.
+func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
+	archive, err := zip.OpenReader(filepath.Join(shared(t), stem+"darwin_arm64.zip"))
+	require.NoError(t, err)
+	defer archive.Close()
+	sizes := map[string]uint64{}
+	for _, file := range archive.File {
+		sizes[strings.TrimPrefix(file.Name, stem+"darwin_arm64/")] = file.UncompressedSize64
+	}
+	require.Positive(t, sizes["yarn-submit"])
+	require.Positive(t, sizes["yarn-submit-linux-amd64"])
+}
+
+// The licence of every module is known, but for those whose files a program
+// cannot read; there are none now.
+func TestBillOfMaterialsHasLicences(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(shared(t), stem+"linux_amd64.cdx.json"))
+	require.NoError(t, err)
+	var bill struct {
+		BOMFormat  string
+		Components []struct {
+			Name     string
+			Licenses []struct{ License struct{ ID string } }
+		}
+	}
+	require.NoError(t, json.Unmarshal(content, &bill))
+	require.Equal(t, "CycloneDX", bill.BOMFormat)
+	require.Greater(t, len(bill.Components), 20)
+	for _, component := range bill.Components {
+		require.NotEmpty(t, component.Licenses, component.Name)
+	}
+}
+
+func TestDebianPackageInstalls(t *testing.T) {
+	root := t.TempDir()
+	for _, directory := range []string{"updates", "info", "triggers"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", directory), 0o755))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o600))
+	dpkg := func(args ...string) string {
+		return output(t, exec.Command("dpkg", append([]string{"--root=" + root, "--log=" + os.DevNull, "--force-not-root", "--force-bad-path"}, args...)...))
+	}
+	dpkg("--install", filepath.Join(shared(t), "yarn-submit_"+version+"_amd64.deb"))
+	require.Empty(t, dpkg("--verify", "yarn-submit"))
+	require.Contains(t, output(t, exec.Command(filepath.Join(root, "usr/bin/yarn-submit"), "version")), "v"+version)
+	require.Contains(t, output(t, exec.Command("gzip", "-dc", filepath.Join(root, "usr/share/man/man1/yarn-submit.1.gz"))), ".TH")
+	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/yarn-submit")))
+}
+
+func TestImageRuns(t *testing.T) {
+	if complaint, err := exec.Command("docker", "info").CombinedOutput(); err != nil {
+		missing := "a Docker engine is missing: docker info: " + strings.TrimSpace(string(complaint)) + ": " + err.Error()
+		if os.Getenv("CI") == "true" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	said := output(t, exec.Command("docker", "load", "--input", filepath.Join(shared(t), stem+"linux_amd64_image.tar")))
+	image := "yarn-submit:" + version
+	require.Contains(t, said, image)
+	defer output(t, exec.Command("docker", "rmi", image))
+	var says struct{ Version string }
+	require.NoError(t, json.Unmarshal([]byte(output(t, exec.Command("docker", "run", "--rm", "--network=none", "--read-only", image, "version", "--json"))), &says))
+	require.Equal(t, "v"+version, says.Version)
+	// Without a configuration it says what it needs, whoever it runs as.
+	for _, user := range []string{"65532", "12345"} {
+		command := exec.Command("docker", "run", "--rm", "--network=none", "--user", user, image, "list")
+		complaint, err := command.CombinedOutput()
+		require.Error(t, err)
+		require.Contains(t, string(complaint), "/etc/hadoop/conf")
+	}
+}
