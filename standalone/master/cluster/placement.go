@@ -55,7 +55,9 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 	}
 	p.count(a, demand)
 	p.sort()
-	p.preferred()
+	if p.preferred() {
+		p.sort()
+	}
 	p.fill(c.options.SpreadOut)
 	for _, s := range p.slots {
 		if p.oneEach && s.executors > 0 {
@@ -99,8 +101,8 @@ func (p *placing) sort() {
 		return cmp.Or(
 			cmp.Compare(max(p.needs[b.worker.place.host], 0), max(p.needs[a.worker.place.host], 0)),
 			cmp.Compare(a.failures, b.failures),
-			cmp.Compare(b.worker.pool.freeCores(), a.worker.pool.freeCores()),
-			cmp.Compare(a.own, b.own),
+			cmp.Compare(b.worker.pool.freeCores()-b.cores, a.worker.pool.freeCores()-a.cores),
+			cmp.Compare(a.own+a.executors, b.own+b.executors),
 		)
 	})
 }
@@ -128,10 +130,10 @@ func (p *placing) give(s *slot) {
 }
 
 // preferred gives executors to hosts while tasks there have none to run on, the
-// host that lacks most first.
-func (p *placing) preferred() {
+// host that lacks most first. It reports whether it gave any.
+func (p *placing) preferred() (gave bool) {
 	if len(p.needs) == 0 || p.oneEach {
-		return
+		return false
 	}
 	for {
 		var best *slot
@@ -145,9 +147,10 @@ func (p *placing) preferred() {
 			}
 		}
 		if best == nil {
-			return
+			return gave
 		}
 		p.give(best)
+		gave = true
 		p.needs[best.worker.place.host] -= p.least
 	}
 }

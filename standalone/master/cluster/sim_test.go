@@ -266,7 +266,9 @@ func (s *sim) settle() {
 			}
 		}
 		for _, id := range e.LostWorkers {
-			s.workers[id].attached = false
+			if w := s.workers[id]; w != nil {
+				w.attached = false
+			}
 		}
 		for _, id := range e.EndedApplications {
 			for _, a := range s.apps {
