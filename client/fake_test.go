@@ -185,6 +185,8 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	var infos []map[string]any
 	for _, name := range []string{"stdout", "stderr", "launch_container.sh", "containers.jsonl"} {
 		if content, ok := f.files[r.PathValue("container")+"/"+name]; ok {
@@ -200,7 +202,9 @@ func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fakeYARN) log(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
 	content, ok := f.files[r.PathValue("container")+"/"+r.PathValue("name")]
+	f.mu.Unlock()
 	if !ok {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"no such file"}}`)

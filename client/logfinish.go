@@ -25,7 +25,7 @@ func (f *logFollower) finish(ctx context.Context, application *yarnrest.Applicat
 		if !f.unread(false) {
 			break
 		}
-		if err := sleep(ctx, followPause); err != nil {
+		if err := sleep(ctx, f.pause); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (f *logFollower) readArchive(ctx context.Context, user string) error {
 		if !missing || f.aggregated(ctx) || time.Now().After(limit) {
 			return nil
 		}
-		if err := sleep(ctx, time.Second); err != nil {
+		if err := sleep(ctx, 2*f.pause); err != nil {
 			return err
 		}
 	}

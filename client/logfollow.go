@@ -42,7 +42,11 @@ func (c *Cluster) FollowLogs(ctx context.Context, id string, selection LogSelect
 	if err := CheckApplicationID(id); err != nil {
 		return err
 	}
-	f := &logFollower{cluster: c, id: id, selection: selection, console: console, write: write, containers: map[string]*followedContainer{}}
+	return c.followLogs(ctx, &logFollower{id: id, selection: selection, console: console, write: write, pause: followPause})
+}
+
+func (c *Cluster) followLogs(ctx context.Context, f *logFollower) error {
+	f.cluster, f.containers = c, map[string]*followedContainer{}
 	err := f.follow(ctx)
 	if err != nil && ctx.Err() != nil {
 		return withCode(ExitFailed, context.Cause(ctx))
@@ -57,6 +61,7 @@ type logFollower struct {
 	selection LogSelection
 	console   *Console
 	write     func(LogLine) error
+	pause     time.Duration // between two looks
 
 	containers map[string]*followedContainer
 	order      []*followedContainer
@@ -93,7 +98,7 @@ func (f *logFollower) follow(ctx context.Context) error {
 		if application.State.Ended() {
 			return f.finish(ctx, application)
 		}
-		if err := sleep(ctx, followPause); err != nil {
+		if err := sleep(ctx, f.pause); err != nil {
 			return err
 		}
 	}
