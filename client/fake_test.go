@@ -188,7 +188,7 @@ func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var infos []map[string]any
-	for _, name := range []string{"stdout", "stderr", "launch_container.sh", "containers.jsonl"} {
+	for _, name := range []string{"stdout", "stderr", "task-0-0.out", "launch_container.sh", "containers.jsonl"} {
 		if content, ok := f.files[r.PathValue("container")+"/"+name]; ok {
 			infos = append(infos, map[string]any{"fileName": name, "fileSize": fmt.Sprint(len(content))})
 		}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// archived is a directory of aggregated logs with a file that a NodeManager of
+// Hadoop 3.4 wrote, and whose logs those are.
+func archived(t *testing.T, format, layout string) (root, application string) {
+	t.Helper()
+	found, err := filepath.Glob("../internal/hadoop/aggregatedlog/testdata/" + format + ".*")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	content, err := os.ReadFile(found[0])
+	require.NoError(t, err)
+	_, application, _ = strings.Cut(filepath.Base(found[0]), ".")
+	root = t.TempDir()
+	dir := filepath.Join(root, "ann", layout, application)
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "h1_45454"), content, 0o644))
+	return root, application
+}
+
+func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
+	for format, layout := range map[string]string{
+		"tfile-none": "bucket-logs-tfile/0001", "tfile-gz": "logs", "indexed-gz": "bucket-logs-ifile/0001",
+	} {
+		t.Run(format, func(t *testing.T) {
+			root, id := archived(t, format, layout)
+			f := newFakeYARN(t)
+			cluster := f.cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root})
+			var files []string
+			out := &bytes.Buffer{}
+			err := cluster.Logs(t.Context(), id, LogSelection{Tail: 1}, NewConsole(out), func(file LogFile, content io.Reader) error {
+				text, err := io.ReadAll(content)
+				files = append(files, fmt.Sprintf("%s %s %d %s: %s", file.Executor, file.Name, file.Attempt, file.Host, text))
+				return err
+			})
+			require.NoError(t, err)
+			require.Equal(t, []string{
+				"driver stdout 1 h1:45454: ", "1 stdout 1 h1:45454: ",
+				"1 task-0-0.out 1 h1:45454: line 300 of task 0\n", "1 task-1-0.out 1 h1:45454: line 300 of task 1\n",
+			}, withoutOutput(files))
+			require.Empty(t, out.String())
+		})
+	}
+}
+
+// withoutOutput leaves out what the driver printed.
+func withoutOutput(files []string) []string {
+	for i, file := range files {
+		if strings.HasPrefix(file, "driver stdout") {
+			files[i] = "driver stdout 1 h1:45454: "
+		}
+	}
+	return files
+}
+
+func TestArchiveThatIsNotThereYet(t *testing.T) {
+	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
+	dir := filepath.Join(root, "ann", "bucket-logs-ifile", "0001", id)
+	for name, content := range map[string]string{"h2_45454.tmp": "", "h3_45454": "just begun", "h4_1.har": ""} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
+	}
+	out := &bytes.Buffer{}
+	cluster := newFakeYARN(t).cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root})
+	a, err := cluster.openArchive(t.Context(), id, "", NewConsole(out))
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"h2:45454", "h3:45454"}, a.pending)
+	require.Len(t, a.containers(), 2)
+	require.Contains(t, out.String(), "h4_1.har is a Hadoop archive")
+	require.NoError(t, a.close())
+
+	a, err = cluster.openArchive(t.Context(), id, "bob", NewConsole(out))
+	require.NoError(t, err)
+	require.Empty(t, a.containers(), "another user's")
+	require.NoError(t, a.close())
+}
+
+// TestFollowLogsIntoTheArchive has the nodes forget the logs before they are
+// read to the end.
+func TestFollowLogsIntoTheArchive(t *testing.T) {
+	root, id := archived(t, "tfile-gz", "bucket-logs-tfile/0001")
+	f := newFakeYARN(t)
+	f.other = id
+	ended := succeeded()
+	ended["user"], ended["logAggregationStatus"] = "ann", "SUCCEEDED"
+	f.life = []map[string]any{running(), running(), ended}
+	container := "container" + strings.TrimPrefix(id, "application") + "_01_000001"
+	executor := strings.TrimSuffix(container, "1") + "2"
+	f.attempts = fmt.Sprintf(`{"id":1,"appAttemptId":"appattempt_1","containerId":%q,"nodeHttpAddress":%q}`, container, f.address())
+	f.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, executor, f.address())
+	f.files[executor+"/task-0-0.out"] = "to stderr\nline 1 of task 0\nline 2 of"
+	cluster := f.cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root, "yarn.log-aggregation-enable": "true"})
+	seen := map[string]int{}
+	err := cluster.followLogs(context.Background(), &logFollower{id: id, console: NewConsole(io.Discard), pause: 1, write: func(line LogLine) error {
+		seen[line.Executor+" "+line.File+" "+line.Text]++
+		f.mu.Lock()
+		clear(f.files)
+		f.mu.Unlock()
+		return nil
+	}})
+	require.NoError(t, err)
+	for task := range 2 {
+		for line := range 300 {
+			require.Equal(t, 1, seen[fmt.Sprintf("1 task-%d-0.out line %d of task %d", task, line+1, task)]+
+				seen[fmt.Sprintf(" task-%d-0.out line %d of task %d", task, line+1, task)], "line %d of task %d", line+1, task)
+		}
+	}
+}
