@@ -24,6 +24,7 @@ type child struct {
 	command  *exec.Cmd
 	lifeline *os.File // the writing end of its stdin
 	leaving  atomic.Bool
+	working  atomic.Bool    // it was ready once
 	said     chan readiness // holds its word once it has given it
 	ended    chan struct{}
 	failure  error // once ended is closed
@@ -68,7 +69,7 @@ func startChild(program string, role launch.Role, given handed, name string, log
 		}
 		_, _ = io.Copy(io.Discard, lines)
 		c.failure = command.Wait()
-		if !c.leaving.Load() {
+		if c.working.Load() && !c.leaving.Load() {
 			logger.Error("a process of the local cluster has ended", "process", name, "pid", command.Process.Pid, "status", command.ProcessState)
 		}
 	}()
@@ -100,6 +101,7 @@ func (c *child) ready(ctx context.Context) (readiness, error) {
 		if r.Error != "" {
 			return r, fmt.Errorf("%s: %s", c.name, r.Error)
 		}
+		c.working.Store(true)
 		return r, nil
 	case <-c.ended:
 		select {

@@ -163,7 +163,8 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	return nil
 }
 
-// settingsOf are those for the processes, which are quieter than others.
+// settingsOf are those for the processes, which are quieter than on machines of
+// their own.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -176,7 +177,7 @@ func settingsOf(settings *config.Config) map[string]string {
 		values = map[string]string{}
 	}
 	if !settings.IsSet(config.LogLevel.Name()) {
-		values[config.LogLevel.Name()] = "warn"
+		values[config.LogLevel.Name()] = "error" // the rest the driver hears of, and says
 	}
 	return values
 }

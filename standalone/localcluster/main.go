@@ -95,7 +95,7 @@ func (h *handed) with(values map[string]string) (*config.Config, *protocol.Crede
 	}
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
-		level = slog.LevelWarn
+		level = slog.LevelError
 	}
 	return settings, credentials, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
 }

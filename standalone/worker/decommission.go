@@ -26,7 +26,7 @@ func (w *worker) goAway(reason string) {
 		w.decommission.deadline = time.Now().Add(wait)
 		w.decommission.timer = time.NewTimer(wait)
 	}
-	w.logger.Info("worker is decommissioned", "reason", reason, "running", len(w.running), "deadline", w.decommission.deadline)
+	w.logger.Info("worker is decommissioned", "reason", reason, "running", len(w.running), "waits", config.WorkerDecommissionTimeout.In(w.options.Settings))
 	w.tell(w.decommission.message())
 }
 

@@ -205,7 +205,7 @@ func TestAKilledExecutorEndsWithAllItStarted(t *testing.T) {
 func TestWhatAnExecutorStartedEndsWithIt(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
-	startWorker(t, nil, m)
+	startWorker(t, map[string]string{"worker.killGrace": "50ms"}, m)
 	s := m.attached()
 	s.order(launchOrder(m.launchOf(1, "stubborn"), m.launchOf(10, "idle")))
 	everyone := map[string]int{}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ type testMaster struct {
 	mu       sync.Mutex
 	contents map[string][]byte
 	refusal  error // of hellos
+	term     uint64
 	fetches  int
 }
 
@@ -59,7 +61,7 @@ type testStream struct {
 func startMaster(t testing.TB) *testMaster { return startMasterAt(t, "127.0.0.1:0") }
 
 func startMasterAt(t testing.TB, address string) *testMaster {
-	m := &testMaster{t: t, streams: make(chan *testStream, 16), contents: map[string][]byte{}}
+	m := &testMaster{t: t, streams: make(chan *testStream, 16), contents: map[string][]byte{}, term: 1}
 	m.server = grpc.NewServer(append(testCredentials(t).ServerOptions(), grpc.WaitForHandlers(true))...)
 	protocol.RegisterWorkerServer(m.server, m)
 	protocol.RegisterFilesServer(m.server, m)
@@ -93,7 +95,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 		return refusal
 	}
 	s := &testStream{hello: first.GetHello(), orders: make(chan *protocol.WorkerOrder), heard: make(chan *protocol.WorkerMessage, 1024), t: m.t}
-	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: 50, Term: 1}}); err != nil {
+	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: 50, Term: m.term}}); err != nil {
 		return err
 	}
 	m.streams <- s
@@ -318,4 +320,13 @@ func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.content.String()
+}
+
+func containsAll(text string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			return false
+		}
+	}
+	return true
 }

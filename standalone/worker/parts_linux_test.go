@@ -57,6 +57,14 @@ func act(part string, arguments []string) int {
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}
+	case "once": // fail, and not again
+		if _, err := os.Stat(arguments[0]); err == nil {
+			fmt.Println("second")
+			return 0
+		}
+		fmt.Println("first")
+		_ = os.WriteFile(arguments[0], nil, 0o600)
+		return 1
 	case "wait": // for SIGTERM, and take it
 		told := make(chan os.Signal, 1)
 		signal.Notify(told, syscall.SIGTERM)
@@ -130,6 +138,7 @@ func actWorker() int {
 	directory, master, _ := strings.Cut(os.Getenv(workerPart), " ")
 	settings, err := config.FromMap(map[string]string{
 		"worker.dir": directory, "worker.host": "127.0.0.1", "worker.ui.port": "0", "worker.cores": "4", "worker.memory": "2g",
+		"worker.killGrace": "100ms",
 	})
 	if err != nil {
 		panic(err)
