@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/docker/docker/client"
@@ -306,13 +305,18 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(err, c.docker.Close())
 }
 
-// Logs returns the end of every host's log, for a test that has failed.
-func (c *Cluster) Logs(ctx context.Context, lines int) string {
-	var all strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
-		fmt.Fprintf(&all, "--- %s\n%s\n", name, c.hosts[name].logTail(ctx, lines))
+// Logs returns what every host's daemons have printed, or why it cannot be
+// told, by host.
+func (c *Cluster) Logs(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	for name, host := range c.hosts {
+		text, err := host.Log(ctx)
+		if err != nil {
+			text = err.Error()
+		}
+		all[name] = text
 	}
-	return all.String()
+	return all
 }
 
 // Heal has every host up, unpaused and on the network, with the right time and

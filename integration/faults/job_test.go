@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -175,9 +176,20 @@ func heal(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if t.Failed() {
-		t.Log(shared.cluster.Logs(ctx, 25))
+		keepLogs(ctx, t)
 	}
 	assert.NoError(t, shared.cluster.Heal(ctx))
+}
+
+// keepLogs writes what the hosts' daemons have said to files, and names them.
+func keepLogs(ctx context.Context, t *testing.T) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", t.Name()+"-logs-")
+	assert.NoError(t, err)
+	for name, text := range shared.cluster.Logs(ctx) {
+		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	t.Logf("the logs of the cluster's hosts are in %s", dir)
 }
 
 // await asks until the answer is yes, and fails the test when it does not come.

@@ -40,10 +40,10 @@ type suite struct {
 // shared is set by TestMain before any test runs.
 var shared *suite
 
-// small is a disk that a test can fill: workers of that name have one.
+// smallDisk is the worker whose disk a test can fill.
 const (
 	smallDisk      = "worker-3"
-	smallDiskBytes = 512 << 20
+	smallDiskBytes = 192 << 20
 )
 
 func TestMain(m *testing.M) {
@@ -53,8 +53,9 @@ func TestMain(m *testing.M) {
 		Disks: map[string]int64{smallDisk: smallDiskBytes},
 		Properties: map[string]string{
 			// A cluster notices within seconds what takes it ten minutes by default.
-			"yarn.nm.liveness-monitor.expiry-interval-ms":                       "8000",
-			"yarn.am.liveness-monitor.expiry-interval-ms":                       "8000",
+			"yarn.nm.liveness-monitor.expiry-interval-ms": "8000",
+			// Longer than a connection to a machine without power is held to be alive.
+			"yarn.am.liveness-monitor.expiry-interval-ms":                       "60000",
 			"yarn.nodemanager.disk-health-checker.interval-ms":                  "1000",
 			"dfs.heartbeat.interval":                                            "1",
 			"dfs.namenode.heartbeat.recheck-interval":                           "3000",

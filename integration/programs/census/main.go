@@ -53,6 +53,7 @@ var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]
 	}
 	select {
 	case <-enough.C:
+		fmt.Printf("counted portion %d\n", task.Index())
 		return counts, nil
 	case <-task.Done():
 		return nil, context.Cause(task)

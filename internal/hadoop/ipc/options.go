@@ -33,7 +33,8 @@ type Options struct {
 	// Default: auth-conf, auth-int, auth: the best that the server offers.
 	QOPs []sasl.QOP
 
-	// Dial opens connections. Default: net.Dialer's DialContext.
+	// Dial opens connections. Default: by TCP, such as end when the peer's machine
+	// has acknowledged nothing for 20 s.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Logger takes connection events at debug level, and retries at info level.
 	// Default: discard.
@@ -89,7 +90,7 @@ func (o Options) withDefaults() Options {
 		o.QOPs = []sasl.QOP{sasl.AuthConf, sasl.AuthInt, sasl.Auth}
 	}
 	if o.Dial == nil {
-		o.Dial = (&net.Dialer{}).DialContext
+		o.Dial = dialer().DialContext
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
