@@ -19,6 +19,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
+// resultsDirectory is where results lie below a user's directory.
+const resultsDirectory = "/.bobbin/results"
+
 // lateFinish bounds what is done after an interruption.
 const lateFinish = 30 * time.Second
 
@@ -73,7 +76,7 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 		}
 	}
 	f.files = storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: t.logger(w.flags.verbose)})
-	base = strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + "/.bobbin/results"
+	base = strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + resultsDirectory
 	if f.alone {
 		base += "/" + strings.ToLower(rand.Text())
 	}
@@ -119,7 +122,10 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 	for i, pattern := range patterns {
 		f.t.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
 	}
-	if complete {
+	if complete && about.ApplicationID != "" {
+		if f.alone {
+			own = f.plan.Results
+		}
 		f.clean(ctx, own)
 	}
 	if problem != nil {
@@ -178,30 +184,21 @@ func (f *finisher) writeSummary(results *command.Results, about command.Summary)
 // clean removes what this run has left, and what others left long ago: their
 // submitters have not seen the end.
 func (f *finisher) clean(ctx context.Context, own string) {
-	directory := own
-	if f.alone {
-		directory = f.plan.Results
+	if err := f.files.RemoveAll(ctx, own); err != nil {
+		f.t.console.Warn("%v; remove it by hand", err)
 	}
-	if directory != f.plan.Results || f.alone {
-		if err := f.files.RemoveAll(ctx, directory); err != nil {
-			f.t.console.Warn("%v; remove it by hand", err)
-		}
-	}
-	others := f.plan.Results[:strings.LastIndexByte(f.plan.Results, '/')]
-	if !f.alone {
-		others = f.plan.Results
-	}
-	if !strings.HasSuffix(others, "/.bobbin/results") {
+	all := own[:strings.LastIndexByte(own, '/')]
+	if !strings.HasSuffix(all, resultsDirectory) {
 		return
 	}
-	entries, err := f.files.List(ctx, others)
+	entries, err := f.files.List(ctx, all)
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		if time.Since(entry.ModTime) > f.maxAge {
-			_ = f.files.RemoveAll(ctx, entry.Path)
+			_ = f.files.RemoveAll(ctx, entry.Path) // the next one tries again
 		}
 	}
-	_ = f.files.Remove(ctx, others) // where nothing is left in it
+	_ = f.files.Remove(ctx, all) // where nothing is left in it
 }
