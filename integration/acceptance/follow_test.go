@@ -86,5 +86,5 @@ func TestLogsInClientMode(t *testing.T) {
 	logs := yarnSubmit(t, "logs", id)
 	require.Equal(t, 0, logs.code)
 	assert.Contains(t, logs.stdout, "==> stderr of the launcher (container_")
-	assert.NotContains(t, logs.stdout, "the driver")
+	assert.NotContains(t, logs.stdout, "of the driver (")
 }

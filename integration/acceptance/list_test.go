@@ -53,7 +53,7 @@ func TestListChooses(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(table.stdout), "\n")
 	require.Len(t, lines, 2)
 	assert.Regexp(t, `^APPLICATION +NAME +USER +QUEUE +STATE +STATUS +STARTED +TOOK$`, lines[0])
-	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +batch +RUNNING +UNDEFINED `, lines[1])
+	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +(root\.)?batch +RUNNING +UNDEFINED `, lines[1])
 	assert.NotContains(t, table.stdout, "\x1b", "no colours where there is no terminal")
 
 	completed := yarnSubmit(t, "__complete", "kill", "application_")
