@@ -48,12 +48,18 @@ func ConnectStandalone(settings *config.Config, log *slog.Logger) (*Standalone, 
 // Close ends the connections.
 func (s *Standalone) Close() { s.masters.Close() }
 
+// What the two kinds of ids begin with.
+const (
+	driverPrefix      = "driver-"
+	applicationPrefix = "app-"
+)
+
 // isDriver tells the two kinds of ids apart, and refuses others.
 func isDriver(id string) (bool, error) {
 	switch {
-	case strings.HasPrefix(id, "driver-"):
+	case strings.HasPrefix(id, driverPrefix):
 		return true, nil
-	case strings.HasPrefix(id, "app-"):
+	case strings.HasPrefix(id, applicationPrefix):
 		return false, nil
 	}
 	return false, usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)

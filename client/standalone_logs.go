@@ -95,18 +95,15 @@ func (s *Standalone) executorPlaces(ctx context.Context, application string, see
 			continue
 		}
 		var listed struct {
-			Executors []struct {
-				ID  string `json:"id"`
-				URL string `json:"url"`
-			} `json:"executors"`
+			Processes []string `json:"processes"`
 		}
 		page := strings.TrimRight(worker.WebURL, "/") + "/logs/" + url.PathEscape(application)
 		if err := getJSON(ctx, page, &listed); err != nil {
 			s.log.Debug("asking a worker for logs", "worker", worker.ID, "error", err)
 			continue
 		}
-		for _, executor := range listed.Executors {
-			places = append(places, logPlace{container: application + "/" + executor.ID, executor: executor.ID, url: executor.URL})
+		for _, executor := range listed.Processes {
+			places = append(places, logPlace{container: application + "/" + executor, executor: executor, url: page + "/" + url.PathEscape(executor)})
 		}
 	}
 	return places

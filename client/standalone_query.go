@@ -10,6 +10,9 @@ import (
 // Status tells where a driver or an application stands.
 func (s *Standalone) Status(ctx context.Context, id string) (*Report, error) {
 	report, _, err := s.report(ctx, id)
+	if err == nil && report.FinalStatus == stateFailed {
+		s.hearOut(ctx, report)
+	}
 	return report, err
 }
 

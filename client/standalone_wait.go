@@ -71,9 +71,19 @@ func (s *Standalone) conclude(ctx context.Context, report *Report, console *Cons
 	failure := &Failure{Report: report, killed: report.State == stateKilled}
 	if failure.killed {
 		report.Message = strings.TrimSuffix("killed: "+report.Message, ": ")
-	} else if said := s.lastWords(ctx, report.TrackingURL); said != "" {
-		report.Message, report.Diagnostics = said, said
+	} else {
+		s.hearOut(ctx, report)
 	}
 	report.show(console)
 	return report, withCode(ExitFailed, failure)
+}
+
+// hearOut has a driver that failed say why itself, where its stderr can be read.
+func (s *Standalone) hearOut(ctx context.Context, report *Report) {
+	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
+		return
+	}
+	if said := s.lastWords(ctx, report.TrackingURL); said != "" {
+		report.Message, report.Diagnostics = strings.TrimPrefix(said, report.Name+": "), said
+	}
 }

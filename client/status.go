@@ -57,7 +57,9 @@ func (r *Report) write(w io.Writer, now time.Time) {
 		rows = append(rows, row{"message", r.Message})
 	}
 	for _, row := range rows {
-		fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("%-11s  %s", row.label, row.text), " "))
+		if row.text != "" {
+			fmt.Fprintf(w, "%-11s  %s\n", row.label, row.text)
+		}
 	}
 }
 

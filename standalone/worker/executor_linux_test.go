@@ -271,6 +271,9 @@ func TestLogsAreServed(t *testing.T) {
 	}
 	require.Equal(t, []string{"stderr.2", "stderr.1", "stderr", "stdout.2", "stdout.1", "stdout"}, names)
 
+	_, body = get(t, strings.TrimSuffix(url, "/1"), nil)
+	require.JSONEq(t, `{"owner": "app-1", "processes": ["1"]}`, body)
+
 	_, body = get(t, url+"/stdout.2", nil)
 	require.Equal(t, "d", body)
 	_, body = get(t, url, nil)

@@ -109,6 +109,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 	}
 	mux.HandleFunc("GET /{$}", withStatus(func(w http.ResponseWriter, s Status) { showPage(w, "worker", s) }))
 	mux.HandleFunc("GET "+StatusPath, withStatus(func(w http.ResponseWriter, s Status) { showJSON(w, s) }))
+	mux.HandleFunc("GET "+logsPath+"{owner}", func(w http.ResponseWriter, r *http.Request) { showOwner(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}/{$}", func(w http.ResponseWriter, r *http.Request) { showLogs(w, r, directory) })
 	mux.HandleFunc("GET "+logsPath+"{owner}/{process}/{file}", func(w http.ResponseWriter, r *http.Request) { showLog(w, r, directory) })
