@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -19,12 +20,19 @@ const (
 	// welcomeTimeout bounds a master's answer to a hello.
 	welcomeTimeout = 20 * time.Second
 
+	// slowMaster is how long masters that have not answered are waited for when
+	// another has said that it does not lead: one that hangs must not keep the
+	// worker from asking again who leads now.
+	slowMaster = 3 * time.Second
+
 	// A worker that finds no leader asks all masters again after a pause, which
 	// doubles up to the longest. Each pause is drawn between a half and all of it,
 	// so that the workers of a cluster whose master has restarted do not all come
 	// at once.
-	shortestPause = 500 * time.Millisecond
-	longestPause  = 10 * time.Second
+	// The longest is well below deploy.reconnectTimeout, within which executors must
+	// be heard of.
+	shortestPause = 200 * time.Millisecond
+	longestPause  = 3 * time.Second
 )
 
 // attachment is a stream to a master that has welcomed the worker.
@@ -42,8 +50,9 @@ type link struct {
 	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's state as it is now
 	events  chan<- event
 
-	term uint64 // the greatest of all leaders that were heard of
-	left bool   // the worker has taken its leave
+	slow time.Duration // slowMaster
+	term uint64        // the greatest of all leaders that were heard of
+	left bool          // the worker has taken its leave
 }
 
 // Events of the link.
@@ -57,12 +66,15 @@ type (
 	refused  struct{ err *RefusedError }
 )
 
-// run attaches to masters until ctx ends.
+// run attaches to masters until ctx ends or the worker has taken its leave.
 func (l *link) run(ctx context.Context) {
 	pause := shortestPause
 	for ctx.Err() == nil {
-		if l.attachToAny(ctx) {
+		switch l.attach(ctx) {
+		case attachedOnce:
 			pause = shortestPause
+		case learned:
+			continue // at once: it is said to lead
 		}
 		if l.left {
 			return
@@ -76,31 +88,41 @@ func (l *link) run(ctx context.Context) {
 	}
 }
 
-// attachToAny asks one master after the other, and stays with the one that
-// leads until the stream to it breaks. It reports whether there was one.
-func (l *link) attachToAny(ctx context.Context) bool {
-	asked := map[string]bool{}
-	queue := l.masters.all()
-	for len(queue) > 0 && ctx.Err() == nil {
-		master := queue[0]
-		queue = queue[1:]
-		if asked[master] {
-			continue
+// outcome is what came of a round of asking all masters.
+type outcome int
+
+const (
+	nobodyLeads  outcome = iota
+	learned              // of a master that was not known
+	attachedOnce         // the stream has broken since
+)
+
+// attach asks all masters at once, stays with the one that leads until the
+// stream to it breaks.
+func (l *link) attach(ctx context.Context) outcome {
+	hello, err := l.hello(ctx)
+	if err != nil {
+		return nobodyLeads // the worker ends
+	}
+	found, refusals := l.askAll(ctx, hello)
+	if found != nil {
+		l.term = found.first.GetWelcome().GetTerm()
+		l.masters.prefer(found.master)
+		err := l.serve(ctx, found)
+		if ctx.Err() == nil && !l.left {
+			l.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
 		}
-		asked[master] = true
-		welcomed, err := l.attach(ctx, master)
-		if ctx.Err() != nil || l.left {
-			return welcomed
-		}
+		return attachedOnce
+	}
+	came := nobodyLeads
+	for master, err := range refusals {
 		leader, standby := protocol.LeaderOf(err)
 		switch {
-		case welcomed:
-			l.logger.Warn("the connection to the master broke, what runs here goes on", "master", master, "error", err)
-			return true
+		case ctx.Err() != nil:
 		case standby:
 			l.logger.Debug("a master is a standby", "master", master, "leader", leader)
-			if leader != "" && !asked[leader] {
-				queue = append([]string{leader}, queue...)
+			if leader != "" && l.masters.learn(leader) {
+				came = learned
 			}
 		case l.term == 0 && isRefusal(err):
 			_ = l.tell(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
@@ -108,7 +130,92 @@ func (l *link) attachToAny(ctx context.Context) bool {
 			l.logger.Warn("cannot register with a master", "master", master, "error", reason(err))
 		}
 	}
-	return false
+	return came
+}
+
+// answer is what a master says to a hello.
+type answer struct {
+	master string
+	stream attachStream
+	end    context.CancelCauseFunc // of the stream
+	first  *protocol.WorkerOrder   // with the welcome
+	err    error                   // why there is no stream
+}
+
+// askAll gives the first master that welcomes the worker, or why each does not.
+func (l *link) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
+	masters := l.masters.all()
+	answers := make(chan *answer, len(masters))
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	round, leave := context.WithCancelCause(ctx)
+	for _, master := range masters {
+		asking.Go(func() { answers <- l.ask(ctx, round, master, hello) })
+	}
+	refusals := map[string]error{}
+	var found *answer
+	for range masters {
+		a := <-answers
+		switch {
+		case a.err != nil:
+			if refusals[a.master] = a.err; len(refusals) == 1 {
+				slow := time.AfterFunc(l.slow, func() { leave(errSlow) })
+				defer slow.Stop()
+			}
+		case found == nil:
+			found = a
+			leave(errOtherLeads)
+		default:
+			a.end(errOtherLeads)
+		}
+	}
+	leave(nil)
+	return found, refusals
+}
+
+// errOtherLeads ends a stream to a master while another has welcomed the worker.
+var errOtherLeads = errors.New("another master leads")
+
+// errSlow is of a master that was not waited for.
+var errSlow = errors.New("it does not answer")
+
+// ask says hello to a master. The stream lives as long as alive; when round
+// ends before there is an answer, it is given up.
+func (l *link) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
+	ctx, end := context.WithCancelCause(alive)
+	a := &answer{master: master, end: end}
+	patience := time.AfterFunc(welcomeTimeout, func() { end(fmt.Errorf("it did not answer within %v", welcomeTimeout)) })
+	defer patience.Stop()
+	stay := context.AfterFunc(round, func() { end(context.Cause(round)) })
+	if err := l.greet(ctx, a, hello); err != nil {
+		a.err = because(ctx, err)
+		end(nil)
+	} else if !stay() {
+		a.err = context.Cause(ctx)
+	}
+	return a
+}
+
+// greet opens the stream, and takes the first order.
+func (l *link) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
+	connection, err := l.masters.connection(a.master)
+	if err != nil {
+		return err
+	}
+	if a.stream, err = protocol.NewWorkerClient(connection).Attach(ctx); err != nil {
+		return err
+	}
+	_ = a.stream.Send(&protocol.WorkerMessage{Hello: hello}) // where it fails, Recv says why
+	if a.first, err = a.stream.Recv(); err != nil {
+		return err
+	}
+	switch welcome := a.first.GetWelcome(); {
+	case welcome == nil:
+		return errors.New("it sent something else before a welcome")
+	case welcome.GetTerm() < l.term:
+		return fmt.Errorf("another master has taken its place (term %d, this one has %d)", l.term, welcome.GetTerm())
+	}
+	return nil
 }
 
 // RefusedError is of a worker that a master does not take.
@@ -138,48 +245,6 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// attach serves one stream until it breaks.
-func (l *link) attach(ctx context.Context, master string) (welcomed bool, err error) {
-	connection, err := l.masters.connection(master)
-	if err != nil {
-		return false, err
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	patience := time.AfterFunc(welcomeTimeout, func() { cancel(fmt.Errorf("it did not answer within %v", welcomeTimeout)) })
-	defer patience.Stop()
-
-	stream, err := protocol.NewWorkerClient(connection).Attach(ctx)
-	if err != nil {
-		return false, because(ctx, err)
-	}
-	hello, err := l.hello(ctx)
-	if err != nil {
-		return false, err
-	}
-	if err := stream.Send(&protocol.WorkerMessage{Hello: hello}); err != nil {
-		_, err = stream.Recv() // which says why
-		return false, because(ctx, err)
-	}
-	first, err := stream.Recv()
-	if err != nil {
-		return false, because(ctx, err)
-	}
-	welcome := first.GetWelcome()
-	switch {
-	case welcome == nil:
-		return false, errors.New("it sent something else before a welcome")
-	case welcome.GetTerm() < l.term:
-		return false, fmt.Errorf("another master has taken its place (term %d, this one has %d)", l.term, welcome.GetTerm())
-	}
-	patience.Stop()
-	l.term = welcome.GetTerm()
-	l.masters.prefer(master)
-	return true, because(ctx, l.serve(ctx, stream, &attachment{
-		master: master, welcome: welcome, send: make(chan *protocol.WorkerMessage), over: make(chan struct{}),
-	}, first))
-}
-
 // because is why ctx ended, where it has, or err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
@@ -191,7 +256,12 @@ func because(ctx context.Context, err error) error {
 type attachStream = grpc.BidiStreamingClient[protocol.WorkerMessage, protocol.WorkerOrder]
 
 // serve passes messages both ways until the stream breaks.
-func (l *link) serve(ctx context.Context, stream attachStream, a *attachment, first *protocol.WorkerOrder) error {
+func (l *link) serve(ctx context.Context, found *answer) error {
+	defer found.end(nil)
+	stream := found.stream
+	a := &attachment{
+		master: found.master, welcome: found.first.GetWelcome(), send: make(chan *protocol.WorkerMessage), over: make(chan struct{}),
+	}
 	if err := l.tell(ctx, attached{a}); err != nil {
 		return err
 	}
@@ -216,7 +286,7 @@ func (l *link) serve(ctx context.Context, stream attachStream, a *attachment, fi
 		}
 	}()
 	var err error
-	for order := first; err == nil; order, err = stream.Recv() {
+	for order := found.first; err == nil; order, err = stream.Recv() {
 		if err := l.tell(ctx, ordered{a, order}); err != nil {
 			break
 		}

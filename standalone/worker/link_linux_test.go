@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -108,6 +109,27 @@ func TestAMasterOfAnEarlierTermIsNotObeyed(t *testing.T) {
 	require.Eventually(t, func() bool { return containsAll(w.log.String(), "another master has taken its place") }, patience, time.Millisecond)
 	newer.refuse(nil)
 	newer.attached()
+}
+
+func TestAMasterThatHangsIsNotWaitedForWhileAnotherAnswers(t *testing.T) {
+	hanging, err := net.Listen("tcp", "127.0.0.1:0") // and nobody accepts
+	require.NoError(t, err)
+	defer func() { require.NoError(t, hanging.Close()) }()
+	m := startMaster(t)
+	m.refuse(protocol.StandbyError(hanging.Addr().String()))
+	l := &link{
+		masters: newMasters([]string{hanging.Addr().String(), m.address}, testCredentials(t).DialOptions()),
+		slow:    10 * time.Millisecond,
+	}
+	defer l.masters.close()
+	hello := &protocol.WorkerHello{WorkerId: "worker"}
+	found, refusals := l.askAll(t.Context(), hello)
+	require.Nil(t, found)
+	require.ErrorIs(t, refusals[hanging.Addr().String()], errSlow)
+	m.refuse(nil)
+	found, _ = l.askAll(t.Context(), hello)
+	require.Equal(t, m.address, found.master)
+	found.end(nil)
 }
 
 func TestAWorkerThatIsRefusedEnds(t *testing.T) {

@@ -58,6 +58,17 @@ func (m *masters) prefer(address string) {
 	m.addresses = slices.Insert(m.addresses, 0, address)
 }
 
+// learn adds a master of which another has told. It reports whether it is new.
+func (m *masters) learn(address string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.addresses, address) {
+		return false
+	}
+	m.addresses = append(m.addresses, address)
+	return true
+}
+
 func (m *masters) connection(address string) (*grpc.ClientConn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

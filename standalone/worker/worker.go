@@ -227,7 +227,7 @@ var (
 // loop serves events until the worker ends.
 func (w *worker) loop(ctx context.Context) {
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
-	attaching := &link{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events}
+	attaching := &link{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
 	w.tasks.Go(func() { attaching.run(linked) })
 	cleaning, stopCleaning := w.startCleaning()
 	w.heartbeat = time.NewTicker(time.Hour) // until a master says how often
