@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -47,6 +48,10 @@ func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
 	file("malformed/core-site.xml", "<configuration>\n<property>\n<name>fs.defaultFS</name>\n<value>hdfs://x\n</property>\n</configuration>\n")
 	file("empty/readme", "")
 
+	compiled, err := os.ReadFile(program("plain-linux-arm64"))
+	require.NoError(t, err)
+	forARM64 := file("for-arm64", string(compiled)+launch.KeepMarker())
+
 	before := everything(t)
 	for _, test := range []badInput{
 		{"unknown queue", submit("--queue", "nightly"), nil, refused, []string{"queue nightly does not exist", "--queue", "root.default", "root.batch"}},
@@ -60,7 +65,10 @@ func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
 		{"a script as program", []string{"submit", script}, nil, usage, []string{script, "is a script", "yarn-submit run"}},
 		{"a text as program", []string{"submit", text}, nil, usage, []string{text, "no Linux executable", "GOOS=linux GOARCH=amd64"}},
 		{"a program for macOS", []string{"submit", program("plain-darwin-arm64")}, nil, usage, []string{"macOS executable", "GOOS=linux GOARCH=amd64"}},
-		{"a program for another processor", []string{"submit", program("plain-linux-arm64")}, nil, usage, []string{"linux/arm64", "linux/amd64", "yarn.platform"}},
+		{"a program for another processor", []string{"submit", forARM64}, nil, usage, []string{forARM64 + " is built for linux/arm64", "nodes are linux/amd64 (127.0.0.1", "GOARCH=amd64", "yarn.platform"}},
+		{"a yarn-submit for another processor", []string{"run", "--program", forARM64, "--tasks", "1", "--", "true"}, nil, usage, []string{forARM64, "nodes are linux/amd64"}},
+		{"no yarn-submit for the nodes", []string{"run", "--conf", "yarn.platform=linux/arm64", "--tasks", "1", "--", "true"}, nil, usage,
+			[]string{"must be built for linux/arm64", program("yarn-submit") + "-linux-arm64", "--program"}},
 		{"a program without bobbin", []string{"submit", program("plain")}, nil, usage, []string{"does not use bobbin", "bobbin.Main", "yarn-submit run"}},
 		{"no such program", []string{"submit", dir + "/nothing"}, nil, usage, []string{dir + "/nothing does not exist"}},
 		{"a directory as program", []string{"submit", dir}, nil, usage, []string{dir + " is a directory"}},
