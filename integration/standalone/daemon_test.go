@@ -1,0 +1,159 @@
+//go:build integration
+
+package standalone
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// endTimeout is how long a process that was told to end may take.
+const endTimeout = 40 * time.Second
+
+// daemon is a process of the cluster, which can be started again after its end.
+type daemon struct {
+	name      string
+	arguments []string
+	environ   []string
+	directory string // of its logs, one of each life
+	lives     int
+
+	command *exec.Cmd
+	log     string
+	ended   chan struct{} // closed when the process has ended
+}
+
+// start begins a life.
+func (d *daemon) start(t *testing.T) {
+	t.Helper()
+	require.False(t, d.alive(), "%s runs already", d.name)
+	d.lives++
+	d.log = filepath.Join(d.directory, d.name+"-"+string(rune('a'+(d.lives-1)%26))+".log")
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, log.Close()) }()
+	d.command = exec.Command(program("yarn-submit"), d.arguments...)
+	d.command.Env = d.environ
+	d.command.Stdout, d.command.Stderr = log, log
+	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	require.NoError(t, d.command.Start())
+	command, ended := d.command, make(chan struct{})
+	d.ended = ended
+	go func() {
+		_ = command.Wait() // its state tells
+		close(ended)
+	}()
+}
+
+func (d *daemon) alive() bool {
+	if d.ended == nil {
+		return false
+	}
+	select {
+	case <-d.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (d *daemon) signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if d.alive() {
+		require.NoError(t, d.command.Process.Signal(signal))
+	}
+}
+
+// kill ends the process at once.
+func (d *daemon) kill(t *testing.T) {
+	t.Helper()
+	d.signal(t, syscall.SIGKILL)
+	d.awaitEnd(t)
+}
+
+// stop ends it in order.
+func (d *daemon) stop(t *testing.T) {
+	t.Helper()
+	if !d.alive() {
+		return
+	}
+	d.signal(t, syscall.SIGTERM)
+	d.awaitEnd(t)
+	require.Zero(t, d.command.ProcessState.ExitCode(), "%s said:\n%s", d.name, d.said())
+}
+
+func (d *daemon) awaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-d.ended:
+	case <-time.After(endTimeout):
+		t.Fatalf("%s did not end in %v; it said:\n%s", d.name, endTimeout, d.said())
+	}
+}
+
+// said is what it has logged in this life.
+func (d *daemon) said() string {
+	text, _ := os.ReadFile(d.log)
+	return string(text)
+}
+
+// application is a program that is run by hand, with the cluster as its master.
+type application struct {
+	name           string
+	command        *exec.Cmd
+	stdout, stderr output
+	ended          chan struct{}
+}
+
+func (a *application) alive() bool {
+	select {
+	case <-a.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// wait returns its exit code.
+func (a *application) wait(t *testing.T, timeout time.Duration) int {
+	t.Helper()
+	select {
+	case <-a.ended:
+	case <-time.After(timeout):
+		t.Fatalf("%s did not end in %v; it said:\n%s", a.name, timeout, a.stderr.text())
+	}
+	return a.command.ProcessState.ExitCode()
+}
+
+// lastLine is where a program says why it failed.
+func (a *application) lastLine() string {
+	lines := strings.Split(strings.TrimSpace(a.stderr.text()), "\n")
+	return lines[len(lines)-1]
+}
+
+// output can be read while it is written.
+type output struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.Write(p)
+}
+
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buffer.String()
+}

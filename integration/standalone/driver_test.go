@@ -1,0 +1,133 @@
+//go:build integration
+
+package standalone
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+)
+
+// driverStatus is what the leader knows of the only driver.
+func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
+	status := s.status(t)
+	if all := append(status.Drivers, status.EndedDrivers...); len(all) == 1 {
+		return all[0]
+	}
+	return cluster.DriverStatus{}
+}
+
+// submitHeld submits a driver in cluster mode whose tasks run until they are let
+// go, and waits until they run.
+func (s *site) submitHeld(t *testing.T, flags ...string) held {
+	t.Helper()
+	dir := t.TempDir()
+	h := held{go1: filepath.Join(dir, "tasks"), go2: filepath.Join(dir, "driver")}
+	arguments := append([]string{"submit", "--master", s.url(), "--deploy-mode", "cluster", "--num-executors", "1"}, flags...)
+	h.application = s.submit(t, append(arguments, program("trouble"), "waves", "1", h.go1, h.go2)...)
+	s.awaitExecutors(t, 1)
+	return h
+}
+
+func TestDriverInTheCluster(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startMasters(t)
+	s.startWorker(t, 3)
+	out := filepath.Join(t.TempDir(), "sum")
+	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", program("tally"), "1ms", "20", out)
+	require.Zero(t, submitted.wait(t, patience), "%s", submitted.stderr.text())
+	sum, err := os.ReadFile(out)
+	require.NoError(t, err)
+	assert.Equal(t, sumOfSquares(20), string(sum))
+	assert.Equal(t, "FINISHED", s.driverStatus(t).State)
+}
+
+// TestSupervisedDriver kills a driver's process, and then its worker: each time
+// the driver is started again, and in the end its work is done.
+func TestSupervisedDriver(t *testing.T) {
+	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})
+	s.startMasters(t)
+	s.startWorker(t, 3)
+	s.awaitWorkers(t, 1)
+	h := s.submitHeld(t, "--supervise")
+
+	first := s.drivers()
+	require.Len(t, first, 1)
+	first[0].kill()
+	await(t, "the driver runs again", func() bool {
+		now := s.drivers()
+		return len(now) == 1 && now[0].pid != first[0].pid
+	})
+	s.awaitExecutors(t, 1)
+
+	s.startWorker(t, 3)
+	s.awaitWorkers(t, 2)
+	second := s.drivers()
+	require.Len(t, second, 1)
+	s.workers[0].kill(t)
+	await(t, "the driver runs on the other worker", func() bool {
+		now := s.drivers()
+		return len(now) == 1 && now[0].pid != second[0].pid
+	})
+	s.awaitExecutors(t, 1)
+
+	// The master's restart is no reason to start it again.
+	third := s.drivers()
+	s.masters[0].kill(t)
+	s.masters[0].start(t)
+	await(t, "the master knows the driver", func() bool { return s.driverStatus(t).State == "RUNNING" && s.aliveWorkers(t) == 1 })
+	assert.Equal(t, pids(third), pids(s.drivers()))
+	h.release(t)
+	await(t, "the driver is over", func() bool { return s.driverStatus(t).State == "FINISHED" })
+}
+
+func TestDriverThatIsNotSupervised(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startMasters(t)
+	s.startWorker(t, 3)
+	h := s.submitHeld(t)
+	s.drivers()[0].kill()
+	assert.Equal(t, 1, h.wait(t, patience), "%s", h.stderr.text())
+	await(t, "no executor outlives its driver", func() bool { return len(s.executors()) == 0 && s.status(t).CoresUsed == 0 })
+	assert.Equal(t, "FAILED", s.driverStatus(t).State)
+	assert.Contains(t, s.driverStatus(t).Text, "killed")
+}
+
+// TestDriverIsKilledByRequest ends a supervised driver, which must not be started
+// again.
+func TestDriverIsKilledByRequest(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startMasters(t)
+	s.startWorker(t, 3)
+	h := s.submitHeld(t, "--supervise")
+	killed := s.submit(t, "kill", "--master", s.url(), s.driverStatus(t).ID)
+	require.Zero(t, killed.wait(t, patience), "%s", killed.stderr.text())
+	assert.Equal(t, 1, h.wait(t, patience), "%s", h.stderr.text())
+	await(t, "nothing runs any more", func() bool {
+		return len(s.executors())+len(s.drivers()) == 0 && s.status(t).CoresUsed == 0
+	})
+	assert.Equal(t, "KILLED", s.driverStatus(t).State)
+}
+
+// TestDriverOutlivesItsMaster submits a driver, takes the lead from the master
+// that has it, and follows the driver to its end at another.
+func TestDriverOutlivesItsMaster(t *testing.T) {
+	s, _ := newShared(t, 2)
+	s.startMasters(t)
+	old := s.awaitLeader(t, -1)
+	s.startWorker(t, 3)
+	s.awaitWorkers(t, 1)
+	h := s.submitHeld(t)
+	running := pids(s.drivers())
+	s.masters[old].kill(t)
+	s.awaitLeader(t, old)
+	await(t, "the new leader has the driver", func() bool { return strings.HasPrefix(s.driverStatus(t).State, "RUNNING") && s.aliveWorkers(t) == 1 })
+	assert.Equal(t, running, pids(s.drivers()))
+	h.release(t)
+}

@@ -1,0 +1,114 @@
+//go:build integration
+
+package standalone
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
+)
+
+// newShared makes a site whose masters share their state in a real etcd.
+func newShared(t *testing.T, masters int) (*site, *etcdtest.Server) {
+	t.Helper()
+	server := etcdtest.Start(t)
+	return newSite(t, masters, map[string]string{
+		"recovery.mode": "ETCD", "recovery.etcd.endpoints": server.Endpoint, "recovery.etcd.lease": "2s",
+	}), server
+}
+
+// leader is the number of the master that leads, -1 for none.
+func (s *site) leader(t *testing.T) int {
+	for i, m := range s.masters {
+		if m.alive() && s.phase(t, i) != cluster.Standby && s.phase(t, i) != "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// awaitLeader waits for a leader that is not the one named.
+func (s *site) awaitLeader(t *testing.T, not int) int {
+	t.Helper()
+	leader := -1
+	await(t, "another master leads", func() bool {
+		leader = s.leader(t)
+		return leader >= 0 && leader != not
+	})
+	return leader
+}
+
+// TestFailover takes the lead from a master in several ways, under a running
+// application that must not notice.
+func TestFailover(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		take func(*testing.T, *daemon)
+		back func(*testing.T, *daemon) // brings the old leader back
+	}{
+		{"it is killed",
+			func(t *testing.T, m *daemon) { m.kill(t) },
+			func(t *testing.T, m *daemon) { m.start(t) }},
+		{"it is stopped",
+			func(t *testing.T, m *daemon) { m.stop(t) },
+			func(t *testing.T, m *daemon) { m.start(t) }},
+		{"it hangs, and goes on without knowing what has happened",
+			func(t *testing.T, m *daemon) { m.signal(t, syscall.SIGSTOP) },
+			func(t *testing.T, m *daemon) { m.signal(t, syscall.SIGCONT) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s, _ := newShared(t, 2)
+			s.startMasters(t)
+			old := s.awaitLeader(t, -1)
+			s.startWorker(t, 3)
+			s.startWorker(t, 3)
+			s.awaitWorkers(t, 2)
+			h, before := s.hold(t, 2, nil)
+			known := s.status(t).Applications[0]
+
+			test.take(t, s.masters[old])
+			s.awaitLeader(t, old)
+			await(t, "all have found the new leader", func() bool {
+				status := s.status(t)
+				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
+			})
+			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
+			after := s.status(t).Applications[0]
+			assert.Equal(t, known.ID, after.ID)
+			assert.Equal(t, executorIDs(known), executorIDs(after))
+
+			// New work goes to the new leader, whichever master is named first.
+			next := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
+			require.Zero(t, next.wait(t, patience), "%s", next.stderr.text())
+			assert.Equal(t, sumOfSquares(20), next.stdout.text())
+
+			test.back(t, s.masters[old])
+			await(t, "the old leader stands by", func() bool { return s.phase(t, old) == cluster.Standby })
+			assert.ElementsMatch(t, pids(before), pids(s.executors()))
+			h.release(t)
+		})
+	}
+}
+
+// TestEtcdRestarts takes the store away for longer than the lease: the master
+// leads no more, and leads again, and applications do not notice.
+func TestEtcdRestarts(t *testing.T) {
+	s, server := newShared(t, 1)
+	s.startMasters(t)
+	s.startWorker(t, 2)
+	h, before := s.hold(t, 2, nil)
+	server.Kill()
+	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.Standby })
+	server.Run(t)
+	await(t, "the master leads again", func() bool {
+		status := s.status(t)
+		return status.Phase == cluster.Alive && len(status.Applications) == 1 && status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
+	})
+	assert.ElementsMatch(t, pids(before), pids(s.executors()))
+	h.release(t)
+}

@@ -1,0 +1,105 @@
+//go:build integration
+
+package standalone
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// process is one of this machine that has to do with a site.
+type process struct {
+	pid         int
+	role        launch.Role
+	commandLine string
+	environ     []byte
+}
+
+// processes finds them by the site's directory in their environment, or as that
+// of their program.
+func (s *site) processes() []process {
+	var found []process
+	directories, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		panic(err) // only a pattern that is wrong
+	}
+	for _, directory := range directories {
+		pid, err := strconv.Atoi(filepath.Base(directory))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
+		if err != nil {
+			continue // it has ended
+		}
+		executable, _ := os.Readlink(filepath.Join(directory, "exe"))
+		if !bytes.Contains(environ, []byte(s.directory)) && !strings.HasPrefix(executable, s.directory+"/") {
+			continue
+		}
+		if state, err := os.ReadFile(filepath.Join(directory, "stat")); err != nil || isZombie(state) {
+			continue
+		}
+		commandLine, _ := os.ReadFile(filepath.Join(directory, "cmdline"))
+		found = append(found, process{
+			pid: pid, role: launch.Role(variable(environ, launch.EnvRole)), environ: environ,
+			commandLine: string(bytes.ReplaceAll(bytes.TrimRight(commandLine, "\x00"), []byte{0}, []byte{' '})),
+		})
+	}
+	return found
+}
+
+// isZombie reads the state, which stands behind the program's name.
+func isZombie(stat []byte) bool {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	return len(fields) > 0 && string(fields[0]) == "Z"
+}
+
+// executors are the site's processes in that role.
+func (s *site) executors() []process { return s.inRole(launch.RoleExecutor) }
+
+// drivers are those of drivers that run on workers.
+func (s *site) drivers() []process {
+	var found []process
+	for _, p := range s.inRole("") {
+		if variable(p.environ, launch.EnvContainer) != "" {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func (s *site) inRole(role launch.Role) []process {
+	var found []process
+	for _, p := range s.processes() {
+		if p.role == role {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func pids(processes []process) []int {
+	ids := make([]int, len(processes))
+	for i, p := range processes {
+		ids[i] = p.pid
+	}
+	return ids
+}
+
+// kill ends the process at once. It may have ended already.
+func (p process) kill() { _ = syscall.Kill(p.pid, syscall.SIGKILL) }
+
+func variable(environ []byte, name string) string {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}

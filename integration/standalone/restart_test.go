@@ -1,0 +1,133 @@
+//go:build integration
+
+package standalone
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+)
+
+// held is an application whose tasks run until they are let go.
+type held struct {
+	*application
+	go1, go2 string // the files that its tasks, and then its driver, wait for
+}
+
+// hold starts an application with so many tasks, each on an executor of its own,
+// and waits until they run.
+func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, []process) {
+	t.Helper()
+	dir := t.TempDir()
+	h := held{go1: filepath.Join(dir, "tasks"), go2: filepath.Join(dir, "driver")}
+	own := map[string]string{"executor.instances": itoa(tasks)}
+	for key, value := range settings {
+		own[key] = value
+	}
+	h.application = s.run(t, own, "trouble", "waves", itoa(tasks), h.go1, h.go2)
+	return h, s.awaitExecutors(t, tasks)
+}
+
+// release lets it end, and looks that it ends well.
+func (h held) release(t *testing.T) {
+	t.Helper()
+	create(t, h.go1)
+	create(t, h.go2)
+	require.Zero(t, h.wait(t, patience), "%s", h.stderr.text())
+}
+
+// TestMasterRestarts kills the master under a running application and starts it
+// again: the application and its executors notice nothing.
+func TestMasterRestarts(t *testing.T) {
+	for name, mode := range map[string]map[string]string{
+		"with its state in a file": {"recovery.mode": "FILESYSTEM"},
+		"without any state":        {"recovery.mode": "NONE"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if mode["recovery.mode"] == "FILESYSTEM" {
+				mode["recovery.directory"] = filepath.Join(t.TempDir(), "state")
+			}
+			s := newSite(t, 1, mode)
+			s.startMasters(t)
+			s.startWorker(t, 2)
+			s.startWorker(t, 2)
+			s.awaitWorkers(t, 2)
+			h, before := s.hold(t, 2, nil)
+			known := s.status(t).Applications[0]
+
+			s.masters[0].kill(t)
+			s.masters[0].start(t)
+			await(t, "the master has recovered", func() bool {
+				status := s.status(t)
+				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 &&
+					status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
+			})
+			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
+			after := s.status(t).Applications[0]
+			assert.Equal(t, known.ID, after.ID)
+			assert.Equal(t, known.Wanted, after.Wanted)
+			assert.Equal(t, executorIDs(known), executorIDs(after))
+			assert.Equal(t, 2, s.status(t).CoresUsed)
+
+			// What comes next works as before: an executor that is lost is replaced by
+			// one with a number that was not used.
+			before[0].kill()
+			await(t, "the executor is replaced", func() bool {
+				now := s.status(t).Applications[0]
+				return len(now.Executors) == 2 && now.Executors[1].ID > 2 && now.Executors[1].Registered
+			})
+			h.release(t)
+			await(t, "the master knows that the application is over", func() bool {
+				status := s.status(t)
+				return len(status.Applications) == 0 && len(status.EndedApplications) == 1 && status.CoresUsed == 0
+			})
+			assert.Equal(t, cluster.Finished, s.status(t).EndedApplications[0].State)
+		})
+	}
+}
+
+// TestMasterIsAwayWhileAnApplicationEnds has nobody to tell: the application
+// must end all the same, and so must its executors.
+func TestMasterIsAwayWhileAnApplicationEnds(t *testing.T) {
+	s := newSite(t, 1, map[string]string{
+		"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state"), "deploy.recoveryTimeout": "4s",
+	})
+	s.startMasters(t)
+	s.startWorker(t, 2)
+	h, _ := s.hold(t, 2, nil)
+	s.masters[0].kill(t)
+	h.release(t)
+	await(t, "no executor is left", func() bool { return len(s.executors()) == 0 })
+	s.masters[0].start(t)
+	await(t, "the master has noticed", func() bool {
+		status := s.status(t)
+		return status.Phase == cluster.Alive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
+	})
+	again := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
+	require.Zero(t, again.wait(t, patience), "%s", again.stderr.text())
+	assert.Equal(t, sumOfSquares(20), again.stdout.text())
+}
+
+// TestSubmittedWhileTheMasterIsAway starts an application that has to wait for
+// its master.
+func TestSubmittedWhileTheMasterIsAway(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startWorker(t, 2)
+	app := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
+	await(t, "the application says that it waits", func() bool { return len(app.stderr.text()) > 0 })
+	s.startMasters(t)
+	require.Zero(t, app.wait(t, patience), "%s", app.stderr.text())
+	assert.Equal(t, sumOfSquares(20), app.stdout.text())
+}
+
+func executorIDs(a cluster.ApplicationStatus) []int {
+	ids := make([]int, len(a.Executors))
+	for i, e := range a.Executors {
+		ids[i] = e.ID
+	}
+	return ids
+}

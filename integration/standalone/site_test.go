@@ -1,0 +1,284 @@
+//go:build integration
+
+package standalone
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	standaloneapp "github.com/bobbin-yarn/bobbin/standalone/application"
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+const (
+	// patience is the most that anything may take that a test waits for.
+	patience = 90 * time.Second
+	// interval is between two looks at something of another process.
+	interval = 50 * time.Millisecond
+)
+
+// site is one standalone cluster.
+type site struct {
+	directory string
+	settings  map[string]string // of all its processes
+	addresses []string          // of the masters
+	masters   []*daemon
+	workers   []*daemon
+	started   []*application
+	dial      []grpc.DialOption
+	client    *standaloneapp.Client
+}
+
+// newSite makes a site with so many masters, which are not started, with a
+// secret of its own unless the settings name certificates.
+func newSite(t *testing.T, masters int, settings map[string]string) *site {
+	t.Helper()
+	s := &site{directory: t.TempDir(), settings: map[string]string{
+		"worker.timeout": "8s", "deploy.reconnectTimeout": "5s", "deploy.recoveryTimeout": "40s",
+		"worker.killGrace": "2s",
+	}}
+	if settings["ssl.certFile"] == "" {
+		s.settings["authenticate.secretFile"] = s.file(t, "secret", "a secret of this test alone: "+t.Name())
+	}
+	maps.Copy(s.settings, settings)
+	for i := range masters {
+		address := freeAddress(t)
+		_, port, err := net.SplitHostPort(address)
+		require.NoError(t, err)
+		s.addresses = append(s.addresses, address)
+		name := fmt.Sprintf("master-%d", i)
+		s.masters = append(s.masters, &daemon{
+			name: name, directory: s.directory, environ: s.environ(nil),
+			arguments: []string{"master", "--host", "127.0.0.1", "--port", port, "--web-port", "-1", "--work-dir", filepath.Join(s.directory, name)},
+		})
+	}
+	loaded, err := config.FromMap(s.settings)
+	require.NoError(t, err)
+	credentials, err := protocol.Load(loaded)
+	require.NoError(t, err)
+	s.dial = credentials.DialOptions()
+	s.client = standaloneapp.Connect(s.addresses, s.dial)
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+// url names the masters.
+func (s *site) url() string { return protocol.URL(s.addresses...) }
+
+func (s *site) file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(s.directory, name)
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// environ is a process's environment: the site's settings and more.
+func (s *site) environ(more map[string]string) []string {
+	all := maps.Clone(s.settings)
+	maps.Copy(all, more)
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.directory}
+	for _, setting := range config.Settings() {
+		if value, ok := all[setting.Key]; ok {
+			environ = append(environ, setting.Variable()+"="+value)
+			delete(all, setting.Key)
+		}
+	}
+	if len(all) > 0 {
+		panic(fmt.Sprintf("no such settings: %v", slices.Sorted(maps.Keys(all))))
+	}
+	return environ
+}
+
+// startMasters starts all masters.
+func (s *site) startMasters(t *testing.T) {
+	t.Helper()
+	for _, m := range s.masters {
+		m.start(t)
+	}
+}
+
+// startWorker starts one more worker with so many cores, whose memory is enough
+// for executors of 256m on them all.
+func (s *site) startWorker(t *testing.T, cores int) *daemon {
+	t.Helper()
+	name := fmt.Sprintf("worker-%d", len(s.workers))
+	w := &daemon{
+		name: name, directory: s.directory, arguments: []string{"worker", s.url()},
+		environ: s.environ(map[string]string{
+			"worker.cores": fmt.Sprint(cores), "worker.memory": fmt.Sprintf("%dm", 256*cores), "worker.host": "127.0.0.1", "worker.ui.port": "0",
+			"worker.dir": filepath.Join(s.directory, name),
+		}),
+	}
+	s.workers = append(s.workers, w)
+	w.start(t)
+	return w
+}
+
+// run starts a program in client mode.
+func (s *site) run(t *testing.T, settings map[string]string, name string, arguments ...string) *application {
+	t.Helper()
+	own := map[string]string{"master": s.url(), "executor.memory": "256m", "executor.cores": "1", "driver.host": "127.0.0.1"}
+	maps.Copy(own, settings)
+	return s.begin(t, s.environ(own), program(name), arguments...)
+}
+
+// submit runs yarn-submit with the site's settings.
+func (s *site) submit(t *testing.T, arguments ...string) *application {
+	t.Helper()
+	return s.begin(t, s.environ(map[string]string{"executor.memory": "256m", "executor.cores": "1", "driver.memory": "256m"}), program("yarn-submit"), arguments...)
+}
+
+func (s *site) begin(t *testing.T, environ []string, path string, arguments ...string) *application {
+	t.Helper()
+	a := &application{name: strings.Join(append([]string{filepath.Base(path)}, arguments...), " "), ended: make(chan struct{})}
+	a.command = exec.Command(path, arguments...)
+	a.command.Env, a.command.Dir = environ, s.directory
+	a.command.Stdout, a.command.Stderr = &a.stdout, &a.stderr
+	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	a.command.WaitDelay = time.Second
+	require.NoError(t, a.command.Start())
+	go func() {
+		_ = a.command.Wait() // its state tells
+		close(a.ended)
+	}()
+	s.started = append(s.started, a)
+	return a
+}
+
+// status is what the leader knows; the zero value where none answers.
+func (s *site) status(t *testing.T) (status cluster.Status) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	encoded, err := s.client.Status(ctx)
+	if err != nil {
+		return cluster.Status{}
+	}
+	require.NoError(t, json.Unmarshal(encoded, &status))
+	return status
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(interval) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after %v it is still not so: %s", patience, what)
+		}
+	}
+}
+
+// awaitWorkers waits until the leader has so many workers.
+func (s *site) awaitWorkers(t *testing.T, count int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d workers are there", count), func() bool { return s.aliveWorkers(t) == count })
+}
+
+func (s *site) aliveWorkers(t *testing.T) int {
+	alive := 0
+	for _, w := range s.status(t).Workers {
+		if w.State == cluster.WorkerAlive {
+			alive++
+		}
+	}
+	return alive
+}
+
+// awaitExecutors waits until so many executors run and have registered with
+// their drivers, and returns their processes.
+func (s *site) awaitExecutors(t *testing.T, count int) []process {
+	t.Helper()
+	await(t, fmt.Sprintf("%d executors are registered", count), func() bool {
+		registered := 0
+		for _, a := range s.status(t).Applications {
+			for _, e := range a.Executors {
+				if e.Registered {
+					registered++
+				}
+			}
+		}
+		return registered == count && len(s.executors()) == count
+	})
+	return s.executors()
+}
+
+// end stops all that is left, and looks whether anything is left after that.
+func (s *site) end(t *testing.T) {
+	for _, a := range s.started {
+		if a.alive() {
+			_ = a.command.Process.Kill()
+			<-a.ended
+		}
+	}
+	s.client.Close()
+	if !t.Failed() {
+		for _, d := range slices.Concat(s.workers, s.masters) {
+			d.stop(t)
+		}
+		deadline := time.Now().Add(endTimeout)
+		for len(s.processes()) > 0 && time.Now().Before(deadline) {
+			time.Sleep(interval)
+		}
+	}
+	for _, left := range s.processes() {
+		assert.True(t, t.Failed(), "a process is left: %d in role %q: %s", left.pid, left.role, left.commandLine)
+		left.kill()
+	}
+	if t.Failed() {
+		s.logs(t)
+	}
+}
+
+// logs prints the ends of all logs.
+func (s *site) logs(t *testing.T) {
+	const most = 6000
+	tail := func(text string) string { return text[max(0, len(text)-most):] }
+	paths, _ := filepath.Glob(filepath.Join(s.directory, "*.log"))
+	for _, path := range paths {
+		text, _ := os.ReadFile(path)
+		t.Logf("%s:\n%s", filepath.Base(path), tail(string(text)))
+	}
+	for _, a := range s.started {
+		t.Logf("%s:\n%s", a.name, tail(a.stderr.text()))
+	}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	return listener.Addr().String()
+}
+
+// phase is what one master says of itself, "" where it does not answer.
+func (s *site) phase(t *testing.T, master int) cluster.Phase {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	connection, err := grpc.NewClient("passthrough:///"+s.addresses[master], s.dial...)
+	require.NoError(t, err)
+	defer func() { _ = connection.Close() }()
+	reply, err := protocol.NewClusterClient(connection).Status(ctx, &protocol.StatusRequest{})
+	if err != nil {
+		return ""
+	}
+	var status cluster.Status
+	require.NoError(t, json.Unmarshal(reply.GetJson(), &status))
+	return status.Phase
+}

@@ -1,0 +1,107 @@
+//go:build integration
+
+package standalone
+
+import (
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+)
+
+// TestWorkerIsKilled kills a worker at once: what it ran ends with it, and its
+// executors are replaced on another.
+func TestWorkerIsKilled(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startMasters(t)
+	doomed := s.startWorker(t, 2)
+	s.awaitWorkers(t, 1)
+	h, before := s.hold(t, 2, nil)
+	s.startWorker(t, 2)
+	s.awaitWorkers(t, 2)
+
+	doomed.kill(t)
+	await(t, "the executors of the worker have ended", func() bool {
+		now := pids(s.executors())
+		return !slices.Contains(now, before[0].pid) && !slices.Contains(now, before[1].pid)
+	})
+	s.awaitExecutors(t, 2)
+	h.release(t)
+	await(t, "the worker is dead, and nothing is taken", func() bool {
+		status := s.status(t)
+		return s.aliveWorkers(t) == 1 && status.CoresUsed == 0 && len(status.Workers) == 2
+	})
+	doomed.start(t)
+	s.awaitWorkers(t, 2)
+}
+
+// TestWorkerLeavesInOrder stops a worker: the master knows at once.
+func TestWorkerLeavesInOrder(t *testing.T) {
+	s := newSite(t, 1, nil)
+	s.startMasters(t)
+	leaving := s.startWorker(t, 2)
+	s.awaitWorkers(t, 1)
+	h, _ := s.hold(t, 2, nil)
+	s.startWorker(t, 2)
+	s.awaitWorkers(t, 2)
+	leaving.stop(t)
+	s.awaitExecutors(t, 2)
+	h.release(t)
+}
+
+// TestWorkerHangs has a worker say nothing for longer than worker.timeout. When
+// it goes on, what it still runs is not wanted any more.
+func TestWorkerHangs(t *testing.T) {
+	s := newSite(t, 1, map[string]string{"worker.timeout": "4s"})
+	s.startMasters(t)
+	hanging := s.startWorker(t, 2)
+	s.awaitWorkers(t, 1)
+	h, before := s.hold(t, 1, nil)
+	s.startWorker(t, 2)
+	s.awaitWorkers(t, 2)
+
+	hanging.signal(t, syscall.SIGSTOP)
+	await(t, "the worker counts as dead, and its executor is replaced", func() bool {
+		status := s.status(t)
+		return len(status.Applications) == 1 && len(status.Applications[0].Executors) == 1 &&
+			status.Applications[0].Executors[0].ID == 2 && status.Applications[0].Executors[0].Registered
+	})
+	hanging.signal(t, syscall.SIGCONT)
+	s.awaitWorkers(t, 2)
+	await(t, "the executor that was given up has ended", func() bool {
+		now := pids(s.executors())
+		return len(now) == 1 && !slices.Contains(now, before[0].pid)
+	})
+	h.release(t)
+}
+
+// TestExecutorsThatAreKilled kills executors one after the other, more of them
+// than may fail before any has registered.
+func TestExecutorsThatAreKilled(t *testing.T) {
+	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
+	s.startMasters(t)
+	s.startWorker(t, 2)
+	h, _ := s.hold(t, 2, map[string]string{"task.maxFailures": "100"})
+	for range 6 {
+		s.executors()[0].kill()
+		s.awaitExecutors(t, 2)
+	}
+	h.release(t)
+}
+
+// TestExecutorsThatNeverStart ends an application whose executors fail one after
+// the other, and says why.
+func TestExecutorsThatNeverStart(t *testing.T) {
+	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
+	s.startMasters(t)
+	s.startWorker(t, 2)
+	app := s.submit(t, "submit", "--master", s.url(), "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1",
+		"--conf", "executorEnv.TROUBLE_BAD_NODE=here", "--conf", "executorEnv.NM_HOST=here", program("trouble"), "succeed", "2")
+	require.Equal(t, 1, app.wait(t, patience))
+	assert.Contains(t, app.lastLine(), "executors have failed one after the other")
+	assert.Equal(t, cluster.Failed, s.status(t).EndedApplications[0].State)
+}
