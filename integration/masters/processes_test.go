@@ -15,7 +15,7 @@ import (
 )
 
 // markVariable is in the environment of executors.
-const markVariable = "BOBBIN_LAUNCH_TEST_MARK"
+const markVariable = "TROUBLE_TEST_MARK"
 
 // executors are the ids of the processes that are executors of the test. The shell
 // that YARN starts one from has the same environment.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -76,6 +77,13 @@ func (s *submitted) wait(t *testing.T) outcome {
 		s.ended = outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
 	})
 	return s.ended
+}
+
+// isOver reports whether yarn-submit's process has ended.
+func (s *submitted) isOver() bool {
+	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
+	_, behind, _ := strings.Cut(string(state), ") ")
+	return err != nil || strings.HasPrefix(behind, "Z")
 }
 
 // submit starts a program on a master, with small executors that carry a mark.
