@@ -48,23 +48,24 @@ func tagsOf(settings *config.Config) []string {
 
 // sameKey finds the application that a submission with the key stands for; nil
 // where there is none: the one that runs, the first one should they be several,
-// else the last one that has ended. Those that were killed do not count: they
-// were given up, or gave way.
+// else the last one that has succeeded. One that failed does not count, as who
+// tries a pipeline again wants it tried again; nor one that was killed, which
+// was given up, or gave way.
 func (c *Cluster) sameKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.withKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	var ended *yarnrest.Application
+	var succeeded *yarnrest.Application
 	for i, application := range all {
 		if !application.State.Ended() {
 			return &all[i], nil
 		}
-		if application.State != yarnrest.StateKilled && application.FinalStatus != yarnrest.StatusKilled {
-			ended = &all[i]
+		if application.State == yarnrest.StateFinished && application.FinalStatus == yarnrest.StatusSucceeded {
+			succeeded = &all[i]
 		}
 	}
-	return ended, nil
+	return succeeded, nil
 }
 
 // withKey lists the applications of this user with a key, the first one first.

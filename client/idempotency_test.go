@@ -17,7 +17,8 @@ func keyed(t *testing.T, id, key, state string, started int64) map[string]any {
 	t.Helper()
 	user, err := security.CurrentUser()
 	require.NoError(t, err)
-	return map[string]any{"id": id, "user": user.Effective, "state": state, "finalStatus": "UNDEFINED", "startedTime": started, "applicationTags": tagOf(key)}
+	status := map[string]string{"FINISHED": "SUCCEEDED", "FAILED": "FAILED", "KILLED": "KILLED"}[state]
+	return map[string]any{"id": id, "user": user.Effective, "state": state, "finalStatus": status, "startedTime": started, "applicationTags": tagOf(key)}
 }
 
 func TestTagOfAKey(t *testing.T) {
@@ -60,6 +61,7 @@ func TestSubmitTagsAnApplicationWithItsKey(t *testing.T) {
 	for name, listed := range map[string][]map[string]any{
 		"none before":     nil,
 		"one was killed":  {keyed(t, otherID, "k", "KILLED", 5)},
+		"one failed":      {keyed(t, otherID, "k", "FAILED", 5)},
 		"one of another":  {keyed(t, otherID, "other", "RUNNING", 5)},
 		"one of somebody": {{"id": otherID, "user": "somebody", "state": "RUNNING", "startedTime": 5, "applicationTags": tagOf("k")}},
 	} {

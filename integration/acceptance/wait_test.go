@@ -121,25 +121,25 @@ func TestIdempotencyKey(t *testing.T) {
 	assert.Equal(t, 0, late.code)
 	assert.Equal(t, id, late.applicationID(t), "it is over, and known")
 
-	other := yarnSubmit(t, "run", "--idempotency-key", same+"x", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "exit 3")
-	assert.Equal(t, 3, other.code)
-	again := yarnSubmit(t, "run", "--idempotency-key", same+"x", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "exit 3")
-	assert.Equal(t, 3, again.code, "the outcome of the first")
-	assert.Equal(t, other.applicationID(t), again.applicationID(t))
 	assertNothingLeft(t, id)
 }
 
-func TestKilledApplicationsDoNotCountForTheirKey(t *testing.T) {
+func TestFailedAndKilledApplicationsDoNotCountForTheirKey(t *testing.T) {
 	t.Parallel()
-	same := key(t)
-	args := []string{"submit", "--num-executors", "1", "--idempotency-key", same, program("trouble")}
+	args := []string{"submit", "--num-executors", "1", "--idempotency-key", key(t), program("trouble")}
 	first := call{args: append(args, "wait", "1")}.start(t)
-	id := first.applicationID(t)
+	killed := first.applicationID(t)
 	first.signal(t, syscall.SIGTERM)
-	assertKilled(t, first.wait(t), id, currentUser(t))
-	second := call{args: append(args, "succeed", "1")}.run(t)
-	assert.Equal(t, 0, second.code)
-	assert.NotEqual(t, id, second.applicationID(t))
+	assertKilled(t, first.wait(t), killed, currentUser(t))
+	second := call{args: append(args, "return-error", "wrong")}.run(t)
+	assert.Equal(t, 1, second.code)
+	failed := second.applicationID(t)
+	third := call{args: append(args, "succeed", "1")}.run(t)
+	assert.Equal(t, 0, third.code)
+	ids := map[string]bool{killed: true, failed: true, third.applicationID(t): true}
+	assert.Len(t, ids, 3)
+	again := call{args: append(args, "succeed", "1")}.run(t)
+	assert.Equal(t, third.applicationID(t), again.applicationID(t))
 }
 
 // TestPipelinesThatStartAtOnce has one application, whoever comes first.
