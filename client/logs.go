@@ -1,16 +1,11 @@
 package client
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/launch"
@@ -144,31 +139,6 @@ func (f *foundLogs) list(ctx context.Context, known bool, console *Console) erro
 	return nil
 }
 
-// attemptsOf makes the attempts of an application that the ResourceManager has
-// forgotten: an attempt's first container is its ApplicationMaster's.
-func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
-	var attempts []yarnrest.ApplicationAttempt
-	for _, id := range containers {
-		if attempt, container := placeInApplication(id); container == 1 {
-			attempts = append(attempts, yarnrest.ApplicationAttempt{Number: attempt, ContainerID: id})
-		}
-	}
-	slices.SortFunc(attempts, func(a, b yarnrest.ApplicationAttempt) int { return cmp.Compare(a.Number, b.Number) })
-	return attempts
-}
-
-// placeInApplication reads the attempt and the number that end a container's id:
-// container_[e2_]1700000000000_0001_01_000002.
-func placeInApplication(id string) (attempt, number int) {
-	parts := strings.Split(id, "_")
-	if len(parts) < 3 {
-		return 0, 0
-	}
-	attempt, _ = strconv.Atoi(parts[len(parts)-2])
-	number, _ = strconv.Atoi(parts[len(parts)-1])
-	return attempt, number
-}
-
 func (f *foundLogs) write(ctx context.Context, selection LogSelection, console *Console, write func(LogFile, io.Reader) error) error {
 	found, matched := 0, false
 	for _, container := range f.containers {
@@ -224,189 +194,6 @@ func (f *foundLogs) writeContainer(ctx context.Context, container logContainer, 
 		err = nil
 	}
 	return written + n, f.missing(ctx, container, err, console)
-}
-
-// containersOf lists an attempt's containers: the ApplicationMaster's, those
-// that it noted in its diary, and those that run now.
-func (c *Cluster) containersOf(ctx context.Context, id string, attempt yarnrest.ApplicationAttempt, archived *archive, console *Console) ([]logContainer, error) {
-	containers := []logContainer{{id: attempt.ContainerID, executor: logDriver, node: attempt.NodeHTTPAddress, attempt: attempt.Number}}
-	known := map[string]bool{attempt.ContainerID: true}
-	add := func(container, executor, node string) {
-		if container != "" && node != "" && !known[container] {
-			known[container] = true
-			containers = append(containers, logContainer{id: container, executor: executor, node: node, attempt: attempt.Number})
-		}
-	}
-	diary, found, err := archived.diary(attempt.ContainerID)
-	if !found && attempt.NodeHTTPAddress != "" {
-		diary, err = c.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
-	}
-	var gone *yarnrest.RemoteError
-	var away *yarnrest.UnavailableError
-	switch {
-	case err == nil:
-		for _, entry := range parseDiary(diary) {
-			if entry.State == launch.DiaryLauncher {
-				containers[0].executor = logLauncher
-			}
-			add(entry.Container, entry.Executor, entry.NodeHTTPAddress)
-		}
-	case errors.As(err, &gone), errors.As(err, &away):
-		// The ApplicationMaster's own logs will be missed too, and that is told then.
-	default:
-		return nil, err
-	}
-	if attempt.ID == "" {
-		return containers, nil // the ResourceManager does not know it
-	}
-	live, err := c.rest.Containers(ctx, id, attempt.ID)
-	if err != nil && !errors.As(err, &gone) {
-		console.Warn("the ResourceManager does not list the live containers: %v", err)
-	}
-	for _, container := range live {
-		add(container.ID, "", container.NodeHTTPAddress)
-	}
-	return containers, nil
-}
-
-// parseDiary reads what an ApplicationMaster noted. A last line that is half
-// written is left out.
-func parseDiary(diary []byte) []launch.DiaryEntry {
-	var entries []launch.DiaryEntry
-	for line := range bytes.Lines(diary) {
-		var entry launch.DiaryEntry
-		if json.Unmarshal(line, &entry) == nil {
-			entries = append(entries, entry)
-		}
-	}
-	return entries
-}
-
-// diaryLimit is far more than the diary of any application takes.
-const diaryLimit = 64 << 20
-
-func (c *Cluster) readLog(ctx context.Context, node, container, name string) ([]byte, error) {
-	manager, err := c.rest.NodeManager(node)
-	if err != nil {
-		return nil, err
-	}
-	log, err := manager.OpenLog(ctx, container, name, 0)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(io.LimitReader(log, diaryLimit))
-	return content, errors.Join(err, log.Close())
-}
-
-// containerLogs writes the log files of one container, and counts them.
-func (c *Cluster) containerLogs(ctx context.Context, container logContainer, tail int, write func(LogFile, io.Reader) error) (int, error) {
-	manager, err := c.rest.NodeManager(container.node)
-	if err != nil {
-		return 0, err
-	}
-	files, err := manager.ContainerLogs(ctx, container.id)
-	if err != nil {
-		return 0, err
-	}
-	slices.SortFunc(files, func(a, b yarnrest.LogFile) int {
-		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
-	written := 0
-	for _, file := range files {
-		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
-			continue
-		}
-		described := LogFile{
-			Container: container.id, Executor: container.executor, Attempt: container.attempt, Host: container.node, Name: file.Name, Size: file.Size,
-		}
-		if err := writeLog(ctx, manager, described, tail, write); err != nil {
-			return written, err
-		}
-		written++
-	}
-	return written, nil
-}
-
-// rank puts what a program prints itself first.
-func rank(name string) int {
-	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
-		return i
-	}
-	return 2
-}
-
-func writeLog(ctx context.Context, manager *yarnrest.NodeManager, file LogFile, lines int, write func(LogFile, io.Reader) error) error {
-	log, err := openTail(ctx, manager, file, lines)
-	if err != nil {
-		return err
-	}
-	file.Size = log.Size
-	var content io.Reader = log
-	if lines > 0 {
-		content, err = lastLines(log, lines)
-	}
-	if err == nil {
-		err = write(file, content)
-	}
-	return errors.Join(err, log.Close())
-}
-
-// guessedLine is how long a line of a log is, to begin with.
-const guessedLine = 200
-
-// openTail opens a log close enough to its end to hold its last lines, or all
-// of it for 0 lines.
-func openTail(ctx context.Context, manager *yarnrest.NodeManager, file LogFile, lines int) (*yarnrest.Log, error) {
-	for size := int64(lines) * guessedLine; ; size *= 8 {
-		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)
-		if err != nil || lines == 0 || log.Offset == 0 {
-			return log, err
-		}
-		newlines, err := countNewlines(log)
-		if err = errors.Join(err, log.Close()); err != nil {
-			return nil, err
-		}
-		if newlines > lines { // one more: the first of them may be cut
-			return manager.OpenLog(ctx, file.Container, file.Name, size)
-		}
-	}
-}
-
-func countNewlines(r io.Reader) (int, error) {
-	count, buffer := 0, make([]byte, 64<<10)
-	for {
-		n, err := r.Read(buffer)
-		count += bytes.Count(buffer[:n], []byte{'\n'})
-		if errors.Is(err, io.EOF) {
-			return count, nil
-		}
-		if err != nil {
-			return count, err
-		}
-	}
-}
-
-// lastLines keeps the last lines of what r gives.
-func lastLines(r io.Reader, lines int) (io.Reader, error) {
-	ring := make([][]byte, 0, lines)
-	next := 0
-	reader := bufio.NewReader(r)
-	for {
-		line, err := reader.ReadBytes('\n')
-		if len(line) > 0 {
-			if len(ring) < lines {
-				ring = append(ring, line)
-			} else {
-				ring[next], next = line, (next+1)%lines
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return bytes.NewReader(bytes.Join(append(ring[next:len(ring):len(ring)], ring[:next]...), nil)), nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }
 
 // missing tells why a container's logs could not be read, where the others'
