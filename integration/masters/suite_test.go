@@ -78,41 +78,67 @@ func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
 }
 
 // TestAnExecutorThatIsToldToLeaveFinishesItsTasks tells one by the signal that
-// decommissions it: another comes in its place while it goes on with what it runs.
+// decommissions it: it goes on with what it runs, and gets nothing more.
 func TestAnExecutorThatIsToldToLeaveFinishesItsTasks(t *testing.T) {
 	eachMaster(t, func(t *testing.T, m master) {
-		running, ids, end := startStaying(t, m)
+		staying := startStaying(t, m)
 		if m.separate {
-			require.NoError(t, syscall.Kill(ids[0], syscall.SIGPWR))
-			await(t, "a third executor comes", func() bool { return running.isOver() || len(executors(t)) == 3 })
-			assert.Contains(t, executors(t), ids[0], "it has a task")
+			require.NoError(t, syscall.Kill(staying.processes[0], syscall.SIGPWR))
 		}
-		end()
-		require.Zero(t, running.wait(t).code, "no task was tried again")
+		staying.end(t)
+		require.Zero(t, staying.wait(t).code, "no task was tried again")
+		for task := range 2 {
+			process, there := staying.process(t, "second", task)
+			require.True(t, there)
+			if m.separate {
+				assert.NotEqual(t, staying.processes[0], process)
+			}
+		}
 	})
 }
 
-// startStaying runs two tasks, each in an executor of its own where these are
-// processes, until end is called.
-func startStaying(t *testing.T, m master) (running *submitted, processes []int, end func()) {
+// staying is a program with two tasks, each in an executor of its own where these
+// are processes.
+type staying struct {
+	*submitted
+	directory string
+	processes []int
+}
+
+func startStaying(t *testing.T, m master) *staying {
 	t.Helper()
-	directory := t.TempDir()
-	signal := filepath.Join(directory, "signal")
-	running = m.submit(t, small, "trouble", "stay", "file://"+directory, "file://"+signal)
+	s := &staying{directory: t.TempDir()}
+	s.submitted = m.submit(t, small, "trouble", "stay", "file://"+s.directory, "file://"+s.signal())
 	for task := range 2 {
 		await(t, "the task runs", func() bool {
-			require.False(t, running.isOver())
-			said, err := os.ReadFile(filepath.Join(directory, fmt.Sprintf("process-%d-0", task)))
-			if err != nil {
-				return false
+			require.False(t, s.isOver())
+			process, there := s.process(t, "first", task)
+			if there {
+				s.processes = append(s.processes, process)
 			}
-			id, err := strconv.Atoi(string(said))
-			require.NoError(t, err)
-			processes = append(processes, id)
-			return true
+			return there
 		})
 	}
-	return running, processes, func() { require.NoError(t, os.WriteFile(signal, nil, 0o644)) }
+	return s
+}
+
+// process is that in which a task ran.
+func (s *staying) process(t *testing.T, run string, task int) (id int, there bool) {
+	t.Helper()
+	said, err := os.ReadFile(filepath.Join(s.directory, fmt.Sprintf("%s-%d", run, task)))
+	if err != nil {
+		return 0, false
+	}
+	id, err = strconv.Atoi(string(said))
+	require.NoError(t, err)
+	return id, true
+}
+
+func (s *staying) signal() string { return filepath.Join(s.directory, "signal") }
+
+func (s *staying) end(t *testing.T) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(s.signal(), nil, 0o644))
 }
 
 func TestAStragglerIsBeaten(t *testing.T) {
@@ -173,8 +199,8 @@ func TestADriverThatIsKilledLeavesNothing(t *testing.T) {
 		if !m.inPlace {
 			return
 		}
-		running, _, _ := startStaying(t, m)
-		require.NoError(t, running.command.Process.Kill())
-		assert.Equal(t, -1, running.wait(t).code)
+		staying := startStaying(t, m)
+		require.NoError(t, staying.command.Process.Kill())
+		assert.Equal(t, -1, staying.wait(t).code)
 	})
 }

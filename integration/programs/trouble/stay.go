@@ -11,35 +11,43 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// stayed is a directory, and the file that a task waits for.
-type stayed struct{ Directory, Signal string }
+// stayed is a file in which a task says which process it runs in, and one for
+// which it waits; "" for none.
+type stayed struct{ Process, Signal string }
 
-// stayTask leaves the id of its process in a file, and ends when there is another.
 var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, error) {
-	name := path.Join(input.Directory, fmt.Sprintf("process-%d-%d", task.Index(), task.Attempt()))
-	if err := writeFile(task, task.Files(), name, strconv.Itoa(os.Getpid())); err != nil {
+	if err := writeFile(task, task.Files(), input.Process, strconv.Itoa(os.Getpid())); err != nil {
 		return 0, err
+	}
+	if input.Signal == "" {
+		return task.Attempt(), nil
 	}
 	return task.Attempt(), awaitFile(task, task.Files(), input.Signal)
 })
 
-// stay runs two tasks that say in files of a directory, process-TASK-ATTEMPT, which
-// process they run in, until there is another file. It fails where one was tried
-// again.
+// stay runs two tasks that go on until there is a file, and then two that do not.
+// They say in files of a directory, first-0, first-1, second-0 and second-1, which
+// processes they run in. It fails where one was tried again.
 //
 //	trouble stay DIRECTORY FILE
 func stay(ctx context.Context, arguments []string) error {
 	if len(arguments) != 2 {
 		return errors.New("want a directory and a file")
 	}
-	input := stayed{arguments[0], arguments[1]}
 	return inSession(ctx, func(session *bobbin.Session) error {
-		attempts, err := stayTask.Run(ctx, session, []stayed{input, input})
-		for i, attempt := range attempts {
-			if attempt != 0 {
-				err = errors.Join(err, fmt.Errorf("task %d succeeded in attempt %d", i, attempt))
+		for _, run := range []struct{ name, signal string }{{"first", arguments[1]}, {"second", ""}} {
+			inputs := make([]stayed, 2)
+			for i := range inputs {
+				inputs[i] = stayed{path.Join(arguments[0], fmt.Sprintf("%s-%d", run.name, i)), run.signal}
+			}
+			attempts, err := stayTask.Run(ctx, session, inputs)
+			if err != nil {
+				return err
+			}
+			if attempts[0]+attempts[1] > 0 {
+				return fmt.Errorf("the tasks of the %s run succeeded in attempts %v", run.name, attempts)
 			}
 		}
-		return err
+		return nil
 	})
 }
