@@ -238,7 +238,7 @@ func (w *work) do(ctx context.Context, t terminal) error {
 		err = runInPlace(t, program, append([]string{program}, args...), w.settings)
 	} else {
 		report, err = submit(ctx, t, submission{
-			program: program, own: true, args: args, settings: w.settings, json: *w.flags.json, verbose: w.flags.verbose,
+			program: program, own: true, args: args, settings: w.settings, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose,
 		})
 		err = carry(report, err)
 	}

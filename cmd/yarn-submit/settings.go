@@ -37,6 +37,7 @@ type settingsFlags struct {
 	conf       []string
 	properties string
 	detach     bool
+	logs       bool
 	supervise  bool
 	program    string                   // yarn.program
 	job        map[string]config.Placed // of a job file
@@ -53,6 +54,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	}
 	flags.BoolVar(&s.detach, "detach", false, "print the application's id alone on stdout and leave it to itself, see yarn-submit wait")
 	flags.BoolVar(&s.supervise, "supervise", false, "have a standalone cluster start the driver again when it fails or its worker is lost")
+	flags.BoolVar(&s.logs, "logs", false, "print what driver and executors write while the application is followed, each line behind its container")
 	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
 	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
 	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, and what happens in detail")

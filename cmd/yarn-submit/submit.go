@@ -47,7 +47,7 @@ usage, 3 the cluster could not be reached or refused.`,
 			return runInPlace(t, args[0], args, settings)
 		}
 		_, err = submit(c.Context(), t, submission{
-			program: args[0], args: args[1:], settings: settings, json: *asJSON, verbose: flags.verbose,
+			program: args[0], args: args[1:], settings: settings, json: *asJSON, logs: flags.logs, verbose: flags.verbose,
 		})
 		return err
 	}
@@ -61,6 +61,7 @@ type submission struct {
 	args     []string
 	settings *config.Config
 	json     bool // print the report
+	logs     bool // print what the containers write
 	verbose  bool
 }
 
@@ -69,6 +70,9 @@ type submission struct {
 // report at the end; in client mode stdout is the program's, and only the report
 // that was asked for goes there.
 func submit(ctx context.Context, t terminal, s submission) (*client.Report, error) {
+	if err := checkStreaming(s); err != nil {
+		return nil, err
+	}
 	if isStandalone(s.settings) || isLocalCluster(s.settings) {
 		return submitStandalone(ctx, t, s)
 	}
@@ -80,7 +84,17 @@ func submit(ctx context.Context, t terminal, s submission) (*client.Report, erro
 		return nil, err
 	}
 	defer cluster.Close()
-	report, err := cluster.Submit(ctx, s.job(t))
+	job := s.job(t)
+	if s.logs {
+		printed := &streaming{cluster: cluster, t: t}
+		defer printed.end()
+		tell := job.Submitted
+		job.Submitted = func(id string) {
+			tell(id)
+			printed.begin(ctx, id)
+		}
+	}
+	report, err := cluster.Submit(ctx, job)
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))
 	}

@@ -78,6 +78,20 @@ func TestFollowedLogs(t *testing.T) {
 	assert.Len(t, again, tasks*lines, "all is read again, from HDFS")
 }
 
+func TestSubmissionThatPrintsLogs(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "run", "--logs", "--tasks", "2", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "echo said by {index}; exit {index}")
+	assert.Equal(t, 1, done.code, "the second task's")
+	id, lines, _ := strings.Cut(done.stdout, "\n")
+	assert.Regexp(t, `^application_\d+_\d+$`, id)
+	for task := range 2 {
+		assert.Equal(t, 1, strings.Count(lines, fmt.Sprintf("executor 1 task-%d-0.out | said by %[1]d\n", task)))
+	}
+	assert.Contains(t, lines, "driver ")
+	assert.Equal(t, 2, yarnSubmit(t, "run", "--logs", "--detach", "--tasks", "1", "--", "true").code)
+	assertNothingLeft(t, id)
+}
+
 // TestLogsInClientMode has no driver in the cluster.
 func TestLogsInClientMode(t *testing.T) {
 	t.Parallel()

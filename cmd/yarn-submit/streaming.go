@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// lastLines is how long containers' last lines are waited for when their
+// application is over.
+const lastLines = 30 * time.Second
+
+// streaming prints what an application's containers write while it is followed.
+type streaming struct {
+	cluster *client.Cluster
+	t       terminal
+	group   sync.WaitGroup
+	stop    context.CancelCauseFunc
+}
+
+// errOver ends the streaming of an application that is over.
+var errOver = errors.New("the application is over")
+
+// checkStreaming tells whether a submission's logs can be printed.
+func checkStreaming(s submission) error {
+	switch {
+	case !s.logs:
+		return nil
+	case s.json:
+		return client.Usage(errors.New("--logs and --json both want stdout: take one of them"))
+	case !config.WaitForEnd.In(s.settings):
+		return client.Usage(errors.New("--logs is for who follows the application: leave out --detach, or use yarn-submit logs --follow"))
+	case isStandalone(s.settings) || isLocalCluster(s.settings):
+		return client.Usage(errors.New("--logs is for YARN: a standalone cluster's logs are read with yarn-submit logs"))
+	case config.ClientMode(s.settings):
+		return client.Usage(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
+	}
+	return nil
+}
+
+// begin prints the lines of an application from now on. A signal that ends ctx
+// ends the application, whose last words are of interest.
+func (s *streaming) begin(ctx context.Context, id string) {
+	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.group.Go(func() {
+		err := s.cluster.FollowLogs(ctx, id, client.LogSelection{}, s.t.console, s.writer().write)
+		if err != nil && !errors.Is(err, errOver) {
+			s.t.console.Warn("the logs of %s are not printed any more: %v", id, err)
+		}
+	})
+}
+
+// writer puts lines between the console's where both are on one terminal.
+func (s *streaming) writer() *lineWriter {
+	writer := newLineWriter(s.t.stdout)
+	if s.t.sameScreen {
+		writer.w = s.t.console
+	}
+	return writer
+}
+
+// end waits for the last lines.
+func (s *streaming) end() {
+	if s.stop == nil {
+		return // nothing was submitted
+	}
+	timer := time.AfterFunc(lastLines, func() { s.stop(errOver) })
+	s.group.Wait()
+	timer.Stop()
+	s.stop(nil)
+}

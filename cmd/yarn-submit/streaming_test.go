@@ -1,0 +1,19 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLogsThatCannotBePrinted(t *testing.T) {
+	t.Setenv("HADOOP_CONF_DIR", t.TempDir())
+	for _, args := range [][]string{
+		{"--json"}, {"--detach"}, {"--deploy-mode", "client"}, {"--master", "bobbin://h:1"},
+	} {
+		said := &bytes.Buffer{}
+		require.Equal(t, 2, execute(append(append([]string{"submit", "--logs"}, args...), "./program"), &bytes.Buffer{}, said), args)
+		require.Contains(t, said.String(), "--logs")
+	}
+}
