@@ -69,8 +69,7 @@ func packageURL(path, version string) string {
 // serialNumber is a UUID that the binary's hash determines (RFC 9562, version 8:
 // one's own scheme).
 func serialNumber(sum [sha256.Size]byte) string {
-	id := sum[:16]
-	id = append([]byte(nil), id...)
+	id := sum[:16] // of the copy that was passed
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])

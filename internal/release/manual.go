@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"time"
 )
 
 // shells are those that yarn-submit writes completions for, with the names of
@@ -20,12 +22,12 @@ var shells = []struct{ name, file string }{
 
 // manual has a program for this machine write its man pages, to man/, and its
 // completions, to completions/.
-func manual(ctx context.Context, program, work string) ([]entry, error) {
+func manual(ctx context.Context, program, work string, at time.Time) ([]entry, error) {
 	pages := filepath.Join(work, "man")
 	if err := os.Mkdir(pages, 0o755); err != nil {
 		return nil, err
 	}
-	if _, err := say(ctx, program, "man", pages); err != nil {
+	if _, err := say(ctx, program, at, "man", pages); err != nil {
 		return nil, err
 	}
 	files, err := os.ReadDir(pages)
@@ -44,7 +46,7 @@ func manual(ctx context.Context, program, work string) ([]entry, error) {
 		return nil, fmt.Errorf("%s man wrote no page", name)
 	}
 	for _, shell := range shells {
-		content, err := say(ctx, program, "completion", shell.name)
+		content, err := say(ctx, program, at, "completion", shell.name)
 		if err != nil {
 			return nil, err
 		}
@@ -54,10 +56,11 @@ func manual(ctx context.Context, program, work string) ([]entry, error) {
 }
 
 // say runs the program and returns what it writes to stdout.
-func say(ctx context.Context, program string, args ...string) ([]byte, error) {
+func say(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	// Neither a cluster nor settings of who builds are part of a release.
-	command.Env = []string{"HOME=" + filepath.Dir(program)}
+	// Neither a cluster nor settings of who builds are part of a release; the month
+	// of the source is in the pages.
+	command.Env = []string{"HOME=" + filepath.Dir(program), "TZ=UTC", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(at.Unix(), 10)}
 	output, err := command.Output()
 	if err != nil {
 		var exit *exec.ExitError

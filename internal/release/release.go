@@ -89,7 +89,7 @@ func (r *release) prepare(ctx context.Context, work string) error {
 		}
 	}
 	var err error
-	r.manual, err = manual(ctx, runnable, work)
+	r.manual, err = manual(ctx, runnable, work, r.source.time)
 	return err
 }
 
