@@ -86,6 +86,26 @@ func TestArchiveThatIsNotThereYet(t *testing.T) {
 	require.NoError(t, a.close())
 }
 
+// TestFollowLogsThatAreAllInTheArchive knows of executors by the diary there alone.
+func TestFollowLogsThatAreAllInTheArchive(t *testing.T) {
+	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
+	f := newFakeYARN(t)
+	f.other = id
+	ended := succeeded()
+	ended["user"], ended["logAggregationStatus"] = "ann", "SUCCEEDED"
+	f.life = []map[string]any{ended}
+	f.attempts = fmt.Sprintf(`{"id":1,"appAttemptId":"appattempt_1","containerId":"container%s_01_000001","nodeHttpAddress":%q}`,
+		strings.TrimPrefix(id, "application"), f.address())
+	cluster := f.cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root, "yarn.log-aggregation-enable": "true"})
+	lines := map[string]int{}
+	require.NoError(t, cluster.followLogs(context.Background(), &logFollower{id: id, console: NewConsole(io.Discard), pause: 1, write: func(line LogLine) error {
+		lines[line.Executor+" "+line.File]++
+		return nil
+	}}))
+	require.Equal(t, 301, lines["1 task-0-0.out"])
+	require.Equal(t, 301, lines["1 task-1-0.out"])
+}
+
 // TestFollowLogsIntoTheArchive has the nodes forget the logs before they are
 // read to the end.
 func TestFollowLogsIntoTheArchive(t *testing.T) {

@@ -92,6 +92,9 @@ func (f *logFollower) readArchive(ctx context.Context, user string) error {
 // readFrom reads on in aggregated logs, and tells whether some container's are missing.
 func (f *logFollower) readFrom(ctx context.Context, archived *archive) (missing bool, err error) {
 	there := archived.containers()
+	if err := f.discoverIn(ctx, archived, there); err != nil {
+		return false, err
+	}
 	for _, container := range f.order {
 		if container.done || container.tail == nil {
 			continue
@@ -99,11 +102,6 @@ func (f *logFollower) readFrom(ctx context.Context, archived *archive) (missing 
 		if !slices.Contains(there, container.id) {
 			missing = true
 			continue
-		}
-		if container.diary != nil {
-			if err := container.diary.read(ctx, archiveSource{archived, container.id}); err != nil {
-				return false, err
-			}
 		}
 		err := container.tail.read(ctx, archiveSource{archived, container.id})
 		if err == nil {
@@ -119,6 +117,24 @@ func (f *logFollower) readFrom(ctx context.Context, archived *archive) (missing 
 		}
 	}
 	return missing, nil
+}
+
+// discoverIn finds the containers of which aggregated logs tell: in the diaries,
+// which their nodes may not have had any more, and those that have logs.
+func (f *logFollower) discoverIn(ctx context.Context, archived *archive, there []string) error {
+	for _, container := range slices.Clone(f.order) {
+		if container.diary == nil || !slices.Contains(there, container.id) {
+			continue
+		}
+		if err := container.diary.read(ctx, archiveSource{archived, container.id}); err != nil {
+			return refused(err)
+		}
+	}
+	for _, id := range there {
+		attempt, _ := placeInApplication(id)
+		f.add(logContainer{id: id, attempt: attempt})
+	}
+	return nil
 }
 
 // aggregated tells whether the ResourceManager waits for no more logs
