@@ -1,10 +1,11 @@
-// Package bobbin runs Go programs on a Hadoop YARN cluster, or on the cores of
-// one machine.
+// Package bobbin runs Go programs on a Hadoop YARN cluster, on a standalone
+// cluster of its own, or on the cores of one machine.
 //
 // A program hands its driver function to [Main]. Started by hand it runs on
 // this machine; started by yarn-submit, the same binary is the ApplicationMaster
 // with the driver in one container and the executors in others; in client mode
-// the driver stays where it was started:
+// the driver stays where it was started. Which of these it is the master says,
+// and nothing in the program:
 //
 //	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
 //		return n * n, nil

@@ -19,7 +19,9 @@ import (
 //
 // In client mode (BOBBIN_MASTER=yarn BOBBIN_SUBMIT_DEPLOY_MODE=client, or by
 // yarn-submit submit --deploy-mode client) the driver runs in this process and
-// its executors on the cluster.
+// its executors on the cluster. BOBBIN_MASTER=bobbin://host:port has them on a
+// standalone cluster, and BOBBIN_MASTER=local-cluster[2,1,1024] on one of two
+// workers that ends with the program.
 //
 // run is the driver: it is called once for each attempt of the application,
 // and the application succeeds when it returns nil. Its context ends when the

@@ -35,7 +35,7 @@ type Options struct {
 	Attributes map[string]string
 
 	// Resources are the addresses of each further resource, by the name by which
-	// tasks ask for it. Run finds them out by itself.
+	// tasks ask for it. Where they are nil, Run finds them out by itself.
 	Resources map[string][]string
 
 	// Shared is set where many executors are in this process: goroutines that

@@ -76,8 +76,10 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 	if options.Config, err = config.FromMap(boot.GetProperties()); err != nil {
 		return fmt.Errorf("the driver's configuration: %w", err)
 	}
-	if options.Resources, err = Discover(ctx, options.Config, boot.GetResources()); err != nil {
-		return fmt.Errorf("executor %s: %w", options.ID, err)
+	if options.Resources == nil {
+		if options.Resources, err = Discover(ctx, options.Config, boot.GetResources()); err != nil {
+			return fmt.Errorf("executor %s: %w", options.ID, err)
+		}
 	}
 	if options.Prepare != nil {
 		prepared, end, err := options.Prepare(ctx, boot)
