@@ -41,6 +41,7 @@ var modes = map[string]mode{
 	"fair":          fair,
 	"lose":          withNumber(lose),
 	"stay":          stay,
+	"second-time":   withText(secondTime),
 	"devices":       withNumber(devices),
 	"gather":        withNumber(gather),
 	"results":       withNumber(results),

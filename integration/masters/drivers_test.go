@@ -1,0 +1,128 @@
+//go:build integration
+
+package masters
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+// standaloneCluster is the master of that name, where it is wanted.
+func standaloneCluster(t *testing.T) (m master, wanted bool) {
+	t.Helper()
+	i := slices.IndexFunc(shared.masters, func(m master) bool { return m.name == "standalone-cluster" })
+	if i < 0 {
+		return master{}, false
+	}
+	return shared.masters[i], true
+}
+
+// ask runs a command of yarn-submit about what the standalone cluster runs.
+func ask(t *testing.T, command string, args ...string) outcome {
+	t.Helper()
+	return yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, append([]string{command}, args...)...).wait(t)
+}
+
+// driverID waits for the cluster to have taken a driver.
+func (s *submitted) driverID(t *testing.T) string {
+	t.Helper()
+	id := ""
+	await(t, "the driver's id is on stdout", func() bool {
+		id, _, _ = strings.Cut(s.stdout.String(), "\n")
+		return strings.HasPrefix(id, "driver-") || s.isOver()
+	})
+	require.Regexp(t, `^driver-[\w-]+$`, id)
+	return id
+}
+
+func TestADriverInTheClusterIsTold(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	done := m.run(t, append([]string{"--name", "quick"}, small...), "trouble", "succeed", "4")
+	require.Zero(t, done.code)
+	id := strings.TrimSpace(done.stdout)
+
+	var report client.Report
+	require.NoError(t, json.Unmarshal([]byte(ask(t, "status", "--json", id).stdout), &report))
+	assert.Equal(t, []string{id, "quick", "FINISHED", "SUCCEEDED"}, []string{report.ApplicationID, report.Name, report.State, report.FinalStatus})
+
+	var listed []client.Listed
+	require.NoError(t, json.Unmarshal([]byte(ask(t, "list", "--json", "--limit", "2").stdout), &listed))
+	require.Len(t, listed, 2, "the driver and its application")
+	assert.Equal(t, []string{"quick", "quick"}, []string{listed[0].Name, listed[1].Name})
+	application := listed[0].ApplicationID
+	require.Regexp(t, regexp.MustCompile(`^app-`), application, "it began later")
+
+	logs := ask(t, "logs", id)
+	require.Zero(t, logs.code)
+	assert.Regexp(t, `==> stderr of the driver \(`+id+`, `, logs.stdout)
+	assert.Contains(t, logs.stdout, application, "of its executors too")
+	assert.Contains(t, logs.stdout, `msg="job ended"`)
+}
+
+func TestADriverInTheClusterIsKilled(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	staying := startStaying(t, m)
+	id := staying.driverID(t)
+	require.Zero(t, ask(t, "kill", id).code)
+	done := staying.wait(t)
+	assert.Equal(t, 1, done.code)
+	assert.Contains(t, done.stderr, id+" was killed")
+	await(t, "its executors end", func() bool { return len(executors(t)) == 0 })
+
+	other := startStaying(t, m)
+	id = other.driverID(t)
+	require.NoError(t, other.command.Process.Signal(os.Interrupt))
+	done = other.wait(t)
+	assert.Equal(t, 1, done.code)
+	assert.Contains(t, done.stderr, "interrupted (Ctrl-C): killing "+id)
+	await(t, "its executors end", func() bool { return len(executors(t)) == 0 })
+}
+
+func TestASupervisedDriverIsStartedAgain(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	file := filepath.Join(t.TempDir(), "was-here")
+	require.Equal(t, 1, m.run(t, small, "trouble", "second-time", file).code)
+	require.NoError(t, os.Remove(file))
+	require.Zero(t, m.run(t, append([]string{"--supervise"}, small...), "trouble", "second-time", file).code)
+}
+
+func TestTheExitStatusOfACommandIsThatOfYarnSubmit(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	args := slices.Concat([]string{"run"}, m.args, small, []string{"--executor-memory", "256m", "--driver-memory", "256m", "--tasks", "1", "--retries", "0", "--", "sh", "-c", "exit 9"})
+	assert.Equal(t, 9, yarnSubmit(t, nil, args...).wait(t).code)
+}
+
+func TestUnknownIDsAndMastersAreRefused(t *testing.T) {
+	if _, wanted := standaloneCluster(t); !wanted {
+		return
+	}
+	unknown := ask(t, "status", "driver-none")
+	assert.Equal(t, client.ExitCluster, unknown.code)
+	assert.Contains(t, unknown.stderr, "driver-none")
+	assert.Equal(t, client.ExitUsage, ask(t, "kill", "application_1_0001").code)
+	away := yarnSubmit(t, nil, "list", "--master", "bobbin://127.0.0.1:1").wait(t)
+	assert.Equal(t, client.ExitCluster, away.code)
+	assert.Contains(t, away.stderr, "master 127.0.0.1:1 cannot be reached: is it running?")
+}
