@@ -221,5 +221,6 @@ func TestAMasterSaysWhatItLacks(t *testing.T) {
 		require.ErrorContains(t, err, name)
 	}
 	m := start(t, nil, nil)
+	leads(t, m)
 	require.ErrorContains(t, m.Run(t.Context()), "has run already")
 }

@@ -28,9 +28,13 @@ const (
 // keepaliveTime and keepaliveTimeout notice a connection whose other end has
 // gone without a word, well before worker.timeout.
 const (
-	keepaliveTime    = 10 * time.Second
-	keepaliveTimeout = 10 * time.Second
+	keepaliveTime    = 10 * time.Second // the least that grpc has for clients
+	keepaliveTimeout = 5 * time.Second
 )
+
+// bufferBytes is that of a connection's reads. A master has one for each of its
+// workers, which say little.
+const bufferBytes = 4 << 10
 
 // maxMessageBytes bounds one message. A worker's hello names all its executors.
 const maxMessageBytes = 64 << 20
@@ -41,6 +45,8 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(credentials.NewTLS(c.serverConfig())),
 		grpc.MaxRecvMsgSize(maxMessageBytes),
+		grpc.ReadBufferSize(bufferBytes),
+		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2, PermitWithoutStream: true}),
 	}

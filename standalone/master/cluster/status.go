@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -209,11 +210,11 @@ func (e *executor) shown() ExecutorStatus {
 	return s
 }
 
-func stateName(state protocol.ExecutorState) string { return state.String()[len("EXECUTOR_"):] }
+func stateName(state protocol.ExecutorState) string { return strings.TrimPrefix(state.String(), "EXECUTOR_") }
 
 func (d *driver) shown() DriverStatus {
 	s := DriverStatus{
-		ID: d.id, Name: d.description.GetName(), User: d.description.GetUser(), State: d.state.String()[len("DRIVER_"):],
+		ID: d.id, Name: d.description.GetName(), User: d.description.GetUser(), State: strings.TrimPrefix(d.state.String(), "DRIVER_"),
 		Text: d.text, ExitCode: int(d.exitCode), Submitted: d.submitted, Ended: d.ended, Cores: int(d.description.GetCores()),
 		Memory: d.description.GetMemory(), Supervised: d.description.GetSupervise(), Launches: int(d.launch), LogURL: d.logURL,
 		Application: d.application,
