@@ -24,7 +24,8 @@ func (c *Cluster) choose(ctx context.Context, job Job) (*Program, error) {
 			return nil, err
 		}
 	}
-	// What the nodes are is asked when the program is known to be one.
+	// Whether the nodes are of that platform is asked beside all else, by
+	// checkPlatform.
 	if built := platformOf(path); !known && supported(built) {
 		platform = built
 	}
@@ -42,7 +43,7 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known 
 	}
 	builds := buildsOf(job.Program)
 	if !known && len(builds) > 1 {
-		if told := c.nodesPlatform(ctx); told != "" {
+		if told := c.nodesPlatform(ctx, platformOf(job.Program)); told != "" {
 			platform = told
 		}
 	}
@@ -75,29 +76,16 @@ func buildsOf(program string) map[string]string {
 	if target, err := filepath.EvalSymlinks(program); err == nil && target != program {
 		places = append(places, target)
 	}
-	for platform := range platforms() {
+	for processor := range machines {
+		platform := "linux/" + processor
 		for _, place := range places {
 			path := besideName(place, platform)
-			if _, found := builds[platform]; found {
-				break
-			}
-			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			if info, err := os.Stat(path); builds[platform] == "" && err == nil && info.Mode().IsRegular() {
 				builds[platform] = path
 			}
 		}
 	}
 	return builds
-}
-
-// platforms are those that a program for a cluster can have.
-func platforms() func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for processor := range machines {
-			if !yield("linux/" + processor) {
-				return
-			}
-		}
-	}
 }
 
 // supported tells whether a cluster's nodes can be of the platform.

@@ -56,15 +56,20 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// nodesPlatform is what most of the nodes are that are asked, or the
-// ResourceManager; "" where none tells.
-func (c *Cluster) nodesPlatform(ctx context.Context) string {
+// nodesPlatform is what the cluster runs on, "" where it does not tell: what the
+// ResourceManager does where that is what is expected, and otherwise what most of
+// the nodes are that are asked, which may be out of reach from here and then
+// take their time.
+func (c *Cluster) nodesPlatform(ctx context.Context, expected string) string {
+	manager := c.managersPlatform(ctx)
+	if manager == expected {
+		return manager
+	}
 	told := c.askNodes(ctx)
 	if len(told) == 0 {
-		return c.managersPlatform(ctx)
+		return manager
 	}
-	names := slices.Sorted(maps.Keys(told))
-	return slices.MaxFunc(names, func(a, b string) int { return len(told[a]) - len(told[b]) })
+	return slices.MaxFunc(slices.Sorted(maps.Keys(told)), func(a, b string) int { return len(told[a]) - len(told[b]) })
 }
 
 func (c *Cluster) managersPlatform(ctx context.Context) string {

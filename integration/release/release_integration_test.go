@@ -66,7 +66,7 @@ func output(t *testing.T, command *exec.Cmd) string {
 	return said.String()
 }
 
-// make builds a release of a source, and returns the directory with its files.
+// build makes a release of a source, and returns the directory with its files.
 func build(t *testing.T, tool, source, platforms string, environment ...string) string {
 	t.Helper()
 	command := exec.Command(tool, "-o", "dist", "-version", "v"+version, "-platforms", platforms)
@@ -197,7 +197,9 @@ func TestDebianPackageInstalls(t *testing.T) {
 	dpkg("--install", filepath.Join(shared(t), "yarn-submit_"+version+"_amd64.deb"))
 	require.Empty(t, dpkg("--verify", "yarn-submit"))
 	require.Contains(t, output(t, exec.Command(filepath.Join(root, "usr/bin/yarn-submit"), "version")), "v"+version)
-	require.Contains(t, output(t, exec.Command("gzip", "-dc", filepath.Join(root, "usr/share/man/man1/yarn-submit.1.gz"))), ".TH")
+	page := output(t, exec.Command("gzip", "-dc", filepath.Join(root, "usr/share/man/man1/yarn-submit.1.gz")))
+	require.Contains(t, page, ".TH")
+	require.Contains(t, page, "Nov 2023", "the source's month")
 	output(t, exec.Command("bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions/yarn-submit")))
 }
 

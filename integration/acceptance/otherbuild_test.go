@@ -1,0 +1,53 @@
+//go:build integration
+
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// otherBuild makes a yarn-submit that is told from the one that submits by its
+// size, and says what a command finds that looks at the program above it.
+func otherBuild(t *testing.T, path string) (finds string) {
+	t.Helper()
+	content, err := os.ReadFile(program("yarn-submit"))
+	require.NoError(t, err)
+	content = append(content, "another build"...)
+	require.NoError(t, os.WriteFile(path, content, 0o755))
+	return fmt.Sprintf("runs below %d bytes\n", len(content))
+}
+
+var looksAbove = []string{"sh", "-c", `stat -L -c 'runs below %s bytes' /proc/$PPID/exe`}
+
+// As from a Mac: the build that goes to the cluster is another than the one that
+// submits.
+func TestRunSendsTheBuildForTheNodes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "for-the-nodes")
+	finds := otherBuild(t, path)
+	done := call{args: append([]string{"run", "--program", path, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
+	require.Equal(t, 0, done.code, done.stderr)
+	id := done.applicationID(t)
+	logs := yarnSubmit(t, "logs", id)
+	assert.Contains(t, logs.stdout, finds)
+	assertNothingLeft(t, id)
+}
+
+func TestRunInClientModeSendsTheBuildForTheNodes(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "for-the-nodes")
+	finds := otherBuild(t, path)
+	done := call{args: append([]string{"run", "--program", path, "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1", "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
+	require.Equal(t, 0, done.code, done.stderr)
+	id := idPattern.FindString(done.stdout + done.stderr)
+	require.NotEmpty(t, id)
+	logs := yarnSubmit(t, "logs", id)
+	assert.Contains(t, logs.stdout, finds)
+	assertNothingLeft(t, id)
+}
