@@ -17,6 +17,14 @@ import (
 // it is. What kind of archive it is, name and content say, as for a NodeManager:
 // .zip and .jar, .tar, .tar.gz and .tgz.
 func (c *cache) unpackInto(archive, directory, name string) error {
+	return c.unpackWithin(maxUnpacked, archive, directory, name)
+}
+
+// maxUnpacked bounds what comes out of one archive, in bytes: a few bytes that
+// stand for very many must not fill the disk.
+const maxUnpacked = 64 << 30
+
+func (c *cache) unpackWithin(most int64, archive, directory, name string) error {
 	draft, err := os.MkdirTemp(c.directory, draftPattern)
 	if err != nil {
 		return err
@@ -27,11 +35,12 @@ func (c *cache) unpackInto(archive, directory, name string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
+	u := &unpacking{root: root, most: most, left: most}
 	switch lower := strings.ToLower(name); {
 	case strings.HasSuffix(lower, ".zip"), strings.HasSuffix(lower, ".jar"):
-		err = unzip(root, archive)
+		err = u.unzip(archive)
 	default:
-		err = untar(root, archive)
+		err = u.untar(archive)
 	}
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
@@ -45,9 +54,15 @@ func (c *cache) unpackInto(archive, directory, name string) error {
 	return os.Rename(draft, directory)
 }
 
-// untar reads a tape archive, compressed with gzip or not. Root lets nothing be
-// made outside of the directory.
-func untar(root *os.Root, archive string) error {
+// unpacking is of one archive. Root lets nothing be made outside of the
+// directory.
+type unpacking struct {
+	root       *os.Root
+	most, left int64 // bytes that may come out of it
+}
+
+// untar reads a tape archive, compressed with gzip or not.
+func (u *unpacking) untar(archive string) error {
 	file, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -71,16 +86,16 @@ func untar(root *os.Root, archive string) error {
 		name := path.Clean(header.Name)
 		switch header.Typeflag {
 		case tar.TypeDir:
-			err = root.MkdirAll(name, 0o755)
+			err = u.root.MkdirAll(name, 0o755)
 		case tar.TypeReg:
-			err = create(root, name, header.FileInfo().Mode(), reader)
+			err = u.create(name, header.FileInfo().Mode(), reader)
 		case tar.TypeSymlink:
-			if err = parent(root, name); err == nil {
-				err = root.Symlink(header.Linkname, name)
+			if err = u.parent(name); err == nil {
+				err = u.root.Symlink(header.Linkname, name)
 			}
 		case tar.TypeLink:
-			if err = parent(root, name); err == nil {
-				err = root.Link(path.Clean(header.Linkname), name)
+			if err = u.parent(name); err == nil {
+				err = u.root.Link(path.Clean(header.Linkname), name)
 			}
 		default:
 			// Devices and the like are nothing that a program is shipped with.
@@ -91,43 +106,46 @@ func untar(root *os.Root, archive string) error {
 	}
 }
 
-func unzip(root *os.Root, archive string) error {
+func (u *unpacking) unzip(archive string) error {
 	reader, err := zip.OpenReader(archive)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = reader.Close() }()
 	for _, entry := range reader.File {
-		if err := unzipOne(root, entry); err != nil {
+		if err := u.unzipOne(entry); err != nil {
 			return fmt.Errorf("%s: %w", entry.Name, err)
 		}
 	}
 	return nil
 }
 
-func unzipOne(root *os.Root, entry *zip.File) error {
+func (u *unpacking) unzipOne(entry *zip.File) error {
 	name := path.Clean(entry.Name)
 	if entry.FileInfo().IsDir() {
-		return root.MkdirAll(name, 0o755)
+		return u.root.MkdirAll(name, 0o755)
 	}
 	content, err := entry.Open()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = content.Close() }()
-	return create(root, name, entry.Mode(), content)
+	return u.create(name, entry.Mode(), content)
 }
 
-func create(root *os.Root, name string, mode os.FileMode, content io.Reader) error {
-	if err := parent(root, name); err != nil {
+func (u *unpacking) create(name string, mode os.FileMode, content io.Reader) error {
+	if err := u.parent(name); err != nil {
 		return err
 	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode.Perm()|0o600)
+	file, err := u.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode.Perm()|0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, content)
+	n, err := io.Copy(file, io.LimitReader(content, u.left+1))
+	if u.left -= n; u.left < 0 && err == nil {
+		err = fmt.Errorf("%s: more than %d bytes come out of it", name, u.most)
+	}
 	return errors.Join(err, file.Close())
 }
 
-func parent(root *os.Root, name string) error { return root.MkdirAll(path.Dir(name), 0o755) }
+func (u *unpacking) parent(name string) error { return u.root.MkdirAll(path.Dir(name), 0o755) }
