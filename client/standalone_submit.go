@@ -30,6 +30,10 @@ func (s *Standalone) Submit(ctx context.Context, job Job) (*Report, error) {
 	if key := config.IdempotencyKey; key.In(job.Settings) != "" {
 		return nil, usagef("%s (from %s): a standalone cluster does not know idempotency keys", key.Name(), job.Settings.Source(key.Name()))
 	}
+	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitForEnd.In(job.Settings) {
+		return nil, usagef("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
+			timeout.Name(), job.Settings.Source(timeout.Name()))
+	}
 	if _, err := pools.Content(job.Settings); err != nil {
 		return nil, Usage(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -145,5 +146,7 @@ func eachMaster(t *testing.T, test func(t *testing.T, m master)) {
 	}
 }
 
-// mark is of a test's executors.
-func mark(t *testing.T) string { return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) }
+// mark is of a test's executors, and of no other run's.
+func mark(t *testing.T) string {
+	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + filepath.Base(filepath.Dir(shared.programs))
+}
