@@ -62,6 +62,12 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 		outcome.Status, outcome.Exit, outcome.Message, outcome.Files = Failed, -1, problem, nil
 		return nil
 	}
+	if len(sources) > 0 {
+		// See recorder.write.
+		if there, err := t.Files().Exists(t, c.Results); err != nil || !there {
+			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
+		}
+	}
 	for name, file := range sources {
 		if err := upload(t, t.Files(), root, name, c.Results+"/"+file.Source, file.Size); err != nil {
 			return err

@@ -159,6 +159,11 @@ func (r *recorder) loop(ctx context.Context) error {
 
 // write puts one file in place, whole.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
+	// Writing a file would make its directory again, when the submitter of an
+	// application that was killed has read and removed what there was.
+	if there, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !there {
+		return firstOf(err, fmt.Errorf("recording what tasks came to: %s is gone", r.directory))
+	}
 	name := fmt.Sprintf("%s/%s/%s-%06d", r.directory, reportDirectory, r.prefix, number)
 	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.Perm(0o600))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -24,7 +25,7 @@ type Results struct {
 
 // StepResults are those of one step.
 type StepResults struct {
-	Started bool
+	Started, Ended bool
 	// Because is the step because of which this one was skipped; "" where it was not.
 	Because string
 	// Problem is what ended the step, or why it failed; "" where it succeeded, or
@@ -99,7 +100,7 @@ func (s *StepResults) apply(one record) {
 	case stepStarted:
 		s.Started = true
 	case stepEnded:
-		s.Problem = one.Text
+		s.Ended, s.Problem = true, one.Text
 	case stepSkipped:
 		s.Because = one.Text
 		for i := range s.Tasks {
@@ -110,6 +111,11 @@ func (s *StepResults) apply(one record) {
 			s.Tasks[one.Outcome.Index] = *one.Outcome
 		}
 	}
+}
+
+// Open tells whether a step has begun of whose end nothing is written.
+func (r *Results) Open() bool {
+	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
 // Unmatched are the patterns of files to bring back that no file of any task

@@ -22,6 +22,9 @@ import (
 // resultsDirectory is where results lie below a user's directory.
 const resultsDirectory = "/.bobbin/results"
 
+// lastWords is how long the records of a driver that was killed are waited for.
+const lastWords = 2 * time.Second
+
 // lateFinish bounds what is done after an interruption.
 const lateFinish = 30 * time.Second
 
@@ -33,14 +36,18 @@ type finisher struct {
 	summary string // "" for none
 	// alone tells that the directory of results is this run's own, so that the
 	// application need not be known by its id.
-	alone  bool
+	alone bool
+	// keeps leaves the results of an application that a later run with the same key
+	// may ask for again.
+	keeps  bool
 	maxAge time.Duration // of results that others have left
 }
 
 // newFinisher chooses where the results are to lie: on this machine where all of
 // the application is, and otherwise beside what is staged.
 func (w *work) newFinisher(t terminal) (*finisher, error) {
-	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace, maxAge: config.CacheMaxAge.In(w.settings)}
+	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace, maxAge: config.CacheMaxAge.In(w.settings),
+		keeps: config.IdempotencyKey.In(w.settings) != ""}
 	if w.local || isLocalCluster(w.settings) {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
 		if err != nil {
@@ -156,10 +163,19 @@ func (f *finisher) results(ctx context.Context, about *command.Summary) (own str
 		return f.plan.Results, command.NoResults(f.plan), nil
 	}
 	own = command.ResultsOf(f.plan.Results, about.ApplicationID)
-	if results, err = command.ReadResults(ctx, f.files, own, f.plan); err != nil {
-		return own, command.NoResults(f.plan), err
+	// A driver that was killed writes what it knows last in its last moments.
+	for last := time.Now().Add(lastWords); ; {
+		if results, err = command.ReadResults(ctx, f.files, own, f.plan); err != nil {
+			return own, command.NoResults(f.plan), err
+		}
+		if !results.Open() || time.Now().After(last) || ctx.Err() != nil {
+			return own, results, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lastWords / 4):
+		}
 	}
-	return own, results, nil
 }
 
 // writeSummary writes the JUnit file in one go, so that nobody reads half of it.
@@ -184,8 +200,10 @@ func (f *finisher) writeSummary(results *command.Results, about command.Summary)
 // clean removes what this run has left, and what others left long ago: their
 // submitters have not seen the end.
 func (f *finisher) clean(ctx context.Context, own string) {
-	if err := f.files.RemoveAll(ctx, own); err != nil {
-		f.t.console.Warn("%v; remove it by hand", err)
+	if !f.keeps {
+		if err := f.files.RemoveAll(ctx, own); err != nil {
+			f.t.console.Warn("%v; remove it by hand", err)
+		}
 	}
 	all := own[:strings.LastIndexByte(own, '/')]
 	if !strings.HasSuffix(all, resultsDirectory) {
