@@ -1,0 +1,108 @@
+package application
+
+import (
+	"maps"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// toldMaster is what a master knows by what it was told over its stream.
+type toldMaster struct {
+	request    *protocol.ExecutorRequest
+	kills      map[uint32]bool
+	registered map[uint32]bool
+	finished   bool
+}
+
+func newToldMaster() *toldMaster {
+	return &toldMaster{kills: map[uint32]bool{}, registered: map[uint32]bool{}}
+}
+
+func (m *toldMaster) hear(message *protocol.ApplicationMessage) {
+	if message == nil {
+		return
+	}
+	if message.GetRequest() != nil {
+		m.request = message.GetRequest()
+	}
+	for _, id := range message.GetKills() {
+		m.kills[id] = true
+	}
+	for _, id := range message.GetRegistered() {
+		m.registered[id] = true
+	}
+	m.finished = m.finished || message.GetFinish() != nil
+}
+
+// TestWhicheverMasterLeadsKnowsAll has masters come and go, and messages be lost
+// with their streams: the one that is there in the end knows what the application
+// wants, and which of its executors live.
+func TestWhicheverMasterLeadsKnowsAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s, master := newTestState(), newToldMaster()
+		s.anew()
+		ended := map[uint32]bool{}
+		id := rapid.Uint32Range(1, 8)
+		t.Repeat(map[string]func(*rapid.T){
+			"want": func(t *rapid.T) {
+				s.want(&protocol.ExecutorRequest{ExcludedHosts: []string{rapid.StringN(0, 3, -1).Draw(t, "host")}})
+			},
+			"launched": func(t *rapid.T) {
+				if n := id.Draw(t, "id"); !ended[n] {
+					s.hear(&protocol.ApplicationOrder{Executors: executors(n)})
+				}
+			},
+			"registered": func(t *rapid.T) {
+				if n := id.Draw(t, "id"); !ended[n] {
+					s.register(n)
+				}
+			},
+			"kill": func(t *rapid.T) {
+				if n := id.Draw(t, "id"); !ended[n] {
+					s.kill(n)
+				}
+			},
+			"end": func(t *rapid.T) {
+				n := id.Draw(t, "id")
+				ended[n] = true
+				s.hear(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: n, Sequence: 1}}})
+				delete(master.kills, n)
+				delete(master.registered, n)
+			},
+			"send":   func(*rapid.T) { master.hear(s.take()) },
+			"finish": func(*rapid.T) { s.end(&protocol.Finish{}) },
+			"another master": func(*rapid.T) {
+				s.take() // lost on its way
+				master = newToldMaster()
+				s.anew()
+			},
+			"": func(t *rapid.T) {
+				if s.pending != nil {
+					return
+				}
+				registered, kills := map[uint32]bool{}, map[uint32]bool{}
+				for n, up := range s.live {
+					if up {
+						registered[n] = true
+					}
+				}
+				for n := range s.kills {
+					kills[n] = true
+				}
+				// What had ended before the master was told of it is told in vain.
+				for n := range ended {
+					delete(master.registered, n)
+					delete(master.kills, n)
+				}
+				if !proto.Equal(s.request, master.request) || !maps.Equal(registered, master.registered) || !maps.Equal(kills, master.kills) ||
+					master.finished != (s.finish != nil) {
+					t.Fatalf("the master knows %+v, and the application %+v", master, s)
+				}
+			},
+		})
+	})
+}
