@@ -40,26 +40,26 @@ func (s *clusterService) SubmitDriver(ctx context.Context, request *protocol.Sub
 }
 
 func (s *clusterService) DriverStatus(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
-	return s.aboutDriver(ctx, request, func(t *term, _ time.Time) *protocol.DriverReply {
-		return t.cluster.DriverStatus(request.GetDriverId())
+	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
+		return t.look(ctx, func(time.Time) { *reply = t.cluster.DriverStatus(request.GetDriverId()) })
 	})
 }
 
 func (s *clusterService) KillDriver(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
-	return s.aboutDriver(ctx, request, func(t *term, now time.Time) *protocol.DriverReply {
-		return t.cluster.KillDriver(now, request.GetDriverId())
+	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
+		return t.ask(ctx, func(now time.Time) { *reply = t.cluster.KillDriver(now, request.GetDriverId()) })
 	})
 }
 
-func (s *clusterService) aboutDriver(ctx context.Context, request *protocol.DriverRequest,
-	do func(*term, time.Time) *protocol.DriverReply) (*protocol.DriverReply, error) {
+func (s *clusterService) aboutDriver(request *protocol.DriverRequest,
+	ask func(*term, **protocol.DriverReply) error) (*protocol.DriverReply, error) {
 	t, err := s.master.leader()
 	if err != nil {
 		return nil, err
 	}
 	var reply *protocol.DriverReply
-	if err := t.ask(ctx, func(now time.Time) { reply = do(t, now) }); err != nil {
-		return nil, err
+	if err := ask(t, &reply); err != nil {
+		return nil, err // what was asked may still be under way
 	}
 	if reply == nil {
 		return nil, status.Errorf(codes.NotFound, "the master knows no driver %q", request.GetDriverId())

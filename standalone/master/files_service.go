@@ -96,7 +96,7 @@ func (m *Master) sweep(ctx context.Context, t *term) {
 			return
 		case now := <-ticker.C:
 			var used map[string]bool
-			if err := t.ask(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
+			if err := t.look(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
 				return
 			}
 			removed, err := m.files.sweep(now.Add(-config.FileRetention.In(m.settings)), used)

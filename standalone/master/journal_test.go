@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,4 +100,28 @@ func TestAJournalIsClosedAmidAWrite(t *testing.T) {
 		<-j.stopped
 		require.Empty(t, j.delivered)
 	})
+}
+
+// away is a store that takes nothing.
+type away struct{ recovery.Backend }
+
+type awayTerm struct{ recovery.Term }
+
+func (a away) Campaign(ctx context.Context, address string) (recovery.Term, error) {
+	term, err := a.Backend.Campaign(ctx, address)
+	return awayTerm{term}, err
+}
+
+func (awayTerm) Write(context.Context, ...recovery.Record) error { return errors.New("the store is away") }
+
+func TestTheStatusIsThereWhileTheStoreIsAway(t *testing.T) {
+	m := start(t, away{recovery.Memory()}, nil)
+	leads(t, m)
+	application := attachApplication(t, dial(t, m), firstMessage("app", 1))
+	require.Eventually(t, func() bool {
+		shown, err := m.Status(t.Context())
+		return err == nil && len(shown.Applications) == 1
+	}, 10*time.Second, time.Millisecond)
+	m.stop()
+	require.Error(t, application.end(), "it was never welcomed")
 }

@@ -206,8 +206,19 @@ func (t *term) tell(do func(now time.Time)) {
 // been handled or not.
 func (t *term) ask(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
+	return t.await(ctx, message{do: do, done: done}, done)
+}
+
+// look sends a message that changes nothing, and waits for it alone: the store
+// may be away.
+func (t *term) look(ctx context.Context, do func(now time.Time)) error {
+	done := make(chan struct{})
+	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)
+}
+
+func (t *term) await(ctx context.Context, m message, done <-chan struct{}) error {
 	select {
-	case t.inbox <- message{do: do, done: done}:
+	case t.inbox <- m:
 	case <-t.over:
 		return t.master.notLeading()
 	case <-ctx.Done():

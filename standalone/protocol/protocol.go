@@ -46,7 +46,6 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 		grpc.Creds(credentials.NewTLS(c.serverConfig())),
 		grpc.MaxRecvMsgSize(maxMessageBytes),
 		grpc.ReadBufferSize(bufferBytes),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2, PermitWithoutStream: true}),
 	}

@@ -210,7 +210,9 @@ func (e *executor) shown() ExecutorStatus {
 	return s
 }
 
-func stateName(state protocol.ExecutorState) string { return strings.TrimPrefix(state.String(), "EXECUTOR_") }
+func stateName(state protocol.ExecutorState) string {
+	return strings.TrimPrefix(state.String(), "EXECUTOR_")
+}
 
 func (d *driver) shown() DriverStatus {
 	s := DriverStatus{

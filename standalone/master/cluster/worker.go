@@ -89,6 +89,13 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 		c.orderWorker(w).Decommission = true
 	}
 
+	for _, a := range c.ended.all {
+		if a.touched[w.id] { // it may have been away when it was told
+			order := c.orderWorker(w)
+			order.FinishedApplications = append(order.FinishedApplications, a.id)
+		}
+	}
+
 	executors := map[executorKey]bool{}
 	for _, report := range hello.GetExecutors() {
 		executors[executorKey{report.GetApplicationId(), report.GetExecutorId()}] = true
@@ -216,20 +223,28 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 // WorkerLeaving says that a worker stops in order: what it ran has ended.
 func (c *Cluster) WorkerLeaving(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
-		c.loseWorker(now, w, "it was stopped")
+		c.note("a worker has left", "worker", id, "host", w.place.host)
+		c.forgetWorker(now, w, "it was stopped")
 	}
 }
 
-// loseWorker takes a worker for dead.
+// loseWorker takes a worker for dead that has not said so.
 func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
+	if !w.dead {
+		c.warn("a worker is lost", "worker", w.id, "host", w.place.host, "reason", reason,
+			"executors", len(w.executors), "drivers", len(w.runs))
+		c.forgetWorker(now, w, reason)
+	}
+}
+
+// forgetWorker ends all that a worker had.
+func (c *Cluster) forgetWorker(now time.Time, w *worker, reason string) {
 	if w.dead {
 		return
 	}
 	if w.attached {
 		c.effects.LostWorkers = append(c.effects.LostWorkers, w.id)
 	}
-	c.warn("a worker is lost", "worker", w.id, "host", w.place.host, "reason", reason,
-		"executors", len(w.executors), "drivers", len(w.runs))
 	w.attached, w.recovered, w.dead, w.since, w.reason = false, false, true, now, reason
 	delete(c.effects.Workers, w.id)
 	if c.places[w.place] == w {
