@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,14 +60,15 @@ func newWorker(t terminal) *cobra.Command {
 		if err != nil {
 			return client.Usage(err)
 		}
-		credentials, err := protocol.Load(settings)
+		logger := t.serviceLogger(settings)
+		credentials, err := awaitSecret(c.Context(), func() (*protocol.Credentials, error) { return protocol.Load(settings) }, logger)
 		if err != nil {
 			return client.Usage(err)
 		}
 		leave, stop := worker.DecommissionSignal()
 		defer stop()
 		err = worker.Run(c.Context(), worker.Options{
-			Masters: masters, Credentials: credentials, Settings: settings, Decommission: leave, Logger: t.serviceLogger(settings),
+			Masters: masters, Credentials: credentials, Settings: settings, Decommission: leave, Logger: logger,
 		})
 		var refused *worker.RefusedError
 		if errors.As(err, &refused) {
@@ -73,4 +77,30 @@ func newWorker(t terminal) *cobra.Command {
 		return err
 	}
 	return c
+}
+
+const (
+	// secretPatience is how long a worker waits for the secret that a master on this
+	// machine, started in the same moment, is making.
+	secretPatience = 5 * time.Second
+	secretPause    = 50 * time.Millisecond
+)
+
+// awaitSecret loads the cluster's credentials, and again where there are none yet.
+func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
+	over := time.Now().Add(secretPatience)
+	for first := true; ; first = false {
+		credentials, err := load()
+		if err == nil || !errors.Is(err, protocol.ErrNoSecret) || time.Now().After(over) {
+			return credentials, err
+		}
+		if first {
+			logger.Info("waiting for the cluster's secret, which a master may be making", "for", secretPatience)
+		}
+		select {
+		case <-time.After(secretPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
 }

@@ -71,6 +71,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	g := &Guard{command: command, pipe: write, ended: make(chan struct{})}
 	go func() {
 		g.failure = command.Wait()
+		_ = write.Close() // nobody reads any more
 		close(g.ended)
 	}()
 	return g, nil
