@@ -112,7 +112,9 @@ func (a away) Campaign(ctx context.Context, address string) (recovery.Term, erro
 	return awayTerm{term}, err
 }
 
-func (awayTerm) Write(context.Context, ...recovery.Record) error { return errors.New("the store is away") }
+func (awayTerm) Write(context.Context, ...recovery.Record) error {
+	return errors.New("the store is away")
+}
 
 func TestTheStatusIsThereWhileTheStoreIsAway(t *testing.T) {
 	m := start(t, away{recovery.Memory()}, nil)
