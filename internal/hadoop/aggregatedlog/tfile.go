@@ -59,7 +59,7 @@ func (t *tfileLogs) index() error {
 		switch name {
 		case ownerKey:
 			if t.owner, err = readUTF(content); err != nil {
-				return err
+				return unexpected(err)
 			}
 		case aclsKey, versionKey:
 		default:
@@ -147,10 +147,14 @@ func nextPart(content io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
+// readUTF reads a text behind its length, as Java's DataOutput writes it; io.EOF
+// where nothing comes any more.
 func readUTF(r io.Reader) (string, error) {
 	var length [2]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return "", err
+	if _, err := io.ReadFull(r, length[:]); errors.Is(err, io.EOF) {
+		return "", io.EOF
+	} else if err != nil {
+		return "", unexpected(err)
 	}
 	text := make([]byte, binary.BigEndian.Uint16(length[:]))
 	if _, err := io.ReadFull(r, text); err != nil {
