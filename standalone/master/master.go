@@ -78,6 +78,9 @@ func New(options Options) (*Master, error) {
 	case options.Credentials == nil:
 		return nil, errors.New("the master needs the cluster's credentials")
 	}
+	if ip := net.ParseIP(options.Host); ip != nil && ip.IsUnspecified() {
+		return nil, fmt.Errorf("the master's host is %s, at which nobody can reach it: name the machine, or one of its addresses", options.Host)
+	}
 	m := &Master{options: options, settings: options.Settings, logger: options.Logger, backend: options.Backend, started: time.Now()}
 	if m.settings == nil {
 		m.settings = config.Default()

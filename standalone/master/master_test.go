@@ -215,6 +215,7 @@ func TestAMasterSaysWhatItLacks(t *testing.T) {
 		"host":           {WorkDir: t.TempDir(), Credentials: credentials},
 		"work directory": {Host: "127.0.0.1", Credentials: credentials},
 		"credentials":    {Host: "127.0.0.1", WorkDir: t.TempDir()},
+		"nobody":         {Host: "0.0.0.0", WorkDir: t.TempDir(), Credentials: credentials},
 		"listen":         {Host: "203.0.113.1", WorkDir: t.TempDir(), Credentials: credentials},
 	} {
 		_, err := New(options)

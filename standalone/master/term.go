@@ -21,6 +21,8 @@ const (
 	burst = 1024
 	// tickInterval is how late a timeout may be noticed.
 	tickInterval = 250 * time.Millisecond
+	// longPause is how late a tick is that tells of a pause of the whole process.
+	longPause = 2 * time.Second
 )
 
 // term is the time during which this master leads. Its state belongs to the
@@ -93,6 +95,7 @@ func (t *term) run(ctx context.Context) {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
 	t.flush(nil)
+	ticked := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,7 +104,13 @@ func (t *term) run(ctx context.Context) {
 			return
 		case <-t.journal.lost:
 			return
-		case now := <-ticker.C:
+		case <-ticker.C:
+			// The time in the channel may be that before a pause.
+			now := time.Now()
+			if still := now.Sub(ticked) - tickInterval; still > longPause {
+				t.cluster.Pause(still)
+			}
+			ticked = now
 			t.cluster.Tick(now)
 			t.flush(nil)
 		case first := <-t.inbox:

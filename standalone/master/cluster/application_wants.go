@@ -113,14 +113,19 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, Failed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application. It reports whether there is one.
+// KillApplication ends an application, and its driver where that would only be
+// started again (supervised). It reports whether there is one.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {
 		return false
 	}
 	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
+	driver := c.drivers[a.description.GetDriverId()]
 	c.endApplication(now, a, Killed, reason)
+	if driver != nil && driver.description.GetSupervise() {
+		c.KillDriver(now, driver.id)
+	}
 	return true
 }
 

@@ -52,6 +52,40 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Empty(t, s.stateOf("w0"))
 }
 
+func TestNobodyIsLostByAPauseOfTheMaster(t *testing.T) {
+	s := newSim(t, testOptions())
+	s.worker("w0", 1, 10*mib)
+	a := s.app("a", 0, demand(0, 1, 1, 1))
+	s.settle()
+	s.detachApp(a)
+	s.now = s.now.Add(time.Hour)
+	s.c.Pause(time.Hour)
+	s.c.Tick(s.now)
+	s.settle()
+	require.Equal(t, WorkerAlive, s.stateOf("w0"))
+	s.attachApp(a)
+	s.settle()
+	require.Len(t, a.known, 1)
+}
+
+func TestASupervisedDriverGoesWithItsApplication(t *testing.T) {
+	for supervise, want := range map[bool]protocol.DriverState{
+		true: protocol.DriverState_DRIVER_KILLED, false: protocol.DriverState_DRIVER_RUNNING,
+	} {
+		s := newSim(t, testOptions())
+		s.worker("w0", 1, 10*mib)
+		driver := submit(t, s, supervise)
+		s.settle()
+		a := s.app("a", 0)
+		a.hello.Description.DriverId = driver
+		s.detachApp(a)
+		s.attachApp(a)
+		require.True(t, s.c.KillApplication(s.now, a.hello.GetApplicationId(), "x"))
+		s.settle()
+		require.Equal(t, want, s.c.DriverStatus(driver).GetState())
+	}
+}
+
 func TestADisconnectedWorkerGetsNothingNew(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 2, 10*mib)

@@ -6,6 +6,19 @@ import (
 	"time"
 )
 
+// Pause says that the master itself has stood still for so long: nobody could be
+// heard in that time, and nobody is taken for gone because of it.
+func (c *Cluster) Pause(still time.Duration) {
+	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", still)
+	c.deadline = c.deadline.Add(still)
+	for _, w := range c.workers {
+		w.heard, w.since = w.heard.Add(still), w.since.Add(still)
+	}
+	for _, a := range c.applications {
+		a.since, a.completeBy = a.since.Add(still), a.completeBy.Add(still)
+	}
+}
+
 // Tick looks for whoever has been silent or away for too long. It is to be
 // called every now and then; its owner's idea of that is how late it is noticed.
 func (c *Cluster) Tick(now time.Time) {
