@@ -53,10 +53,11 @@ type Cluster struct {
 
 	applications  map[string]*application // that have not ended
 	queue         []*application          // the same, first in first out
-	registrations map[string]string       // ids of applications and drivers, by what their makers called them
+	registrations map[string]string       // ids of applications, by what their makers called them
 	ended         history[*application]
 
 	drivers      map[string]*driver // that have not ended
+	submissions  map[string]string  // ids of drivers, by what their submitters called them
 	waiting      []*driver
 	endedDrivers history[*driver]
 
@@ -80,6 +81,7 @@ func New(options Options) *Cluster {
 		registrations: map[string]string{},
 		ended:         history[*application]{most: options.RetainedApplications},
 		drivers:       map[string]*driver{},
+		submissions:   map[string]string{},
 		endedDrivers:  history[*driver]{most: options.RetainedDrivers},
 	}
 }

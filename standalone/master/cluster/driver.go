@@ -84,7 +84,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
 	}
-	if id, known := c.registrations[request.GetSubmission()]; known && request.GetSubmission() != "" {
+	if id, known := c.submissions[request.GetSubmission()]; known && request.GetSubmission() != "" {
 		if reply := c.DriverStatus(id); reply != nil {
 			return reply, nil
 		}
@@ -95,7 +95,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	}
 	c.drivers[d.id] = d
 	if d.submission != "" {
-		c.registrations[d.submission] = d.id
+		c.submissions[d.submission] = d.id
 	}
 	c.waiting = append(c.waiting, d)
 	c.put(kindDriver, d.id, d.record())
@@ -292,7 +292,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	c.put(kindDriver, d.id, d.record())
 	for _, old := range forgotten {
 		c.put(kindDriver, old.id, nil)
-		delete(c.registrations, old.submission)
+		delete(c.submissions, old.submission)
 	}
 	c.dirty = true
 	c.note("a driver is over", "driver", d.id, "state", state, "reason", text)

@@ -112,13 +112,13 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 		}
 		c.skipNumber(d.id)
 		if d.submission != "" {
-			c.registrations[d.submission] = d.id
+			c.submissions[d.submission] = d.id
 		}
 		if driverOver(d.state) {
 			d.ended = time.Unix(0, record.GetEnded())
 			for _, old := range c.endedDrivers.add(d) {
 				c.put(kindDriver, old.id, nil)
-				delete(c.registrations, old.submission)
+				delete(c.submissions, old.submission)
 			}
 			continue
 		}
