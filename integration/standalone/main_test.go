@@ -4,7 +4,8 @@
 // masters, workers, drivers and executors, of which some are killed, paused or
 // lied to, and looks at what becomes of the applications.
 //
-// A real etcd is needed (Debian's package etcd-server).
+// A real etcd is needed (Debian's package etcd-server). With BOBBIN_TEST_RACE=1
+// all of the processes look for data races.
 package standalone
 
 import (
@@ -37,9 +38,13 @@ func run(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	const module = "github.com/bobbin-yarn/bobbin/"
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", programs+"/",
-		module+"cmd/yarn-submit", module+"integration/programs/census", module+"integration/programs/tally", module+"integration/programs/trouble")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	arguments, environ := []string{"build", "-trimpath", "-ldflags=-s -w", "-o", programs + "/"}, append(os.Environ(), "CGO_ENABLED=0")
+	if os.Getenv("BOBBIN_TEST_RACE") == "1" {
+		arguments, environ = []string{"build", "-race", "-o", programs + "/"}, os.Environ()
+	}
+	build := exec.Command("go", append(arguments,
+		module+"cmd/yarn-submit", module+"integration/programs/census", module+"integration/programs/tally", module+"integration/programs/trouble")...)
+	build.Env = environ
 	if output, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("building the programs: %w\n%s", err, output)
 	}

@@ -240,8 +240,31 @@ func (s *site) end(t *testing.T) {
 		assert.True(t, t.Failed(), "a process is left: %d in role %q: %s", left.pid, left.role, left.commandLine)
 		left.kill()
 	}
+	s.sound(t)
 	if t.Failed() {
 		s.logs(t)
+	}
+}
+
+// sound looks whether any process has said that it is broken.
+func (s *site) sound(t *testing.T) {
+	said := map[string]string{}
+	for _, pattern := range []string{"*.log", "worker-*/*/*/logs/std*", "worker-*/*/*/*/logs/std*"} {
+		paths, _ := filepath.Glob(filepath.Join(s.directory, pattern))
+		for _, path := range paths {
+			text, _ := os.ReadFile(path)
+			said[path] = string(text)
+		}
+	}
+	for _, a := range s.started {
+		said[a.name] = a.stderr.text()
+	}
+	for who, text := range said {
+		for _, sign := range []string{"DATA RACE", "panic:", "fatal error:"} {
+			if at := strings.Index(text, sign); at >= 0 {
+				assert.Fail(t, "a process is broken", "%s: %s", who, text[at:min(len(text), at+6000)])
+			}
+		}
 	}
 }
 
