@@ -97,7 +97,7 @@ cluster-status:
 HADOOP_IMAGE ?= bobbin-hadoop
 COMPOSE = BOBBIN_HADOOP_IMAGE=$(HADOOP_IMAGE) $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) -p bobbin -f docker/compose.yaml
 
-.PHONY: docker-image docker-up docker-down docker-shell
+.PHONY: docker-image docker-up docker-down docker-shell docker-demo
 
 docker-image:
 	$(GO) run ./docker/image -tag $(HADOOP_IMAGE) $(if $(BASE),-base $(BASE)) $(if $(HADOOP_VERSION),-hadoop $(HADOOP_VERSION))
@@ -112,3 +112,8 @@ docker-down:
 # A shell on the cluster's client host: yarn-submit is on its PATH, this checkout is /bobbin.
 docker-shell:
 	$(COMPOSE) exec client bash
+
+# A job on the cluster of containers, which is up for it alone.
+docker-demo: build
+	@trap '$(COMPOSE) down --volumes' EXIT && $(COMPOSE) up -d && $(GO) run ./docker/await && \
+	$(COMPOSE) exec -T client yarn-submit submit --num-executors 3 bin/pi 24

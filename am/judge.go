@@ -28,6 +28,7 @@ var (
 	notTaken        = verdict{reason: "container not valid any more"}
 	notRegistered   = verdict{reason: "not registered in time", failure: true, node: true}
 	exited          = verdict{reason: "exited", failure: true, node: true}
+	notSetUp        = verdict{reason: "not set up by its node", failure: true, node: true}
 	outOfMemory     = verdict{reason: "beyond its memory", failure: true}
 	outOfAddresses  = verdict{reason: "beyond its virtual memory", failure: true}
 	tooMuchLog      = verdict{reason: "too much written to its logs", failure: true}
@@ -67,13 +68,17 @@ func judge(status yarn.ContainerStatus, of profile.Profile) (driver.Loss, verdic
 			CountsAsFailure: true,
 		}, outOfAddresses
 	}
-	text := status.ExitStatus.Meaning()
+	text, v := status.ExitStatus.Meaning(), exited
+	switch cause {
+	case yarn.ExitUnknown:
+		// A container whose files could not be brought to its node, or which got no
+		// directory there, is complete without a process of its ever having ended.
+		text, v = "could not be set up by its node", notSetUp
+	case yarn.ExitKilledForExcessLogs:
+		v = tooMuchLog
+	}
 	if last := lastLine(status.Diagnostics); last != "" {
 		text += ": " + last
-	}
-	v := exited
-	if cause == yarn.ExitKilledForExcessLogs {
-		v = tooMuchLog
 	}
 	return driver.Loss{Text: text, CountsAsFailure: true}, v
 }

@@ -31,6 +31,7 @@ func TestJudge(t *testing.T) {
 		{0, "os.Exit", "exited", true, true},
 		{1, "exited with code 1: last words", "exited", true, true},
 		{137, "ended by signal 9", "exited", true, true},
+		{yarn.ExitUnknown, "could not be set up by its node: last words", "not set up by its node", true, true},
 		{yarn.ExitExceededVirtualMemory, "vmem-check-enabled", "beyond its virtual memory", true, false},
 		{yarn.ExitKilledForExcessLogs, "logs", "too much written to its logs", true, false},
 		{yarn.ExitPreempted, "preempted", "preempted", false, false},

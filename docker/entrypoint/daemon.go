@@ -99,6 +99,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// Threads wait by the monotonic clock, which has to stay as it is.
-	return append(environment, "LD_PRELOAD="+libraries[0], "FAKETIME_DONT_FAKE_MONOTONIC=1"), nil
+	// The monotonic clock goes with the others: where it is left as it is, Java's
+	// timed waits end at once and the daemon spins.
+	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

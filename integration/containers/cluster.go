@@ -31,6 +31,10 @@ import (
 // DefaultImage is what make docker-image builds.
 const DefaultImage = "bobbin-hadoop"
 
+// ErrUnavailable says that this machine lacks what a cluster in containers needs;
+// the error names it.
+var ErrUnavailable = errors.New("no cluster in containers")
+
 const (
 	startTimeout = 4 * time.Minute
 	stopTimeout  = time.Minute
@@ -117,9 +121,9 @@ func connect(ctx context.Context, image string) (*client.Client, error) {
 	}
 	if _, err := engine.ImageInspect(ctx, image); err != nil {
 		if client.IsErrConnectionFailed(err) {
-			err = fmt.Errorf("no Docker engine: %w: start dockerd, or name another engine in DOCKER_HOST", err)
+			err = fmt.Errorf("%w: no Docker engine: %w: start dockerd, or name another engine in DOCKER_HOST", ErrUnavailable, err)
 		} else {
-			err = fmt.Errorf("the Hadoop image %s: %w: make it with: make docker-image", image, err)
+			err = fmt.Errorf("%w: the Hadoop image %s: %w: make it with: make docker-image", ErrUnavailable, image, err)
 		}
 		return nil, errors.Join(err, engine.Close())
 	}

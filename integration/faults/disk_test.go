@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -16,13 +17,28 @@ import (
 func fillDisk(t *testing.T) *containers.Host {
 	t.Helper()
 	worker := shared.cluster.Host(smallDisk)
-	_, err := worker.Run(t.Context(), "sh", "-c", "dd if=/dev/zero of=/hadoop/local/filler bs=64k 2>&1 | grep 'No space left'")
+	_, err := worker.Run(t.Context(), "sh", "-c", "dd if=/dev/zero of=/hadoop/local/filler bs=4k 2>&1 | grep 'No space left'")
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := worker.Run(t.Context(), "rm", "/hadoop/local/filler")
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, err := worker.Run(ctx, "rm", "-f", "/hadoop/local/filler")
 		assert.NoError(t, err)
 	})
 	return worker
+}
+
+// fillDiskUnnoticed has the NodeManager of the worker with a full disk offer
+// what it cannot hold.
+func fillDiskUnnoticed(t *testing.T) *containers.Host {
+	t.Helper()
+	t.Cleanup(func() { heal(t) })
+	worker := shared.cluster.Host(smallDisk)
+	require.NoError(t, worker.Stop(t.Context()))
+	require.NoError(t, worker.Override(t.Context(), map[string]string{"yarn.nodemanager.disk-health-checker.enable": "false"}))
+	require.NoError(t, worker.Start(t.Context()))
+	require.NoError(t, shared.cluster.WaitReady(t.Context()))
+	return fillDisk(t)
 }
 
 // TestDiskFillsUp has a worker's disk fill in mid-job: its NodeManager notices,
@@ -34,26 +50,20 @@ func TestDiskFillsUp(t *testing.T) {
 	j.assertRight(t)
 }
 
-// TestDiskIsFullAndNobodyLooks has a NodeManager that offers what it cannot
-// hold: its executors cannot start, which others make up for; where there are no
-// others, the user hears why.
-func TestDiskIsFullAndNobodyLooks(t *testing.T) {
-	t.Cleanup(func() { heal(t) })
-	worker := shared.cluster.Host(smallDisk)
-	require.NoError(t, worker.Stop(t.Context()))
-	require.NoError(t, worker.Override(t.Context(), map[string]string{"yarn.nodemanager.disk-health-checker.enable": "false"}))
-	require.NoError(t, worker.Start(t.Context()))
-	require.NoError(t, shared.cluster.WaitReady(t.Context()))
-	fillDisk(t)
+// TestDiskIsFull has executors that cannot start on a worker; others make up for
+// them.
+func TestDiskIsFull(t *testing.T) {
+	fillDiskUnnoticed(t)
+	j := startJob(t, 500*time.Millisecond)
+	j.assertRight(t)
+}
 
-	t.Run("others have room", func(t *testing.T) {
-		j := startJob(t, 500*time.Millisecond)
-		j.assertRight(t)
-	})
-	t.Run("no other", func(t *testing.T) {
-		j := startJob(t, 500*time.Millisecond, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")
-		assert.Equal(t, 1, j.wait(t))
-		assert.Contains(t, j.stderr.String(), "No space left on device")
-		assert.Contains(t, j.stderr.String(), worker.Name)
-	})
+// TestAllDisksAreFull has no worker that could start an executor: the user hears
+// why.
+func TestAllDisksAreFull(t *testing.T) {
+	worker := fillDiskUnnoticed(t)
+	j := startJob(t, 500*time.Millisecond, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")
+	assert.Equal(t, 1, j.wait(t))
+	assert.Contains(t, j.stderr.String(), "No space available in any of the local directories")
+	assert.Contains(t, j.stderr.String(), worker.Name)
 }

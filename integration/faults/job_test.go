@@ -46,7 +46,7 @@ func startJob(t *testing.T, pause time.Duration, flags ...string) *job {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	output := "hdfs:///faults/" + t.Name()
+	output := "hdfs:///faults/" + strings.ReplaceAll(t.Name(), "/", "-")
 	arguments := append([]string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "256m"}, flags...)
 	j := &job{
 		command: exec.CommandContext(ctx, shared.program("yarn-submit"),
@@ -102,6 +102,24 @@ func (j *job) assertRight(t *testing.T) {
 	got, err := text.ReadCounts(ctx, shared.files, j.output)
 	require.NoError(t, err)
 	assert.Empty(t, text.Difference(shared.want, got))
+}
+
+// logs is what all the job's containers have logged, once that is in HDFS.
+func (j *job) logs(t *testing.T) string {
+	t.Helper()
+	await(t, "the logs are aggregated", func(ctx context.Context) bool {
+		known, err := shared.rest.Application(ctx, j.id)
+		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
+	logs.Env = environ()
+	var stderr bytes.Buffer
+	logs.Stderr = &stderr
+	text, err := logs.Output()
+	require.NoError(t, err, "%s", &stderr)
+	return string(text)
 }
 
 // attempts is how many ApplicationMasters the job had.
@@ -184,7 +202,7 @@ func heal(t *testing.T) {
 // keepLogs writes what the hosts' daemons have said to files, and names them.
 func keepLogs(ctx context.Context, t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", t.Name()+"-logs-")
+	dir, err := os.MkdirTemp("", strings.ReplaceAll(t.Name(), "/", "-")+"-logs-")
 	assert.NoError(t, err)
 	for name, text := range shared.cluster.Logs(ctx) {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))

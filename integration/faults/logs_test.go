@@ -5,8 +5,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,24 +32,15 @@ func TestLogsAreAggregated(t *testing.T) {
 			require.NoError(t, shared.cluster.WaitReady(ctx))
 			j := startJob(t, 100*time.Millisecond)
 			j.assertRight(t)
-			await(t, "the logs are aggregated", func(ctx context.Context) bool {
-				known, err := shared.rest.Application(ctx, j.id)
-				return err == nil && known.LogAggregationStatus == "SUCCEEDED"
-			})
 			for _, worker := range containers.Workers() {
 				await(t, "the NodeManager has removed its own copy", func(ctx context.Context) bool {
 					left, err := shared.cluster.Host(worker).Run(ctx, "find", "/hadoop/logs", "-type", "f", "-path", "*"+j.id+"*")
 					return err == nil && left == ""
 				})
 			}
-			logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
-			logs.Env = environ()
-			var stderr strings.Builder
-			logs.Stderr = &stderr
-			text, err := logs.Output()
-			require.NoError(t, err, "%s", &stderr)
+			text := j.logs(t)
 			for portion := range 24 {
-				assert.Contains(t, string(text), fmt.Sprintf("counted portion %d\n", portion))
+				assert.Contains(t, text, fmt.Sprintf("counted portion %d\n", portion))
 			}
 		})
 	}
