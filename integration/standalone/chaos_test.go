@@ -139,7 +139,7 @@ func (c *chaos) run(rounds int) {
 		// Who follows a driver may lose sight of it, the masters being away.
 		assert.True(t, code == 0 || w.inCluster && code == exitUnreachable, "exit code %d of %s\n%s", code, w.name, w.stderr.text())
 	}
-	await(t, "no executor and no driver is left", func() bool { return len(c.executors())+len(c.drivers()) == 0 })
+	awaitFor(t, chaosPatience, "no executor and no driver is left", func() bool { return len(c.executors())+len(c.drivers()) == 0 })
 	for _, w := range c.works {
 		w.check()
 	}

@@ -177,6 +177,11 @@ func (s *site) status(t *testing.T) (status cluster.Status) {
 // await waits until something is so.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
+	awaitFor(t, patience, what, is)
+}
+
+func awaitFor(t *testing.T, patience time.Duration, what string, is func() bool) {
+	t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(interval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("after %v it is still not so: %s", patience, what)
