@@ -419,7 +419,7 @@ func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.True(t, hasEnded(t, everyone["process"], patience))
 	// What it started has nobody left to end it but this test.
-	require.NoError(t, guard.Sweep(s.hello.GetWorkerId()+"/", nil))
+	require.NoError(t, guard.Sweep(s.hello.GetWorkerId()+"/", nil, 0))
 	for name, pidfd := range everyone {
 		require.True(t, hasEnded(t, pidfd, patience), "%s lives on", name)
 	}

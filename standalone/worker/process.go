@@ -81,7 +81,8 @@ func (h *host) run(ctx context.Context, p process, started func(pid int)) (endin
 	told := h.untilExit(ctx, pid, p.mark, over)
 	// What it left in its session has nobody to wait for it. It itself is a zombie
 	// until Wait, so the session's number is nobody else's.
-	if err := guard.Sweep(p.mark, map[int]bool{pid: true}); err != nil {
+	since, _ := guard.Started(pid) // else all processes are looked at
+	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
 		h.logger.Error("processes are left behind", "of", p.mark, "error", err)
 	}
 	_ = command.Wait() // its state says more than the error does

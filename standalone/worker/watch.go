@@ -107,7 +107,7 @@ func (w *watch) close() error {
 	close(w.quit)
 	w.running.Wait()
 	if w.guard == nil {
-		return guard.Sweep(w.mark, w.sessions)
+		return guard.Sweep(w.mark, w.sessions, 0)
 	}
 	return w.guard.Close()
 }

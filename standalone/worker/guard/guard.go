@@ -117,9 +117,10 @@ func Main() int {
 		fmt.Fprintln(os.Stderr, name+": a worker starts it, with the mark of its processes as the one argument")
 		return 2
 	}
+	callMe(name)
 	_ = os.Chdir("/") // it may outlive the directory in which it was started
 	sessions := listen(os.Stdin)
-	if err := Sweep(os.Args[1], sessions); err != nil {
+	if err := Sweep(os.Args[1], sessions, 0); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		return 1
 	}
@@ -146,16 +147,18 @@ func listen(worker io.Reader) map[int]bool {
 	return sessions
 }
 
+// Time is when a process started, in ticks of the system's clock; 0 is before
+// all of them.
+type Time uint64
+
 // Sweep kills every process of one of the sessions, and every process in whose
 // environment launch.EnvContainer begins with mark, and returns when none is
-// left. It spares the process that calls it.
-func Sweep(mark string, sessions map[int]bool) error {
-	return sweep(mark, sessions, time.Now().Add(giveUp))
-}
-
-func sweep(mark string, sessions map[int]bool, deadline time.Time) error {
+// left. It spares the process that calls it. Processes that started before since
+// are not looked at, which is quicker.
+func Sweep(mark string, sessions map[int]bool, since Time) error {
+	deadline := time.Now().Add(giveUp)
 	for {
-		left, err := belonging(mark, sessions)
+		left, err := belonging(mark, sessions, since)
 		if err != nil || len(left) == 0 {
 			return err
 		}

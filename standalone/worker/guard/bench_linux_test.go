@@ -1,0 +1,19 @@
+package guard
+
+import (
+	"os"
+	"testing"
+)
+
+// BenchmarkLook is what it takes to find out that nothing is left of an executor.
+func BenchmarkLook(b *testing.B) {
+	since, err := Started(os.Getpid())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if left, err := belonging("guard-benchmark/", map[int]bool{}, since); err != nil || len(left) != 0 {
+			b.Fatal(left, err)
+		}
+	}
+}
