@@ -13,8 +13,17 @@ type slot struct {
 	worker    *worker
 	cores     int
 	executors int
-	own       int // executors that the application has there
-	failures  int // of the application's executors there
+	own       int  // executors that the application has there
+	failures  int  // of the application's executors there
+	need      *int // tasks that prefer the host and have no core there; shared by its workers
+}
+
+// lacks is how many tasks that prefer the slot's host have no core there.
+func (s *slot) lacks() int {
+	if s.need == nil {
+		return 0
+	}
+	return max(*s.need, 0)
 }
 
 // placing is the placement of one application's executors of one profile.
@@ -26,7 +35,6 @@ type placing struct {
 	memory    int64 // bytes of an executor
 	coresLeft int   // that may be given
 	want      int   // executors
-	needs     map[string]int
 }
 
 // placeExecutors launches what an application wants of one profile, as far as there is
@@ -74,23 +82,22 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 // host these leave to others.
 func (p *placing) count(a *application, demand *protocol.ExecutorDemand) {
 	at := make(map[*worker]int, len(a.executors))
-	if len(demand.GetHostTasks()) > 0 {
-		p.needs = make(map[string]int, len(demand.GetHostTasks()))
-		for host, tasks := range demand.GetHostTasks() {
-			p.needs[host] = int(tasks)
-		}
+	needs := make(map[string]*int, len(demand.GetHostTasks()))
+	for host, tasks := range demand.GetHostTasks() {
+		need := int(tasks)
+		needs[host] = &need
 	}
 	for _, e := range a.executors {
 		if !e.counts() {
 			continue
 		}
 		at[e.worker]++
-		if e.profile.GetId() == p.profile.GetId() && p.needs[e.worker.place.host] > 0 {
-			p.needs[e.worker.place.host] -= e.claim.cores
+		if need := needs[e.worker.place.host]; need != nil && e.profile.GetId() == p.profile.GetId() {
+			*need -= e.claim.cores
 		}
 	}
 	for _, s := range p.slots {
-		s.own = at[s.worker]
+		s.own, s.need = at[s.worker], needs[s.worker.place.host]
 	}
 }
 
@@ -99,7 +106,7 @@ func (p *placing) count(a *application, demand *protocol.ExecutorDemand) {
 func (p *placing) sort() {
 	slices.SortStableFunc(p.slots, func(a, b *slot) int {
 		return cmp.Or(
-			cmp.Compare(max(p.needs[b.worker.place.host], 0), max(p.needs[a.worker.place.host], 0)),
+			cmp.Compare(b.lacks(), a.lacks()),
 			cmp.Compare(a.failures, b.failures),
 			cmp.Compare(b.worker.pool.freeCores()-b.cores, a.worker.pool.freeCores()-a.cores),
 			cmp.Compare(a.own+a.executors, b.own+b.executors),
@@ -132,17 +139,13 @@ func (p *placing) give(s *slot) {
 // preferred gives executors to hosts while tasks there have none to run on, the
 // host that lacks most first. It reports whether it gave any.
 func (p *placing) preferred() (gave bool) {
-	if len(p.needs) == 0 || p.oneEach {
+	if p.oneEach {
 		return false
 	}
 	for {
 		var best *slot
 		for _, s := range p.slots {
-			need := p.needs[s.worker.place.host]
-			if need <= 0 || !p.room(s) {
-				continue
-			}
-			if best == nil || need > p.needs[best.worker.place.host] {
+			if s.lacks() > 0 && (best == nil || s.lacks() > best.lacks()) && p.room(s) {
 				best = s
 			}
 		}
@@ -151,7 +154,7 @@ func (p *placing) preferred() (gave bool) {
 		}
 		p.give(best)
 		gave = true
-		p.needs[best.worker.place.host] -= p.least
+		*best.need -= p.least
 	}
 }
 
