@@ -98,7 +98,11 @@ func (s Screen) say(trouble string, report *Report) {
 		if i == rows-1 {
 			break
 		}
-		page.WriteString(s.painted(cutTo(line, columns)) + clearLine + "\r\n")
+		line = cutTo(line, columns)
+		if i == 0 { // where the state is
+			line = s.painted(line)
+		}
+		page.WriteString(line + clearLine + "\r\n")
 	}
 	page.WriteString(clearBelow)
 	_, _ = s.Out.Write(page.Bytes()) // a terminal that is gone ends the process by a signal
@@ -192,7 +196,7 @@ func setLines(sets []TaskSet) []string {
 	for i := len(sets) - 1; i >= 0; i-- {
 		set := sets[i]
 		cells = append(cells, []string{
-			set.Name, set.State, bar(set.Done, set.Total, barWidth), fmt.Sprintf("%d/%d", set.Done, set.Total),
+			set.Name, set.State, strings.ReplaceAll(bar(set.Done, set.Total, barWidth), " ", "."), fmt.Sprintf("%d/%d", set.Done, set.Total),
 			fmt.Sprint(set.Running), fmt.Sprint(set.Failed),
 		})
 	}

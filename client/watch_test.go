@@ -72,9 +72,10 @@ func TestWatchOnATerminal(t *testing.T) {
 		for _, line := range lines {
 			require.LessOrEqual(t, len([]rune(line)), 62, line)
 		}
-		require.Contains(t, lines[0], fakeID)
+		require.Contains(t, lines[0], fakeID+"  app  <RUNNING>")
+		require.NotContains(t, strings.Join(lines[1:], ""), "<RUNNING>")
 		require.Contains(t, first, "a note")
-		require.Regexp(t, `count +running  \[=+> +\]  1/4`, first)
+		require.Regexp(t, `count +running  \[=+>\.+\]  1/4`, first)
 		require.Contains(t, rest, leaveScreen+"application  "+fakeID, "the last report stays")
 	})
 }
