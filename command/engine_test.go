@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -199,11 +200,21 @@ func TestPlansThatCannotRun(t *testing.T) {
 
 func TestAPlanTravelsInAFile(t *testing.T) {
 	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Here: true, Links: []Link{{"a", "/b"}}}
+	plan.Steps[0].Tasks = Tasks{{Values: []Value{{Item, "x"}}}, {}}
 	path := filepath.Join(t.TempDir(), "plan")
 	require.NoError(t, plan.Write(path))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.EqualValues(t, 0o600, info.Mode().Perm(), "it has secrets")
+	many := shell("many", "x")
+	many.Tasks = make(Tasks, 1e6)
+	encoded, err := json.Marshal(&Plan{Steps: []Step{many}})
+	require.NoError(t, err)
+	require.Less(t, len(encoded), 1000, "it stands on a command line")
+	again, err := DecodePlan(encoded)
+	require.NoError(t, err)
+	require.Len(t, again.Steps[0].Tasks, 1e6)
+
 	read, err := ReadPlan(path, false)
 	require.NoError(t, err)
 	require.Equal(t, plan, read)

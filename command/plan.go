@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +77,32 @@ type Step struct {
 	AllowFailure bool      `json:"allowFailure,omitempty"`
 	CPUs         int       `json:"cpus,omitempty"` // of each task; 0 is as task.cpus says
 	Collect      []Collect `json:"collect,omitempty"`
-	Tasks        []Task    `json:"tasks"`
+	Tasks        Tasks     `json:"tasks"`
+}
+
+// Tasks are a step's. In JSON those of which none has values are their number: a
+// plan of many stands on a command line.
+type Tasks []Task
+
+// MarshalJSON writes the tasks or their number.
+func (t Tasks) MarshalJSON() ([]byte, error) {
+	if slices.ContainsFunc(t, func(one Task) bool { return len(one.Values) > 0 }) {
+		return json.Marshal([]Task(t))
+	}
+	return json.Marshal(len(t))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Tasks) UnmarshalJSON(encoded []byte) error {
+	var count int
+	if err := json.Unmarshal(encoded, &count); err != nil {
+		return json.Unmarshal(encoded, (*[]Task)(t))
+	}
+	if count < 0 {
+		return fmt.Errorf("%d tasks", count)
+	}
+	*t = make(Tasks, count)
+	return nil
 }
 
 // Collect has files come back that a task leaves in its working directory.

@@ -2,6 +2,7 @@ package jobfile
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -58,7 +59,7 @@ const mostNodes = 1 << 20
 
 // parse reads the one document of a file; nil where it cannot be read, or is empty.
 func parse(r *reporter, content []byte) *node {
-	file, err := parser.ParseBytes(content, 0)
+	file, err := parseYAML(content)
 	if err != nil {
 		var syntax *yaml.SyntaxError
 		if errors.As(err, &syntax) && syntax.Token != nil {
@@ -91,6 +92,16 @@ func parse(r *reporter, content []byte) *node {
 		return nil
 	}
 	return tree
+}
+
+// parseYAML is the library's parser, of which a bug shall end no process.
+func parseYAML(content []byte) (file *ast.File, err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err = fmt.Errorf("this YAML cannot be read: %v", failed)
+		}
+	}()
+	return parser.ParseBytes(content, 0)
 }
 
 // syntaxAdvice is for what goes wrong often.
