@@ -165,7 +165,7 @@ func (r *Report) page(now time.Time, trouble string) []string {
 	}
 	p := r.Progress
 	if p == nil {
-		if reason := shortened(r.Diagnostics); reason != "" {
+		if reason := shortened(withoutSummary(r.Diagnostics)); reason != "" {
 			lines = append(lines, reason)
 		}
 		return lines

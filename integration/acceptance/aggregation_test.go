@@ -15,15 +15,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/aggregatedlog"
 )
 
-// TestAggregatedLogs reads what NodeManagers leave in HDFS, in each format and
-// compression.
+// TestAggregatedLogs reads what NodeManagers leave in HDFS, compressed and in each
+// format; TestFollowedLogs reads what is not compressed.
 func TestAggregatedLogs(t *testing.T) {
 	t.Parallel()
 	for i, format := range []struct {
 		name       string
 		properties cluster.Properties
 	}{
-		{"TFile as it lies", cluster.Properties{"yarn.log-aggregation.file-formats": "TFile"}},
 		{"indexed and compressed", cluster.Properties{
 			"yarn.log-aggregation.file-formats":                        "IndexedFormat,TFile",
 			"yarn.log-aggregation.file-controller.IndexedFormat.class": "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController",
