@@ -176,10 +176,16 @@ func (s *standalone) files(program string) (*application.Files, error) {
 	return application.ReadFiles(local)
 }
 
+// ender says when an application is over by its master's word, and why.
+type ender interface {
+	Over() <-chan struct{}
+	Err() error
+}
+
 // untilOver runs the driver function until it returns, or the master has ended
 // the application, which ends the function's context. One that does not heed
 // that for driverGrace ends with the process.
-func untilOver(ctx context.Context, manager *application.Application, function func(ctx context.Context) error) error {
+func untilOver(ctx context.Context, manager ender, function func(ctx context.Context) error) error {
 	alive, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	returned := make(chan error, 1)

@@ -143,7 +143,7 @@ func (a *Application) hear(order *protocol.ApplicationOrder) *protocol.Applicati
 	// The driver's loop may be waiting for the state, so it is told without it.
 	for _, executor := range told.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
-			"worker", executor.GetWorkerId(), "logs", executor.GetLogUrl())
+			"worker", executor.GetWorkerId())
 	}
 	for _, end := range told.ends {
 		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Text: endText(end), CountsAsFailure: end.GetCountsAsFailure()})

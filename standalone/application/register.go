@@ -73,7 +73,7 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 			continue
 		}
 		if !told {
-			a.logger.Warn("no master takes the application yet, trying again", "error", reasons)
+			a.logger.Warn("no master leads yet, trying again", "error", reasons)
 			told = true
 		}
 		if !sleep(looking, pause/2+rand.N(pause)) {
