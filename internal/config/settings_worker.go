@@ -18,7 +18,8 @@ var (
 	WorkerUIPort = number("worker.ui.port", "8081", "The port of a standalone worker's page, which also serves the log files of its executors and drivers. Where it is taken, the next free one of "+
 		"the 16 that follow; 0 takes any free one.", 0)
 	WorkerDir = text("worker.dir", "", "The directory in which a standalone worker has a directory for each executor and driver, with their logs, and its cache of programs and "+
-		"files. Where not set: `~/.bobbin/worker`, or `~/.bobbin/worker-2` and so on where other workers of this machine have that.")
+		"files. Where not set: `~/.bobbin/worker`, or `~/.bobbin/worker-2` and so on where other workers of this machine have that. "+
+		"A local cluster (`local-cluster[E,C,M]`) keeps nothing where it is not set, and leaves its logs in a directory below it where it is.")
 
 	workerResource = checkedPrefix("worker.resource.", "What a standalone worker has of a further resource: `worker.resource.gpu.amount=2`, whose addresses are `0` and `1`, or those that "+
 		"the command `worker.resource.gpu.discoveryScript` prints as `{\"name\": \"gpu\", \"addresses\": [\"0\", \"1\"]}` when the worker starts. Executors get "+
