@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -166,6 +167,19 @@ func TestAWorkerThatStopsTakesItsLeaveLast(t *testing.T) {
 	require.False(t, more, "it says no more")
 	require.NoError(t, w.end())
 	require.True(t, hasEnded(t, pidfd, 0))
+}
+
+func TestAWorkerThatHasEndedLeavesNoGoroutines(t *testing.T) {
+	m := startMaster(t)
+	before := goleak.IgnoreCurrent()
+	w := startWorker(t, map[string]string{"worker.killGrace": "50ms"}, m)
+	s := m.attached()
+	s.order(launchOrder(m.launchOf(1, "idle"), m.launchOf(2, "print", "words")))
+	s.executor(2, protocol.ExecutorState_EXECUTOR_EXITED)
+	s.order(killOrder(1))
+	w.stop()
+	require.NoError(t, w.end())
+	goleak.VerifyNone(t, before)
 }
 
 func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
