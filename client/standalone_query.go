@@ -73,6 +73,9 @@ func (s *Standalone) List(ctx context.Context, selection Selection) ([]Listed, e
 	if selection.Queue != "" {
 		return nil, usagef("--queue: a standalone cluster has no queues")
 	}
+	if len(selection.Tags) > 0 {
+		return nil, usagef("--tag: a standalone cluster's applications have no tags")
+	}
 	seen, err := s.look(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (s *Standalone) List(ctx context.Context, selection Selection) ([]Listed, e
 		})
 	}
 	listed = slices.DeleteFunc(listed, func(l Listed) bool {
-		return selection.User != "" && l.User != selection.User ||
+		return selection.User != "" && l.User != selection.User || !selection.has(l.Name) ||
 			len(selection.States) > 0 && !slices.Contains(selection.States, l.State)
 	})
 	slices.SortStableFunc(listed, func(a, b Listed) int { return b.Started.Compare(a.Started) })
