@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ type finisher struct {
 // newFinisher chooses where the results are to lie: on this machine where all of
 // the application is, and otherwise beside what is staged.
 func (w *work) newFinisher(t terminal) (*finisher, error) {
-	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace, maxAge: config.CacheMaxAge.In(w.settings),
+	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace || isStandalone(w.settings), maxAge: config.CacheMaxAge.In(w.settings),
 		keeps: config.IdempotencyKey.In(w.settings) != ""}
 	if w.local || isLocalCluster(w.settings) {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
@@ -153,11 +154,8 @@ func ofStep(name string) string {
 
 // results reads what became of the tasks, and where what they gave lies.
 func (f *finisher) results(ctx context.Context, about *command.Summary) (own string, results *command.Results, err error) {
-	if about.ApplicationID == "" && f.alone {
-		entries, err := f.files.List(ctx, f.plan.Results)
-		if err == nil && len(entries) == 1 {
-			about.ApplicationID = entries[0].Name
-		}
+	if f.alone { // a standalone cluster's report has the driver's id
+		about.ApplicationID = f.latest(ctx)
 	}
 	if about.ApplicationID == "" {
 		return f.plan.Results, command.NoResults(f.plan), nil
@@ -176,6 +174,16 @@ func (f *finisher) results(ctx context.Context, about *command.Summary) (own str
 		case <-time.After(lastWords / 4):
 		}
 	}
+}
+
+// latest is the application that has results here: the last one, where a driver
+// was started again.
+func (f *finisher) latest(ctx context.Context) string {
+	entries, err := f.files.List(ctx, f.plan.Results)
+	if err != nil || len(entries) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(entries, func(a, b storage.Info) int { return a.ModTime.Compare(b.ModTime) }).Name
 }
 
 // writeSummary writes the JUnit file in one go, so that nobody reads half of it.
