@@ -32,7 +32,7 @@ const (
 // master is the process that is measured.
 type master struct {
 	command     *exec.Cmd
-	said        said
+	url, said   said // what it says on stdout and on stderr
 	ended       chan error
 	address     string // host:port
 	credentials *protocol.Credentials
@@ -47,7 +47,7 @@ func startMaster(ctx context.Context, program, directory string) (*master, error
 		return nil, err
 	}
 	m := &master{credentials: credentials, ended: make(chan error, 1)}
-	m.said.first = make(chan struct{})
+	m.url.first, m.said.first = make(chan struct{}), make(chan struct{})
 	m.command = exec.CommandContext(ctx, program, "master", "--host", "127.0.0.1", "--port", "0", "--web-port", "-1",
 		"--work-dir", filepath.Join(directory, "work"))
 	for key, value := range map[*config.Setting]string{
@@ -59,7 +59,7 @@ func startMaster(ctx context.Context, program, directory string) (*master, error
 	} {
 		m.command.Env = append(m.command.Env, key.Variable()+"="+value)
 	}
-	m.command.Stderr = &m.said
+	m.command.Stdout, m.command.Stderr = &m.url, &m.said
 	m.command.Cancel = func() error { return m.command.Process.Signal(syscall.SIGTERM) }
 	m.command.WaitDelay = endWait
 	// A signal of the terminal is for this process, which then ends the master.
@@ -69,17 +69,16 @@ func startMaster(ctx context.Context, program, directory string) (*master, error
 	}
 	go func() { m.ended <- m.command.Wait() }()
 	select {
-	case <-m.said.first:
+	case <-m.url.first:
 	case err := <-m.ended:
 		m.ended <- err
 		return nil, fmt.Errorf("the master ended: %w\n%s", err, m.said.text())
 	case <-time.After(startWait):
 		return nil, errors.Join(fmt.Errorf("the master did not say its address in %v: %s", startWait, m.said.text()), m.end())
 	}
-	url, _, _ := strings.Cut(m.said.text(), " ")
-	addresses, err := protocol.ParseURL(strings.TrimSpace(url))
+	addresses, err := protocol.ParseURL(strings.TrimSpace(m.url.text()))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the master said %q: %w", m.said.text(), err), m.end())
+		return nil, errors.Join(fmt.Errorf("the master said %q: %w", m.url.text(), err), m.end())
 	}
 	m.address = addresses[0]
 	return m, nil
@@ -149,7 +148,7 @@ func (m *master) mostResident() (float64, error) {
 	return 0, errors.New("the master's memory: its status tells no VmHWM")
 }
 
-// said keeps what a process says on its stderr.
+// said keeps what a process says.
 type said struct {
 	first chan struct{} // closed when it has said a line
 

@@ -56,7 +56,11 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	var heartbeats atomic.Int64
 	began := time.Now()
 	stop, err := r.startWorkers(ctx, master, &heartbeats, drivers.launched)
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() {
+		if broken := stop(); err == nil {
+			err = broken
+		}
+	}()
 	if err != nil {
 		return result, err
 	}
@@ -119,30 +123,23 @@ func pause(ctx context.Context, d time.Duration) error {
 // startWorkers attaches all workers at once and returns when the last one is
 // welcome. The function that it returns ends them.
 func (r round) startWorkers(ctx context.Context, master *master, heartbeats *atomic.Int64, launched func(launched)) (stop func() error, err error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
-	broken := make(chan error, r.workers)
 	attached := make(chan struct{}, r.workers)
+	stopped := errors.New("stopped")
 	stop = func() error {
-		ended := ctx.Err() != nil
-		cancel()
+		cancel(stopped)
 		running.Wait()
-		close(broken)
-		for one := range broken {
-			if !ended {
-				err = errors.Join(err, one)
-			}
+		if why := context.Cause(ctx); !errors.Is(why, stopped) {
+			return why
 		}
-		return err
+		return nil
 	}
 	for i := range r.workers {
 		w := &worker{number: i, cores: r.cores, heartbeats: heartbeats, launched: launched}
 		running.Go(func() {
 			err := w.run(ctx, master.address, master.credentials.DialOptions(), func() { attached <- struct{}{} })
-			if ctx.Err() == nil {
-				broken <- fmt.Errorf("worker %d: %w", w.number, err)
-				cancel()
-			}
+			cancel(fmt.Errorf("worker %d: %w", w.number, err)) // nothing where it was told to end
 		})
 	}
 	for range r.workers {
