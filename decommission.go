@@ -17,7 +17,7 @@ func decommissioned() (reasons <-chan string, stop func()) {
 	listening.Go(func() {
 		select {
 		case <-signals:
-			told <- "it was sent "+decommissionSignalName
+			told <- "it was sent " + decommissionSignalName
 		case <-done:
 		}
 	})

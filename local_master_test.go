@@ -30,3 +30,17 @@ func TestParseLocalMaster(t *testing.T) {
 	_, err := parseLocalMaster("yarn")
 	require.ErrorContains(t, err, "yarn-submit submit")
 }
+
+func FuzzParseMasters(f *testing.F) {
+	for _, seed := range []string{"", "local", "local[*,4]", "local[65537]", "local-cluster[2,1,1024]", "local-cluster[1,1,-1]", "bobbin://h"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		if got, err := parseLocalMaster(url); err == nil && (got.cores < 1 || got.maxFailures < 1) {
+			t.Errorf("%q gives %+v", url, got)
+		}
+		if got, err := parseLocalCluster(url); err == nil && (got.workers < 1 || got.cores < 1 || got.memory < 1) {
+			t.Errorf("%q gives %+v", url, got)
+		}
+	})
+}

@@ -77,7 +77,7 @@ func run(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	shared.masters = []master{
-		{name: "local", args: []string{"--master", "local[4,4]"}, inPlace: true},
+		{name: "local", args: []string{"--master", "local[*,4]"}, inPlace: true},
 		{name: "local-cluster", args: []string{"--master", "local-cluster[2,2,2048]"}, separate: true, inPlace: true},
 	}
 	if wanted("standalone") {
