@@ -86,6 +86,7 @@ func TestAFailedStepSkipsThoseBehindIt(t *testing.T) {
 	}})
 	require.EqualError(t, err, "command: step bad: task 0 exited with status 4\nit broke")
 	require.Equal(t, []Status{Failed}, statuses(results.Steps[0]))
+	require.Equal(t, "1 failed", results.Steps[0].Counts())
 	require.Equal(t, 4, results.Steps[0].Tasks[0].Exit)
 	require.Equal(t, "it broke\n", results.Steps[0].Tasks[0].Tail)
 	require.Equal(t, []Status{Skipped}, statuses(results.Steps[1]))
@@ -258,4 +259,41 @@ func TestAnInterruptedJobLeavesWhatItKnows(t *testing.T) {
 	require.Equal(t, []Status{Succeeded, Unfinished}, statuses(results.Steps[1]))
 	require.Equal(t, []Status{Unfinished}, statuses(results.Steps[2]))
 	require.False(t, slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), partEnding) }))
+}
+
+func TestTheLatestAttemptCounts(t *testing.T) {
+	plan := &Plan{Steps: []Step{shell("s", "true")}}
+	plan.Steps[0].Tasks = make(Tasks, 2)
+	files := storage.New(storage.Options{})
+	directory := "file://" + t.TempDir()
+	attempt := func(outcomes ...Outcome) *Results {
+		r, err := newRecorder(t.Context(), files, directory)
+		require.NoError(t, err)
+		r.start(0)
+		for _, outcome := range outcomes {
+			r.add(0, outcome)
+		}
+		require.NoError(t, r.close(t.Context()))
+		results, err := ReadResults(t.Context(), files, directory, plan)
+		require.NoError(t, err)
+		return results
+	}
+	// The first one's clock is ahead by centuries.
+	require.NoError(t, os.MkdirAll(strings.TrimPrefix(directory, "file://")+"/report", 0o700))
+	ahead := fmt.Sprintf("%s/report/%020d-000000", strings.TrimPrefix(directory, "file://"), int64(9e18))
+	require.NoError(t, os.WriteFile(ahead, []byte(`{"step":0,"event":"task","outcome":{"index":0,"status":"failed"}}`+"\n"), 0o600))
+	results := attempt(Outcome{Index: 1, Status: Succeeded, Tail: "not kept"})
+	require.Equal(t, []Status{Unfinished, Succeeded}, statuses(results.Steps[0]))
+	require.True(t, results.Open())
+	require.Empty(t, results.Steps[0].Tasks[1].Tail)
+	results = attempt(Outcome{Index: 0, Status: Failed, Tail: "kept"})
+	require.Equal(t, []Status{Failed, Unfinished}, statuses(results.Steps[0]))
+	require.Equal(t, "kept", results.Steps[0].Tasks[0].Tail)
+
+	r, err := newRecorder(t.Context(), files, directory)
+	require.NoError(t, err)
+	require.NoError(t, files.RemoveAll(t.Context(), directory))
+	r.start(0)
+	require.ErrorContains(t, r.close(t.Context()), "is gone")
+	require.NoDirExists(t, strings.TrimPrefix(directory, "file://"), "what the submitter has removed is not made again")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -20,8 +21,9 @@ const (
 	// a job gets long, so that it does not leave thousands of files.
 	firstFlush   = time.Second
 	slowestFlush = 15 * time.Second
-	// lastFlush bounds the last writing.
-	lastFlush = 20 * time.Second
+	// flushTimeout bounds the writing of a file, and lastFlush that of the last one.
+	flushTimeout = time.Minute
+	lastFlush    = 20 * time.Second
 	// fullTails is of how many tasks that failed the whole tail is recorded, and
 	// shortTail how many bytes of the others'.
 	fullTails = 1000
@@ -66,8 +68,16 @@ func newRecorder(ctx context.Context, files *storage.Files, directory string) (*
 	if err := files.MkdirAll(ctx, directory+"/"+reportDirectory, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory of the results: %w", err)
 	}
+	entries, err := files.List(ctx, directory+"/"+reportDirectory)
+	if err != nil {
+		return nil, fmt.Errorf("the directory of the results: %w", err)
+	}
+	start := time.Now().UnixNano()
+	if before, err := strconv.ParseInt(latestPrefix(entries), 10, 64); err == nil {
+		start = max(start, before+1) // the clock of an earlier attempt's node may be ahead
+	}
 	r := &recorder{
-		files: files, directory: directory, prefix: fmt.Sprintf("%020d", time.Now().UnixNano()),
+		files: files, directory: directory, prefix: fmt.Sprintf("%020d", start),
 		records: make(chan record, 64), stop: make(chan context.Context), done: make(chan error, 1),
 	}
 	// What is to be written when the driver's context ends is written all the same.
@@ -130,6 +140,8 @@ func (r *recorder) loop(ctx context.Context) error {
 		if pending.Len() == 0 {
 			return
 		}
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
 		err := r.write(ctx, written, pending.Bytes())
 		if err == nil {
 			written++

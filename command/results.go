@@ -58,12 +58,7 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 	if err != nil {
 		return nil, fmt.Errorf("what the tasks came to: %w", err)
 	}
-	latest := ""
-	for _, entry := range entries {
-		if prefix, _, ok := strings.Cut(entry.Name, "-"); ok && !strings.HasSuffix(entry.Name, partEnding) {
-			latest = max(latest, prefix)
-		}
-	}
+	latest := latestPrefix(entries)
 	for _, entry := range entries { // sorted by name
 		if latest == "" || !strings.HasPrefix(entry.Name, latest+"-") || strings.HasSuffix(entry.Name, partEnding) {
 			continue
@@ -73,6 +68,18 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 		}
 	}
 	return results, nil
+}
+
+// latestPrefix begins the names of what the latest attempt has written; "" where
+// there is nothing.
+func latestPrefix(entries []storage.Info) string {
+	latest := ""
+	for _, entry := range entries {
+		if prefix, _, ok := strings.Cut(entry.Name, "-"); ok && !strings.HasSuffix(entry.Name, partEnding) {
+			latest = max(latest, prefix)
+		}
+	}
+	return latest
 }
 
 func (r *Results) read(ctx context.Context, files *storage.Files, path string) error {
@@ -111,6 +118,21 @@ func (s *StepResults) apply(one record) {
 			s.Tasks[one.Outcome.Index] = *one.Outcome
 		}
 	}
+}
+
+// Counts tells how many tasks of a step ended how: "3 succeeded, 1 failed".
+func (s *StepResults) Counts() string {
+	counts := map[Status]int{}
+	for _, outcome := range s.Tasks {
+		counts[outcome.Status]++
+	}
+	var parts []string
+	for _, status := range []Status{Succeeded, Failed, TimedOut, Skipped, Unfinished} {
+		if counts[status] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[status], status))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Open tells whether a step has begun of whose end nothing is written.

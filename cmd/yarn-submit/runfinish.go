@@ -119,6 +119,13 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 	if f.summary != "" {
 		problem = errors.Join(problem, f.writeSummary(results, about))
 	}
+	if problem == nil && about.ApplicationID != "" {
+		for i, step := range results.Steps {
+			if name := f.plan.Steps[i].Name; name != "" {
+				f.t.console.Print("  %-10s %s", name, step.Counts())
+			}
+		}
+	}
 	complete := problem == nil
 	if collected, failed := results.Collect(ctx, f.files); failed != nil {
 		complete = false
