@@ -231,3 +231,23 @@ func TestACommandBringsItsFilesBack(t *testing.T) {
 	assert.Equal(t, map[string]string{"0/out.csv": "task 0\n", "1/out.csv": "task 1\n"}, collected(t, filepath.Join(dir, "mine")))
 	assert.Equal(t, []string{"passed", "passed"}, states(readJUnit(t, filepath.Join(dir, "junit.xml"))["job.sh"]))
 }
+
+func TestTheDocumentedJob(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "jobs.md"))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(text), "```yaml\n")
+	job, _, _ := strings.Cut(rest, "```\n")
+	for _, master := range []string{"yarn", "local-cluster[2,2,1024]"} {
+		dir := workingDirectory(t, map[string]string{"job.yaml": job, "words.txt": "apple\nant\nbee\nbanana\ncat\nzoo\n"})
+		done := call{args: []string{"run", "job.yaml", "--master", master, "--summary", "junit.xml"}, directory: dir}.run(t)
+		require.Equal(t, 0, done.code, master)
+		assert.Equal(t, map[string]string{
+			"a-3/found.txt": "apple\nant\n", "a-5/found.txt": "apple\n", "b-3/found.txt": "bee\nbanana\n", "b-5/found.txt": "banana\n",
+			"c-3/found.txt": "cat\n", "z-1/found.txt": "zoo\n", "report/0/report.txt": "all counted\n",
+		}, collected(t, filepath.Join(dir, "out")), master)
+		suites := readJUnit(t, filepath.Join(dir, "junit.xml"))
+		assert.Equal(t, []string{"passed", "passed"}, states(suites["fetch"]), master)
+		assert.Equal(t, []string{"skipped"}, states(suites["lint"]), master)
+	}
+}
