@@ -46,7 +46,11 @@ func submitStandalone(ctx context.Context, t terminal, s submission) (*client.Re
 // driveStandalone puts the program in this process's place: its driver function
 // runs here, with executors of the cluster.
 func driveStandalone(t terminal, s submission) error {
-	if _, err := client.CheckProgram(s.program, config.Platform.In(s.settings)); err != nil {
+	if s.json {
+		return client.Usage(errors.New("--json: with the driver in this process stdout is the program's; " +
+			"ask for its application's report with yarn-submit status --json"))
+	}
+	if err := client.CheckDriver(s.program); err != nil {
 		return err
 	}
 	encoded, err := json.Marshal(s.settings.Map())
