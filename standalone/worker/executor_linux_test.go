@@ -365,6 +365,22 @@ func TestWorkOfAnApplicationGoesWithItAndLogsStay(t *testing.T) {
 	require.Equal(t, "to stdout: words\n", w.file(app, "1", "logs", "stdout"))
 }
 
+func TestWhatIsOldIsRemovedUnlessItRuns(t *testing.T) {
+	directory := notes(t)
+	m := startMaster(t)
+	w := startWorker(t, map[string]string{"worker.cleanup.interval": "10ms", "worker.cleanup.appDataTtl": "1ms"}, m)
+	s := m.attached()
+	ended := m.launchOf(2, "exit", "0")
+	ended.ApplicationId = "app-2"
+	s.order(launchOrder(m.launchOf(1, "wait"), ended))
+	handle(t, directory, "process")
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(filepath.Join(w.directory, "app-2"))
+		return os.IsNotExist(err) && strings.Contains(w.log.String(), "removed an old directory")
+	}, patience, time.Millisecond)
+	require.DirExists(t, filepath.Join(w.directory, app, "1", "work"))
+}
+
 func TestNothingIsLeftWhenAWorkerIsKilled(t *testing.T) {
 	for _, test := range []struct {
 		name string

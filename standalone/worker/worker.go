@@ -91,7 +91,7 @@ func Run(ctx context.Context, options Options) error {
 		options: options, equipment: equipment, directory: directory, logger: options.Logger,
 		events: make(chan event), over: make(chan struct{}),
 		masters: newMasters(options.Masters, options.Credentials.DialOptions()),
-		roster:  newRoster(), running: map[string]*running{}, ended: map[string]time.Time{},
+		roster:  newRoster(), running: map[string]*running{}, ended: map[string]bool{},
 	}
 	defer w.masters.close()
 	if err := w.open(); err != nil {
@@ -124,10 +124,10 @@ type worker struct {
 
 	// What follows is the loop's alone.
 	roster       *roster
-	running      map[string]*running  // by directory: owner/process
-	history      []finished           // the latest that ended, the oldest first
-	ended        map[string]time.Time // applications that are over, and what runs of them has not ended yet
-	current      *attachment          // nil while no master has the worker
+	running      map[string]*running // by directory: owner/process
+	history      []finished          // the latest that ended, the oldest first
+	ended        map[string]bool     // applications that are over, and what runs of them has not ended yet
+	current      *attachment         // nil while no master has the worker
 	queue        []*protocol.WorkerMessage
 	began        time.Time
 	decommission *decommission // nil where it is not going
@@ -193,15 +193,8 @@ func workerID(began time.Time, host string, port int) string {
 	return fmt.Sprintf("worker-%s-%.64s-%d-%s", began.UTC().Format("20060102150405"), name, port, hex.EncodeToString(random))
 }
 
-// post sends the loop an event. It reports whether the loop has taken it.
-func (w *worker) post(e event) bool {
-	select {
-	case w.events <- e:
-		return true
-	case <-w.over:
-		return false
-	}
-}
+// post sends the loop an event, from a goroutine that the loop waits for.
+func (w *worker) post(e event) { w.events <- e }
 
 // ask has the loop answer.
 func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
@@ -358,7 +351,7 @@ func (w *worker) obey(order *protocol.WorkerOrder) {
 	}
 	for _, application := range order.GetFinishedApplications() {
 		if checkID(application) == nil {
-			w.ended[application] = time.Now()
+			w.ended[application] = true
 			w.tidy(application)
 		}
 	}
@@ -405,7 +398,7 @@ func (w *worker) owners() map[string]bool {
 // tidy removes what the executors of an application that is over have left
 // beside their logs, once none of them runs.
 func (w *worker) tidy(application string) {
-	if _, over := w.ended[application]; !over || w.owners()[application] {
+	if !w.ended[application] || w.owners()[application] {
 		return
 	}
 	delete(w.ended, application)
