@@ -71,11 +71,12 @@ func (f *logFollower) hasEnded(ctx context.Context, container *followedContainer
 func (f *logFollower) readArchive(ctx context.Context, user string) error {
 	limit := time.Now().Add(archiveLimit)
 	for f.unread(true) && f.cluster.aggregates() {
+		busy := f.busyNodes(ctx) // before HDFS is looked at: what they have brought is there then
 		archived, err := f.cluster.openArchive(ctx, f.id, user, f.console)
 		if err != nil {
 			return refused(err)
 		}
-		missing, err := f.readFrom(ctx, archived)
+		missing, err := f.readFrom(ctx, archived, busy)
 		if err = errors.Join(err, archived.close()); err != nil {
 			return err
 		}
@@ -89,8 +90,29 @@ func (f *logFollower) readArchive(ctx context.Context, user string) error {
 	return nil
 }
 
-// readFrom reads on in aggregated logs, and tells whether some container's are missing.
-func (f *logFollower) readFrom(ctx context.Context, archived *archive) (missing bool, err error) {
+// busyNodes are those that may still bring logs: they have to do with the
+// application, or do not answer. The ResourceManager waits for ten minutes for a
+// node on which a container never started, as it knows nothing of that.
+func (f *logFollower) busyNodes(ctx context.Context) map[string]bool {
+	busy := map[string]bool{}
+	for _, container := range f.order {
+		if _, asked := busy[container.node]; container.done || container.node == "" || asked {
+			continue
+		}
+		manager, err := f.cluster.rest.NodeManager(container.node)
+		if err != nil {
+			continue
+		}
+		has, err := manager.HasApplication(ctx, f.id)
+		busy[container.node] = has || err != nil
+	}
+	return busy
+}
+
+// readFrom reads on in aggregated logs, and tells whether some are missing that
+// a node may still bring. Containers that it finds there may have been on nodes
+// that were not asked.
+func (f *logFollower) readFrom(ctx context.Context, archived *archive, busy map[string]bool) (missing bool, err error) {
 	there := archived.containers()
 	if err := f.discoverIn(ctx, archived, there); err != nil {
 		return false, err
@@ -100,7 +122,8 @@ func (f *logFollower) readFrom(ctx context.Context, archived *archive) (missing 
 			continue
 		}
 		if !slices.Contains(there, container.id) {
-			missing = true
+			mayCome, asked := busy[container.node]
+			missing = missing || mayCome || !asked
 			continue
 		}
 		err := container.tail.read(ctx, archiveSource{archived, container.id})

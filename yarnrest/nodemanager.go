@@ -2,6 +2,7 @@ package yarnrest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -76,6 +77,16 @@ func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 		containers = append(containers, decodeNodeContainer(e))
 	}
 	return containers, nil
+}
+
+// HasApplication tells whether the NodeManager has to do with an application:
+// containers of it run or ran here, and their logs are not aggregated yet.
+func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, error) {
+	_, _, err := n.get(ctx, pathOf(nodePath, "apps", id))
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Container asks for one container; errors.Is(err, ErrNotFound) when the NodeManager does not know it any

@@ -258,3 +258,26 @@ func FuzzLogHeader(f *testing.F) {
 		}
 	})
 }
+
+func TestHasApplication(t *testing.T) {
+	s := serve(t, routes{
+		"GET /ws/v1/node/apps/" + appID: `{"app":{"id":"` + appID + `","state":"APPLICATION_RESOURCES_CLEANINGUP"}}`,
+		"GET /ws/v1/node/apps/gone": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"java.lang.Exception: app with id gone not found","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException"}}`)
+		},
+		"GET /ws/v1/node/apps/broken": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
+	})
+	manager, err := client(t, Options{}, s.URL).NodeManager(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]bool{appID: true, "gone": false} {
+		if has, err := manager.HasApplication(context.Background(), id); has != want || err != nil {
+			t.Errorf("%s: got %v, %v", id, has, err)
+		}
+	}
+	if _, err := manager.HasApplication(context.Background(), "broken"); err == nil {
+		t.Error("no error of a node that fails")
+	}
+}

@@ -53,7 +53,9 @@ func TestAggregatedLogs(t *testing.T) {
 func readAggregated(t *testing.T, own *suite) {
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const lines = 20000
-	done := call{environment: environment, args: []string{"run", "--tasks", "4", "--num-executors", "2", "--",
+	done := call{environment: environment, args: []string{"run", "--tasks", "4", "--num-executors", "2",
+		// A node whose container never starts reports nothing, which the ResourceManager waits for.
+		"--conf", "scheduler.minRegisteredResourcesRatio=1", "--",
 		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
