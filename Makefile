@@ -45,9 +45,10 @@ integration: build
 generate:
 	$(GO) run ./internal/protogen
 	$(GO) run ./internal/configdoc > docs/configuration.md
+	$(GO) generate ./jobfile
 
 check-generated: generate
-	git diff --exit-code -- '*.pb.go' docs/configuration.md
+	git diff --exit-code -- '*.pb.go' docs/configuration.md jobfile/job.schema.json
 
 # From yarn-submit starting to both executors registered, beside the cluster's own floor.
 # Prints one JSON object a line on stdout, and nothing else there.

@@ -9,12 +9,15 @@ import (
 )
 
 // tasksDirectory holds the directories of tasks in a container's directory.
-const tasksDirectory = "tasks"
+const tasksDirectory = ".bobbin-tasks"
 
-// ofTheNode are files that the NodeManager puts into a container's directory for
-// itself.
-var ofTheNode = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
-	"default_container_executor_session.sh", "tmp", tasksDirectory}
+// PlanFile is what a plan is called where it is shipped as a file.
+const PlanFile = "bobbin-plan.json"
+
+// notForTasks is what lies in a container's directory without being theirs: what
+// the NodeManager puts there for itself, and what this package does.
+var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
+	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
 // makeDirectory makes the directory of one try: new and empty, but for links to
 // what was shipped with the application. In a container it lies in the
@@ -56,7 +59,7 @@ func shippedLinks() ([]Link, error) {
 	var links []Link
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, ".") || slices.Contains(ofTheNode, name) {
+		if checksum := strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".crc"); checksum || slices.Contains(notForTasks, name) {
 			continue
 		}
 		path, err := filepath.Abs(name)

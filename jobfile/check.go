@@ -42,7 +42,6 @@ func (c *checker) check() [][]command.Task {
 	c.checkShipped(c.file.Files, "files")
 	c.checkShipped(c.file.Archives, "archives")
 	c.checkEnvironment(c.file.Environment)
-	c.checkShell(c.file.Shell)
 	c.checkCollects(c.file.Collect)
 	c.checkRetries(c.file.Retries)
 	for _, tag := range c.file.Tags {
@@ -59,7 +58,6 @@ func (c *checker) check() [][]command.Task {
 			c.report(step.Name.At, "%q cannot name a step: want a letter, then letters, digits, _ and -, at most 64", step.Name.Value)
 		}
 		c.checkEnvironment(step.Environment)
-		c.checkShell(step.Shell)
 		c.checkCollects(step.Collect)
 		c.checkRetries(step.Retries)
 		c.checkNeeds(step)
@@ -105,12 +103,6 @@ func (c *checker) checkEnvironment(environment Environment) {
 		case strings.ContainsRune(variable.Value.Value, 0):
 			c.report(variable.Value.At, "%s: a variable cannot have a NUL byte", name)
 		}
-	}
-}
-
-func (c *checker) checkShell(shell []Text) {
-	if shell != nil && (len(shell) == 0 || shell[0].Value == "") {
-		c.report(Position{}, "shell: want a list such as [bash, -eo, pipefail, -c]")
 	}
 }
 

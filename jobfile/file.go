@@ -12,7 +12,7 @@ type File struct {
 	Files       []Text      `yaml:"files" doc:"Files for every task's directory, as seen from the job file's directory, or hdfs:// URIs; file#name renames one."`
 	Archives    []Text      `yaml:"archives" doc:"Archives (.tar.gz, .tgz, .tar, .zip) that are unpacked, each as a directory in every task's directory; archive#name names the directory."`
 	Conf        Settings    `yaml:"conf" doc:"Further settings of bobbin, as --conf takes them."`
-	Shell       []Text      `yaml:"shell" doc:"What runs commands that are written as one text, which comes as its last argument; [sh, -e, -c] where left out."`
+	Shell       Shell       `yaml:"shell" doc:"What runs commands that are written as one text, which comes as its last argument; [sh, -e, -c] where left out."`
 	Retries     Number      `yaml:"retries" doc:"How often a task whose command failed is tried again; 0 where left out. For steps that say nothing else."`
 	TaskTimeout Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. For steps that say nothing else."`
 	Timeout     Duration    `yaml:"timeout" doc:"How long the job may run, from the driver's start, such as 2h."`
@@ -51,7 +51,7 @@ type Step struct {
 	Tasks            Tasks       `yaml:"tasks" doc:"How often the command runs, 1 where left out: a number; a list of items; a mapping with matrix, include, exclude or lines."`
 	Environment      Environment `yaml:"environment" doc:"Environment variables of this step's tasks, beside and before those of the job."`
 	WorkingDirectory Text        `yaml:"working_directory" doc:"Where the command runs: below the task's directory, perhaps in an archive, or an absolute path of the nodes."`
-	Shell            []Text      `yaml:"shell" doc:"As shell of the job."`
+	Shell            Shell       `yaml:"shell" doc:"As shell of the job."`
 	Retries          Number      `yaml:"retries" doc:"How often a task whose command failed is tried again. One that is lost with its executor is run again in any case, as task.maxFailures says."`
 	TaskTimeout      Duration    `yaml:"task_timeout" doc:"How long one try of a task may take, such as 10m. Then its processes get SIGTERM, and SIGKILL 3 s later, and the try has failed."`
 	Timeout          Duration    `yaml:"timeout" doc:"How long the step may take, with all tries of all tasks, such as 1h."`

@@ -80,6 +80,8 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 		{"resources: {driver: {memory: 512 MiB}}\n" + step(""), `got "512 MiB": write 512m`},
 		{"resources: {executors: {instances: 0}}\n" + step(""), "instances: want 1 or more"},
 		{step("allow_failure: yes"), `want true or false, got "yes"`},
+		{"shell: []\n" + step(""), "job.yaml:1:8: want a program with arguments, such as [bash"},
+		{"shell: bash\n" + step(""), "want a list: write [bash]"},
 		{step("needs: b"), "job.yaml:4:12: want a list: write [b]"},
 		{step("tasks: 0"), "0 tasks: want 1 or more"},
 		{step("tasks: []"), "the list of tasks is empty"},

@@ -263,6 +263,20 @@ func (*Command) schema() schema {
 	}}
 }
 
+// Shell is what runs commands that are one text.
+type Shell []Text
+
+func (s *Shell) decode(d *decoder, n *node) {
+	d.read(n, reflect.ValueOf((*[]Text)(s)))
+	if n.kind == sequence && (len(*s) == 0 || (*s)[0].Value == "") {
+		d.report(n.at, "want a program with arguments, such as [bash, -eo, pipefail, -c]")
+	}
+}
+
+func (*Shell) schema() schema {
+	return schema{"type": "array", "minItems": 1, "items": new(Text).schema()}
+}
+
 // Axis is a name of a matrix with its values.
 type Axis struct {
 	Name   Text

@@ -27,9 +27,6 @@ type work struct {
 	inPlace  bool // the driver runs on this machine
 }
 
-// planFile is what the plan is called where it is shipped.
-const planFile = "bobbin-plan.json"
-
 // work reads the job file or takes the command, with the settings for it.
 func (f *runFlags) work(t terminal, args []string) (*work, error) {
 	w := &work{flags: f}
@@ -261,7 +258,7 @@ func (w *work) hiddenArgs() (args []string, remove func(), err error) {
 		return nil, nil, err
 	}
 	remove = func() { _ = os.RemoveAll(directory) }
-	path := filepath.Join(directory, planFile)
+	path := filepath.Join(directory, command.PlanFile)
 	if err := w.plan.Write(path); err != nil {
 		remove()
 		return nil, nil, err
@@ -276,5 +273,5 @@ func (w *work) hiddenArgs() (args []string, remove func(), err error) {
 		return nil, nil, err
 	}
 	w.settings = settings
-	return []string{hiddenRun, "--plan-file", planFile}, remove, nil
+	return []string{hiddenRun, "--plan-file", command.PlanFile}, remove, nil
 }
