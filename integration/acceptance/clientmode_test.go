@@ -152,7 +152,7 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assert.Equal(t, -1, running.wait(t).code)
 	known := awaitState(t, id, yarnrest.StateFinished)
 	assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
-	assert.Regexp(t, `^the driver on 127\.0\.0\.1:\d+ is gone: .*connection refused`, known.Diagnostics)
+	assert.Regexp(t, `^the driver on [\d.]+:\d+ is gone: .*connection refused`, known.Diagnostics)
 	assert.Len(t, attempts(t, id), 1)
 	await(t, "the ApplicationMaster removes what was staged", func(ctx context.Context) bool {
 		_, err := shared.files.Stat(ctx, home(t)+"/.bobbin/staging/"+id)

@@ -4,6 +4,9 @@
 // a real Hadoop cluster, and looks at what they say and at what they leave in
 // the cluster.
 //
+// -cluster=containers has the shared cluster in containers (package containers),
+// where nodes are hosts of their own; what a test starts for itself is local.
+//
 // BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release. BOBBIN_TEST_CLUSTER
 // names the directory of a cluster that runs already (make cluster-up), which
 // the tests then use and leave up.
@@ -23,6 +26,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
+	"github.com/bobbin-yarn/bobbin/integration/containers"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/storage"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -40,12 +44,18 @@ type suite struct {
 	files    *storage.Files   // the cluster's HDFS, as the user who runs the tests
 	rest     *yarnrest.Client // the cluster's ResourceManager
 	data     string           // a directory of HDFS that no other run has
+	// driverHost is where the cluster reaches a driver of client mode.
+	driverHost string
 }
+
+// nodePattern matches the names of the shared cluster's nodes, of either kind.
+const nodePattern = `(?:127\.0\.0\.1[12]|worker-[123])`
 
 // shared is set by TestMain before any test runs.
 var shared *suite
 
 func TestMain(m *testing.M) {
+	fixture := flag.String("cluster", "local", "where the tests' cluster is: local or containers")
 	flag.Parse()
 	// Tests mostly wait for the cluster; more at once would wait for one another.
 	if !isSet("test.parallel") {
@@ -53,12 +63,44 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	code, err := run(m)
+	switch *fixture {
+	case "local":
+		os.Exit(result(run(m, "127.0.0.1", sharedCluster)))
+	case "containers":
+		os.Exit(containers.Inside(inContainers(), func(c *containers.Cluster) int {
+			return result(run(m, containers.Client, func() (*cluster.Cluster, func() error, error) {
+				view, err := c.View(context.Background())
+				return view, func() error { return nil }, err
+			}))
+		}))
+	}
+	fmt.Fprintf(os.Stderr, "acceptance: -cluster=%s: want local or containers\n", *fixture)
+	os.Exit(2)
+}
+
+// inContainers makes the cluster in containers as large as the local one, and
+// gives clients every address by name, which tests replace.
+func inContainers() containers.Options {
+	return containers.Options{Properties: map[string]string{
+		"yarn.log-aggregation-enable":                    "false",
+		"yarn.nodemanager.log.retain-seconds":            "86400",
+		"yarn.nodemanager.resource.memory-mb":            "8192",
+		"yarn.nodemanager.resource.cpu-vcores":           "8",
+		"yarn.nodemanager.container-monitor.interval-ms": "1000",
+		"yarn.resourcemanager.address":                   "resourcemanager:8032",
+		"yarn.resourcemanager.scheduler.address":         "resourcemanager:8030",
+		"yarn.resourcemanager.webapp.address":            "resourcemanager:8088",
+		"dfs.replication":                                "1",
+	}}
+}
+
+// result is the exit code of a run.
+func result(code int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
-		code = 1
+		return 1
 	}
-	os.Exit(code)
+	return code
 }
 
 func isSet(name string) bool {
@@ -67,7 +109,7 @@ func isSet(name string) bool {
 	return found
 }
 
-func run(m *testing.M) (code int, err error) {
+func run(m *testing.M, driverHost string, start func() (*cluster.Cluster, func() error, error)) (code int, err error) {
 	programs, err := os.MkdirTemp("", "bobbin-acceptance-")
 	if err != nil {
 		return 0, err
@@ -75,7 +117,7 @@ func run(m *testing.M) (code int, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(programs)) }()
 	built := make(chan error, 1)
 	go func() { built <- build(programs) }()
-	hadoop, stop, err := sharedCluster()
+	hadoop, stop, err := start()
 	if err = errors.Join(err, <-built); err != nil {
 		if stop != nil {
 			err = errors.Join(err, stop())
@@ -88,7 +130,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	shared.programs = programs
+	shared.programs, shared.driverHost = programs, driverHost
 	code = m.Run()
 	if code == 0 {
 		err = shared.leftovers()

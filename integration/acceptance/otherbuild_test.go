@@ -43,7 +43,7 @@ func TestRunInClientModeSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")
 	finds := otherBuild(t, path)
-	done := call{args: append([]string{"run", "--program", path, "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1", "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
+	done := call{args: append([]string{"run", "--program", path, "--deploy-mode", "client", "--conf", "driver.host=" + shared.driverHost, "--tasks", "2", "--num-executors", "1", "--"}, looksAbove...)}.run(t)
 	require.Equal(t, 0, done.code, done.stderr)
 	id := idPattern.FindString(done.stdout + done.stderr)
 	require.NotEmpty(t, id)

@@ -41,7 +41,7 @@ func TestRunACommandAsTasks(t *testing.T) {
 	require.Equal(t, 0, logs.code)
 	for i := range 8 {
 		said := fmt.Sprintf("argument <%d> index %d of 8, with the data beside it\nto stderr\n", i, i)
-		assert.Regexp(t, fmt.Sprintf(`(?m)^==> task-%d-0\.out of executor [12] \(container_\S+, attempt 1, on 127\.0\.0\.1[12]:\d+, %d bytes\) <==\n%s`,
+		assert.Regexp(t, fmt.Sprintf(`(?m)^==> task-%d-0\.out of executor [12] \(container_\S+, attempt 1, on `+nodePattern+`:\d+, %d bytes\) <==\n%s`,
 			i, len(said), said), logs.stdout)
 	}
 	assertNothingLeft(t, id)

@@ -21,7 +21,7 @@ func TestTaskThatFailsFourTimesFailsTheApplicationWithItsError(t *testing.T) {
 	done := trouble(t, nil, "task-error", "no such thing")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
-	assert.Regexp(t, `^yarn-submit: `+id+` failed: task 0 of "fail" failed 4 times, last on executor \d+ \(127\.0\.0\.1[12]\): no such thing \(try 3\)$`, done.lastLine())
+	assert.Regexp(t, `^yarn-submit: `+id+` failed: task 0 of "fail" failed 4 times, last on executor \d+ \(`+nodePattern+`\): no such thing \(try 3\)$`, done.lastLine())
 	assert.Contains(t, application(t, id).Diagnostics, "no such thing (try 3)")
 	assert.Len(t, attempts(t, id), 1, "another attempt would not help")
 	assertNothingLeft(t, id)
@@ -32,7 +32,7 @@ func TestPanicOfATaskComesWithItsStack(t *testing.T) {
 	done := trouble(t, []string{"--conf", "task.maxFailures=2"}, "task-panic", "bad luck")
 	require.Equal(t, 1, done.code)
 	id := done.applicationID(t)
-	assert.Regexp(t, `task 0 of "panic" failed 2 times, last on executor \d+ \(127\.0\.0\.1[12]\): panic: bad luck$`, done.lastLine())
+	assert.Regexp(t, `task 0 of "panic" failed 2 times, last on executor \d+ \(`+nodePattern+`\): panic: bad luck$`, done.lastLine())
 	for _, text := range []string{application(t, id).Diagnostics, done.stderr} {
 		assert.Contains(t, text, "panic: bad luck")
 		assert.Contains(t, text, "programs/trouble/task.go:")

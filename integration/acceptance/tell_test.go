@@ -107,7 +107,7 @@ func TestWhatIsToldOfAFinishedApplication(t *testing.T) {
 		containers[file.Executor] = file.Container
 		assert.EqualValues(t, len(file.Content), file.Size)
 		assert.Equal(t, 1, file.Attempt)
-		assert.Regexp(t, `^127\.0\.0\.1[12]:\d+$`, file.Host)
+		assert.Regexp(t, `^`+nodePattern+`:\d+$`, file.Host)
 	}
 	assert.Equal(t, "succeeded in try 2\n", said["driver stdout"])
 	assert.NotEmpty(t, said["driver stderr"])

@@ -226,7 +226,7 @@ func (c *Cluster) Host(name string) *Host { return c.hosts[name] }
 
 // ConfDir returns the directory of the clients' configuration: the value for
 // HADOOP_CONF_DIR.
-func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "conf") }
+func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "client") }
 
 // resourceManagers are the names of the ResourceManagers' hosts.
 func (c *Cluster) resourceManagers() []string {

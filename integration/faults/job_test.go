@@ -104,22 +104,22 @@ func (j *job) assertRight(t *testing.T) {
 	assert.Empty(t, text.Difference(shared.want, got))
 }
 
-// logs is what all the job's containers have logged, once that is in HDFS.
+// logs is what the job's containers have logged, once NodeManagers have moved it
+// to HDFS, as far as it can be had.
 func (j *job) logs(t *testing.T) string {
 	t.Helper()
-	await(t, "the logs are aggregated", func(ctx context.Context) bool {
-		known, err := shared.rest.Application(ctx, j.id)
-		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
+	var stdout, stderr bytes.Buffer
+	await(t, "the logs can be read", func(ctx context.Context) bool {
+		stdout.Reset()
+		stderr.Reset()
+		logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
+		logs.Env = environ()
+		logs.Stdout, logs.Stderr = &stdout, &stderr
+		err := logs.Run()
+		return err == nil && stdout.Len() > 0
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
-	logs.Env = environ()
-	var stderr bytes.Buffer
-	logs.Stderr = &stderr
-	text, err := logs.Output()
-	require.NoError(t, err, "%s", &stderr)
-	return string(text)
+	t.Logf("yarn-submit logs said: %s", &stderr)
+	return stdout.String()
 }
 
 // attempts is how many ApplicationMasters the job had.

@@ -32,6 +32,10 @@ func TestLogsAreAggregated(t *testing.T) {
 			require.NoError(t, shared.cluster.WaitReady(ctx))
 			j := startJob(t, 100*time.Millisecond)
 			j.assertRight(t)
+			await(t, "the logs are aggregated", func(ctx context.Context) bool {
+				known, err := shared.rest.Application(ctx, j.id)
+				return err == nil && known.LogAggregationStatus == "SUCCEEDED"
+			})
 			for _, worker := range containers.Workers() {
 				await(t, "the NodeManager has removed its own copy", func(ctx context.Context) bool {
 					left, err := shared.cluster.Host(worker).Run(ctx, "find", "/hadoop/logs", "-type", "f", "-path", "*"+j.id+"*")

@@ -1,0 +1,36 @@
+package containers
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bobbin-yarn/bobbin/integration/cluster"
+)
+
+// racks are the workers' places in the network topology: docker/conf/topology.table.
+var racks = map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
+
+// View is the cluster as tests know one whose daemons run on this machine. Its
+// nodes' directories are reached through the hosts' first processes, so they are
+// there until a host is started again.
+func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
+	var nodes []*cluster.Node
+	for _, name := range Workers() {
+		pid, err := c.Host(name).pid(ctx)
+		if err != nil {
+			return nil, err
+		}
+		root := fmt.Sprintf("/proc/%d/root", pid)
+		nodes = append(nodes, &cluster.Node{
+			Host: name, Rack: racks[name], LocalDir: root + "/hadoop/local", LogDir: root + "/hadoop/logs",
+			DataNode:    cluster.DaemonElsewhere("datanode on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":9866"}),
+			NodeManager: cluster.DaemonElsewhere("nodemanager on "+name, map[cluster.Endpoint]string{cluster.RPC: name + ":8041", cluster.HTTP: name + ":8042"}),
+		})
+	}
+	return cluster.Elsewhere(c.state.Dir,
+		cluster.DaemonElsewhere(NameNode, map[cluster.Endpoint]string{cluster.RPC: NameNode + ":8020", cluster.HTTP: NameNode + ":9870"}),
+		cluster.DaemonElsewhere(ResourceManager, map[cluster.Endpoint]string{
+			cluster.RPC: ResourceManager + ":8032", cluster.HTTP: ResourceManager + ":8088", cluster.Scheduler: ResourceManager + ":8030",
+			cluster.Tracker: ResourceManager + ":8031", cluster.Admin: ResourceManager + ":8033",
+		}), nodes...), nil
+}
