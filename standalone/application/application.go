@@ -114,7 +114,7 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 	first, err := a.register(looking, following, true)
 	if err != nil {
 		leave()
-		a.masters.close()
+		a.masters.Close()
 		return nil, err
 	}
 	a.logger.Info("registered with the master", "application", options.ID, "master", first.master, "page", first.welcome.GetWebUrl())
@@ -182,7 +182,7 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 func (a *Application) Close() {
 	a.leave()
 	a.follow.Wait()
-	a.masters.close()
+	a.masters.Close()
 }
 
 // tell changes the state, and has what is new sent.

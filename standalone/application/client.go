@@ -28,16 +28,16 @@ const (
 
 // Client submits drivers to a standalone cluster, tells what the cluster runs,
 // and ends it. It is safe for concurrent use.
-type Client struct{ masters *masters }
+type Client struct{ masters *protocol.Masters }
 
 // Connect makes a client of the masters at the addresses, host:port, one of which
 // leads. It connects when it is used. dial are the cluster's credentials.
 func Connect(addresses []string, dial []grpc.DialOption) *Client {
-	return &Client{masters: newMasters(addresses, dial)}
+	return &Client{masters: protocol.NewMasters(addresses, dial)}
 }
 
 // Close ends the connections.
-func (c *Client) Close() { c.masters.close() }
+func (c *Client) Close() { c.masters.Close() }
 
 // Submit has the cluster run a driver. files are its program, which is the first,
 // and what lies beside it; they go to every master that can be reached, so that
@@ -74,12 +74,12 @@ func (c *Client) bringSpare(ctx context.Context, files *Files, leader string) {
 	defer cancel()
 	var bringing sync.WaitGroup
 	defer bringing.Wait()
-	for _, master := range c.masters.all() {
+	for _, master := range c.masters.All() {
 		if master == leader {
 			continue
 		}
 		bringing.Go(func() {
-			if connection, err := c.masters.connection(master); err == nil {
+			if connection, err := c.masters.Connection(master); err == nil {
 				_ = files.bring(ctx, protocol.NewFilesClient(connection)) // the leader has them
 			}
 		})
@@ -166,7 +166,7 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, master s
 			tried[master] = true
 			err := c.callOne(ctx, master, do)
 			if err == nil {
-				c.masters.leads(master)
+				c.masters.Prefer(master)
 				return nil
 			}
 			if ctx.Err() != nil {
@@ -179,8 +179,8 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, master s
 				return err
 			case standby:
 				answered = true
-				c.masters.learn(leader)
-				c.masters.leads(leader)
+				c.masters.Learn(leader)
+				c.masters.Prefer(leader)
 			case isFinal(err):
 				return refusal{master, err}.explain()
 			}
@@ -201,7 +201,7 @@ func (c *Client) call(ctx context.Context, do func(ctx context.Context, master s
 
 // untried is the next master of a round.
 func (c *Client) untried(tried map[string]bool) (string, bool) {
-	for _, master := range c.masters.all() {
+	for _, master := range c.masters.All() {
 		if !tried[master] {
 			return master, true
 		}
@@ -210,7 +210,7 @@ func (c *Client) untried(tried map[string]bool) (string, bool) {
 }
 
 func (c *Client) callOne(ctx context.Context, master string, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
-	connection, err := c.masters.connection(master)
+	connection, err := c.masters.Connection(master)
 	if err != nil {
 		return err
 	}

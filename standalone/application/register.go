@@ -43,8 +43,8 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		found, refusals := a.askAll(looking, alive)
 		if found != nil {
-			a.masters.learn(found.welcome.GetMaster())
-			a.masters.leads(found.master)
+			a.masters.Learn(found.welcome.GetMaster())
+			a.masters.Prefer(found.master)
 			return found, nil
 		}
 		learned := false
@@ -55,7 +55,7 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 			if isFinal(problem.err) {
 				return nil, problem.explain()
 			}
-			if leader, standby := protocol.LeaderOf(problem.err); standby && a.masters.learn(leader) {
+			if leader, standby := protocol.LeaderOf(problem.err); standby && a.masters.Learn(leader) {
 				learned = true
 			}
 		}
@@ -102,7 +102,7 @@ func (a *Application) askAll(looking, alive context.Context) (*link, []refusal) 
 		link *link
 		refusal
 	}
-	addresses := a.masters.all()
+	addresses := a.masters.All()
 	answers := make(chan answer, len(addresses))
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -130,7 +130,7 @@ func (a *Application) askAll(looking, alive context.Context) (*link, []refusal) 
 
 // ask says hello to one master and waits for its welcome.
 func (a *Application) ask(round, alive context.Context, address string) (_ *link, err error) {
-	connection, err := a.masters.connection(address)
+	connection, err := a.masters.Connection(address)
 	if err != nil {
 		return nil, err
 	}

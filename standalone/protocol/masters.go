@@ -3,77 +3,100 @@ package protocol
 import (
 	"errors"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
-	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 const (
-	// Scheme begins the URL of standalone masters.
-	Scheme = "bobbin://"
-	// DefaultPort is a master's where its URL names none.
-	DefaultPort = 7077
+	// connectTimeout bounds the set-up of one connection.
+	connectTimeout = 5 * time.Second
+	// connectBackoff is between two tries of a connection; who calls has a pause
+	// of his own.
+	connectBackoff = 100 * time.Millisecond
 )
 
-// ParseURL reads the addresses, as host:port, of one master or of several that
-// stand by for each other: "bobbin://host:port,host:port". A port that is left
-// out is DefaultPort; an IPv6 address stands in brackets.
-func ParseURL(url string) ([]string, error) {
-	wrong := func(reason string) error {
-		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)
-	}
-	list, ok := strings.CutPrefix(url, Scheme)
-	if !ok {
-		return nil, wrong("it does not begin with " + Scheme)
-	}
-	var addresses []string
-	for one := range strings.SplitSeq(list, ",") {
-		address, err := parseAddress(strings.TrimSpace(one))
-		if err != nil {
-			return nil, wrong(err.Error())
-		}
-		if slices.Contains(addresses, address) {
-			return nil, wrong(address + " is named twice")
-		}
-		addresses = append(addresses, address)
-	}
-	return addresses, nil
+// Masters are those that a worker, an application or a client knows, with a
+// connection to each that was called. They are safe for concurrent use.
+type Masters struct {
+	dial []grpc.DialOption
+
+	mu          sync.Mutex
+	addresses   []string // host:port; the one that led last is the first
+	connections map[string]*grpc.ClientConn
+	closed      bool
 }
 
-// URL names the masters at addresses, as ParseURL reads it.
-func URL(addresses ...string) string { return Scheme + strings.Join(addresses, ",") }
+var errMastersClosed = errors.New("the connections to masters are closed")
 
-func parseAddress(address string) (string, error) {
-	host, port := address, ""
-	if !strings.HasPrefix(address, "[") || !strings.HasSuffix(address, "]") {
-		if at := strings.LastIndexByte(address, ':'); at >= 0 {
-			host, port = address[:at], address[at+1:]
-			if port == "" {
-				return "", fmt.Errorf("%q has no port behind its colon", address)
-			}
-		}
+// NewMasters knows the masters at the addresses, host:port. dial are the cluster's
+// credentials (Credentials.DialOptions).
+func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
+	return &Masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
+}
+
+// All are the addresses, that of the last leader first.
+func (m *Masters) All() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.addresses)
+}
+
+// Learn adds a master of which another has told; "" is none. It reports whether
+// it is new.
+func (m *Masters) Learn(address string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if address == "" || slices.Contains(m.addresses, address) {
+		return false
 	}
-	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
-		host = host[1 : len(host)-1]
-		if net.ParseIP(host) == nil || !strings.Contains(host, ":") {
-			return "", fmt.Errorf("%q is no IPv6 address", host)
-		}
-	} else if strings.ContainsAny(host, "[]:") {
-		return "", fmt.Errorf("%q is no host: an IPv6 address stands in brackets", host)
+	m.addresses = append(m.addresses, address)
+	return true
+}
+
+// Prefer has a master that is known tried first from now on, as it leads.
+func (m *Masters) Prefer(address string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at := slices.Index(m.addresses, address); at > 0 {
+		m.addresses = slices.Insert(slices.Delete(m.addresses, at, at+1), 0, address)
 	}
-	if host == "" {
-		return "", errors.New("it names no host")
+}
+
+// Connection is the one to a master; it is made where there is none, and
+// connects when it is used. It stays the Masters' to close.
+func (m *Masters) Connection(address string) (*grpc.ClientConn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, fmt.Errorf("master %s: %w", address, errMastersClosed)
 	}
-	if strings.ContainsAny(host, "/?#@ \t\r\n") || strings.ContainsFunc(host, func(r rune) bool { return r < ' ' }) {
-		return "", fmt.Errorf("%q is no host", host)
+	if connection := m.connections[address]; connection != nil {
+		return connection, nil
 	}
-	number := uint64(DefaultPort)
-	if port != "" {
-		var err error
-		if number, err = strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
-			return "", fmt.Errorf("%q is no port: want 1 to 65535", port)
-		}
+	connection, err := grpc.NewClient("passthrough:///"+address, append(slices.Clone(m.dial),
+		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: connectBackoff, Multiplier: 1, MaxDelay: connectBackoff},
+			MinConnectTimeout: connectTimeout,
+		}))...)
+	if err != nil {
+		return nil, fmt.Errorf("master %s: %w", address, err)
 	}
-	return net.JoinHostPort(host, strconv.FormatUint(number, 10)), nil
+	m.connections[address] = connection
+	return connection, nil
+}
+
+// Close ends the connections.
+func (m *Masters) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+	for _, connection := range m.connections {
+		_ = connection.Close()
+	}
+	clear(m.connections)
 }

@@ -194,7 +194,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 		delete(settings, key.Name()) // they are of the machine that submitted it
 	}
 	maps.Copy(settings, credentials)
-	settings[config.Master.Name()] = protocol.URL(w.masters.all()...)
+	settings[config.Master.Name()] = protocol.URL(w.masters.All()...)
 	settings[config.DeployMode.Name()] = config.DeployClient
 	settings[config.DriverHost.Name()] = w.equipment.host
 	encoded, err := json.Marshal(settings)

@@ -107,7 +107,7 @@ func (l *link) attach(ctx context.Context) outcome {
 	found, refusals := l.askAll(ctx, hello)
 	if found != nil {
 		l.term = found.first.GetWelcome().GetTerm()
-		l.masters.prefer(found.master)
+		l.masters.Prefer(found.master)
 		err := l.serve(ctx, found)
 		if ctx.Err() == nil && !l.left {
 			l.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
@@ -121,7 +121,7 @@ func (l *link) attach(ctx context.Context) outcome {
 		case ctx.Err() != nil:
 		case standby:
 			l.logger.Debug("a master is a standby", "master", master, "leader", leader)
-			if leader != "" && l.masters.learn(leader) {
+			if l.masters.Learn(leader) {
 				came = learned
 			}
 		case l.term == 0 && isRefusal(err):
@@ -144,7 +144,7 @@ type answer struct {
 
 // askAll gives the first master that welcomes the worker, or why each does not.
 func (l *link) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
-	masters := l.masters.all()
+	masters := l.masters.All()
 	answers := make(chan *answer, len(masters))
 	var asking sync.WaitGroup
 	defer asking.Wait()
@@ -198,7 +198,7 @@ func (l *link) ask(alive, round context.Context, master string, hello *protocol.
 
 // greet opens the stream, and takes the first order.
 func (l *link) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
-	connection, err := l.masters.connection(a.master)
+	connection, err := l.masters.Connection(a.master)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func TestAMasterThatHangsIsNotWaitedForWhileAnotherAnswers(t *testing.T) {
 		masters: newMasters([]string{hanging.Addr().String(), m.address}, testCredentials(t).DialOptions()),
 		slow:    10 * time.Millisecond,
 	}
-	defer l.masters.close()
+	defer l.masters.Close()
 	hello := &protocol.WorkerHello{WorkerId: "worker"}
 	found, refusals := l.askAll(t.Context(), hello)
 	require.Nil(t, found)

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,94 +15,39 @@ import (
 )
 
 const (
-	// connectTimeout bounds the set-up of a connection, connectBackoff is between
-	// two of them; who calls pauses for himself.
-	connectTimeout = 5 * time.Second
-	connectBackoff = 100 * time.Millisecond
-
 	// fetchPatience is how long a content is looked for at all masters, while one
-	// may be taking another's place.
+	// may be taking another's place, and how long a transfer may stand still.
 	fetchPatience = time.Minute
 	fetchPause    = time.Second
 )
 
-// masters are those that the worker knows, with a connection to each that was
-// called. Its methods are safe for concurrent use.
-type masters struct {
-	dial []grpc.DialOption
-
-	mu          sync.Mutex
-	addresses   []string // the one that is to be tried first comes first
-	connections map[string]*grpc.ClientConn
-}
+// masters are those that the worker knows, which have the contents that it needs.
+type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
-	return &masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
-}
-
-// all are the masters, the last leader first.
-func (m *masters) all() []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Clone(m.addresses)
-}
-
-// prefer has a master tried first from now on.
-func (m *masters) prefer(address string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.addresses = slices.DeleteFunc(m.addresses, func(a string) bool { return a == address })
-	m.addresses = slices.Insert(m.addresses, 0, address)
-}
-
-// learn adds a master of which another has told. It reports whether it is new.
-func (m *masters) learn(address string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Contains(m.addresses, address) {
-		return false
-	}
-	m.addresses = append(m.addresses, address)
-	return true
-}
-
-func (m *masters) connection(address string) (*grpc.ClientConn, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if connection := m.connections[address]; connection != nil {
-		return connection, nil
-	}
-	connection, err := grpc.NewClient("passthrough:///"+address, append(slices.Clone(m.dial),
-		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: connectBackoff, Multiplier: 1, MaxDelay: connectBackoff},
-			MinConnectTimeout: connectTimeout,
-		}))...)
-	if err != nil {
-		return nil, fmt.Errorf("master %s: %w", address, err)
-	}
-	m.connections[address] = connection
-	return connection, nil
-}
-
-func (m *masters) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, connection := range m.connections {
-		_ = connection.Close()
-	}
-	clear(m.connections)
+	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
 // fetch writes a content, from whichever master has it. to starts over when
 // another try begins.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
-	ctx, cancel := context.WithTimeout(ctx, fetchPatience)
-	defer cancel()
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	patience := time.AfterFunc(fetchPatience, giveUp)
+	defer patience.Stop()
+	// A transfer may take as long as it goes on: hundreds of workers fetch from one
+	// master at a time. Tries that get no farther than those before do not count.
+	farthest := int64(0)
+	heard := func(got int64) {
+		if got > farthest {
+			farthest = got
+			patience.Reset(fetchPatience)
+		}
+	}
 	for {
 		var problems []error
-		for _, address := range m.all() {
-			err := m.fetchFrom(ctx, address, hash, to)
+		for _, address := range m.All() {
+			err := m.fetchFrom(ctx, address, hash, to, heard)
 			if err == nil {
 				return nil
 			}
@@ -130,8 +72,9 @@ type rewriter interface {
 // errDisk is wrapped by errors of this machine in a fetch.
 var errDisk = errors.New("cannot be written here")
 
-func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter) error {
-	connection, err := m.connection(address)
+// fetchFrom tells how many bytes have come with each part of the content.
+func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, heard func(got int64)) error {
+	connection, err := m.Connection(address)
 	if err != nil {
 		return err
 	}
@@ -144,7 +87,7 @@ func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to
 	if err != nil {
 		return err
 	}
-	for {
+	for got := int64(0); ; {
 		part, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF):
@@ -157,5 +100,7 @@ func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to
 		if _, err := to.Write(part.GetData()); err != nil {
 			return fmt.Errorf("%w: %w", errDisk, err)
 		}
+		got += int64(len(part.GetData()))
+		heard(got)
 	}
 }

@@ -93,7 +93,7 @@ func Run(ctx context.Context, options Options) error {
 		masters: newMasters(options.Masters, options.Credentials.DialOptions()),
 		roster:  newRoster(), running: map[string]*running{}, ended: map[string]bool{},
 	}
-	defer w.masters.close()
+	defer w.masters.Close()
 	if err := w.open(); err != nil {
 		return err
 	}

@@ -1,0 +1,79 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// Scheme begins the URL of standalone masters.
+	Scheme = "bobbin://"
+	// DefaultPort is a master's where its URL names none.
+	DefaultPort = 7077
+)
+
+// ParseURL reads the addresses, as host:port, of one master or of several that
+// stand by for each other: "bobbin://host:port,host:port". A port that is left
+// out is DefaultPort; an IPv6 address stands in brackets.
+func ParseURL(url string) ([]string, error) {
+	wrong := func(reason string) error {
+		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)
+	}
+	list, ok := strings.CutPrefix(url, Scheme)
+	if !ok {
+		return nil, wrong("it does not begin with " + Scheme)
+	}
+	var addresses []string
+	for one := range strings.SplitSeq(list, ",") {
+		address, err := parseAddress(strings.TrimSpace(one))
+		if err != nil {
+			return nil, wrong(err.Error())
+		}
+		if slices.Contains(addresses, address) {
+			return nil, wrong(address + " is named twice")
+		}
+		addresses = append(addresses, address)
+	}
+	return addresses, nil
+}
+
+// URL names the masters at addresses, as ParseURL reads it.
+func URL(addresses ...string) string { return Scheme + strings.Join(addresses, ",") }
+
+func parseAddress(address string) (string, error) {
+	host, port := address, ""
+	if !strings.HasPrefix(address, "[") || !strings.HasSuffix(address, "]") {
+		if at := strings.LastIndexByte(address, ':'); at >= 0 {
+			host, port = address[:at], address[at+1:]
+			if port == "" {
+				return "", fmt.Errorf("%q has no port behind its colon", address)
+			}
+		}
+	}
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+		if net.ParseIP(host) == nil || !strings.Contains(host, ":") {
+			return "", fmt.Errorf("%q is no IPv6 address", host)
+		}
+	} else if strings.ContainsAny(host, "[]:") {
+		return "", fmt.Errorf("%q is no host: an IPv6 address stands in brackets", host)
+	}
+	if host == "" {
+		return "", errors.New("it names no host")
+	}
+	if strings.ContainsAny(host, "/?#@ \t\r\n") || strings.ContainsFunc(host, func(r rune) bool { return r < ' ' }) {
+		return "", fmt.Errorf("%q is no host", host)
+	}
+	number := uint64(DefaultPort)
+	if port != "" {
+		var err error
+		if number, err = strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return "", fmt.Errorf("%q is no port: want 1 to 65535", port)
+		}
+	}
+	return net.JoinHostPort(host, strconv.FormatUint(number, 10)), nil
+}
