@@ -71,6 +71,8 @@ type Application struct {
 	state state
 	wake  chan struct{} // holds a token where the state has something to send
 
+	brought bool // a master has had all files; the sender's of the stream that there is
+
 	over   chan struct{} // closed when the application is over by the master's word
 	err    error         // why, once over is closed; nil after a finish
 	leave  context.CancelFunc

@@ -135,20 +135,59 @@ func TestTheProgramIsThereBeforeExecutorsAreAskedFor(t *testing.T) {
 	require.Equal(t, content, master.contents[string(program.GetSha256())])
 }
 
-func TestAFileThatIsGoneEndsTheApplication(t *testing.T) {
+func TestAFileThatIsGoneOrChangedEndsTheApplication(t *testing.T) {
+	for text, spoil := range map[string]func(path string) error{
+		"no such file":   os.Remove,
+		"it has changed": func(path string) error { return os.WriteFile(path, []byte("y"), 0o700) },
+	} {
+		t.Run(text, func(t *testing.T) {
+			n := newNetwork()
+			n.start(t, "one:1", "")
+			path := filepath.Join(t.TempDir(), "program")
+			require.NoError(t, os.WriteFile(path, []byte("x"), 0o700))
+			files, err := ReadFiles([]LocalFile{{Path: path, Name: "program"}})
+			require.NoError(t, err)
+			require.NoError(t, spoil(path))
+			o := options(n, newFakeDriver(), "one:1")
+			o.Files = files
+			a := start(t, o)
+			within(t, a.Over())
+			require.ErrorContains(t, a.Err(), text)
+			require.ErrorContains(t, a.Err(), path)
+		})
+	}
+}
+
+func TestAFileThatChangesLaterEndsNothing(t *testing.T) {
 	n := newNetwork()
-	n.start(t, "one:1", "")
-	path := filepath.Join(t.TempDir(), "program")
-	require.NoError(t, os.WriteFile(path, []byte("x"), 0o700))
-	files, err := ReadFiles([]LocalFile{{Path: path, Name: "program"}})
+	first := n.start(t, "one:1", "")
+	second := n.start(t, "two:1", "one:1")
+	directory := t.TempDir()
+	var local []LocalFile
+	for _, name := range []string{"program", "table"} {
+		path := filepath.Join(directory, name)
+		require.NoError(t, os.WriteFile(path, []byte(name), 0o700))
+		local = append(local, LocalFile{Path: path, Name: name})
+	}
+	files, err := ReadFiles(local)
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(path))
-	o := options(n, newFakeDriver(), "one:1")
+	o := options(n, newFakeDriver(), "one:1", "two:1")
 	o.Files = files
 	a := start(t, o)
-	within(t, a.Over())
-	require.ErrorIs(t, a.Err(), os.ErrNotExist)
-	require.ErrorContains(t, a.Err(), path)
+	a.RequestExecutors(demand(2))
+	within(t, within(t, first.attached).messages) // it has the files by now
+
+	require.NoError(t, os.WriteFile(local[1].Path, []byte("edited meanwhile"), 0o600))
+	n.stop(first)
+	second.mu.Lock()
+	second.leader = ""
+	second.mu.Unlock()
+	stream := within(t, second.attached)
+	require.NotNil(t, within(t, stream.messages).GetRequest())
+	second.mu.Lock()
+	defer second.mu.Unlock()
+	require.Len(t, second.contents, 1, "the other file")
+	require.NoError(t, a.Err())
 }
 
 func TestAnApplicationThatItsMasterEndsIsOver(t *testing.T) {
@@ -156,6 +195,9 @@ func TestAnApplicationThatItsMasterEndsIsOver(t *testing.T) {
 		"it says so": func(_ *network, _ *fakeMaster, s *fakeStream) {
 			s.orders <- &protocol.ApplicationOrder{End: &protocol.ApplicationEnd{Reason: "too many executors failed"}}
 			s.over <- nil
+		},
+		"it refuses what it is told": func(_ *network, _ *fakeMaster, s *fakeStream) {
+			s.over <- status.Error(codes.InvalidArgument, "too many executors failed")
 		},
 		"it does not know it when it comes again": func(_ *network, m *fakeMaster, s *fakeStream) {
 			m.mu.Lock()

@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -26,7 +29,8 @@ type Files struct {
 	paths map[string]string // by the hash
 }
 
-// UnreadableError is a local file that cannot be read.
+// UnreadableError is a local file that cannot be read, or not as it was read
+// first.
 type UnreadableError struct {
 	Path string
 	Err  error
@@ -72,7 +76,8 @@ func (f *Files) described() []*protocol.File {
 	return f.files
 }
 
-// bring uploads to a master what it lacks.
+// bring uploads to a master what it lacks. Where files cannot be read, the error
+// holds an *UnreadableError for each, and the master has the others.
 func (f *Files) bring(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.described()) == 0 {
 		return nil
@@ -85,16 +90,20 @@ func (f *Files) bring(ctx context.Context, master protocol.FilesClient) error {
 	if err != nil {
 		return err
 	}
+	var problems []error
 	for _, hash := range missing.GetSha256() {
 		path, known := f.paths[string(hash)]
 		if !known {
 			return fmt.Errorf("the master lacks a file %x, of which it was not told", hash)
 		}
-		if err := upload(ctx, master, hash, path); err != nil {
+		var unreadable *UnreadableError
+		if err := upload(ctx, master, hash, path); errors.As(err, &unreadable) {
+			problems = append(problems, err)
+		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // upload sends one content.
@@ -132,7 +141,11 @@ func upload(ctx context.Context, master protocol.FilesClient, hash []byte, path 
 			return &UnreadableError{path, err}
 		}
 	}
-	if _, err := stream.CloseAndRecv(); err != nil {
+	_, err = stream.CloseAndRecv()
+	if status.Code(err) == codes.InvalidArgument {
+		return &UnreadableError{path, fmt.Errorf("it has changed since it was read first: %s", status.Convert(err).Message())}
+	}
+	if err != nil {
 		return fmt.Errorf("uploading %s: %w", path, err)
 	}
 	return nil

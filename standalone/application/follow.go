@@ -86,6 +86,9 @@ func (a *Application) serve(current *link) (over bool, err error) {
 	if ended != nil {
 		return true, a.unlessFinished(fmt.Errorf("%w: %s", ErrEnded, ended.GetReason()))
 	}
+	if isFinal(err) { // the next stream would only bring it the same
+		return true, a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, refusal{current.master, err}.explain()))
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.state.finishSent && errors.Is(err, io.EOF), a.nilAtEnd(err)
@@ -102,13 +105,20 @@ func (a *Application) nilAtEnd(err error) error {
 
 // send brings the master the files that it lacks, and tells it first all and
 // then what is new. An error is of a file that cannot be read here, which no
-// other master will change.
+// other master will change; once a master has had all, it is no reason to end
+// what runs.
 func (a *Application) send(current *link) error {
-	if err := a.options.Files.bring(current.ctx, current.files); err != nil {
-		var unreadable *UnreadableError
-		if errors.As(err, &unreadable) {
-			return err
-		}
+	err := a.options.Files.bring(current.ctx, current.files)
+	var unreadable *UnreadableError
+	switch {
+	case err == nil:
+		a.brought = true
+	case errors.As(err, &unreadable) && !a.brought:
+		return err
+	case errors.As(err, &unreadable):
+		a.logger.Warn("this master lacks files, and executors can start only where their worker has them still",
+			"master", current.master, "error", err)
+	default:
 		if current.ctx.Err() == nil {
 			a.logger.Warn("bringing files to the master", "master", current.master, "error", err)
 			current.end()
