@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -53,6 +54,8 @@ type backend struct {
 	path string
 	file os.FileInfo // as it was when it was locked
 	db   *bbolt.DB
+	// leader is beside mu, which whoever writes holds as long as the disk takes.
+	leader atomic.Pointer[string]
 
 	mu     sync.Mutex
 	term   *term
@@ -165,17 +168,16 @@ func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, 
 	if err := os.WriteFile(filepath.Join(filepath.Dir(b.path), leaderName), []byte(who), 0o600); err != nil {
 		return nil, fmt.Errorf("tell other masters who leads: %w", err)
 	}
-	b.term = &term{backend: b, number: number, address: address, lost: make(chan struct{})}
+	b.term = &term{backend: b, number: number, lost: make(chan struct{})}
+	b.leader.Store(&address)
 	return b.term, nil
 }
 
 func (b *backend) Leader() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.term == nil {
-		return ""
+	if leader := b.leader.Load(); leader != nil {
+		return *leader
 	}
-	return b.term.address
+	return ""
 }
 
 func (b *backend) Close() error {
@@ -195,6 +197,7 @@ func (b *backend) end(t *term) {
 		return
 	}
 	b.term = nil
+	b.leader.Store(nil)
 	close(t.lost)
 	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // it serves an error's text alone
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -173,4 +174,24 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	_, err := Open(filepath.Join(file, "state"))
 	assert.ErrorContains(t, err, "recovery.directory")
 	assert.ErrorContains(t, err, file)
+}
+
+func TestWhoLeadsIsToldWhileADiskIsSlow(t *testing.T) {
+	opened, err := Open(t.TempDir())
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, opened.Close()) }()
+	_, err = opened.Campaign(t.Context(), "host:1")
+	require.NoError(t, err)
+	b, ok := opened.(*backend)
+	require.True(t, ok)
+	b.mu.Lock() // as a write has it
+	defer b.mu.Unlock()
+	told := make(chan string, 1)
+	go func() { told <- b.Leader() }()
+	select {
+	case leader := <-told:
+		require.Equal(t, "host:1", leader)
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "it waits for the write")
+	}
 }

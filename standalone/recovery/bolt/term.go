@@ -14,7 +14,6 @@ import (
 type term struct {
 	backend *backend
 	number  uint64
-	address string
 	lost    chan struct{}
 }
 
