@@ -251,3 +251,19 @@ func TestTheDocumentedJob(t *testing.T) {
 		assert.Equal(t, []string{"skipped"}, states(suites["lint"]), master)
 	}
 }
+
+func TestAJobThatIsFollowedAgainGivesItsFilesAgain(t *testing.T) {
+	t.Parallel()
+	job := "resources: {executors: {instances: 1, memory: 256m}}\nsteps:\n  make:\n    command: 'echo made > out.txt'\n    collect: {out.txt: out}\n"
+	var ids []string
+	for range 2 {
+		dir := workingDirectory(t, map[string]string{"job.yaml": job})
+		done := call{args: []string{"run", "job.yaml", "--summary", "junit.xml", "--idempotency-key", "again-" + filepath.Base(shared.data)}, directory: dir}.run(t)
+		require.Equal(t, 0, done.code)
+		ids = append(ids, done.applicationID(t))
+		assert.Equal(t, map[string]string{"make/0/out.txt": "made\n"}, collected(t, filepath.Join(dir, "out")))
+		assert.Equal(t, []string{"passed"}, states(readJUnit(t, filepath.Join(dir, "junit.xml"))["make"]))
+	}
+	assert.Equal(t, ids[0], ids[1])
+	require.NoError(t, shared.files.RemoveAll(t.Context(), home(t)+"/.bobbin/results/"+ids[0]))
+}
