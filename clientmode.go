@@ -107,7 +107,7 @@ func (c *clientMode) run(ctx context.Context) error {
 		return err
 	}
 	defer c.cluster.Close()
-	if c.host, c.bind, err = c.addresses(); err != nil {
+	if c.host, c.bind, err = c.addresses(ctx); err != nil {
 		return client.Usage(err)
 	}
 	program, err := os.Executable()
@@ -273,12 +273,12 @@ func (c *clientMode) driveUnmanaged(alive context.Context) error {
 }
 
 // addresses are where the cluster reaches this process, and where that listens.
-func (c *clientMode) addresses() (host, bind string, err error) {
+func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
 		return "", "", err
 	}
-	return driverAddresses(c.settings, managers)
+	return driverAddresses(ctx, c.settings, managers)
 }
 
 // quietly is a logger for the machinery, between the console's lines: of

@@ -37,7 +37,7 @@ func TestWhereTheDriverIsReached(t *testing.T) {
 			cluster, err := client.Connect(settings, slog.New(slog.DiscardHandler))
 			require.NoError(t, err)
 			defer cluster.Close()
-			host, bind, err := (&clientMode{settings: settings, cluster: cluster}).addresses()
+			host, bind, err := (&clientMode{settings: settings, cluster: cluster}).addresses(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []string{test.host, test.bind}, []string{host, bind})
 		})

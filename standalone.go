@@ -77,13 +77,15 @@ func (s *standalone) run(ctx context.Context, function func(ctx context.Context)
 	if err != nil {
 		return err
 	}
-	scheduler, address, err := s.driver(user.Effective, access)
+	scheduler, address, err := s.driver(ctx, user.Effective, access)
 	if err != nil {
 		return err
 	}
 	manager, err := s.register(ctx, scheduler, address, access, user.Effective)
 	if err != nil {
-		return errors.Join(err, scheduler.Stop(context.WithoutCancel(ctx)))
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWait)
+		defer cancel()
+		return errors.Join(err, scheduler.Stop(stopping))
 	}
 	defer manager.Close()
 	scheduler.SetManager(manager)
@@ -101,12 +103,12 @@ func (s *standalone) run(ctx context.Context, function func(ctx context.Context)
 }
 
 // driver starts the driver, and says by which address executors reach it.
-func (s *standalone) driver(user string, access *identity.Identity) (_ *driver.Driver, address string, err error) {
+func (s *standalone) driver(ctx context.Context, user string, access *identity.Identity) (_ *driver.Driver, address string, err error) {
 	shares, err := pools.Of(s.settings)
 	if err != nil {
 		return nil, "", err
 	}
-	host, bind, err := driverAddresses(s.settings, s.masters)
+	host, bind, err := driverAddresses(ctx, s.settings, s.masters)
 	if err != nil {
 		return nil, "", err
 	}

@@ -37,6 +37,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 
 const (
 	headerTimeout = 10 * time.Second
+	idleTimeout   = time.Minute
 	statusTimeout = 10 * time.Second
 	closeTimeout  = time.Second
 )
@@ -59,7 +60,7 @@ func (m *Master) listenWeb() (*web, error) {
 	mux.HandleFunc("GET /json", m.show("application/json", func(w http.ResponseWriter, s Status) error {
 		return json.NewEncoder(w).Encode(s)
 	}))
-	return &web{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}}, nil
+	return &web{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}}, nil
 }
 
 func (m *Master) show(contentType string, write func(http.ResponseWriter, Status) error) http.HandlerFunc {

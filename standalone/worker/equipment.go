@@ -9,10 +9,15 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/discovery"
+	"github.com/bobbin-yarn/bobbin/internal/route"
 )
+
+// lookupTimeout bounds the look for this machine's own name.
+const lookupTimeout = 10 * time.Second
 
 // equipment is what a worker has to give, and where.
 type equipment struct {
@@ -29,7 +34,7 @@ func equip(ctx context.Context, options Options) (equipment, error) {
 	e := equipment{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
 	if e.host == "" {
 		var err error
-		if e.host, err = findHost(options.Masters[0], hostname(), net.DefaultResolver, options.Logger); err != nil {
+		if e.host, err = findHost(ctx, options.Masters, hostname(), options.Logger); err != nil {
 			return equipment{}, err
 		}
 	}
@@ -52,25 +57,22 @@ func defaultMemory(machine int64) config.Size {
 }
 
 // findHost is the name by which others know this machine: its own name, where
-// that leads to the address by which the machine reaches the master.
-func findHost(master, name string, resolver *net.Resolver, logger *slog.Logger) (string, error) {
-	connection, err := net.Dial("udp", master) // it sends nothing
+// that leads to the address by which the machine reaches the masters.
+func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
+	address, err := route.Source(ctx, masters)
 	if err != nil {
-		return "", fmt.Errorf("finding the address by which this machine reaches master %s: %w; set %s", master, err, config.WorkerHost.Name())
+		return "", fmt.Errorf("finding the address by which this machine reaches the master: %w; set %s", err, config.WorkerHost.Name())
 	}
-	defer func() { _ = connection.Close() }()
-	address, ok := connection.LocalAddr().(*net.UDPAddr)
-	if !ok {
-		return "", fmt.Errorf("finding the address by which this machine reaches master %s: it is %v; set %s", master, connection.LocalAddr(), config.WorkerHost.Name())
-	}
-	if name != "" && !address.IP.IsLoopback() {
-		found, err := resolver.LookupHost(context.Background(), name)
-		if err == nil && slices.Contains(found, address.IP.String()) {
+	if name != "" && !address.IsLoopback() {
+		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+		defer cancel()
+		found, err := net.DefaultResolver.LookupHost(ctx, name)
+		if err == nil && slices.Contains(found, address.String()) {
 			return name, nil
 		}
-		logger.Debug("this machine's name does not lead to its address", "name", name, "leadsTo", found, "address", address.IP, "error", err)
+		logger.Debug("this machine's name does not lead to its address", "name", name, "leadsTo", found, "address", address, "error", err)
 	}
-	return address.IP.String(), nil
+	return address.String(), nil
 }
 
 // findResources are the addresses of what a worker has beside cores and memory.

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,10 +57,10 @@ func TestAMachineKeepsSomeOfItsMemory(t *testing.T) {
 }
 
 func TestTheHostIsWhereTheMasterIsReachedFrom(t *testing.T) {
-	host, err := findHost("127.0.0.1:7077", "a name that leads elsewhere", net.DefaultResolver, slog.New(slog.DiscardHandler))
+	host, err := findHost(t.Context(), []string{"no.such.host.invalid:7077", "127.0.0.1:7077"}, "a name that leads elsewhere", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", host, "nothing is served to others where everything is on this machine")
-	_, err = findHost("no.such.host.invalid:7077", "", net.DefaultResolver, slog.New(slog.DiscardHandler))
+	_, err = findHost(t.Context(), []string{"no.such.host.invalid:7077"}, "", slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "set worker.host")
 }
 

@@ -30,6 +30,7 @@ var pages = template.Must(template.New("page").Funcs(template.FuncMap{
 
 const (
 	headerTimeout = 10 * time.Second
+	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
 	// morePorts is how many ports behind a taken one are tried, as for Spark's pages.
 	morePorts = 16
@@ -74,7 +75,7 @@ func (p *page) logURL(host, owner, process string) string {
 
 // serve begins to answer.
 func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error)) {
-	p.server = &http.Server{Handler: routes(directory, status), ReadHeaderTimeout: headerTimeout}
+	p.server = &http.Server{Handler: routes(directory, status), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	p.serving.Go(func() {
 		if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = p.listener.Close()

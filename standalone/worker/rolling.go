@@ -82,9 +82,11 @@ func (l *rollingLog) fitting(data []byte) int {
 	return 0
 }
 
-// roll makes room for a new file.
+// roll makes room for a new file. Where it fails, the next write tries it again:
+// a disk that was full may have room by then.
 func (l *rollingLog) roll() error {
-	if err := l.file.Close(); err != nil {
+	l.written = l.limits.size
+	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
 	if l.limits.older == 0 {

@@ -43,6 +43,26 @@ func TestLogsRollBySize(t *testing.T) {
 	}
 }
 
+func TestALogGoesOnOnceItCanBeWrittenAgain(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "logs")
+	path := filepath.Join(directory, "stdout")
+	require.NoError(t, os.Mkdir(directory, 0o700))
+	log, err := openLog(path, logLimits{8, 1})
+	require.NoError(t, err)
+	_, err = log.Write([]byte("1234\n"))
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(directory))
+	for range 2 {
+		_, err = log.Write([]byte("lost\n"))
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+	require.NoError(t, os.Mkdir(directory, 0o700))
+	_, err = log.Write([]byte("5\n"))
+	require.NoError(t, err)
+	require.NoError(t, log.Close())
+	require.Equal(t, map[string]string{"": "5\n"}, logFiles(t, path))
+}
+
 func logFiles(t require.TestingT, path string) map[string]string {
 	names, err := filepath.Glob(path + "*")
 	require.NoError(t, err)
