@@ -44,7 +44,7 @@ func (d *daemon) start(t *testing.T) {
 	d.command = exec.Command(program("yarn-submit"), d.arguments...)
 	d.command.Env = d.environ
 	d.command.Stdout, d.command.Stderr = log, log
-	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also where the test is killed
 	require.NoError(t, d.command.Start())
 	command, ended := d.command, make(chan struct{})
 	d.ended = ended

@@ -151,7 +151,7 @@ func (s *site) begin(t *testing.T, environ []string, path string, arguments ...s
 	a.command = exec.Command(path, arguments...)
 	a.command.Env, a.command.Dir = environ, s.directory
 	a.command.Stdout, a.command.Stderr = &a.stdout, &a.stderr
-	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also where the test is killed
 	a.command.WaitDelay = time.Second
 	require.NoError(t, a.command.Start())
 	go func() {
