@@ -141,27 +141,18 @@ func TestAKilledTaskLeavesNoProcess(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool { _, err := os.Stat(pid); return err == nil }, 20*time.Second, 10*time.Millisecond)
 	because := errors.New("not needed any more")
+	asked := time.Now()
 	cancel(because)
 	require.ErrorIs(t, <-ended, because)
+	require.GreaterOrEqual(t, time.Since(asked), killGrace, "it was asked before it was killed")
 	requireGone(t, pid)
 }
 
-func TestATimeLimitStopsTheProcessGroup(t *testing.T) {
-	directory := t.TempDir()
-	t.Setenv("LOG_DIRS", directory)
+func TestATimeLimitEndsACommand(t *testing.T) {
+	t.Setenv("LOG_DIRS", t.TempDir())
 	done, err := execute(t.Context(), invocation{args: []string{"/bin/sh", "-c", "echo begun; sleep 600"}, timeout: 200 * time.Millisecond})
 	require.NoError(t, err)
 	require.Equal(t, TimedOut, done.Status)
-	require.Equal(t, "begun\n", done.Tail)
-	require.EqualError(t, done.Error("slow"), "command: step slow: task 0 ran for more than its limit of 200ms\nbegun")
-
-	if testing.Short() {
-		return // killGrace is seconds
-	}
-	pid := filepath.Join(directory, "alive")
-	done, err = execute(t.Context(), invocation{args: stubborn(pid), timeout: 500 * time.Millisecond})
-	require.NoError(t, err)
-	require.Equal(t, TimedOut, done.Status)
-	require.GreaterOrEqual(t, done.Duration, killGrace, "it was asked before it was killed")
-	requireGone(t, pid)
+	require.Regexp(t, `^command: step slow: task 0 ran for more than its limit of 200ms(\nbegun)?$`, done.Error("slow").Error(),
+		"on a busy machine it has said nothing yet")
 }
