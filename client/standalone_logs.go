@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
@@ -21,7 +23,17 @@ const (
 	// lineBytes is what a line of a log takes at most where only the last ones are
 	// wanted; more is cut at the front.
 	lineBytes = 1 << 10
+	// pageTimeout bounds a worker's answer, but for the content of a log.
+	pageTimeout = 10 * time.Second
 )
+
+// workerPages asks workers for their pages. They are called as masters are:
+// straight, whatever proxy the environment names.
+var workerPages = &http.Client{Transport: &http.Transport{
+	DialContext:           (&net.Dialer{Timeout: pageTimeout}).DialContext,
+	ResponseHeaderTimeout: pageTimeout,
+	DisableKeepAlives:     true,
+}}
 
 // logPlace is where a worker shows the output of one process.
 type logPlace struct {
@@ -166,6 +178,8 @@ func (s *Standalone) lastWords(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
 	}
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
 	files, err := s.logFiles(ctx, logPlace{url: logs})
 	if err != nil {
 		s.log.Debug("reading the driver's stderr", "error", err)
@@ -188,6 +202,8 @@ func (s *Standalone) lastWords(ctx context.Context, logs string) string {
 }
 
 func getJSON(ctx context.Context, page string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
 	content, err := getFrom(ctx, page+"?format=json", 0)
 	if err != nil {
 		return err
@@ -208,7 +224,7 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	if offset > 0 {
 		request.Header.Set("Range", "bytes="+strconv.FormatInt(offset, 10)+"-")
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := workerPages.Do(request)
 	if err != nil {
 		return nil, err
 	}
