@@ -47,6 +47,7 @@ func (s *applicationService) Attach(stream grpc.BidiStreamingServer[protocol.App
 	defer t.tell(func(now time.Time) {
 		if t.applications[id] == out {
 			delete(t.applications, id)
+			delete(t.newApplications, id)
 			t.cluster.DetachApplication(now, id)
 		}
 	})

@@ -66,7 +66,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close has run return, without what is not under way yet.
+// close has run return. Nobody is told of what is not in the store by then: it is
+// the next leader's to decide.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true

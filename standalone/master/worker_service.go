@@ -47,6 +47,7 @@ func (s *workerService) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMe
 	defer t.tell(func(now time.Time) {
 		if t.workers[id] == out {
 			delete(t.workers, id)
+			delete(t.newWorkers, id)
 			t.cluster.DetachWorker(now, id)
 		}
 	})

@@ -52,6 +52,18 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Empty(t, s.stateOf("w0"))
 }
 
+func TestAWorkerThatComesBackAtOnceKeepsItsNewStream(t *testing.T) {
+	s := newSim(t, testOptions())
+	w := s.worker("w0", 1, 10*mib)
+	s.settle()
+	s.now = s.now.Add(time.Minute)
+	s.c.Tick(s.now)
+	require.Equal(t, WorkerDead, s.stateOf("w0"))
+	s.attachWorker(w) // before anybody has closed the old stream
+	require.Empty(t, s.c.Take().LostWorkers)
+	require.Equal(t, WorkerAlive, s.stateOf("w0"))
+}
+
 func TestNobodyIsLostByAPauseOfTheMaster(t *testing.T) {
 	s := newSim(t, testOptions())
 	s.worker("w0", 1, 10*mib)

@@ -81,7 +81,9 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	w.attached, w.recovered, w.dead, w.heard = true, false, false, now
 	w.acknowledged = hello.GetSequence()
 	c.put(kindWorker, w.id, w.record())
-	delete(c.effects.Workers, w.id) // they were for the stream before, and all is told again
+	// They were for the stream before, and all is told again.
+	delete(c.effects.Workers, w.id)
+	c.effects.LostWorkers = slices.DeleteFunc(c.effects.LostWorkers, func(lost string) bool { return lost == w.id })
 	c.orderWorker(w).Acknowledged = w.acknowledged
 	if hello.GetDecommissioning() && !w.decommissioning {
 		c.leave(w, "its worker is being decommissioned", time.Time{})
