@@ -26,7 +26,14 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 		}
 	}()
 	// The lease outlives this call where it wins: it is the term's.
-	session, err := concurrency.NewSession(b.client, concurrency.WithLease(lease.ID), concurrency.WithContext(b.client.Ctx()))
+	client, abandon := b.abandonable()
+	defer context.AfterFunc(ctx, abandon)()
+	defer func() {
+		if !elected {
+			abandon()
+		}
+	}()
+	session, err := concurrency.NewSession(client, concurrency.WithLease(lease.ID), concurrency.WithContext(b.client.Ctx()))
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +63,16 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	b.leader.Store(&address)
 	t.begin(seen)
 	return t, nil
+}
+
+// abandonable is the client with a context of its own. A candidate that gives up
+// takes its key back under the client's context, for as long as no server
+// answers: once it is abandoned it does not, and leaves that to its lease's end.
+func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
+	ctx, abandon := context.WithCancel(b.client.Ctx())
+	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))
+	client.KV, client.Lease, client.Watcher = b.client.KV, b.client.Lease, b.client.Watcher
+	return client, abandon
 }
 
 // wait returns once this master is elected. Until then it hears who leads.

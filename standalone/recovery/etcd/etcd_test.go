@@ -221,3 +221,35 @@ func TestOptions(t *testing.T) {
 		assert.False(t, errors.Is(err, context.DeadlineExceeded))
 	}
 }
+
+func TestAStandbyEndsWhileTheServerIsAway(t *testing.T) {
+	for name, takeAway := range map[string]func(*etcdtest.Server) (back func()){
+		"it hangs": func(server *etcdtest.Server) func() { return server.Pause(t) },
+		"it is killed": func(server *etcdtest.Server) func() {
+			server.Kill()
+			return func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := etcdtest.Start(t)
+			o := options(t, server, "/bobbin")
+			leading, standby := open(t, o), open(t, o)
+			lead(t, leading)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, err := standby.Campaign(ctx, "bobbin://standby")
+				ended <- err
+			}()
+			require.Eventually(t, func() bool { return standby.Leader() != "" }, 20*time.Second, time.Millisecond)
+			defer takeAway(server)()
+			cancel()
+			select {
+			case err := <-ended:
+				assert.ErrorIs(t, err, context.Canceled)
+			case <-time.After(2 * defaultTimeout):
+				t.Fatal("the standby does not give up")
+			}
+		})
+	}
+}
