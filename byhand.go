@@ -8,6 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 )
 
 // runByHand runs the driver in this process, with its executors where the
@@ -20,7 +21,7 @@ func runByHand(run func(ctx context.Context) error) int {
 	if config.Master.In(settings) == masterYARN && config.ClientMode(settings) {
 		return runClientMode(settings, run)
 	}
-	logger := newLogger(os.Stderr, settings)
+	logger := logging.New(os.Stderr, settings)
 	slog.SetDefault(logger)
 	executors, err := newMaster(settings, logger)
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -59,7 +60,7 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	report := os.Getenv(launch.EnvReport)
 	_ = os.Unsetenv(launch.EnvReport) // it is not for what the program starts itself
 	console := client.NewConsole(besideOutput(os.Stderr))
-	slog.SetDefault(newLogger(console, settings))
+	slog.SetDefault(logging.New(console, settings))
 	ctx, stop := interrupt.Context(exitFailed, console.Close)
 	defer stop()
 	mode := &clientMode{settings: settings, console: console, function: function}
@@ -285,7 +286,7 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 // problems alone, unless log.level was set.
 func (c *clientMode) quietly() *slog.Logger {
 	if c.settings.IsSet(config.LogLevel.Name()) {
-		return newLogger(c.console, c.settings)
+		return logging.New(c.console, c.settings)
 	}
 	return slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }

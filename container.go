@@ -16,6 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -41,11 +42,11 @@ func asApplication(run func(ctx context.Context) error) func(ctx context.Context
 }
 
 // containerLogger writes to a container's stderr.
-func containerLogger(settings *config.Config) *slog.Logger { return newLogger(os.Stderr, settings) }
+func containerLogger(settings *config.Config) *slog.Logger { return logging.New(os.Stderr, settings) }
 
 // runExecutor is this process as executor, until its driver tells it to stop.
 func runExecutor() int {
-	logger := newLogger(os.Stderr, config.Default())
+	logger := logging.New(os.Stderr, config.Default())
 	slog.SetDefault(logger)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/standalone/master"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/open"
@@ -41,7 +42,7 @@ func newMaster(t terminal) *cobra.Command {
 		if err != nil {
 			return client.Usage(err)
 		}
-		logger := t.serviceLogger(settings)
+		logger := logging.New(t.console, settings)
 		backend, err := open.Open(c.Context(), settings, logger)
 		if err != nil {
 			return err

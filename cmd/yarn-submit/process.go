@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,13 +68,4 @@ func checkPort(flag string, port, least int) error {
 		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))
 	}
 	return nil
-}
-
-// serviceLogger is that of a process which runs until it is stopped.
-func (t terminal) serviceLogger(settings *config.Config) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
-		level = slog.LevelInfo
-	}
-	return slog.New(slog.NewTextHandler(t.console, &slog.HandlerOptions{Level: level}))
 }

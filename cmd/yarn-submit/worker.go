@@ -10,6 +10,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
@@ -60,7 +61,7 @@ func newWorker(t terminal) *cobra.Command {
 		if err != nil {
 			return client.Usage(err)
 		}
-		logger := t.serviceLogger(settings)
+		logger := logging.New(t.console, settings)
 		credentials, err := awaitSecret(c.Context(), func() (*protocol.Credentials, error) { return protocol.Load(settings) }, logger)
 		if err != nil {
 			return client.Usage(err)

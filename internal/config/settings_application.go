@@ -13,7 +13,7 @@ var (
 		"that submits the application (`client`): then its output is that process's own, and the application ends with it.",
 		DeployCluster, DeployClient)
 	AppName  = text("app.name", "", "The application's name in the ResourceManager's lists; the program's file name where not set.")
-	LogLevel = oneOf("log.level", "info", "The least level of what the AM, the driver and the executors log to their stderr.",
+	LogLevel = oneOf("log.level", "info", "The least level of what the AM, the driver, the executors, and the masters and workers of a standalone cluster log to their stderr.",
 		"debug", "info", "warn", "error")
 )
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
 	"github.com/bobbin-yarn/bobbin/standalone/master"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
@@ -93,11 +94,7 @@ func (h *handed) with(values map[string]string) (*config.Config, *protocol.Crede
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
-		level = slog.LevelError
-	}
-	return settings, credentials, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})), nil
+	return settings, credentials, logging.New(os.Stderr, settings), nil
 }
 
 func (h *handed) runMaster(ctx context.Context, ready func(readiness)) error {
