@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +47,10 @@ func newMaster(t terminal) *cobra.Command {
 			return client.Usage(err)
 		}
 		logger := logging.New(t.console, settings)
+		if !c.Flags().Changed("host") && isLoopback(c.Context(), flags.host) {
+			logger.Warn("this machine's name leads to itself alone (see /etc/hosts), so no other machine reaches the master: "+
+				"give --host an address that others reach", "host", flags.host)
+		}
 		backend, err := open.Open(c.Context(), settings, logger)
 		if err != nil {
 			return err
@@ -62,4 +70,16 @@ func newMaster(t terminal) *cobra.Command {
 		return m.Run(c.Context())
 	}
 	return c
+}
+
+// lookupTimeout bounds the look for this machine's own name.
+const lookupTimeout = 5 * time.Second
+
+// isLoopback reports whether a host's addresses all are of the machine itself, as
+// that of a Debian machine's own name is.
+func isLoopback(ctx context.Context, host string) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	return err == nil && !slices.ContainsFunc(found, func(a net.IPAddr) bool { return !a.IP.IsLoopback() })
 }

@@ -77,3 +77,9 @@ func TestMasterRefusesWhatItCannotUse(t *testing.T) {
 		require.ErrorContains(t, c.ExecuteContext(t.Context()), want)
 	}
 }
+
+func TestHostsThatOnlyTheirMachineReaches(t *testing.T) {
+	for host, want := range map[string]bool{"127.0.1.1": true, "::1": true, "192.0.2.1": false, "no host": false} {
+		require.Equal(t, want, isLoopback(t.Context(), host), host)
+	}
+}
