@@ -54,7 +54,7 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	}
 	r := &running{
 		owner: id, process: strconv.FormatUint(uint64(launched), 10), kind: kindDriver,
-		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: lists(order.GetResources()),
+		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
 	}
 	ctx := w.begin(r)
 	report.State, report.LogUrl = protocol.DriverState_DRIVER_LAUNCHING, r.logURL
@@ -124,7 +124,7 @@ func (w *worker) driverChanged(e driverChanged) {
 		w.tell(w.roster.setDriver(e.report))
 	}
 	state := e.report.GetState()
-	if !driverEnded(state) {
+	if !state.Ended() {
 		if r := w.running[e.key]; r != nil {
 			r.state = "running"
 		}
@@ -150,7 +150,7 @@ func (w *worker) killDriver(id string, launched uint32) {
 		w.tell(w.roster.setDriver(&protocol.DriverReport{
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
-	case driverEnded(known.report.GetState()):
+	case known.report.GetState().Ended():
 		w.tell(w.roster.setDriver(known.report)) // its end is not heard of yet
 	}
 }
@@ -167,7 +167,7 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	return w.runIn(ctx, home, task{
 		mark:    order.GetDriverId() + "/" + name,
 		program: description.GetProgram(), files: description.GetFiles(), arguments: description.GetArguments(),
-		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: lists(order.GetResources()),
+		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
 		wanted:    description.GetEnvironment(),
 		variables: variables,
 		secrets: func(directory string) (map[string]string, error) {

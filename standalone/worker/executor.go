@@ -48,7 +48,7 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	r := &running{
 		owner: id.application, process: strconv.FormatUint(uint64(id.executor), 10), kind: kindExecutor,
 		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory() + profile.GetOverhead()),
-		resources: lists(order.GetResources()),
+		resources: protocol.FromAddresses(order.GetResources()),
 	}
 	ctx := w.begin(r)
 	report.LogUrl = r.logURL
@@ -82,7 +82,7 @@ func executorEnding(told error, e ending, failure error) (protocol.ExecutorState
 func (w *worker) executorChanged(e executorChanged) {
 	w.tell(w.roster.setExecutor(e.report))
 	state := e.report.GetState()
-	if !executorEnded(state) {
+	if !state.Ended() {
 		if r := w.running[e.key]; r != nil {
 			r.state = "running"
 		}
@@ -126,7 +126,7 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	return w.runIn(ctx, home, task{
 		mark:    order.GetApplicationId() + "/" + name,
 		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),
-		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: lists(order.GetResources()),
+		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
 		wanted: command.GetEnvironment(), variables: variables,
 		secrets: func(directory string) (map[string]string, error) { return handPass(directory, command.GetPass()) },
 	}, started)
@@ -215,16 +215,4 @@ func (w *worker) environmentOf(home container, t task) ([]string, error) {
 	}
 	maps.Copy(e, handed)
 	return e.list(), nil
-}
-
-// lists are addresses as a map of lists.
-func lists(resources map[string]*protocol.Addresses) map[string][]string {
-	if len(resources) == 0 {
-		return nil
-	}
-	converted := map[string][]string{}
-	for name, list := range resources {
-		converted[name] = list.GetAddresses()
-	}
-	return converted
 }

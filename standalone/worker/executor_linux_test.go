@@ -144,7 +144,7 @@ func TestHowAnExecutorEndsIsReported(t *testing.T) {
 	found := map[uint32]*protocol.ExecutorReport{}
 	s.await(func(message *protocol.WorkerMessage) bool {
 		for _, report := range message.GetReport().GetExecutors() {
-			if executorEnded(report.GetState()) {
+			if report.GetState().Ended() {
 				found[report.GetExecutorId()] = report
 			}
 		}
@@ -337,7 +337,7 @@ func TestFilesAreFetchedOnce(t *testing.T) {
 	ended := map[uint32]bool{}
 	s.await(func(message *protocol.WorkerMessage) bool {
 		for _, report := range message.GetReport().GetExecutors() {
-			if executorEnded(report.GetState()) {
+			if report.GetState().Ended() {
 				require.Equal(t, protocol.ExecutorState_EXECUTOR_EXITED, report.GetState(), report.GetText())
 				ended[report.GetExecutorId()] = true
 			}

@@ -212,7 +212,7 @@ func (s *testStream) executor(id uint32, state protocol.ExecutorState) *protocol
 				found = report
 				return true
 			}
-			require.False(s.t, report.GetExecutorId() == id && executorEnded(report.GetState()),
+			require.False(s.t, report.GetExecutorId() == id && report.GetState().Ended(),
 				"executor %d is %v: %s", id, report.GetState(), report.GetText())
 		}
 		return false
@@ -229,7 +229,7 @@ func (s *testStream) driver(state protocol.DriverState) *protocol.DriverReport {
 				found = report
 				return true
 			}
-			require.False(s.t, driverEnded(report.GetState()), "driver %s is %v: %s", report.GetDriverId(), report.GetState(), report.GetText())
+			require.False(s.t, report.GetState().Ended(), "driver %s is %v: %s", report.GetDriverId(), report.GetState(), report.GetText())
 		}
 		return false
 	})

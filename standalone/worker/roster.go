@@ -66,10 +66,10 @@ func (r *roster) acknowledge(sequence uint64) {
 	}
 	r.heard = sequence
 	maps.DeleteFunc(r.executors, func(_ executorID, e *entry[*protocol.ExecutorReport]) bool {
-		return e.changed <= sequence && executorEnded(e.report.GetState())
+		return e.changed <= sequence && e.report.GetState().Ended()
 	})
 	maps.DeleteFunc(r.drivers, func(_ string, e *entry[*protocol.DriverReport]) bool {
-		return e.changed <= sequence && driverEnded(e.report.GetState())
+		return e.changed <= sequence && e.report.GetState().Ended()
 	})
 }
 
@@ -89,17 +89,4 @@ func (id executorID) compare(other executorID) int {
 		return order
 	}
 	return int(id.executor) - int(other.executor)
-}
-
-func executorEnded(state protocol.ExecutorState) bool {
-	return state > protocol.ExecutorState_EXECUTOR_RUNNING
-}
-
-func driverEnded(state protocol.DriverState) bool {
-	switch state {
-	case protocol.DriverState_DRIVER_FINISHED, protocol.DriverState_DRIVER_KILLED,
-		protocol.DriverState_DRIVER_FAILED, protocol.DriverState_DRIVER_ERROR:
-		return true
-	}
-	return false
 }

@@ -22,7 +22,7 @@ func TestEveryEndIsHeard(t *testing.T) {
 		var onTheWay []*protocol.WorkerReport
 		hear := func(reports []*protocol.ExecutorReport) {
 			for _, report := range reports {
-				if executorEnded(report.GetState()) {
+				if report.GetState().Ended() {
 					known[report.GetExecutorId()] = true
 				}
 			}

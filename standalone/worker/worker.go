@@ -322,7 +322,7 @@ func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
 			Version: protocol.Version, WorkerId: w.id, Host: w.equipment.host, Port: uint32(w.equipment.port), WebUrl: w.url,
-			Cores: uint32(w.equipment.cores), Memory: int64(w.equipment.memory), Resources: addresses(w.equipment.resources),
+			Cores: uint32(w.equipment.cores), Memory: int64(w.equipment.memory), Resources: protocol.ToAddresses(w.equipment.resources),
 			Decommissioning: w.decommission != nil,
 		}
 		w.roster.fill(hello)
@@ -430,18 +430,6 @@ func (w *worker) clean() {
 			w.logger.Warn("cleaning up", "error", err)
 		}
 	})
-}
-
-// addresses are resources as the protocol has them.
-func addresses(resources map[string][]string) map[string]*protocol.Addresses {
-	if len(resources) == 0 {
-		return nil
-	}
-	converted := map[string]*protocol.Addresses{}
-	for name, list := range resources {
-		converted[name] = &protocol.Addresses{Addresses: list}
-	}
-	return converted
 }
 
 // hostname is this machine's name, "" where it has none.

@@ -24,7 +24,7 @@ type pool struct {
 }
 
 func newPool(cores uint32, memory int64, resources map[string]*protocol.Addresses) pool {
-	return pool{cores: int(cores), memory: memory, resources: fromAddresses(resources), used: map[string]map[string]int{}}
+	return pool{cores: int(cores), memory: memory, resources: protocol.FromAddresses(resources), used: map[string]map[string]int{}}
 }
 
 func (p *pool) freeCores() int    { return p.cores - p.usedCores }
@@ -117,33 +117,8 @@ func (p *pool) release(c claim) {
 
 // resize changes what there is; what is taken stays.
 func (p *pool) resize(cores uint32, memory int64, resources map[string]*protocol.Addresses) {
-	p.cores, p.memory, p.resources = int(cores), memory, fromAddresses(resources)
+	p.cores, p.memory, p.resources = int(cores), memory, protocol.FromAddresses(resources)
 	for name, used := range p.used {
 		maps.DeleteFunc(used, func(address string, _ int) bool { return !slices.Contains(p.resources[name], address) })
 	}
-}
-
-// fromAddresses gives every address once.
-func fromAddresses(named map[string]*protocol.Addresses) map[string][]string {
-	if len(named) == 0 {
-		return nil
-	}
-	resources := make(map[string][]string, len(named))
-	for name, addresses := range named {
-		distinct := slices.Clone(addresses.GetAddresses())
-		slices.Sort(distinct)
-		resources[name] = slices.Compact(distinct)
-	}
-	return resources
-}
-
-func toAddresses(resources map[string][]string) map[string]*protocol.Addresses {
-	if len(resources) == 0 {
-		return nil
-	}
-	named := make(map[string]*protocol.Addresses, len(resources))
-	for name, addresses := range resources {
-		named[name] = &protocol.Addresses{Addresses: addresses}
-	}
-	return named
 }

@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // Options of a Cluster. Their defaults are the settings' (package config).
@@ -124,9 +122,4 @@ func (h *history[T]) add(one T) (forgotten []T) {
 		h.all = slices.Delete(h.all, 0, over)
 	}
 	return forgotten
-}
-
-// over tells whether an executor has ended.
-func over(state protocol.ExecutorState) bool {
-	return state != protocol.ExecutorState_EXECUTOR_LAUNCHING && state != protocol.ExecutorState_EXECUTOR_RUNNING
 }

@@ -41,15 +41,6 @@ type run struct {
 	claim  claim
 }
 
-func driverOver(state protocol.DriverState) bool {
-	switch state {
-	case protocol.DriverState_DRIVER_FINISHED, protocol.DriverState_DRIVER_KILLED,
-		protocol.DriverState_DRIVER_FAILED, protocol.DriverState_DRIVER_ERROR:
-		return true
-	}
-	return false
-}
-
 func (w *worker) runsInOrder() []*run {
 	all := make([]*run, 0, len(w.runs))
 	for _, r := range w.runs {
@@ -70,9 +61,9 @@ func (d *driver) record() *DriverRecord {
 		record.WorkerId = d.lastWorker.id
 	}
 	if d.run != nil {
-		record.Resources = toAddresses(d.run.claim.resources)
+		record.Resources = protocol.ToAddresses(d.run.claim.resources)
 	}
-	if driverOver(d.state) {
+	if d.state.Ended() {
 		record.Ended = d.ended.UnixNano()
 	}
 	return record
@@ -167,7 +158,7 @@ func (c *Cluster) launchDriver(d *driver, w *worker) {
 func (c *Cluster) orderDriverLaunch(r *run) {
 	order := c.orderWorker(r.worker)
 	order.LaunchDrivers = append(order.LaunchDrivers, &protocol.LaunchDriver{
-		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: toAddresses(r.claim.resources),
+		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: protocol.ToAddresses(r.claim.resources),
 	})
 }
 
@@ -175,13 +166,13 @@ func (c *Cluster) orderDriverLaunch(r *run) {
 func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := w.runs[runKey{report.GetDriverId(), report.GetLaunch()}]
 	if r == nil {
-		if !driverOver(report.GetState()) {
+		if !report.GetState().Ended() {
 			c.takeDriverOver(now, w, report)
 		}
 		return
 	}
 	d := r.driver
-	if driverOver(report.GetState()) {
+	if report.GetState().Ended() {
 		c.endRun(r)
 		if d != nil {
 			d.logURL = report.GetLogUrl()
@@ -210,7 +201,7 @@ func (c *Cluster) takeDriverOver(now time.Time, w *worker, report *protocol.Driv
 		claim: claim{
 			cores:     int(min(report.GetDescription().GetCores(), maxCores)),
 			memory:    min(max(report.GetDescription().GetMemory(), 0), maxMemory),
-			resources: fromAddresses(report.GetResources()),
+			resources: protocol.FromAddresses(report.GetResources()),
 		},
 	}
 	w.pool.add(r.claim)

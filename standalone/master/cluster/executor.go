@@ -85,7 +85,7 @@ func (c *Cluster) orderLaunch(e *executor) {
 		ExecutorId:    e.key.id,
 		Profile:       e.profile,
 		Cores:         uint32(e.claim.cores),
-		Resources:     toAddresses(e.claim.resources),
+		Resources:     protocol.ToAddresses(e.claim.resources),
 		Command:       e.application.description.GetCommand(),
 	})
 }
@@ -117,12 +117,12 @@ func (c *Cluster) hearExecutor(now time.Time, w *worker, report *protocol.Execut
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	e := w.executors[key]
 	if e == nil {
-		if !over(report.GetState()) {
+		if !report.GetState().Ended() {
 			c.takeOver(now, w, report)
 		}
 		return
 	}
-	if over(report.GetState()) {
+	if report.GetState().Ended() {
 		c.endExecutor(now, e, report.GetState(), report.GetText(), report.GetExitCode())
 		return
 	}
@@ -154,7 +154,7 @@ func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorRe
 		claim: claim{
 			cores:     int(report.GetCores()),
 			memory:    report.GetProfile().GetMemory() + report.GetProfile().GetOverhead(),
-			resources: fromAddresses(report.GetResources()),
+			resources: protocol.FromAddresses(report.GetResources()),
 		},
 	}
 	w.pool.add(e.claim)

@@ -114,7 +114,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 		if d.submission != "" {
 			c.submissions[d.submission] = d.id
 		}
-		if driverOver(d.state) {
+		if d.state.Ended() {
 			d.ended = time.Unix(0, record.GetEnded())
 			for _, old := range c.endedDrivers.add(d) {
 				c.put(kindDriver, old.id, nil)
@@ -130,7 +130,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 				key: runKey{d.id, d.launch}, driver: d, worker: d.lastWorker,
 				claim: claim{
 					cores: int(d.description.GetCores()), memory: d.description.GetMemory(),
-					resources: fromAddresses(record.GetResources()),
+					resources: protocol.FromAddresses(record.GetResources()),
 				},
 			}
 			d.lastWorker.pool.add(d.run.claim)

@@ -41,7 +41,7 @@ type worker struct {
 func (w *worker) record() *WorkerRecord {
 	return &WorkerRecord{
 		Id: w.id, Host: w.place.host, Port: w.place.port, WebUrl: w.webURL,
-		Cores: uint32(w.pool.cores), Memory: w.pool.memory, Resources: toAddresses(w.pool.resources),
+		Cores: uint32(w.pool.cores), Memory: w.pool.memory, Resources: protocol.ToAddresses(w.pool.resources),
 	}
 }
 

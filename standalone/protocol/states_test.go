@@ -1,0 +1,23 @@
+package protocol
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStatesInWhichNothingChangesAnyMore(t *testing.T) {
+	var executors, drivers []string
+	for value, name := range ExecutorState_name {
+		if ExecutorState(value).Ended() {
+			executors = append(executors, name)
+		}
+	}
+	for value, name := range DriverState_name {
+		if DriverState(value).Ended() {
+			drivers = append(drivers, name)
+		}
+	}
+	require.ElementsMatch(t, []string{"EXECUTOR_EXITED", "EXECUTOR_FAILED", "EXECUTOR_KILLED", "EXECUTOR_LOST"}, executors)
+	require.ElementsMatch(t, []string{"DRIVER_FINISHED", "DRIVER_KILLED", "DRIVER_FAILED", "DRIVER_ERROR"}, drivers)
+}
