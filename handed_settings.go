@@ -26,3 +26,12 @@ func handedSettings() (*config.Config, error) {
 	}
 	return config.FromMap(properties)
 }
+
+// handedDriverID names this driver among those that a standalone cluster runs; ""
+// where it was started elsewhere.
+func handedDriverID() (string, error) {
+	id := os.Getenv(launch.EnvDriverID)
+	// An application that the program starts itself is not this driver's: it would
+	// take the driver along when it is killed.
+	return id, os.Unsetenv(launch.EnvDriverID)
+}

@@ -23,3 +23,12 @@ func TestHandedSettings(t *testing.T) {
 	_, err = handedSettings()
 	require.ErrorContains(t, err, "BOBBIN_LAUNCH_PROPERTIES")
 }
+
+func TestHandedDriverID(t *testing.T) {
+	t.Setenv("BOBBIN_LAUNCH_DRIVER_ID", "driver-1")
+	for _, want := range []string{"driver-1", ""} {
+		id, err := handedDriverID()
+		require.NoError(t, err)
+		require.Equal(t, want, id)
+	}
+}

@@ -18,7 +18,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
-	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -30,6 +29,7 @@ type standalone struct {
 	settings    *config.Config // of the driver; nothing of the credentials
 	masters     []string
 	credentials *protocol.Credentials
+	driverID    string       // as the cluster knows this driver; "" where it does not run it
 	hadoop      *conf.Config // nil where there is none
 	logger      *slog.Logger
 }
@@ -43,7 +43,12 @@ func newStandalone(settings *config.Config, logger *slog.Logger) (*standalone, e
 	if err != nil {
 		return nil, err
 	}
-	return standaloneAt(masters, credentials, settings, logger)
+	s, err := standaloneAt(masters, credentials, settings, logger)
+	if err != nil {
+		return nil, err
+	}
+	s.driverID, err = handedDriverID()
+	return s, err
 }
 
 func standaloneAt(masters []string, credentials *protocol.Credentials, settings *config.Config, logger *slog.Logger) (*standalone, error) {
@@ -154,7 +159,7 @@ func (s *standalone) register(ctx context.Context, scheduler *driver.Driver, add
 		Files:   shipped,
 		Description: &protocol.ApplicationDescription{
 			Name: name, User: user, CoresMax: uint32(config.CoresMax.In(s.settings)),
-			DriverId: os.Getenv(launch.EnvDriverID), Submitted: time.Now().UnixNano(),
+			DriverId: s.driverID, Submitted: time.Now().UnixNano(),
 			Command: &protocol.ExecutorCommand{
 				Environment: config.ExecutorEnv.In(s.settings), Driver: address, Pass: access.Pass(), User: user,
 			},
