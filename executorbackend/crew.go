@@ -6,7 +6,9 @@ import "sync"
 // goroutine of its own for each task would have its stack grown each time, which
 // costs more than a short task does.
 type crew struct {
-	run   func(*task)
+	// run runs a task, and says which one is to follow in the same goroutine, if
+	// any.
+	run   func(*task) *task
 	most  int             // that wait for further tasks
 	alive *sync.WaitGroup // done when the goroutines have ended
 
@@ -27,7 +29,9 @@ func (c *crew) start(t *task) {
 	c.alive.Go(func() {
 		next := make(chan *task, 1)
 		for t := t; t != nil; t = <-next {
-			c.run(t) // it does not return where the function ends its goroutine
+			for t != nil {
+				t = c.run(t) // it does not return where the function ends its goroutine
+			}
 			if !c.rest(next) {
 				return
 			}

@@ -247,14 +247,24 @@ func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
 
 // startWaiting starts what waits, in order, as far as cores are free.
 func (e *engine) startWaiting() {
-	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
-		t := e.waiting[0]
-		e.waiting[0], e.waiting = nil, e.waiting[1:]
-		e.free -= t.cpus
-		t.started, t.began = true, time.Now()
-		e.impatience.moved = t.began
-		e.crew.start(t)
+	for e.nextFits() {
+		e.crew.start(e.takeWaiting())
 	}
+}
+
+// nextFits is whether the first of those that wait can start.
+func (e *engine) nextFits() bool {
+	return len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended
+}
+
+// takeWaiting takes the first of those that wait, with its cores.
+func (e *engine) takeWaiting() *task {
+	t := e.waiting[0]
+	e.waiting[0], e.waiting = nil, e.waiting[1:]
+	e.free -= t.cpus
+	t.started, t.began = true, time.Now()
+	e.impatience.moved = t.began
+	return t
 }
 
 // kill cancels an attempt's context. It returns the last update of one that
@@ -279,8 +289,10 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 }
 
 // finished frees an attempt's cores, starts what waited for them and reports
-// what there is to report. kept is its result where that stays here.
-func (e *engine) finished(t *task, kept *keptResult, updates ...*wire.TaskUpdate) {
+// what there is to report. kept is its result where that stays here. Where its
+// goroutine goes on, that takes over the first that was sent ahead: for a short
+// task it takes longer to wake another.
+func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wire.TaskUpdate) (next *task) {
 	t.cancel(nil)
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -296,14 +308,18 @@ func (e *engine) finished(t *task, kept *keptResult, updates ...*wire.TaskUpdate
 	delete(e.tasks, t.launch.GetAttempt())
 	e.origins.ended = true
 	e.free += t.cpus
+	if goesOn && e.nextFits() && e.waiting[0].launch.GetAhead() {
+		next = e.takeWaiting()
+	}
 	e.startWaiting()
 	more := len(e.waiting) > 0 && e.waiting[0].launch.GetAhead()
 	e.mu.Unlock()
 	if more {
 		e.out.putSoon(updates...)
-		return
+	} else {
+		e.out.put(updates...)
 	}
-	e.out.put(updates...)
+	return next
 }
 
 // attempts are those that run or wait here, for the heartbeat.

@@ -25,6 +25,7 @@ type outgoing struct {
 	holds     []string           // of those that life has, the ones that are not told yet
 	asking    []uint64           // attempts that ask whether they may commit
 	arrivals  []*wire.BarrierArrival
+	hasty     bool        // the updates are not to wait for others
 	later     *time.Timer // nil until an update was to wait
 	sending   bool
 	since     time.Time // when the message now being sent was begun
@@ -35,6 +36,7 @@ type outgoing struct {
 func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
 	o.updates = append(o.updates, updates...)
+	o.hasty = true
 	o.flush()
 }
 
@@ -49,22 +51,19 @@ const (
 // message costs much more than a very short task does.
 func (o *outgoing) putSoon(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
-	first := len(o.updates) == 0
 	o.updates = append(o.updates, updates...)
-	if len(o.updates) >= batch {
-		o.flush()
+	if len(o.updates) < batch && len(o.updates) > len(updates) {
+		o.mu.Unlock() // the first of them has set the timer
 		return
 	}
-	defer o.mu.Unlock()
-	switch {
-	case o.broken:
-		o.updates = nil
-	case !first: // the timer is set, or somebody sends
-	case o.later == nil:
-		o.later = time.AfterFunc(batchWait, o.flushNow)
-	default:
-		o.later.Reset(batchWait)
-	}
+	o.flush()
+}
+
+// hurry sends what waits for others.
+func (o *outgoing) hurry() {
+	o.mu.Lock()
+	o.hasty = true
+	o.flush()
 }
 
 // end has no timer go off any more. The stream has ended by then.
@@ -178,7 +177,7 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
+	for !o.broken && (len(o.updates) >= batch || o.hasty && len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
 		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
 		message, piece := o.next(), o.nextPiece()
 		o.since = time.Now()
@@ -191,6 +190,13 @@ func (o *outgoing) flush() {
 		o.broken = err != nil
 	}
 	o.sending = false
+	switch {
+	case o.broken || len(o.updates) == 0:
+	case o.later == nil:
+		o.later = time.AfterFunc(batchWait, o.hurry)
+	default:
+		o.later.Reset(batchWait)
+	}
 	if o.broken {
 		o.updates, o.heartbeat, o.wish, o.holds = nil, nil, nil, nil
 		o.asking, o.arrivals = nil, nil
@@ -231,7 +237,7 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 	}
 	message.Updates = o.updates[:taken:taken]
 	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
-		o.updates = nil
+		o.updates, o.hasty = nil, false
 	}
 	return message
 }

@@ -45,24 +45,26 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 
 // run runs an attempt. Whatever the function does, return, panic or end its
 // goroutine, there is one last update.
-func (e *engine) run(t *task) {
+func (e *engine) run(t *task) (next *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
 	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
-		if update == nil {
+		returned := update != nil
+		if !returned {
 			update = failed(t.launch.GetAttempt(), abnormalEnd(recover()))
 		}
 		if e.cutShort(update) {
-			e.finished(t, nil)
+			next = e.finished(t, returned, nil)
 			return
 		}
 		update.Metrics = t.metrics(time.Since(began), len(update.GetResult()))
-		e.finished(t, e.keep(t, update), update)
+		next = e.finished(t, returned, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
+	return nil
 }
 
 // cutShort reports whether an attempt failed because this executor ends. That
