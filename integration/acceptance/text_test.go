@@ -58,7 +58,8 @@ func sourcesText(t *testing.T) corpus {
 	return c
 }
 
-// spreads tells whether each node holds a quarter of a file's blocks or more.
+// spreads tells whether each node holds half its share of a file's blocks or
+// more: with two nodes a quarter.
 func spreads(ctx context.Context, path string) (bool, error) {
 	blocks, err := shared.files.Splits(ctx, path, storage.SplitOptions{})
 	if err != nil {
@@ -68,8 +69,9 @@ func spreads(ctx context.Context, path string) (bool, error) {
 	for _, block := range blocks {
 		on[block.Hosts[0]]++ // the others hold less of it
 	}
-	for _, node := range shared.hadoop.Nodes() {
-		if 4*on[node.Host] < len(blocks) {
+	nodes := shared.hadoop.Nodes()
+	for _, node := range nodes {
+		if 2*len(nodes)*on[node.Host] < len(blocks) {
 			return false, nil
 		}
 	}
