@@ -41,8 +41,8 @@ unit:
 integration: build
 	$(GO) test -tags integration -count=1 -p 1 -timeout 30m ./integration/...
 
-# What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. Left out is what
-# reads the local fixture's log files, or waits for less than a host of its own takes.
+# What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. Left out are a
+# test that reads the local fixture's log files, and TestCancelledPipeline…, which finds the results of a killed job left there.
 integration-containers: build
 	$(GO) test -tags integration -count=1 -timeout 15m ./integration/acceptance -cluster=containers \
 		-run 'WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach' -skip 'TestSecret|TestCancelledPipeline'
