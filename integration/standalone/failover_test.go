@@ -89,6 +89,7 @@ func TestFailover(t *testing.T) {
 
 			test.back(t, s.masters[old])
 			await(t, "the old leader stands by", func() bool { return s.phase(t, old) == cluster.Standby })
+			await(t, "the executors of the new work have ended", func() bool { return len(s.executors()) <= len(before) })
 			assert.ElementsMatch(t, pids(before), pids(s.executors()))
 			h.release(t)
 		})
