@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -54,7 +55,8 @@ func newCache(directory string, fetch func(ctx context.Context, hash []byte, to 
 const (
 	executableSuffix = ".x"
 	unpackedSuffix   = ".d"
-	draftPattern     = ".draft-*"
+	draftPrefix      = ".draft-"
+	draftPattern     = draftPrefix + "*"
 )
 
 // CacheEntry is the name of a content's file in a worker's cache, by its SHA-256.
@@ -281,8 +283,8 @@ func (c *cache) clean(before time.Time) (removed int, err error) {
 func (c *cache) removeUnused(entry string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.used[entry] > 0 {
-		return false, nil
+	if c.used[entry] > 0 || (strings.HasPrefix(entry, draftPrefix) && len(c.flights) > 0) {
+		return false, nil // where nothing is fetched, a draft is one that somebody left
 	}
 	path := filepath.Join(c.directory, entry)
 	err := os.RemoveAll(path)
