@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	publicBase = "docker.io/library/debian:bookworm-slim"
+	publicBase = "debian:bookworm-slim"
 	ownBase    = "bobbin-debian:bookworm"
 )
 
