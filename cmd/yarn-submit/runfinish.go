@@ -142,6 +142,9 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 			own = f.plan.Results
 		}
 		f.clean(ctx, own)
+		if results.Open() {
+			f.cleanAgain(ctx, own)
+		}
 	}
 	if problem != nil {
 		if err == nil {
@@ -210,6 +213,21 @@ func (f *finisher) writeSummary(results *command.Results, about command.Summary)
 		return fmt.Errorf("the summary: %w", errors.Join(err, os.Remove(file.Name())))
 	}
 	return nil
+}
+
+// cleanAgain removes what a driver has written that was killed and was not gone
+// yet: a file of its makes the directory anew.
+func (f *finisher) cleanAgain(ctx context.Context, own string) {
+	for last := time.Now().Add(lastWords); time.Now().Before(last); {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(lastWords / 4):
+		}
+		if there, err := f.files.Exists(ctx, own); err == nil && there {
+			f.clean(ctx, own)
+		}
+	}
 }
 
 // clean removes what this run has left, and what others left long ago: their
