@@ -38,8 +38,8 @@ type finisher struct {
 	// alone tells that the directory of results is this run's own, so that the
 	// application need not be known by its id.
 	alone bool
-	// keeps leaves the results of an application that a later run with the same key
-	// may ask for again.
+	// keeps leaves the results of an application that has succeeded: a later run with
+	// the same key asks for them again.
 	keeps  bool
 	maxAge time.Duration // of results that others have left
 }
@@ -107,6 +107,10 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateFinish)
 		defer cancel()
+	}
+	var failure *client.Failure
+	if errors.As(err, &failure) {
+		f.keeps = false // with the same key another is started
 	}
 	about := command.Summary{Now: time.Now()}
 	if report != nil {
