@@ -41,11 +41,11 @@ unit:
 integration: build
 	$(GO) test -tags integration -count=1 -p 1 -timeout 30m ./integration/...
 
-# What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. Left out are a
-# test that reads the local fixture's log files, and TestCancelledPipeline…, which finds the results of a killed job left there.
+# What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. Left out is a
+# test that reads the local fixture's log files.
 integration-containers: build
 	$(GO) test -tags integration -count=1 -timeout 15m ./integration/acceptance -cluster=containers \
-		-run 'WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach' -skip 'TestSecret|TestCancelledPipeline'
+		-run 'WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach' -skip 'TestSecret'
 
 # Writes generated code and pages again.
 generate:
