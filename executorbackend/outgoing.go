@@ -43,7 +43,7 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 const (
 	// batch is how many updates leave together, where further tasks are about to
 	// end, and batchWait how long the first of them waits for the others.
-	batch     = 16
+	batch     = 64
 	batchWait = 500 * time.Microsecond
 )
 

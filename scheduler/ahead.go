@@ -5,7 +5,7 @@ import "time"
 const (
 	// mostAhead is how many tasks wait at the most for each that an executor can
 	// run at a time.
-	mostAhead = 32
+	mostAhead = 128
 	// paceWeight is over how many tasks the time that one takes is averaged.
 	paceWeight = 16
 	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
