@@ -8,6 +8,10 @@ const (
 	mostAhead = 128
 	// paceWeight is over how many tasks the time that one takes is averaged.
 	paceWeight = 16
+	// mostOverPace is how many times that average a task counts for at the most: one
+	// that lost its core to another process for a moment says little of the others.
+	// Where one in twenty-five or more takes long, the average still rises.
+	mostOverPace = 64
 	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
 	// last after one came back that had to wait too long.
 	giveBackPenalty = 4
@@ -145,6 +149,7 @@ func (s *Scheduler) notePace(set *taskSet, outcome Outcome) {
 	case set.pace == 0:
 		set.pace = outcome.Took
 	default:
-		set.pace = max(set.pace+(outcome.Took-set.pace)/paceWeight, time.Nanosecond)
+		took := min(outcome.Took, mostOverPace*set.pace)
+		set.pace = max(set.pace+(took-set.pace)/paceWeight, time.Nanosecond)
 	}
 }

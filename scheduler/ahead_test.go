@@ -136,3 +136,34 @@ func TestTheLastTasksAreForAllExecutors(t *testing.T) {
 		require.GreaterOrEqual(t, ahead, 3)
 	}
 }
+
+func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {
+	for name, test := range map[string]struct {
+		every int // which of the tasks takes long
+		ahead bool
+	}{"one in a hundred": {100, true}, "one in ten": {10, false}} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{LaunchAhead: time.Millisecond})
+			require.NoError(t, s.AddExecutor(Executor{ID: "e", Host: "host", Cores: 1}))
+			require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 100_000}))
+			ended, ahead := 0, 0
+			running := s.Offer(start)
+			for range 10_000 {
+				took := 5 * time.Microsecond
+				if ended++; ended%test.every == 0 {
+					took = time.Second
+				}
+				if running[0].Ahead {
+					ahead++
+				}
+				s.Finished(running[0].Attempt, Outcome{Took: took})
+				running = append(running[1:], s.Offer(start)...)
+			}
+			if test.ahead {
+				require.Greater(t, ahead, 9_000)
+			} else {
+				require.Less(t, ahead, 5_000)
+			}
+		})
+	}
+}
