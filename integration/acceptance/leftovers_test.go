@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,9 +107,13 @@ func (s *suite) leftovers() error {
 	if err != nil {
 		return err
 	}
+	kept, err := s.kept(ctx)
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, entry := range entries {
-		if strings.Contains(entry.Path, "/.bobbin") && !cached.MatchString(entry.Path) {
+		if strings.Contains(entry.Path, "/.bobbin") && !cached.MatchString(entry.Path) && !kept.MatchString(entry.Path) {
 			errs = append(errs, fmt.Errorf("left in HDFS: %s", entry.Path))
 		}
 	}
@@ -119,6 +124,20 @@ func (s *suite) leftovers() error {
 		errs = append(errs, fmt.Errorf("%s (%s) is still %s", application.ID, application.Name, application.State))
 	}
 	return errors.Join(append(errs, err, s.programsEnd(ctx))...)
+}
+
+// kept are the results of applications that succeeded and had an idempotency key:
+// the next run with the key asks for them.
+func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
+	succeeded, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateFinished}})
+	ids := []string{"none"}
+	for _, application := range succeeded {
+		hasKey := slices.ContainsFunc(application.Tags, func(tag string) bool { return strings.HasPrefix(tag, "bobbin-key") })
+		if hasKey && application.FinalStatus == yarnrest.StatusSucceeded {
+			ids = append(ids, application.ID)
+		}
+	}
+	return regexp.MustCompile(`/\.bobbin/results(/(` + strings.Join(ids, "|") + `)(/.*)?)?$`), err
 }
 
 // programsEnd waits until no program runs that a node has localized.
