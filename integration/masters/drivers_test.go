@@ -38,8 +38,9 @@ func (s *submitted) driverID(t *testing.T) string {
 	t.Helper()
 	id := ""
 	await(t, "the driver's id is on stdout", func() bool {
-		id, _, _ = strings.Cut(s.stdout.String(), "\n")
-		return strings.HasPrefix(id, "driver-") || s.isOver()
+		line, _, whole := strings.Cut(s.stdout.String(), "\n")
+		id = line
+		return whole || s.isOver()
 	})
 	require.Regexp(t, `^driver-[\w-]+$`, id)
 	return id

@@ -101,6 +101,16 @@ func (m master) run(t *testing.T, settings []string, name string, arguments ...s
 	return m.submit(t, settings, name, arguments...).wait(t)
 }
 
+// driverSaid is what the driver of a running application has logged so far.
+func (m master) driverSaid(t *testing.T, s *submitted) string {
+	t.Helper()
+	if m.inPlace {
+		return s.stderr.String()
+	}
+	id, _, _ := strings.Cut(s.stdout.String(), "\n")
+	return yarnSubmit(t, m.environment, "logs", "--master", m.args[slices.Index(m.args, "--master")+1], id).wait(t).stdout
+}
+
 // transcript keeps what a process writes and shows it in the test's output.
 type transcript struct {
 	w    io.Writer

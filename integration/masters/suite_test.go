@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -84,6 +85,9 @@ func TestAnExecutorThatIsToldToLeaveFinishesItsTasks(t *testing.T) {
 		staying := startStaying(t, m)
 		if m.separate {
 			require.NoError(t, syscall.Kill(staying.processes[0], syscall.SIGPWR))
+			await(t, "the driver has heard of it", func() bool {
+				return strings.Contains(m.driverSaid(t, staying.submitted), "executor gets no further tasks")
+			})
 		}
 		staying.end(t)
 		require.Zero(t, staying.wait(t).code, "no task was tried again")
@@ -130,7 +134,7 @@ func (s *staying) process(t *testing.T, run string, task int) (id int, there boo
 		return 0, false
 	}
 	id, err = strconv.Atoi(string(said))
-	require.NoError(t, err)
+	require.NoError(t, err, "a file is there when it is whole")
 	return id, true
 }
 

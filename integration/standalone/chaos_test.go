@@ -144,7 +144,7 @@ func (c *chaos) run(rounds int) {
 		w.check()
 	}
 	await(t, "nothing is taken, and all workers are there", func() bool {
-		status := c.status(t)
+		status := c.glance(t)
 		return status.Phase == cluster.Alive && status.CoresUsed == 0 && status.MemoryUsed == 0 && len(status.Applications) == 0 &&
 			len(status.Drivers) == 0 && c.aliveWorkers(t) == chaosWorkers
 	})

@@ -25,7 +25,10 @@ func newShared(t *testing.T, masters int) (*site, *etcdtest.Server) {
 // leader is the number of the master that leads, -1 for none.
 func (s *site) leader(t *testing.T) int {
 	for i, m := range s.masters {
-		if m.alive() && s.phase(t, i) != cluster.Standby && s.phase(t, i) != "" {
+		if !m.alive() {
+			continue
+		}
+		if phase := s.phase(t, i); phase != cluster.Standby && phase != "" {
 			return i
 		}
 	}
@@ -69,16 +72,16 @@ func TestFailover(t *testing.T) {
 			s.startWorker(t, 3)
 			s.awaitWorkers(t, 2)
 			h, before := s.hold(t, 2, nil)
-			known := s.status(t).Applications[0]
+			known := s.theApplication(t)
 
 			test.take(t, s.masters[old])
 			s.awaitLeader(t, old)
 			await(t, "all have found the new leader", func() bool {
-				status := s.status(t)
+				status := s.glance(t)
 				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 && status.Applications[0].Connected
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
-			after := s.status(t).Applications[0]
+			after := s.theApplication(t)
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 
@@ -107,7 +110,7 @@ func TestEtcdRestarts(t *testing.T) {
 	await(t, "the master leads no more", func() bool { return s.phase(t, 0) == cluster.Standby })
 	server.Run(t)
 	await(t, "the master leads again", func() bool {
-		status := s.status(t)
+		status := s.glance(t)
 		return status.Phase == cluster.Alive && len(status.Applications) == 1 && status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
 	})
 	assert.ElementsMatch(t, pids(before), pids(s.executors()))

@@ -57,17 +57,17 @@ func TestMasterRestarts(t *testing.T) {
 			s.startWorker(t, 2)
 			s.awaitWorkers(t, 2)
 			h, before := s.hold(t, 2, nil)
-			known := s.status(t).Applications[0]
+			known := s.theApplication(t)
 
 			s.masters[0].kill(t)
 			s.masters[0].start(t)
 			await(t, "the master has recovered", func() bool {
-				status := s.status(t)
+				status := s.glance(t)
 				return status.Phase == cluster.Alive && s.aliveWorkers(t) == 2 && len(status.Applications) == 1 &&
-					status.Applications[0].Connected && len(status.Applications[0].Executors) == 2
+					status.Applications[0].Connected && len(status.Applications[0].Wanted) > 0 && len(status.Applications[0].Executors) == 2
 			})
 			assert.ElementsMatch(t, pids(before), pids(s.executors()), "no executor was ended, and none started")
-			after := s.status(t).Applications[0]
+			after := s.theApplication(t)
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, known.Wanted, after.Wanted)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
@@ -77,12 +77,12 @@ func TestMasterRestarts(t *testing.T) {
 			// one with a number that was not used.
 			before[0].kill()
 			await(t, "the executor is replaced", func() bool {
-				now := s.status(t).Applications[0]
+				now := s.theApplication(t)
 				return len(now.Executors) == 2 && now.Executors[1].ID > 2 && now.Executors[1].Registered
 			})
 			h.release(t)
 			await(t, "the master knows that the application is over", func() bool {
-				status := s.status(t)
+				status := s.glance(t)
 				return len(status.Applications) == 0 && len(status.EndedApplications) == 1 && status.CoresUsed == 0
 			})
 			assert.Equal(t, cluster.Finished, s.status(t).EndedApplications[0].State)
@@ -104,7 +104,7 @@ func TestMasterIsAwayWhileAnApplicationEnds(t *testing.T) {
 	await(t, "no executor is left", func() bool { return len(s.executors()) == 0 })
 	s.masters[0].start(t)
 	await(t, "the master has noticed", func() bool {
-		status := s.status(t)
+		status := s.glance(t)
 		return status.Phase == cluster.Alive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
 	})
 	again := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")

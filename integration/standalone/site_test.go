@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 	standaloneapp "github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -58,8 +59,11 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 		s.settings["authenticate.secretFile"] = s.file(t, "secret", "a secret of this test alone: "+t.Name())
 	}
 	maps.Copy(s.settings, settings)
+	ports := &loopback.Ports{}
+	t.Cleanup(func() { assert.NoError(t, ports.Release()) })
 	for i := range masters {
-		address := freeAddress(t)
+		address, err := ports.Reserve("127.0.0.1")
+		require.NoError(t, err)
 		_, port, err := net.SplitHostPort(address)
 		require.NoError(t, err)
 		s.addresses = append(s.addresses, address)
@@ -162,8 +166,8 @@ func (s *site) begin(t *testing.T, environ []string, path string, arguments ...s
 	return a
 }
 
-// status is what the leader knows; the zero value where none answers.
-func (s *site) status(t *testing.T) (status cluster.Status) {
+// glance is what the leader knows; the zero value where none answers soon.
+func (s *site) glance(t *testing.T) (status cluster.Status) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	encoded, err := s.client.Status(ctx)
@@ -172,6 +176,24 @@ func (s *site) status(t *testing.T) (status cluster.Status) {
 	}
 	require.NoError(t, json.Unmarshal(encoded, &status))
 	return status
+}
+
+// status is what the leader knows, where there is one.
+func (s *site) status(t *testing.T) (status cluster.Status) {
+	t.Helper()
+	await(t, "a master that leads answers", func() bool {
+		status = s.glance(t)
+		return status.Phase != ""
+	})
+	return status
+}
+
+// theApplication is the only one that the leader has.
+func (s *site) theApplication(t *testing.T) cluster.ApplicationStatus {
+	t.Helper()
+	all := s.status(t).Applications
+	require.Len(t, all, 1)
+	return all[0]
 }
 
 // await waits until something is so.
@@ -197,7 +219,7 @@ func (s *site) awaitWorkers(t *testing.T, count int) {
 
 func (s *site) aliveWorkers(t *testing.T) int {
 	alive := 0
-	for _, w := range s.status(t).Workers {
+	for _, w := range s.glance(t).Workers {
 		if w.State == cluster.WorkerAlive {
 			alive++
 		}
@@ -211,7 +233,7 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	t.Helper()
 	await(t, fmt.Sprintf("%d executors are registered", count), func() bool {
 		registered := 0
-		for _, a := range s.status(t).Applications {
+		for _, a := range s.glance(t).Applications {
 			for _, e := range a.Executors {
 				if e.Registered {
 					registered++
@@ -221,6 +243,15 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 		return registered == count && len(s.executors()) == count
 	})
 	return s.executors()
+}
+
+// awaitEnded waits until no application is left, and so many have ended.
+func (s *site) awaitEnded(t *testing.T, count int) {
+	t.Helper()
+	await(t, fmt.Sprintf("%d applications have ended, and none is left", count), func() bool {
+		status := s.glance(t)
+		return len(status.Applications) == 0 && len(status.EndedApplications) == count
+	})
 }
 
 // end stops all that is left, and looks whether anything is left after that.
@@ -285,14 +316,6 @@ func (s *site) logs(t *testing.T) {
 	for _, a := range s.started {
 		t.Logf("%s:\n%s", a.name, tail(a.stderr.text()))
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, listener.Close()) }()
-	return listener.Addr().String()
 }
 
 // phase is what one master says of itself, "" where it does not answer.

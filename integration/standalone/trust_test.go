@@ -48,8 +48,7 @@ func TestOtherSecret(t *testing.T) {
 	good := s.run(t, nil, "tally", "1ms", "20")
 	assert.Zero(t, good.wait(t, patience), "%s", good.stderr.text())
 	assert.Len(t, s.status(t).Workers, 1)
-	assert.Empty(t, s.status(t).Applications)
-	assert.Len(t, s.status(t).EndedApplications, 1)
+	s.awaitEnded(t, 1)
 }
 
 // TestSecretThatOthersCanRead is refused before it is used.
@@ -84,7 +83,7 @@ func TestCertificates(t *testing.T) {
 	app = s.run(t, foreign, "tally", "1ms", "2")
 	assert.NotZero(t, app.wait(t, patience))
 	assert.Contains(t, app.lastLine(), "certificate")
-	assert.Len(t, s.status(t).EndedApplications, 2)
+	s.awaitEnded(t, 2)
 }
 
 // authority signs certificates.

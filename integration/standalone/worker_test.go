@@ -32,7 +32,7 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.awaitExecutors(t, 2)
 	h.release(t)
 	await(t, "the worker is dead, and nothing is taken", func() bool {
-		status := s.status(t)
+		status := s.glance(t)
 		return s.aliveWorkers(t) == 1 && status.CoresUsed == 0 && len(status.Workers) == 2
 	})
 	doomed.start(t)
@@ -66,7 +66,7 @@ func TestWorkerHangs(t *testing.T) {
 
 	hanging.signal(t, syscall.SIGSTOP)
 	await(t, "the worker counts as dead, and its executor is replaced", func() bool {
-		status := s.status(t)
+		status := s.glance(t)
 		return len(status.Applications) == 1 && len(status.Applications[0].Executors) == 1 &&
 			status.Applications[0].Executors[0].ID == 2 && status.Applications[0].Executors[0].Registered
 	})
@@ -87,7 +87,9 @@ func TestExecutorsThatAreKilled(t *testing.T) {
 	s.startWorker(t, 2)
 	h, _ := s.hold(t, 2, map[string]string{"task.maxFailures": "100"})
 	for range 6 {
-		s.executors()[0].kill()
+		doomed := s.executors()[0]
+		doomed.kill()
+		await(t, "the executor has ended", func() bool { return !slices.Contains(pids(s.executors()), doomed.pid) })
 		s.awaitExecutors(t, 2)
 	}
 	h.release(t)

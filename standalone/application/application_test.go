@@ -85,15 +85,18 @@ func TestAFailOverIsNothingToTheDriver(t *testing.T) {
 	a := start(t, options(n, d, "one:1", "two:1"))
 	stream := within(t, first.attached)
 	a.RequestExecutors(demand(2))
-	stream.orders <- &protocol.ApplicationOrder{Executors: executors(1, 2), Complete: true}
+	stream.orders <- &protocol.ApplicationOrder{
+		Executors: executors(1, 2), Complete: true, Ends: []*protocol.ExecutorEnd{{Sequence: 1, Id: 3, State: protocol.ExecutorState_EXECUTOR_LOST}},
+	}
+	require.Equal(t, "3", within(t, d.lost).id, "the order was heard")
 	a.ExecutorRegistered("1")
 	a.KillExecutors([]string{"2", "no number"})
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })
 	n.stop(first)
+	a.RequestExecutors(demand(5)) // nobody hears of it before the second leads
 	second.mu.Lock()
 	second.leader = ""
 	second.mu.Unlock()
-	a.RequestExecutors(demand(5)) // nobody hears of it before the second leads
 
 	stream = within(t, second.attached)
 	require.Equal(t, []uint32{1, 2}, stream.hello.GetExecutors())

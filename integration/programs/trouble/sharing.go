@@ -58,23 +58,33 @@ func straggle(ctx context.Context, out string) error {
 // farewell goes on until it is killed, and leaves the reason in a file.
 var farewell = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
 	<-task.Done()
-	name := path.Join(directory, fmt.Sprintf("task-%d", task.Index()))
+	name := farewellName(directory, task.Index())
 	return 0, errors.Join(context.Cause(task), writeFile(context.WithoutCancel(task), task.Files(), name, context.Cause(task).Error()))
 })
 
+func farewellName(directory string, task int) string {
+	return path.Join(directory, fmt.Sprintf("task-%d", task))
+}
+
+// writeFile makes a file that is whole as soon as it is there.
 func writeFile(ctx context.Context, files *storage.Files, name, text string) error {
-	file, err := files.Create(ctx, name)
+	const unfinished = ".unfinished"
+	file, err := files.Create(ctx, name+unfinished, storage.Overwrite())
 	if err != nil {
 		return err
 	}
 	if _, err := file.Write([]byte(text)); err != nil {
 		return errors.Join(err, file.Abort())
 	}
-	return file.Close()
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return files.Rename(ctx, name+unfinished, name)
 }
 
 // cancelJob runs two tasks that end with their job, cancels that, and runs others
-// in their places.
+// in their places. It ends when both have left their files: the others may need no
+// more than one of the two places.
 //
 //	trouble cancel DIRECTORY
 func cancelJob(ctx context.Context, directory string) error {
@@ -97,8 +107,15 @@ func cancelJob(ctx context.Context, directory string) error {
 		if err := <-ended; !errors.Is(err, bobbin.ErrCancelled) {
 			return fmt.Errorf("the cancelled job ended with %w", err)
 		}
-		_, err := double.Run(ctx, session, indices(8))
-		return err
+		if _, err := double.Run(ctx, session, indices(8)); err != nil {
+			return err
+		}
+		for task := range 2 {
+			if err := awaitFile(ctx, session.Files(), farewellName(directory, task)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

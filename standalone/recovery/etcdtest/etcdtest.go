@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
 // startTime is how long a server may take to answer.
@@ -70,7 +71,16 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 		}
 		t.Skipf("no etcd here: install Debian's package etcd-server: %v", err)
 	}
-	client, peer := freeAddress(t), freeAddress(t)
+	ports := &loopback.Ports{}
+	t.Cleanup(func() { _ = ports.Release() })
+	client, err := ports.Reserve("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := ports.Reserve("127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := &Server{Endpoint: scheme + "://" + client, directory: t.TempDir()}
 	s.arguments = append([]string{
 		"--name=test", "--data-dir=" + filepath.Join(s.directory, "data"), "--unsafe-no-fsync", "--log-level=warn",
@@ -78,7 +88,6 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 		"--listen-peer-urls=http://" + peer, "--initial-advertise-peer-urls=http://" + peer, "--initial-cluster=test=http://" + peer,
 		"--heartbeat-interval=10", "--election-timeout=100", // leases of a second are then possible
 	}, arguments...)
-	var err error
 	s.client, err = clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint}, TLS: secure, DialTimeout: time.Second, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +162,7 @@ type process struct {
 }
 
 func start(output *os.File, name string, arguments ...string) (*process, error) {
-	p := &process{shell: exec.Command("sh", append([]string{"-c", `"$0" "$@" </dev/null >&2 & echo $!; read -r _; kill -9 $!`, name}, arguments...)...)}
+	p := &process{shell: exec.Command("sh", append([]string{"-c", `"$0" "$@" </dev/null >&2 & echo $!; read -r _; kill -9 $!; wait $!`, name}, arguments...)...)}
 	p.shell.Stderr = output
 	input, err := p.shell.StdinPipe()
 	if err != nil {
@@ -181,14 +190,4 @@ func start(output *os.File, name string, arguments ...string) (*process, error) 
 func (p *process) kill() {
 	_ = p.input.Close()
 	_ = p.shell.Wait() // the shell ends with the status of its kill
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }

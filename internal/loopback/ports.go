@@ -1,0 +1,65 @@
+// Package loopback reserves TCP ports for processes that tests start and stop.
+package loopback
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// Ports holds TCP ports of loopback addresses for processes that have yet to
+// listen on them. The zero value holds none.
+//
+// Each is a socket that is bound with SO_REUSEADDR but never listens. The
+// kernel gives such a port to no one who asks for any port, and to no
+// connection's near end, yet lets a process that names it bind and listen, as Go
+// and Java set SO_REUSEADDR on listeners. So nothing can take a port between
+// choosing it and the listening, nor while a test has the process stopped.
+type Ports struct {
+	sockets []int
+}
+
+// Reserve picks a free port of an IPv4 address and returns "address:port".
+func (p *Ports) Reserve(host string) (string, error) {
+	ip := net.ParseIP(host).To4()
+	if ip == nil || !ip.IsLoopback() {
+		return "", fmt.Errorf("%q is not an IPv4 loopback address (127.x.y.z)", host)
+	}
+	port, err := p.bind([4]byte(ip))
+	if err != nil {
+		return "", fmt.Errorf("reserving a port of %s: %w", host, err)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+func (p *Ports) bind(ip [4]byte) (port int, err error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return 0, err
+	}
+	syscall.CloseOnExec(fd)
+	p.sockets = append(p.sockets, fd)
+	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
+		return 0, err
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: ip}); err != nil {
+		return 0, err
+	}
+	name, err := syscall.Getsockname(fd)
+	if err != nil {
+		return 0, err
+	}
+	return name.(*syscall.SockaddrInet4).Port, nil
+}
+
+// Release gives up all ports.
+func (p *Ports) Release() error {
+	var errs []error
+	for _, fd := range p.sockets {
+		errs = append(errs, syscall.Close(fd))
+	}
+	p.sockets = nil
+	return errors.Join(errs...)
+}
