@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -85,7 +85,7 @@ func TestMain(m *testing.M) {
 		}
 		return number(n * n), nil
 	})
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

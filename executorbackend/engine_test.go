@@ -15,10 +15,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 	function.Register("binary error", func(context.Context, function.Call) ([]byte, error) {
 		return nil, errors.New("read \xff\xfe here")
 	})
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 type permanentError struct{}

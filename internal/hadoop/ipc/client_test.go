@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 )
 
 const protocol = "org.example.EchoPB"
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 type text = wrapperspb.StringValue
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
@@ -16,9 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	spb "github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // master is the token that the test's servers accept, until rolled is.
 var (
