@@ -36,7 +36,8 @@ func start(t *testing.T) *cluster.Cluster {
 		YARN: cluster.Properties{
 			"yarn.resourcemanager.recovery.enabled":       "true",
 			"yarn.resourcemanager.store.class":            "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-			"yarn.nm.liveness-monitor.expiry-interval-ms": "6000",
+			// Longer than a NodeManager on a busy machine is silent.
+			"yarn.nm.liveness-monitor.expiry-interval-ms": "15000",
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

@@ -128,12 +128,15 @@ func onHost(t *testing.T, s *System) {
 	strict := at(s.Hosts[0], 99)
 	strict[1].RelaxLocality, strict[2].RelaxLocality = false, false
 	var got []yarn.Container
-	for range 30 {
+	a.await("containers come", func() bool {
 		got = append(got, a.beat(yarn.AllocateRequest{Asks: strict}).Allocated...)
 		strict = nil
+		return len(got) > 0
+	})
+	for range 30 {
+		got = append(got, a.beat(yarn.AllocateRequest{}).Allocated...)
 		a.pause()
 	}
-	require.NotEmpty(t, got)
 	for _, container := range got {
 		require.Equal(t, s.Hosts[0].Name, container.Node.Host)
 	}

@@ -147,7 +147,13 @@ func unregistering(t *testing.T, s *System) {
 	done, err := a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: "it was not to be"})
 	require.NoError(t, err)
 	require.True(t, done, "an unmanaged ApplicationMaster need not ask twice")
-	a.finish() // and may
+	a.await("it may ask twice", func() bool {
+		done, err = a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalFailed})
+		if err != nil { // its attempt is gone already, and the application has not heard of it for a moment
+			require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest)
+		}
+		return done
+	})
 	a.await("it has ended", func() bool { return a.report().State.Ended() })
 	final := a.report()
 	require.Equal(t, yarn.ApplicationFinished, final.State, "an application that says it failed has finished")
