@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	patience = 30 * time.Second
+	patience = time.Minute
 	// part has this binary be a program with a local cluster of its own.
 	part = "LOCALCLUSTER_TEST_PART"
 )

@@ -58,7 +58,7 @@ func start(t testing.TB, backend recovery.Backend, settings map[string]string) r
 // leads waits until a master leads.
 func leads(t testing.TB, m running) {
 	t.Helper()
-	require.Eventually(t, func() bool { return m.leading.Load() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return m.leading.Load() != nil }, time.Minute, time.Millisecond)
 }
 
 func dial(t testing.TB, m running) *grpc.ClientConn {

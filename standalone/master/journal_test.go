@@ -123,7 +123,7 @@ func TestTheStatusIsThereWhileTheStoreIsAway(t *testing.T) {
 	require.Eventually(t, func() bool {
 		shown, err := m.Status(t.Context())
 		return err == nil && len(shown.Applications) == 1
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	m.stop()
 	require.Error(t, application.end(), "it was never welcomed")
 }

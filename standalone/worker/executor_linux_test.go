@@ -225,15 +225,13 @@ func TestWhatAnExecutorStartedEndsWithIt(t *testing.T) {
 func TestAnExecutorMayTakeItsLeave(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
-	startWorker(t, nil, m)
+	startWorker(t, map[string]string{"worker.killGrace": "10m"}, m)
 	s := m.attached()
 	s.order(launchOrder(m.launchOf(1, "wait")))
 	pidfd, _ := handle(t, directory, "process")
-	began := time.Now()
 	s.order(killOrder(1))
-	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED)
+	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // as it was told to end, and long before it would be killed
 	require.True(t, hasEnded(t, pidfd, 0))
-	require.Less(t, time.Since(began), 10*time.Second, "it was told to end, not killed after the grace")
 }
 
 func TestOrdersThatComeTwiceDoNoHarm(t *testing.T) {

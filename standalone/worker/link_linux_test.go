@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -60,7 +61,11 @@ func statesOf(hello *protocol.WorkerHello) []protocol.ExecutorState {
 
 func TestAWorkerComesBackToAMasterThatRestarts(t *testing.T) {
 	directory := notes(t)
-	first := startMaster(t)
+	ports := &loopback.Ports{}
+	defer func() { require.NoError(t, ports.Release()) }()
+	address, err := ports.Reserve("127.0.0.1")
+	require.NoError(t, err)
+	first := startMasterAt(t, address)
 	startWorker(t, nil, first)
 	s := first.attached()
 	s.order(launchOrder(first.launchOf(1, "wait")))
@@ -179,6 +184,9 @@ func TestAWorkerThatHasEndedLeavesNoGoroutines(t *testing.T) {
 	s.order(killOrder(1))
 	w.stop()
 	require.NoError(t, w.end())
+	for began := time.Now(); goleak.Find(before) != nil && time.Since(began) < patience; {
+		continue // Find waits a little by itself
+	}
 	goleak.VerifyNone(t, before)
 }
 

@@ -24,7 +24,7 @@ import (
 )
 
 // startTime is how long a server may take to answer.
-const startTime = 30 * time.Second
+const startTime = time.Minute
 
 // Server is one etcd server with its data.
 type Server struct {

@@ -140,7 +140,7 @@ func (f *family) hear(t *testing.T) (name string, pid int) {
 
 // ended waits until a process has.
 func (f *family) ended(t *testing.T, name string) {
-	require.True(t, f.over(t, name, 20*time.Second), "%s (process %d) lives on", name, f.pids[name])
+	require.True(t, f.over(t, name, time.Minute), "%s (process %d) lives on", name, f.pids[name])
 }
 
 func (f *family) over(t *testing.T, name string, within time.Duration) bool {
