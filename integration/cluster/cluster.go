@@ -24,6 +24,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
 var (
@@ -59,7 +61,7 @@ type Cluster struct {
 
 	// What holds the cluster while this process has started it; nil for a
 	// cluster that was attached to.
-	ports  *ports
+	ports  *loopback.Ports
 	guard  *guard
 	unlock func()
 }
@@ -91,7 +93,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{paths: paths{options.Dir}, temporary: temporary, logger: options.Logger, ports: &ports{}}
+	c := &Cluster{paths: paths{options.Dir}, temporary: temporary, logger: options.Logger, ports: &loopback.Ports{}}
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
@@ -177,7 +179,7 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	reserve := func(daemon string, hosts map[Endpoint]string) error {
 		addresses := map[Endpoint]string{}
 		for endpoint, host := range hosts {
-			address, err := c.ports.reserve(host)
+			address, err := c.ports.Reserve(host)
 			if err != nil {
 				return err
 			}
@@ -304,7 +306,7 @@ func (c *Cluster) detach() error {
 		return err
 	}
 	c.guard = nil
-	if err := c.ports.release(); err != nil {
+	if err := c.ports.Release(); err != nil {
 		return err
 	}
 	c.unlock()
@@ -378,7 +380,7 @@ func (c *Cluster) end(ctx context.Context) error {
 		c.guard = nil
 	}
 	if c.ports != nil {
-		errs = append(errs, c.ports.release())
+		errs = append(errs, c.ports.Release())
 	}
 	c.unlock()
 	c.unlock = nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -149,32 +148,6 @@ func TestReleasedGuardLetsDaemonsBe(t *testing.T) {
 	daemon := startSleep(t, marker+"="+dir)
 	require.NoError(t, guard.release())
 	assert.True(t, daemon.alive())
-}
-
-func TestReservedPortIsForTheListenerThatNamesIt(t *testing.T) {
-	var reserved ports
-	address, err := reserved.reserve("127.0.0.11")
-	require.NoError(t, err)
-	second, err := reserved.reserve("127.0.0.11")
-	require.NoError(t, err)
-	assert.NotEqual(t, address, second)
-	host, _, err := net.SplitHostPort(address)
-	require.NoError(t, err)
-	assert.Equal(t, "127.0.0.11", host)
-
-	// A daemon comes, goes and comes back.
-	for range 2 {
-		listener, err := net.Listen("tcp", address)
-		require.NoError(t, err)
-		assert.True(t, listens(t.Context(), address))
-		require.NoError(t, listener.Close())
-	}
-	require.NoError(t, reserved.release())
-
-	for _, host := range []string{"10.0.0.1", "localhost", "::1", ""} {
-		_, err := reserved.reserve(host)
-		assert.ErrorContains(t, err, "not an IPv4 loopback address", host)
-	}
 }
 
 func TestLockIsHeldByOne(t *testing.T) {
