@@ -103,6 +103,8 @@ var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)
 func (s *suite) leftovers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
+	// What still runs may be about to remove what it has staged.
+	ended := s.programsEnd(ctx)
 	entries, err := tree(ctx, s.files, "/user")
 	if err != nil {
 		return err
@@ -123,7 +125,7 @@ func (s *suite) leftovers() error {
 	for _, application := range running {
 		errs = append(errs, fmt.Errorf("%s (%s) is still %s", application.ID, application.Name, application.State))
 	}
-	return errors.Join(append(errs, err, s.programsEnd(ctx))...)
+	return errors.Join(append(errs, err, ended)...)
 }
 
 // kept are the results of applications that succeeded and had an idempotency key:

@@ -56,10 +56,13 @@ func TestListChooses(t *testing.T) {
 	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +(root\.)?batch +RUNNING +UNDEFINED `, lines[1])
 	assert.NotContains(t, table.stdout, "\x1b", "no colours where there is no terminal")
 
-	completed := yarnSubmit(t, "__complete", "kill", "application_")
-	assert.Contains(t, completed.stdout, id+"\tNightly/report 7, RUNNING, ")
-	completed = yarnSubmit(t, "__complete", "submit", "--queue", "b")
-	assert.Equal(t, "batch\n", strings.Split(completed.stdout, ":")[0])
+	// A completion gives up where the cluster does not answer soon, as who waits for it would.
+	await(t, "the application's id is completed", func(context.Context) bool {
+		return strings.Contains(yarnSubmit(t, "__complete", "kill", "application_").stdout, id+"\tNightly/report 7, RUNNING, ")
+	})
+	await(t, "the queue's name is completed", func(context.Context) bool {
+		return strings.HasPrefix(yarnSubmit(t, "__complete", "submit", "--queue", "b").stdout, "batch\n:")
+	})
 
 	watching := call{args: []string{"status", "--watch", "--interval", "200ms", id}}.start(t)
 	await(t, "it is watched", func(context.Context) bool { return strings.Contains(watching.firstLine(), "RUNNING") })

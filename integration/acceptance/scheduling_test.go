@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -39,7 +38,8 @@ func TestAStragglerIsBeatenAndItsOutputCommittedOnce(t *testing.T) {
 	require.Equal(t, 0, done.code)
 	assert.Equal(t, "written by attempt 1\n", content(t, out+"/part-00000"), "the copy's")
 	for i := 1; i < 6; i++ {
-		assert.Equal(t, "written by attempt 0\n", content(t, fmt.Sprintf("%s/part-%05d", out, i)))
+		// Where the machine is busy, others may seem to be slow, and have copies too.
+		assert.Regexp(t, `^written by attempt [01]\n$`, content(t, fmt.Sprintf("%s/part-%05d", out, i)))
 	}
 	assertNoneTemporary(t, out)
 	assertNothingLeft(t, done.applicationID(t))
@@ -125,11 +125,12 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 		"--conf", "yarn.exclude.nodes=" + cluster.DefaultNodes()[0].Host, "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)
-	reason := regexp.MustCompile(`^job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)$`)
-	status := awaitStatus(t, id, "it says why it waits", func(status am.Status) bool {
+	// Other applications may leave room for one of them first.
+	reason := regexp.MustCompile(`job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)(\n|$)`)
+	awaitStatus(t, id, "it says why it waits", func(status am.Status) bool {
 		return len(status.Notes) == 1 && reason.MatchString(status.Notes[0])
 	})
-	await(t, "yarn-submit says why it waits", func(context.Context) bool { return strings.Contains(running.stderr.String(), status.Notes[0]) })
+	await(t, "yarn-submit says why it waits", func(context.Context) bool { return reason.MatchString(running.stderr.String()) })
 	require.Equal(t, 0, yarnSubmit(t, "kill", id).code)
 	require.Equal(t, 1, running.wait(t).code)
 	assertNothingLeft(t, id)

@@ -60,7 +60,8 @@ func TestWhatIsToldOfARunningApplication(t *testing.T) {
 	assert.Contains(t, yarnSubmit(t, "list", "--state", "running").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--state", "FINISHED").stdout, id)
 	assert.NotContains(t, yarnSubmit(t, "list", "--queue", "default").stdout, id)
-	listed := decoded[[]client.Listed](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--limit", "1"))
+	// Other tests submit to this queue too.
+	listed := decoded[[]client.Listed](t, yarnSubmit(t, "list", "--json", "--queue", "batch", "--name", "a name of two words", "--limit", "1"))
 	require.Len(t, listed, 1)
 	assert.Equal(t, id, listed[0].ApplicationID)
 	assert.Equal(t, "RUNNING", listed[0].State)
@@ -97,6 +98,7 @@ func TestWhatIsToldOfAFinishedApplication(t *testing.T) {
 	assert.Equal(t, "SUCCEEDED", later.FinalStatus)
 	status := yarnSubmit(t, "status", id)
 	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, status.stdout)
+	assertNothingLeft(t, id) // nothing is written to the logs any more
 	assert.Regexp(t, `(?m)^tasks +1 in 1 task set, 2 failed attempts$`, status.stdout)
 
 	files := decoded[[]logFile](t, yarnSubmit(t, "logs", "--json", id))
