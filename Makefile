@@ -37,9 +37,10 @@ check:
 unit:
 	$(GO) test -race ./...
 
-# Runs against real Hadoop clusters that the tests start, one package after the other; needs Java 17 and Maven.
+# Runs against real Hadoop clusters that the tests start; needs Java 17 and Maven. Two packages at a time, those that
+# take longest first: mostly they wait.
 integration: build
-	$(GO) test -tags integration -count=1 -p 1 -timeout 30m ./integration/...
+	$(GO) test -tags integration -count=1 -p 2 -timeout 20m ./integration/acceptance ./integration/faults ./integration/...
 
 # What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. Left out is a
 # test that reads the local fixture's log files.

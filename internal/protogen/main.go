@@ -129,7 +129,12 @@ func generate(ctx context.Context, plugin string, request *pluginpb.CodeGenerato
 		return fmt.Errorf("%s: %s", plugin, response.GetError())
 	}
 	for _, file := range response.File {
-		if err := os.WriteFile(filepath.FromSlash(file.GetName()), []byte(file.GetContent()), 0o644); err != nil {
+		// What does not change is left as it is: others may be compiling it.
+		name, content := filepath.FromSlash(file.GetName()), []byte(file.GetContent())
+		if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
+			continue
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
 			return err
 		}
 	}
