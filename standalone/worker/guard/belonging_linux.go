@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -42,20 +43,29 @@ func belonging(mark string, sessions map[int]bool, since Time) ([]int, error) {
 			continue // it has ended, or is a thread of the kernel
 		}
 		p, err := statusOf(procfs.Directory(pid))
-		if err != nil || p.state == 'Z' || p.state == 'X' || p.started < since {
+		if err != nil || p.ended() || p.started < since {
 			continue
 		}
-		if sessions[session] || marked(procfs.Directory(pid), variable) {
+		if sessions[session] || p.marked(procfs.Directory(pid), variable) {
 			found = append(found, pid)
 		}
 	}
 	return found, nil
 }
 
-// marked reports whether a variable of a process begins as variable does. That
-// of another user's process cannot be read, and one that was started here is
-// none.
-func marked(directory string, variable []byte) bool {
+// marked reports whether a variable of a process begins as variable does. Where
+// its first thread has ended, another one has it.
+func (p processStatus) marked(directory string, variable []byte) bool {
+	if p.state != 'Z' && p.state != 'X' {
+		return hasVariable(directory, variable)
+	}
+	threads, _ := filepath.Glob(filepath.Join(directory, "task", "*"))
+	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
+}
+
+// hasVariable looks into the environment of a process or a thread. That of
+// another user's process cannot be read, and one that was started here is none.
+func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
 		return false
@@ -69,12 +79,17 @@ func Started(pid int) (Time, error) {
 	return p.started, err
 }
 
-// processStatus is the third and the 22nd field of a process's stat
+// processStatus is the third, the 20th and the 22nd field of a process's stat
 // (proc_pid_stat(5)).
 type processStatus struct {
-	state   byte
+	state   byte // of its first thread
+	threads int
 	started Time
 }
+
+// ended tells whether it only has not been waited for yet. Where its first
+// thread alone has ended, the others may go on.
+func (p processStatus) ended() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
 // statusOf reads the stat in a process's directory. Its second field is the
 // program's name in parentheses, in which anything may stand.
@@ -93,6 +108,9 @@ func statusOf(directory string) (processStatus, error) {
 		return processStatus{}, fmt.Errorf("%s/stat: %w", directory, err)
 	}
 	p.started = Time(started)
+	if p.threads, err = strconv.Atoi(string(fields[17])); err != nil {
+		return processStatus{}, fmt.Errorf("%s/stat: %w", directory, err)
+	}
 	return p, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
 // part is what this test binary does where it is started as something else.
@@ -31,6 +33,8 @@ func TestMain(m *testing.M) {
 		actWorker()
 	case "executor":
 		actExecutor()
+	case "headless":
+		actHeadless()
 	case "idle":
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the test ends, should all else fail
 	default:
@@ -88,6 +92,46 @@ func actExecutor() {
 	}
 	fmt.Println("started 0")
 	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// actHeadless ends the first thread of its process, and goes on in another.
+func actHeadless() {
+	going := make(chan struct{})
+	go func() {
+		close(going)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}()
+	<-going
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+// init has main run in the first thread of the process where that is to end.
+func init() {
+	if os.Getenv(part) == "headless" {
+		runtime.LockOSThread()
+	}
+}
+
+func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
+	own := fmt.Sprintf(mark, os.Getpid()) + "headless/"
+	command := exec.Command("/proc/self/exe")
+	command.Env = []string{part + "=headless", launch.EnvContainer + "=" + own}
+	_, err := command.StdinPipe()
+	require.NoError(t, err)
+	require.NoError(t, command.Start())
+	defer func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	}()
+	require.Eventually(t, func() bool {
+		p, err := statusOf(procfs.Directory(command.Process.Pid))
+		require.NoError(t, err)
+		return p.state == 'Z' && p.threads > 1
+	}, time.Minute, time.Millisecond)
+	require.NoError(t, Sweep(own, nil, 0))
+	p, err := statusOf(procfs.Directory(command.Process.Pid))
+	require.NoError(t, err)
+	require.True(t, p.ended())
 }
 
 // family is a worker, its guard, and what they started.
