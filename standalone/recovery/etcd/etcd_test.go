@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/goleak"
 
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcdtest"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/recoverytest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
 	// lease is short for those who wait until it is over.
