@@ -5,7 +5,6 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // gathering is a barrier set at work: one attempt of each task, from their
@@ -19,11 +18,14 @@ type gathering struct {
 
 // gather notes the launch of an attempt of a barrier set.
 func (r *run) gather(a *attempt) {
-	if r.gathering == nil || len(r.gathering.attempts) == len(r.job.Tasks) {
+	if r.gathering == nil || r.gathering.isComplete(r) {
 		r.gathering = &gathering{}
 	}
 	r.gathering.attempts = append(r.gathering.attempts, a)
 }
+
+// isComplete is whether all tasks of the run were launched.
+func (g *gathering) isComplete(r *run) bool { return len(g.attempts) == len(r.job.Tasks) }
 
 // introduce tells the executors of a barrier set where all its tasks run.
 func (l *loop) introduce(r *run) {
@@ -41,7 +43,7 @@ func (l *loop) introduce(r *run) {
 // arrived notes that an attempt waits at a barrier, and lets all pass once all
 // are there.
 func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
-	a := e.attempts[scheduler.AttemptID(arrival.GetAttempt())]
+	a := l.attemptAt(e, arrival.GetAttempt())
 	if a == nil || a.killed || a.run.ended || a.run.gathering == nil || a.waits {
 		return // it ends, or has come already
 	}
@@ -63,7 +65,7 @@ func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
 func (l *loop) letPass(g *gathering) {
 	for _, a := range g.waiting {
 		a.waits = false
-		if !a.killed && a.executor.attempts[a.id] == a {
+		if !a.killed && !a.isGone() {
 			message := l.outgoing(a.executor)
 			message.BarrierPasses = append(message.BarrierPasses, &wire.BarrierPass{Attempt: uint64(a.id), Error: g.problem})
 		}
@@ -88,7 +90,7 @@ func (l *loop) disperse(r *run) {
 	}
 	for _, a := range r.gathering.attempts {
 		if a.held {
-			delete(l.attempts, a.id)
+			l.attempts.Delete(a.id)
 		}
 	}
 	r.gathering = nil

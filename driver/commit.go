@@ -2,7 +2,6 @@ package driver
 
 import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // mayCommit answers an attempt that asks whether it may commit its output. One
@@ -10,7 +9,7 @@ import (
 // more.
 func (l *loop) mayCommit(e *executor, attempt uint64) {
 	allowed := false
-	if a := e.attempts[scheduler.AttemptID(attempt)]; a != nil && !a.killed && !a.run.ended {
+	if a := l.attemptAt(e, attempt); a != nil && !a.killed && !a.run.ended {
 		a.asked = true
 		allowed = l.commits.Ask(a.run.id, a.index, a.id)
 		if !allowed {

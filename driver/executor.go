@@ -23,8 +23,8 @@ type executor struct {
 	cores      int
 	logURLs    map[string]string
 	link       *link
-	outgoing   *wire.DriverMessage              // of this turn
-	attempts   map[scheduler.AttemptID]*attempt // that it runs
+	outgoing   *wire.DriverMessage // of this turn
+	attempts   attempts            // that it runs
 	registered time.Time
 	lastHeard  time.Time
 	resident   uint64
@@ -91,7 +91,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	}
 	e := &executor{
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
-		link: from, attempts: map[scheduler.AttemptID]*attempt{}, registered: l.now, lastHeard: l.now,
+		link: from, registered: l.now, lastHeard: l.now,
 		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now, instance: r.GetInstance(),
 	}
 	if e.kind.pool != nil {
@@ -139,7 +139,7 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	for _, update := range message.GetUpdates() {
 		// An attempt that is not this executor's was given up before: its last
 		// word came too late, or came twice.
-		if a := e.attempts[scheduler.AttemptID(update.GetAttempt())]; a != nil {
+		if a := l.attemptAt(e, update.GetAttempt()); a != nil {
 			l.update(a, update)
 		}
 	}
@@ -216,11 +216,10 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		}
 		tasks = append(tasks, lostTask{run: a.run, index: a.index})
 	}
-	attempts := e.attempts
-	e.attempts = nil
+	attempts := e.attempts.takeAll()
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
-	for id, a := range attempts {
-		delete(l.attempts, id)
+	for _, a := range attempts {
+		l.attempts.Delete(a.id)
 		if a.ran != nil {
 			l.fetch(a.run)
 		}

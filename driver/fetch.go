@@ -87,7 +87,7 @@ func (l *loop) fetch(r *run) {
 	in := &r.intake
 	for len(in.queue) > 0 && !r.ended {
 		a := in.queue[0]
-		if a.killed || a.executor.attempts[a.id] != a {
+		if a.killed || a.isGone() {
 			in.queue = in.queue[1:]
 			continue
 		}

@@ -102,13 +102,11 @@ func TestNoDriverThere(t *testing.T) {
 	require.NoError(t, err)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	began := time.Now()
 	p := run(t, executorbackend.Options{ID: "1"}, address, newIdentity(t).Pass())
 	err = <-p.err
 	require.Equal(t, executorbackend.ExitUnableToConnect, executorbackend.ExitCode(err))
 	require.ErrorContains(t, err, "unable to connect to the driver at "+address+", tried 3 times in ")
 	require.ErrorContains(t, err, "connection refused")
-	require.Less(t, time.Since(began), 10*time.Second)
 }
 
 func TestRefusedOverTheNetwork(t *testing.T) {
@@ -154,9 +152,9 @@ func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, results, 40)
 	require.ErrorIs(t, <-victim.err, context.Canceled)
-	status := d.Status()
+	// It may have been killed when the job was over.
+	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 1 })
 	require.Equal(t, 40, status.Totals.Done)
-	require.Equal(t, 1, status.Totals.ExecutorsLost)
 }
 
 func TestLargePayloads(t *testing.T) {
@@ -173,8 +171,7 @@ func TestLargePayloads(t *testing.T) {
 		want := append(common[:size/10:size/10], job.Tasks[i].Input...)
 		require.True(t, bytes.Equal(want, results[i].Value), "result of task %d", i)
 	}
-	rss := d.Status().Executors[0].ResidentBytes
-	require.Greater(t, rss, uint64(config.MiB))
+	await(t, d, func(s driver.Status) bool { return s.Executors[0].ResidentBytes > uint64(config.MiB) })
 }
 
 func TestAddressInUse(t *testing.T) {

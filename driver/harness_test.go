@@ -258,10 +258,13 @@ func (m *manager) asksToKill() []string {
 	return append([]string(nil), m.killed...)
 }
 
+// patience bounds what a test waits for that happens at once on an idle machine.
+const patience = 2 * time.Minute
+
 // await polls the driver's status, which its event loop answers, until it is
 // as wanted.
 func await(t *testing.T, d *driver.Driver, wanted func(driver.Status) bool) driver.Status {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		status := d.Status()
 		if wanted(status) {

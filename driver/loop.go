@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/idtable"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
@@ -23,7 +24,7 @@ type loop struct {
 	dirty      []*executor          // those with a message of this turn
 	runs       map[uint64]*run      // not ended, by task set
 	lastRun    uint64
-	attempts   map[scheduler.AttemptID]*attempt // running
+	attempts   idtable.Table[scheduler.AttemptID, attempt] // running, and those whose results barrier sets hold
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil
@@ -53,7 +54,6 @@ func newLoop(d *Driver) *loop {
 		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
-		attempts:   map[scheduler.AttemptID]*attempt{},
 		demand:     demand{manager: d.options.Manager, changed: true},
 		kinds:      []*kind{newKind(d.options.Config, profile.Default(d.options.Config))},
 		vigil:      newVigil(d.options.Config, now),

@@ -39,7 +39,7 @@ func (l *loop) runningMetrics() map[*run]*Metrics {
 		sum := r.metrics
 		all[r] = &sum
 	}
-	for _, a := range l.attempts {
+	for a := range l.attempts.All() {
 		if a.metrics != nil && !a.run.ended {
 			all[a.run].add(a.metrics)
 		}

@@ -198,7 +198,9 @@ func TestCancelDoesNotWaitForTheConsumer(t *testing.T) {
 func TestLeavingTheLoopKillsWhatRuns(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 1})
-	for range d.Run(t.Context(), squares(1000)) {
+	job := naps(1000, time.Millisecond)
+	job.Tasks[0].Input = number(0)
+	for range d.Run(t.Context(), job) {
 		break
 	}
 	requireSquares(t, t.Context(), d, 10)

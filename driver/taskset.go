@@ -62,27 +62,6 @@ func (r *run) countsOf(index int) *failureCounts {
 	return counts
 }
 
-// attempt is one try of a task at an executor.
-type attempt struct {
-	id       scheduler.AttemptID
-	run      *run
-	index    int
-	try      int // 0 for the task's first attempt
-	executor *executor
-	killed   bool // it was told to end
-	asked    bool // whether it may commit its output
-	waits    bool // at a barrier
-	held     bool // it has a result that counts when all of its barrier set have
-
-	ran     *wire.TaskUpdate // once its result waits at the executor
-	coming  bool             // the result was asked for
-	value   []byte           // of the result, what has come
-	metrics *wire.Metrics    // as far as it has told, until it counts
-	values  *wire.TaskValues // that it told of while it runs
-	result  *wire.TaskUpdate // once it succeeded
-	failure *wire.Failure    // once it failed
-}
-
 // submit begins a run.
 func (l *loop) submit(r *run) {
 	r.submitted = l.now
@@ -154,53 +133,6 @@ func (l *loop) submit(r *run) {
 		"profile", r.kind.profile.ID, "pool", r.pool, "group", r.job.Group)
 }
 
-// offer has the scheduler hand out the free cores and launches what it says.
-func (l *loop) offer() {
-	var gathered []*run
-	for _, launch := range l.scheduler.Offer(l.now) {
-		e, r := l.executors[launch.Executor], l.runs[launch.TaskSet]
-		a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
-		l.attempts[a.id] = a
-		if e.member != nil && len(e.attempts) == 0 {
-			e.member.Busy()
-		}
-		e.attempts[a.id] = a
-		r.running++
-		r.launches++
-		r.hindrance = ""
-		if launch.Speculative {
-			r.copies++
-		}
-		if r.job.Barrier {
-			if r.gather(a); a.index == 0 {
-				gathered = append(gathered, r)
-			}
-		}
-		r.locality.count(launch.Locality)
-		l.history.totals.Locality.count(launch.Locality)
-		task := &r.job.Tasks[a.index]
-		message := l.outgoing(e)
-		if e.lastSet != r.id { // a look at a field, for most
-			e.lastSet = r.id
-			if _, sent := r.sentTo[e]; !sent {
-				r.sentTo[e] = struct{}{}
-				message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-					Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
-				})
-			}
-		}
-		message.Launches = append(message.Launches, &wire.LaunchTask{
-			Attempt: uint64(a.id), TaskSet: r.id, Index: uint32(a.index), AttemptNumber: uint32(a.try),
-			Cpus: uint32(r.cpus), Input: task.Input, Resources: wire.ResourcesOf(launch.Resources),
-			Ahead:      launch.Ahead,
-			HoldResult: r.results.bytes.Load() > r.intake.window,
-		})
-	}
-	for _, r := range gathered {
-		l.introduce(r)
-	}
-}
-
 // update takes what an executor says of an attempt that it runs.
 func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
@@ -233,10 +165,10 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: !a.failure.GetUncounted()}
 	}
 	l.stopped(a)
-	delete(a.executor.attempts, a.id)
+	a.executor.attempts.remove(a)
 	l.act(l.scheduler.Finished(a.id, outcome))
 	if !a.held {
-		delete(l.attempts, a.id)
+		l.attempts.Delete(a.id)
 	}
 	if a.ran != nil {
 		l.fetch(a.run)
@@ -254,8 +186,8 @@ func tookOf(m *wire.Metrics) time.Duration {
 // ahead is how many of an executor's attempts wait there for cores.
 func (l *loop) ahead(e *executor) int {
 	waiting := 0
-	for id := range e.attempts {
-		if l.scheduler.Ahead(id) {
+	for _, a := range e.attempts {
+		if l.scheduler.Ahead(a.id) {
 			waiting++
 		}
 	}
@@ -281,7 +213,7 @@ func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
 		case scheduler.TaskDone:
-			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
+			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
 				l.finished(a)
 			}
 		case scheduler.TaskSetDone:
@@ -289,15 +221,15 @@ func (l *loop) act(events []scheduler.Event) {
 				l.endRun(r, nil)
 			}
 		case scheduler.TaskRetry:
-			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
+			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
 				l.unfinished(a, event.Failures)
 			}
 		case scheduler.CopyEnded:
-			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
+			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
 				l.unfinished(a, event.Failures)
 			}
 		case scheduler.TaskSetFailed:
-			if a := l.attempts[event.Attempt]; !a.run.ended {
+			if a := l.attempts.Get(event.Attempt); !a.run.ended {
 				a.run.countsOf(a.index).scheduler = event.Failures
 				l.noteFailure(a)
 				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
@@ -315,7 +247,7 @@ func (l *loop) act(events []scheduler.Event) {
 				l.departByItself(e, event.Reason)
 			}
 		case scheduler.KillAttempt:
-			if a := l.attempts[event.Attempt]; a != nil {
+			if a := l.attempts.Get(event.Attempt); a != nil {
 				a.killed = true
 				message := l.outgoing(a.executor)
 				// The reason may be an error of the user's, of any bytes.
@@ -331,7 +263,7 @@ func (l *loop) finished(a *attempt) {
 	r := a.run
 	l.settleCommit(a, true)
 	if a.held {
-		delete(l.attempts, a.id)
+		l.attempts.Delete(a.id)
 	}
 	value := a.result.GetResult()
 	if len(value) > 0 {
@@ -357,7 +289,7 @@ func (l *loop) unfinished(a *attempt, failures int) {
 	r := a.run
 	l.settleCommit(a, false)
 	if a.held {
-		delete(l.attempts, a.id)
+		l.attempts.Delete(a.id)
 	}
 	if failures > 0 {
 		r.countsOf(a.index).scheduler = failures

@@ -4,7 +4,6 @@ import (
 	"maps"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // Values are counters and gauges at one moment, by name.
@@ -111,7 +110,7 @@ func (v *values) status() (counters map[string]int64, gauges map[string]GaugeSta
 
 // progressed takes what an attempt that runs has told.
 func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
-	a := e.attempts[scheduler.AttemptID(progress.GetAttempt())]
+	a := l.attemptAt(e, progress.GetAttempt())
 	if a == nil || a.ran != nil {
 		return // it has ended, and told more then
 	}
@@ -129,7 +128,7 @@ func (l *loop) runningValues() map[*run]*values {
 		all[r] = &values{}
 		all[r].join(&r.values)
 	}
-	for _, a := range l.attempts {
+	for a := range l.attempts.All() {
 		if a.values != nil && !a.run.ended {
 			all[a.run].addRunning(a.values)
 		}

@@ -12,6 +12,10 @@ const (
 	// that lost its core to another process for a moment says little of the others.
 	// Where one in twenty-five or more takes long, the average still rises.
 	mostOverPace = 64
+	// undivided is the part of Config.LaunchAhead that goes to one executor though
+	// others could have some of it: with the default a quarter of a millisecond, in
+	// which a message comes and its answer goes.
+	undivided = 4
 	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
 	// last after one came back that had to wait too long.
 	giveBackPenalty = 4
@@ -53,7 +57,7 @@ func (q *queue) remove(a *attempt) {
 // Ahead is whether an attempt was launched ahead and waits for a core of its
 // executor, by all that is known here. It may run by now.
 func (s *Scheduler) Ahead(id AttemptID) bool {
-	a := s.attempts[id]
+	a := s.attempts.Get(id)
 	return a != nil && a.ahead
 }
 
@@ -63,8 +67,8 @@ func (s *Scheduler) Ahead(id AttemptID) bool {
 //
 // It is done for a set that nothing else competes with, so that nobody's share
 // or turn is touched; for tasks that never ran, and while none that came back
-// waits or runs, so that those go first, and one whose executor was lost or that
-// was given back has a core of its own; and at no worse a place than the set's
+// waits, so that those go first, and one whose executor was lost or that was
+// given back has a core of its own; and at no worse a place than the set's
 // best, so that no locality is lost by it.
 func (s *Scheduler) launchAhead(p *profile) {
 	if s.config.LaunchAhead <= 0 || s.barriers > 0 || p.demand.WaitingTasks == 0 {
@@ -97,14 +101,17 @@ func (s *Scheduler) launchAhead(p *profile) {
 
 // roomAhead is how many tasks of a set may wait at an executor.
 func (s *Scheduler) roomAhead(set *taskSet, e *executor) int {
-	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || len(set.histories) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
+	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || set.returned > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
 		return 0
 	}
-	slots := e.Cores / set.cpus
-	room := slots * int(min(s.config.LaunchAhead/set.pace, mostAhead))
-	// The last tasks are for all executors.
-	all := max(set.profile.sizes.fit(set), 1)
-	return min(room, (set.waiting+all-1)/all)
+	slots := time.Duration(e.Cores / set.cpus)
+	most := slots * min(s.config.LaunchAhead/set.pace, mostAhead)
+	// The last tasks are for all executors, but for what one of them has done
+	// before the others could have been sent their parts.
+	least := slots * min(s.config.LaunchAhead/undivided/set.pace, mostAhead)
+	all := time.Duration(max(set.profile.sizes.fit(set), 1))
+	share := (time.Duration(set.waiting) + all - 1) / all
+	return int(min(most, max(share, least)))
 }
 
 // takeFresh takes a waiting task that never ran, of the best that the set has

@@ -72,7 +72,7 @@ type attempt struct {
 //
 // The time of all this is that of the latest Advance or Offer.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
-	a := s.attempts[id]
+	a := s.attempts.Get(id)
 	if a == nil {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 // in speculation any more, and where its executor is lost first, its task waits
 // again without having failed. An attempt that is not known is ignored.
 func (s *Scheduler) Ran(id AttemptID) {
-	a := s.attempts[id]
+	a := s.attempts.Get(id)
 	if a == nil || a.ran {
 		return
 	}
@@ -103,6 +103,9 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 		number = h.attempts
 	}
 	set.setWaiting(index, -1)
+	if set.states[index] == taskReturned {
+		set.returned--
+	}
 	set.states[index] = taskRunning
 	s.start(set, index, e, Launch{Number: number, Locality: locality})
 }
@@ -133,7 +136,7 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 	}
 	set.running = append(set.running, a)
 	e.running = append(e.running, a)
-	s.attempts[a.id] = a
+	s.attempts.Put(a.id, a)
 	set.profile.demand.RunningTasks++
 	if l.Ahead {
 		e.queue.push(a)
@@ -146,6 +149,9 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 		a.held, l.Resources = &held, e.addresses(held)
 	}
 	l.Attempt, l.TaskSet, l.Index, l.Executor = a.id, set.id, int(index), e.ID
+	if s.launches == nil {
+		s.launches = make([]Launch, 0, s.launchesExpected)
+	}
 	s.launches = append(s.launches, l)
 	return a
 }
@@ -153,7 +159,7 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 // release forgets an attempt that ended and frees its cores.
 func (s *Scheduler) release(a *attempt) {
 	set, e := a.set, a.executor
-	delete(s.attempts, a.id)
+	s.attempts.Delete(a.id)
 	set.profile.demand.RunningTasks--
 
 	last := set.running[len(set.running)-1]
@@ -215,13 +221,19 @@ func (s *Scheduler) conclude(events []Event, a attempt, outcome Outcome) []Event
 			TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
 		})
 	}
-	set.states[index] = taskReturned
-	set.setWaiting(a.index, 1)
+	set.comeBack(a.index)
 	set.putBack(a.index)
 	set.node.enqueue()
 	return append(events, TaskRetry{
 		TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
 	})
+}
+
+// comeBack has a task wait again.
+func (set *taskSet) comeBack(index int32) {
+	set.states[index] = taskReturned
+	set.returned++
+	set.setWaiting(index, 1)
 }
 
 // succeed appends what follows from a task's result.

@@ -191,7 +191,7 @@ func (s *Scheduler) concludeBarrier(events []Event, a attempt, outcome Outcome) 
 	if set.over {
 		return events
 	}
-	events = append(events, set.comeBack(a.index, a.id, failures, outcome.Reason))
+	events = append(events, set.tryAgain(a.index, a.id, failures, outcome.Reason))
 	if !b.rolling {
 		reason := fmt.Sprintf("all tasks of the barrier set %s are tried again: task %d has no result: %s", set.name, a.index, outcome.Reason)
 		for index, held := range b.held {
@@ -199,7 +199,7 @@ func (s *Scheduler) concludeBarrier(events []Event, a attempt, outcome Outcome) 
 				h := set.history(int32(index))
 				h.attempts++
 				b.held[index] = 0
-				events = append(events, set.comeBack(int32(index), held, h.failures, reason))
+				events = append(events, set.tryAgain(int32(index), held, h.failures, reason))
 			}
 		}
 		b.count = 0
@@ -210,10 +210,9 @@ func (s *Scheduler) concludeBarrier(events []Event, a attempt, outcome Outcome) 
 	return events
 }
 
-// comeBack has a task wait again.
-func (set *taskSet) comeBack(index int32, attempt AttemptID, failures int, reason string) TaskRetry {
-	set.states[index] = taskReturned
-	set.setWaiting(index, 1)
+// tryAgain has a task of a barrier set wait again.
+func (set *taskSet) tryAgain(index int32, attempt AttemptID, failures int, reason string) TaskRetry {
+	set.comeBack(index)
 	return TaskRetry{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason}
 }
 

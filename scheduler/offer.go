@@ -38,7 +38,7 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 		s.offerProfile(p)
 	}
 	launches := s.launches
-	s.launches = nil
+	s.launches, s.launchesExpected = nil, len(launches)
 	return launches
 }
 

@@ -3,6 +3,8 @@ package scheduler
 import (
 	"cmp"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/idtable"
 )
 
 // Config is what all task sets have in common.
@@ -67,12 +69,14 @@ type Scheduler struct {
 	barriers int
 	// delayed is how many sets have a clock that runs.
 	delayed  int
-	attempts map[AttemptID]*attempt
+	attempts idtable.Table[AttemptID, attempt]
 	// spare are attempts to use again.
 	spare []*attempt
 
-	// launches serves the offer that is being made.
-	launches []Launch
+	// launches serves the offer that is being made; the one before had as many as
+	// are expected of it.
+	launches         []Launch
+	launchesExpected int
 
 	executorsAdded, setsSubmitted uint64
 	attemptsMade                  AttemptID
@@ -91,7 +95,6 @@ func New(config Config) *Scheduler {
 		config:    config,
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
-		attempts:  make(map[AttemptID]*attempt),
 	}
 	s.waits[ProcessLocal] = config.LocalityWaitProcess
 	s.waits[NodeLocal] = config.LocalityWaitNode

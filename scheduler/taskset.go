@@ -70,6 +70,7 @@ type taskSet struct {
 
 	states         []taskState
 	waiting, done  int
+	returned       int // of those that wait, how many were launched before
 	failedAttempts int
 	launches       [Localities]int
 	running        []*attempt
