@@ -74,9 +74,16 @@ func refusedFor(ctx context.Context, id string, err error) error {
 		return withCode(ExitFailed, context.Cause(ctx))
 	}
 	if status.Code(err) == codes.NotFound {
-		return refusedf("the cluster does not know %s: it forgets what has ended after some time", id)
+		return refused(&unknownIDError{id})
 	}
 	return refused(err)
+}
+
+// unknownIDError is of an id that no master knows.
+type unknownIDError struct{ id string }
+
+func (e *unknownIDError) Error() string {
+	return "the cluster does not know " + e.id + ": it forgets what has ended after some time"
 }
 
 // look is what the cluster runs and ran.
@@ -92,12 +99,17 @@ func (s *Standalone) look(ctx context.Context) (*cluster.Status, error) {
 	return seen, nil
 }
 
-// application finds an application in what the cluster runs and ran.
+// application asks for an application.
 func (s *Standalone) application(ctx context.Context, id string) (*cluster.ApplicationStatus, error) {
 	seen, err := s.look(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return applicationIn(seen, id)
+}
+
+// applicationIn finds an application in what the cluster runs and ran.
+func applicationIn(seen *cluster.Status, id string) (*cluster.ApplicationStatus, error) {
 	for _, list := range [][]cluster.ApplicationStatus{seen.Applications, seen.EndedApplications} {
 		for i := range list {
 			if list[i].ID == id {
@@ -105,7 +117,7 @@ func (s *Standalone) application(ctx context.Context, id string) (*cluster.Appli
 			}
 		}
 	}
-	return nil, refusedFor(ctx, id, status.Error(codes.NotFound, "unknown"))
+	return nil, refused(&unknownIDError{id})
 }
 
 // Final statuses, as YARN calls them.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -53,13 +54,13 @@ func (s *Standalone) Logs(ctx context.Context, id string, selection LogSelection
 		if selection.Container != "" && selection.Container != place.container {
 			continue
 		}
-		files, err := s.logFiles(ctx, place)
+		files, err := logFiles(ctx, place)
 		if err != nil {
 			console.Warn("the logs of %s: %v", place.container, err)
 			continue
 		}
 		for _, file := range files {
-			if err := s.writeLog(ctx, place, file, selection.Tail, write); err != nil {
+			if err := writeLog(ctx, place, file, selection.Tail, write); err != nil {
 				return err
 			}
 			found = true
@@ -115,19 +116,37 @@ func (s *Standalone) executorPlaces(ctx context.Context, application string, see
 			continue
 		}
 		for _, executor := range listed.Processes {
-			places = append(places, logPlace{container: application + "/" + executor, executor: executor, url: page + "/" + url.PathEscape(executor)})
+			places = append(places, executorPlace(application, executor, page+"/"+url.PathEscape(executor)))
 		}
 	}
 	return places
 }
 
-// workerFile is a file of a process as its worker lists it.
-type workerFile struct {
-	Name string `json:"name"`
-	Size int64  `json:"size"` // bytes
+// file is where a file of it is read.
+func (p logPlace) file(name string) string {
+	return strings.TrimRight(p.url, "/") + "/" + url.PathEscape(name)
 }
 
-func (s *Standalone) logFiles(ctx context.Context, place logPlace) ([]workerFile, error) {
+func executorPlace(application, executor, page string) logPlace {
+	return logPlace{container: application + "/" + executor, executor: executor, url: page}
+}
+
+// attempt is which launch of a driver it was; executors are launched once.
+func (p logPlace) attempt() int {
+	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logDriver {
+		return launch
+	}
+	return 1
+}
+
+// workerFile is a file of a process as its worker lists it.
+type workerFile struct {
+	Name     string    `json:"name"`
+	Size     int64     `json:"size"` // bytes
+	Modified time.Time `json:"modified"`
+}
+
+func logFiles(ctx context.Context, place logPlace) ([]workerFile, error) {
 	var listed struct {
 		Files []workerFile `json:"files"`
 	}
@@ -135,12 +154,12 @@ func (s *Standalone) logFiles(ctx context.Context, place logPlace) ([]workerFile
 	return listed.Files, err
 }
 
-func (s *Standalone) writeLog(ctx context.Context, place logPlace, file workerFile, tail int, write func(file LogFile, content io.Reader) error) error {
+func writeLog(ctx context.Context, place logPlace, file workerFile, tail int, write func(file LogFile, content io.Reader) error) error {
 	from := int64(0)
 	if tail > 0 {
 		from = max(0, file.Size-int64(tail)*lineBytes)
 	}
-	content, err := getFrom(ctx, strings.TrimRight(place.url, "/")+"/"+url.PathEscape(file.Name), from)
+	content, err := getFrom(ctx, place.file(file.Name), from)
 	if err != nil {
 		return refused(err)
 	}
@@ -160,7 +179,7 @@ func (s *Standalone) writeLog(ctx context.Context, place logPlace, file workerFi
 	if parsed, err := url.Parse(place.url); err == nil {
 		host = parsed.Host
 	}
-	return write(LogFile{Container: place.container, Executor: place.executor, Attempt: 1, Host: host, Name: file.Name, Size: file.Size}, text)
+	return write(LogFile{Container: place.container, Executor: place.executor, Attempt: place.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
 }
 
 // wholeLines drops the part of a line with which a text begins.
@@ -180,7 +199,8 @@ func (s *Standalone) lastWords(ctx context.Context, logs string) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	files, err := s.logFiles(ctx, logPlace{url: logs})
+	place := logPlace{url: logs}
+	files, err := logFiles(ctx, place)
 	if err != nil {
 		s.log.Debug("reading the driver's stderr", "error", err)
 		return ""
@@ -189,7 +209,7 @@ func (s *Standalone) lastWords(ctx context.Context, logs string) string {
 		if file.Name != "stderr" {
 			continue
 		}
-		content, err := getFrom(ctx, strings.TrimRight(logs, "/")+"/stderr", max(0, file.Size-lastWordsBytes))
+		content, err := getFrom(ctx, place.file(file.Name), max(0, file.Size-lastWordsBytes))
 		if err != nil {
 			return ""
 		}
@@ -230,7 +250,17 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	}
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("%s: %s", page, response.Status)
+		return nil, &pageError{page, response.StatusCode}
 	}
 	return response.Body, nil
+}
+
+// pageError is of a worker that answers, but not with what was asked for.
+type pageError struct {
+	page string
+	code int // of HTTP
+}
+
+func (e *pageError) Error() string {
+	return fmt.Sprintf("%s: %d %s", e.page, e.code, http.StatusText(e.code))
 }

@@ -119,12 +119,11 @@ func TestADriverThatFailedSaysWhyItself(t *testing.T) {
 }
 
 func TestLogsOfAWorkerFromTheirEnd(t *testing.T) {
-	s := &Standalone{log: slog.New(slog.DiscardHandler)}
 	place := logPlace{container: "driver-1", executor: logDriver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
-	files, err := s.logFiles(t.Context(), place)
+	files, err := logFiles(t.Context(), place)
 	require.NoError(t, err)
 	for tail, want := range map[int]string{1: "three\n", 2: "two\nthree\n"} {
-		require.NoError(t, s.writeLog(t.Context(), place, files[0], tail, func(file LogFile, content io.Reader) error {
+		require.NoError(t, writeLog(t.Context(), place, files[0], tail, func(file LogFile, content io.Reader) error {
 			text, err := io.ReadAll(content)
 			require.Equal(t, want, string(text))
 			require.Equal(t, "driver", file.Executor)

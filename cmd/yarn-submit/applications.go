@@ -18,6 +18,7 @@ type applications interface {
 	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
 	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
 	Logs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogFile, io.Reader) error) error
+	logFollower
 	Close()
 }
 

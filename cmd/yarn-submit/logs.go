@@ -36,11 +36,7 @@ the container that wrote it, until the application has ended.`,
 			if *asJSON {
 				write = jsonLines(t.stdout)
 			}
-			following, ok := cluster.(logFollower)
-			if !ok {
-				return client.Usage(errors.New("--follow: the logs of this master's applications can only be read as they are now: leave it out"))
-			}
-			return following.FollowLogs(c.Context(), args[0], selection, t.console, write)
+			return cluster.FollowLogs(c.Context(), args[0], selection, t.console, write)
 		}
 		if *asJSON {
 			files := []fileWithContent{}

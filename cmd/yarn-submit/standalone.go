@@ -36,7 +36,9 @@ func submitStandalone(ctx context.Context, t terminal, s submission) (*client.Re
 		return nil, err
 	}
 	defer cluster.Close()
-	report, err := cluster.Submit(ctx, s.job(t))
+	job := s.job(t)
+	defer s.stream(ctx, t, cluster, &job)()
+	report, err := cluster.Submit(ctx, job)
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))
 	}

@@ -16,7 +16,7 @@ const lastLines = 30 * time.Second
 
 // streaming prints what an application's containers write while it is followed.
 type streaming struct {
-	cluster *client.Cluster
+	cluster logFollower
 	t       terminal
 	group   sync.WaitGroup
 	stop    context.CancelCauseFunc
@@ -34,12 +34,27 @@ func checkStreaming(s submission) error {
 		return client.Usage(errors.New("--logs and --json both want stdout: take one of them"))
 	case !config.WaitForEnd.In(s.settings):
 		return client.Usage(errors.New("--logs is for who follows the application: leave out --detach, or use yarn-submit logs --follow"))
-	case isStandalone(s.settings) || isLocalCluster(s.settings):
-		return client.Usage(errors.New("--logs is for YARN: a standalone cluster's logs are read with yarn-submit logs"))
+	case isLocalCluster(s.settings):
+		return client.Usage(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
 	case config.ClientMode(s.settings):
 		return client.Usage(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
 	}
 	return nil
+}
+
+// stream has the submission's logs printed from when it has an id on, where they
+// are wanted; end is to be called when it is over.
+func (s submission) stream(ctx context.Context, t terminal, cluster logFollower, job *client.Job) (end func()) {
+	if !s.logs {
+		return func() {}
+	}
+	printed := &streaming{cluster: cluster, t: t}
+	tell := job.Submitted
+	job.Submitted = func(id string) {
+		tell(id)
+		printed.begin(ctx, id)
+	}
+	return printed.end
 }
 
 // begin prints the lines of an application from now on. A signal that ends ctx

@@ -85,15 +85,7 @@ func submit(ctx context.Context, t terminal, s submission) (*client.Report, erro
 	}
 	defer cluster.Close()
 	job := s.job(t)
-	if s.logs {
-		printed := &streaming{cluster: cluster, t: t}
-		defer printed.end()
-		tell := job.Submitted
-		job.Submitted = func(id string) {
-			tell(id)
-			printed.begin(ctx, id)
-		}
-	}
+	defer s.stream(ctx, t, cluster, &job)()
 	report, err := cluster.Submit(ctx, job)
 	if s.json && report != nil {
 		err = errors.Join(err, t.printJSON(report))

@@ -73,6 +73,33 @@ func TestADriverInTheClusterIsTold(t *testing.T) {
 	assert.Contains(t, logs.stdout, `msg="job ended"`)
 }
 
+func TestTheLogsOfADriverInTheClusterAreFollowed(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	staying := startStaying(t, m)
+	id := staying.driverID(t)
+	following := yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, "logs", "--follow", id)
+	await(t, "what was said before is there", func() bool { return strings.Contains(following.stdout.String(), `msg="job submitted"`) })
+	staying.end(t)
+	require.Zero(t, staying.wait(t).code)
+	followed := following.wait(t)
+	require.Zero(t, followed.code)
+	assert.Regexp(t, `(?m)^driver +\| .* msg="job ended" .*state=succeeded`, followed.stdout)
+	assert.Regexp(t, `(?m)^executor \d+ +\| `, followed.stdout)
+}
+
+func TestASubmissionShowsTheLogsOfItsDriverInTheCluster(t *testing.T) {
+	m, wanted := standaloneCluster(t)
+	if !wanted {
+		return
+	}
+	done := m.run(t, append([]string{"--logs"}, small...), "trouble", "flaky", "1")
+	require.Zero(t, done.code)
+	assert.Regexp(t, `(?m)^driver +\| succeeded in try 1$`, done.stdout)
+}
+
 func TestADriverInTheClusterIsKilled(t *testing.T) {
 	m, wanted := standaloneCluster(t)
 	if !wanted {
