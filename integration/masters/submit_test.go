@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -40,8 +39,8 @@ func (o outcome) said() string { return o.stdout + o.stderr }
 type submitted struct {
 	command        *exec.Cmd
 	stdout, stderr *transcript
-	once           sync.Once
-	ended          outcome
+	over           chan struct{} // closed when it has ended
+	failure        error         // what waiting for it came to, from then on
 }
 
 // yarnSubmit starts yarn-submit as a user who has set nothing but the given
@@ -51,6 +50,7 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	s := &submitted{
 		command: exec.CommandContext(ctx, program("yarn-submit"), args...), stdout: &transcript{w: t.Output()}, stderr: &transcript{w: t.Output()},
+		over: make(chan struct{}),
 	}
 	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
 	s.command.WaitDelay = time.Minute
@@ -58,6 +58,10 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	s.command.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + shared.home}, environment...)
 	s.command.Stdout, s.command.Stderr = s.stdout, s.stderr
 	require.NoError(t, s.command.Start())
+	go func() {
+		s.failure = s.command.Wait()
+		close(s.over)
+	}()
 	t.Cleanup(func() {
 		cancel()
 		s.wait(t)
@@ -69,22 +73,22 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 // code -1.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
-	s.once.Do(func() {
-		err := s.command.Wait()
-		var exit *exec.ExitError
-		if err != nil && !errors.As(err, &exit) {
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-		}
-		s.ended = outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
-	})
-	return s.ended
+	<-s.over
+	var exit *exec.ExitError
+	if s.failure != nil && !errors.As(s.failure, &exit) {
+		require.ErrorIs(t, s.failure, context.DeadlineExceeded)
+	}
+	return outcome{code: s.command.ProcessState.ExitCode(), stdout: s.stdout.String(), stderr: s.stderr.String()}
 }
 
 // isOver reports whether yarn-submit's process has ended.
 func (s *submitted) isOver() bool {
-	state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-	_, behind, _ := strings.Cut(string(state), ") ")
-	return err != nil || strings.HasPrefix(behind, "Z")
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // submit starts a program on a master, with small executors that carry a mark.
