@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,10 +65,16 @@ func (c *Cluster) aggregates() bool {
 	return err == nil && enabled
 }
 
+// rolls tells whether nodes aggregate log files of applications that still run.
+func (c *Cluster) rolls() bool {
+	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
+	return err == nil && seconds > 0
+}
+
 // openArchive looks for an application's aggregated logs, of any format; user is
-// "" where it is not known whose it was. What cannot be read is told; the
+// "" where it is not known whose it was. What cannot be read is told to warn; the
 // archive has no nodes where there is nothing.
-func (c *Cluster) openArchive(ctx context.Context, id, user string, console *Console) (*archive, error) {
+func (c *Cluster) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	for _, root := range c.archiveRoots() {
 		users := []string{user}
@@ -79,7 +86,7 @@ func (c *Cluster) openArchive(ctx context.Context, id, user string, console *Con
 			users = listed
 		}
 		for _, user := range users {
-			if err := a.addUser(ctx, root+"/"+user, id, console); err != nil {
+			if err := a.addUser(ctx, root+"/"+user, id, warn); err != nil {
 				return nil, errors.Join(err, a.close())
 			}
 		}
@@ -107,7 +114,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 }
 
 // addUser adds what lies below one user's directory.
-func (a *archive) addUser(ctx context.Context, dir, id string, console *Console) error {
+func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
 		return err
@@ -130,7 +137,7 @@ func (a *archive) addUser(ctx context.Context, dir, id string, console *Console)
 			return err
 		}
 		for _, info := range infos {
-			if err := a.addFile(ctx, info, complete, id, console); err != nil {
+			if err := a.addFile(ctx, info, complete, id, warn); err != nil {
 				return err
 			}
 		}
@@ -164,14 +171,14 @@ func (a *archive) checksums(ctx context.Context, infos []storage.Info) (map[stri
 	return complete, nil
 }
 
-func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[string]int64, id string, console *Console) error {
+func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[string]int64, id string, warn func(warning string)) error {
 	node := aggregatedlog.Node(info.Name)
 	switch aggregatedlog.KindOf(info.Name) {
 	case aggregatedlog.Temporary:
 		a.pending = append(a.pending, node)
 		return nil
 	case aggregatedlog.Archive:
-		console.Warn("%s is a Hadoop archive, which bobbin does not read: yarn logs -applicationId %s does", info.Path, id)
+		warn(fmt.Sprintf("%s is a Hadoop archive, which bobbin does not read: yarn logs -applicationId %s does", info.Path, id))
 		return nil
 	case aggregatedlog.Checksum:
 		return nil
@@ -193,7 +200,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 		if time.Since(info.ModTime) < pendingAge {
 			a.pending = append(a.pending, node)
 		} else {
-			console.Warn("the logs of %s cannot be read from %s: %v", node, info.Path, err)
+			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
 		}
 		return file.Close()
 	}
@@ -231,6 +238,13 @@ func (a *archive) containers() []string {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// has tells whether there are logs of a container.
+func (a *archive) has(container string) bool {
+	return a != nil && slices.ContainsFunc(a.nodes, func(n *archivedNode) bool {
+		return slices.ContainsFunc(n.logs.Entries(), func(e aggregatedlog.Entry) bool { return e.Container == container })
+	})
 }
 
 // of are the log files of one container, in the order in which they are shown.

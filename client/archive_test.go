@@ -17,17 +17,26 @@ import (
 // Hadoop 3.4 wrote, and whose logs those are.
 func archived(t *testing.T, format, layout string) (root, application string) {
 	t.Helper()
+	root = t.TempDir()
+	application, bring := aggregated(t, root, format, layout)
+	bring()
+	return root, application
+}
+
+// aggregated is a file of aggregated logs that bring puts where it belongs.
+func aggregated(t *testing.T, root, format, layout string) (application string, bring func()) {
+	t.Helper()
 	found, err := filepath.Glob("../internal/hadoop/aggregatedlog/testdata/" + format + ".*")
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	content, err := os.ReadFile(found[0])
 	require.NoError(t, err)
 	_, application, _ = strings.Cut(filepath.Base(found[0]), ".")
-	root = t.TempDir()
-	dir := filepath.Join(root, "ann", layout, application)
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "h1_45454"), content, 0o644))
-	return root, application
+	return application, func() {
+		dir := filepath.Join(root, "ann", layout, application)
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "h1_45454"), content, 0o644))
+	}
 }
 
 func TestAggregatedLogsOfAForgottenApplication(t *testing.T) {
@@ -72,15 +81,16 @@ func TestArchiveThatIsNotThereYet(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644))
 	}
 	out := &bytes.Buffer{}
+	told := func(warning string) { out.WriteString(warning) }
 	cluster := newFakeYARN(t).cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root})
-	a, err := cluster.openArchive(t.Context(), id, "", NewConsole(out))
+	a, err := cluster.openArchive(t.Context(), id, "", told)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"h2:45454", "h3:45454"}, a.pending)
 	require.Len(t, a.containers(), 2)
 	require.Contains(t, out.String(), "h4_1.har is a Hadoop archive")
 	require.NoError(t, a.close())
 
-	a, err = cluster.openArchive(t.Context(), id, "bob", NewConsole(out))
+	a, err = cluster.openArchive(t.Context(), id, "bob", told)
 	require.NoError(t, err)
 	require.Empty(t, a.containers(), "another user's")
 	require.NoError(t, a.close())
@@ -136,4 +146,22 @@ func TestFollowLogsIntoTheArchive(t *testing.T) {
 				seen[fmt.Sprintf(" task-%d-0.out line %d of task %d", task, line+1, task)], "line %d of task %d", line+1, task)
 		}
 	}
+}
+
+// TestFollowLogsThatAreTakenAwayWhileTheyAreRead has a node list some of the files
+// only, when it has brought all of them to HDFS.
+func TestFollowLogsThatAreTakenAwayWhileTheyAreRead(t *testing.T) {
+	m := newMoved(t)
+	m.bring()
+	m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())
+	m.grow(m.master+"/stdout", "")
+	m.grow(m.executor+"/task-1-0.out", m.task(1)[:len("to stderr\nline 1 of task 1\n")])
+	cluster := m.cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": m.root, "yarn.log-aggregation-enable": "true"})
+	text := map[string]string{}
+	require.NoError(t, cluster.followLogs(t.Context(), &logFollower{id: m.other, console: NewConsole(io.Discard), pause: 1, write: func(line LogLine) error {
+		text[line.File] += line.Text + "\n"
+		return nil
+	}}))
+	require.Equal(t, m.task(0), text["task-0-0.out"])
+	require.Equal(t, m.task(1), text["task-1-0.out"])
 }

@@ -15,47 +15,140 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containersOf lists an attempt's containers: the ApplicationMaster's, those
-// that it noted in its diary, and those that run now.
-func (c *Cluster) containersOf(ctx context.Context, id string, attempt yarnrest.ApplicationAttempt, archived *archive, console *Console) ([]logContainer, error) {
-	containers := []logContainer{{id: attempt.ContainerID, executor: logDriver, node: attempt.NodeHTTPAddress, attempt: attempt.Number}}
-	known := map[string]bool{attempt.ContainerID: true}
-	add := func(container, executor, node string) {
-		if container != "" && node != "" && !known[container] {
-			known[container] = true
-			containers = append(containers, logContainer{id: container, executor: executor, node: node, attempt: attempt.Number})
+// list lists the containers of all attempts, and those that only HDFS knows.
+func (r *logReader) list(ctx context.Context, known bool) error {
+	attempts := attemptsOf(r.archive.containers())
+	if known {
+		var err error
+		if attempts, err = r.cluster.rest.Attempts(ctx, r.id); err != nil {
+			return unknown(r.id, err)
 		}
 	}
-	diary, found, err := archived.diary(attempt.ContainerID)
+	for _, attempt := range attempts {
+		if attempt.ContainerID == "" {
+			continue // it waits for its ApplicationMaster's container
+		}
+		if err := r.listAttempt(ctx, attempt); err != nil {
+			return refused(err)
+		}
+	}
+	if err := r.awaitDiaries(ctx); err != nil {
+		return err
+	}
+	return r.listArchived()
+}
+
+// listAttempt lists an attempt's containers: the ApplicationMaster's, those that
+// it noted in its diary, and those that run now.
+func (r *logReader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
+	r.add(logContainer{id: attempt.ContainerID, executor: logDriver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
+	found, err := r.readDiary(attempt)
+	if err != nil {
+		return err
+	}
 	if !found && attempt.NodeHTTPAddress != "" {
-		diary, err = c.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
-	}
-	var gone *yarnrest.RemoteError
-	var away *yarnrest.UnavailableError
-	switch {
-	case err == nil:
-		for _, entry := range parseDiary(diary) {
-			if entry.State == launch.DiaryLauncher {
-				containers[0].executor = logLauncher
-			}
-			add(entry.Container, entry.Executor, entry.NodeHTTPAddress)
+		diary, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
+		var away *yarnrest.UnavailableError
+		switch {
+		case err == nil:
+			r.note(attempt, diary)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &away):
+			r.away[attempt.NodeHTTPAddress] = err
+			fallthrough
+		default:
+			// The ApplicationMaster's own logs will be missed too, and that is told then.
+			r.undiaried = append(r.undiaried, attempt)
 		}
-	case errors.As(err, &gone), errors.As(err, &away):
-		// The ApplicationMaster's own logs will be missed too, and that is told then.
-	default:
-		return nil, err
 	}
 	if attempt.ID == "" {
-		return containers, nil // the ResourceManager does not know it
+		return nil // the ResourceManager does not know it
 	}
-	live, err := c.rest.Containers(ctx, id, attempt.ID)
+	live, err := r.cluster.rest.Containers(ctx, r.id, attempt.ID)
+	var gone *yarnrest.RemoteError
 	if err != nil && !errors.As(err, &gone) {
-		console.Warn("the ResourceManager does not list the live containers: %v", err)
+		r.console.Warn("the ResourceManager does not list the live containers: %v", err)
 	}
 	for _, container := range live {
-		add(container.ID, "", container.NodeHTTPAddress)
+		if container.NodeHTTPAddress != "" {
+			r.add(logContainer{id: container.ID, node: container.NodeHTTPAddress, attempt: attempt.Number})
+		}
 	}
-	return containers, nil
+	return nil
+}
+
+// readDiary lists the containers of a diary that is in HDFS.
+func (r *logReader) readDiary(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
+	diary, found, err := r.archive.diary(attempt.ContainerID)
+	if found && err == nil {
+		r.note(attempt, diary)
+	}
+	return found, err
+}
+
+// note lists the containers that an ApplicationMaster noted.
+func (r *logReader) note(attempt yarnrest.ApplicationAttempt, diary []byte) {
+	for _, entry := range parseDiary(diary) {
+		switch {
+		case entry.State == launch.DiaryLauncher:
+			r.add(logContainer{id: attempt.ContainerID}).executor = logLauncher
+		case entry.Container != "" && entry.NodeHTTPAddress != "":
+			r.add(logContainer{id: entry.Container, executor: entry.Executor, node: entry.NodeHTTPAddress, attempt: attempt.Number})
+		}
+	}
+}
+
+// add lists a container, unless it is listed already.
+func (r *logReader) add(container logContainer) *readContainer {
+	if known := r.listed[container.id]; known != nil {
+		known.executor = cmp.Or(known.executor, container.executor)
+		return known
+	}
+	added := &readContainer{logContainer: container}
+	r.listed[container.id] = added
+	r.containers = append(r.containers, added)
+	return added
+}
+
+// awaitDiaries waits for diaries that nodes are just moving to HDFS: without them
+// the executors are not known. Nodes that do not answer are not waited for yet.
+func (r *logReader) awaitDiaries(ctx context.Context) error {
+	answering := func() []string {
+		var nodes []string
+		for _, attempt := range r.undiaried {
+			if r.away[attempt.NodeHTTPAddress] == nil {
+				nodes = append(nodes, attempt.NodeHTTPAddress)
+			}
+		}
+		return nodes
+	}
+	if !r.ended || !r.cluster.aggregates() || len(answering()) == 0 {
+		return nil
+	}
+	return r.lookAgain(ctx, answering, func(mayBring func(node string) bool) ([]string, error) {
+		return slices.DeleteFunc(answering(), func(node string) bool { return !mayBring(node) }), nil
+	})
+}
+
+// listArchived lists what is found in HDFS: containers of diaries that were missed
+// before, and those that have logs.
+func (r *logReader) listArchived() error {
+	var missed []yarnrest.ApplicationAttempt
+	for _, attempt := range r.undiaried {
+		if _, err := r.readDiary(attempt); err != nil {
+			return refused(err)
+		}
+		if !r.archive.has(attempt.ContainerID) {
+			missed = append(missed, attempt)
+		}
+	}
+	r.undiaried = missed
+	for _, id := range r.archive.containers() {
+		attempt, _ := placeInApplication(id)
+		r.add(logContainer{id: id, attempt: attempt})
+	}
+	return nil
 }
 
 // parseDiary reads what an ApplicationMaster noted. A last line that is half
@@ -85,6 +178,23 @@ func (c *Cluster) readLog(ctx context.Context, node, container, name string) ([]
 	}
 	content, err := io.ReadAll(io.LimitReader(log, diaryLimit))
 	return content, errors.Join(err, log.Close())
+}
+
+// hasEnded asks a container's node whether it writes nothing any more.
+func (c *Cluster) hasEnded(ctx context.Context, container logContainer) (bool, error) {
+	manager, err := c.rest.NodeManager(container.node)
+	if err != nil {
+		return false, err
+	}
+	known, err := manager.Container(ctx, container.id)
+	var refusal *yarnrest.RemoteError
+	switch {
+	case errors.As(err, &refusal):
+		return true, nil // it is not known any more
+	case err != nil:
+		return false, err
+	}
+	return slices.Contains([]string{"DONE", "EXITED_WITH_SUCCESS", "EXITED_WITH_FAILURE", "CONTAINER_CLEANEDUP_AFTER_KILL", "LOCALIZATION_FAILED"}, known.State), nil
 }
 
 // attemptsOf makes the attempts of an application that the ResourceManager has

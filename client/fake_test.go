@@ -43,6 +43,13 @@ type fakeYARN struct {
 	attempts   string            // of the application, as JSON
 	containers map[string]string // by attempt, as JSON
 
+	// moving is called when a node is asked whether it has to do with an application,
+	// with how often it was asked before, and tells whether it has; may be nil.
+	moving func(before int) bool
+	moves  int
+	// states of containers on their node, by id, the last one again and again.
+	states map[string][]string
+
 	// listed are the applications that a list has before and after the submission.
 	listed, listedAfter []map[string]any
 	// other is one more application that is known, and never killed.
@@ -89,6 +96,8 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 		fmt.Fprintf(w, `{"container":%s}`, cmp.Or(f.containers[r.PathValue("attempt")], "null"))
 	})
 	mux.HandleFunc("GET /proxy/{id}/api/status", f.status)
+	mux.HandleFunc("GET /ws/v1/node/apps/{id}", f.hasApplication)
+	mux.HandleFunc("GET /ws/v1/node/containers/{container}", f.container)
 	mux.HandleFunc("GET /ws/v1/node/containers/{container}/logs", f.listLogs)
 	mux.HandleFunc("GET /ws/v1/node/containerlogs/{container}/{name}", f.log)
 	f.server = httptest.NewServer(mux)
@@ -182,6 +191,32 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 	if len(f.statuses) > 1 {
 		f.statuses = f.statuses[1:]
 	}
+}
+
+func (f *fakeYARN) hasApplication(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moves++
+	if f.moving == nil || !f.moving(f.moves-1) {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	fmt.Fprintf(w, `{"app":{"id":%q,"state":"RUNNING"}}`, r.PathValue("id"))
+}
+
+func (f *fakeYARN) container(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := r.PathValue("container")
+	states := f.states[id]
+	if len(states) == 0 {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if len(states) > 1 {
+		f.states[id] = states[1:]
+	}
+	fmt.Fprintf(w, `{"container":{"id":%q,"state":%q}}`, id, states[0])
 }
 
 func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ func (f *logFollower) finish(ctx context.Context, application *yarnrest.Applicat
 	for f.unread(false) && time.Now().Before(limit) {
 		for _, container := range f.order {
 			if !container.done && !container.ended {
-				container.ended = f.hasEnded(ctx, container)
+				container.ended, _ = f.cluster.hasEnded(ctx, container.logContainer) // who is away is asked again
 			}
 		}
 		if err := f.look(ctx); err != nil {
@@ -52,78 +52,44 @@ func (f *logFollower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.away) == gone })
 }
 
-// hasEnded asks a container's node whether it writes nothing any more.
-func (f *logFollower) hasEnded(ctx context.Context, container *followedContainer) bool {
-	manager, err := f.cluster.rest.NodeManager(container.node)
-	if err != nil {
-		return false
-	}
-	known, err := manager.Container(ctx, container.id)
-	var refusal *yarnrest.RemoteError
-	if err != nil {
-		return errors.As(err, &refusal)
-	}
-	return slices.Contains([]string{"DONE", "EXITED_WITH_SUCCESS", "EXITED_WITH_FAILURE", "CONTAINER_CLEANEDUP_AFTER_KILL", "LOCALIZATION_FAILED"}, known.State)
-}
-
 // readArchive reads on in HDFS what is not on the nodes any more, and waits for
-// nodes that have not brought it there yet.
+// nodes that have not brought it there yet. What the nodes had is looked for there
+// too: they may have been taking it away in the moment in which it was read.
 func (f *logFollower) readArchive(ctx context.Context, user string) error {
-	limit := time.Now().Add(archiveLimit)
-	for f.unread(true) && f.cluster.aggregates() {
-		busy := f.busyNodes(ctx) // before HDFS is looked at: what they have brought is there then
-		archived, err := f.cluster.openArchive(ctx, f.id, user, f.console)
-		if err != nil {
-			return refused(err)
-		}
-		missing, err := f.readFrom(ctx, archived, busy)
-		if err = errors.Join(err, archived.close()); err != nil {
-			return err
-		}
-		if !missing || f.aggregated(ctx) || time.Now().After(limit) {
-			return nil
-		}
-		if err := sleep(ctx, 2*f.pause); err != nil {
-			return err
-		}
+	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
+		return nil
 	}
-	return nil
+	f.aggregation.user = user
+	unread := func() []string {
+		var nodes []string
+		for _, container := range f.order {
+			if !container.done {
+				nodes = append(nodes, container.node)
+			}
+		}
+		return nodes
+	}
+	return f.aggregation.look(ctx, unread, func(archived *archive, mayBring func(node string) bool) ([]string, error) {
+		awaited, err := f.readFrom(ctx, archived, mayBring)
+		return awaited, errors.Join(err, archived.close())
+	})
 }
 
-// busyNodes are those that may still bring logs: they have to do with the
-// application, or do not answer. The ResourceManager waits for ten minutes for a
-// node on which a container never started, as it knows nothing of that.
-func (f *logFollower) busyNodes(ctx context.Context) map[string]bool {
-	busy := map[string]bool{}
-	for _, container := range f.order {
-		if _, asked := busy[container.node]; container.done || container.node == "" || asked {
-			continue
-		}
-		manager, err := f.cluster.rest.NodeManager(container.node)
-		if err != nil {
-			continue
-		}
-		has, err := manager.HasApplication(ctx, f.id)
-		busy[container.node] = has || err != nil
-	}
-	return busy
-}
-
-// readFrom reads on in aggregated logs, and tells whether some are missing that
-// a node may still bring. Containers that it finds there may have been on nodes
-// that were not asked.
-func (f *logFollower) readFrom(ctx context.Context, archived *archive, busy map[string]bool) (missing bool, err error) {
+// readFrom reads on in aggregated logs, and gives the nodes that may still bring
+// some that are missing.
+func (f *logFollower) readFrom(ctx context.Context, archived *archive, mayBring func(node string) bool) (awaited []string, err error) {
 	there := archived.containers()
 	if err := f.discoverIn(ctx, archived, there); err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, container := range f.order {
-		if container.done || container.tail == nil {
-			continue
+		if container.tail == nil || container.done && f.cluster.rolls() {
+			continue // what was rolled is there under names that are not known any more
 		}
 		if !slices.Contains(there, container.id) {
-			mayCome, asked := busy[container.node]
-			missing = missing || mayCome || !asked
+			if !container.done && mayBring(container.node) {
+				awaited = append(awaited, container.node)
+			}
 			continue
 		}
 		err := container.tail.read(ctx, archiveSource{archived, container.id})
@@ -133,13 +99,13 @@ func (f *logFollower) readFrom(ctx context.Context, archived *archive, busy map[
 		}
 		var writing *writeError
 		if errors.As(err, &writing) {
-			return false, writing.err
+			return nil, writing.err
 		}
 		if err != nil {
-			return false, refused(err)
+			return nil, refused(err)
 		}
 	}
-	return missing, nil
+	return awaited, nil
 }
 
 // discoverIn finds the containers of which aggregated logs tell: in the diaries,
@@ -158,11 +124,4 @@ func (f *logFollower) discoverIn(ctx context.Context, archived *archive, there [
 		f.add(logContainer{id: id, attempt: attempt})
 	}
 	return nil
-}
-
-// aggregated tells whether the ResourceManager waits for no more logs
-// (LogAggregationStatus.java of Hadoop 3).
-func (f *logFollower) aggregated(ctx context.Context) bool {
-	application, err := f.cluster.rest.Application(ctx, f.id)
-	return err == nil && slices.Contains([]string{"DISABLED", "SUCCEEDED", "FAILED", "TIME_OUT"}, application.LogAggregationStatus)
 }

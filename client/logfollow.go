@@ -20,8 +20,6 @@ const (
 	followReaders = 8
 	// settleLimit is how long containers may go on after their application's end.
 	settleLimit = 30 * time.Second
-	// archiveLimit is how long nodes may take to bring their logs to HDFS.
-	archiveLimit = 2 * time.Minute
 )
 
 // LogLine is a line that a container wrote.
@@ -46,7 +44,7 @@ func (c *Cluster) FollowLogs(ctx context.Context, id string, selection LogSelect
 }
 
 func (c *Cluster) followLogs(ctx context.Context, f *logFollower) error {
-	f.cluster, f.containers = c, map[string]*followedContainer{}
+	f.cluster, f.containers, f.aggregation = c, map[string]*followedContainer{}, c.newAggregation(f.id, f.console, f.pause)
 	err := f.follow(ctx)
 	if err != nil && ctx.Err() != nil {
 		return withCode(ExitFailed, context.Cause(ctx))
@@ -62,6 +60,8 @@ type logFollower struct {
 	console   *Console
 	write     func(LogLine) error
 	pause     time.Duration // between two looks
+
+	aggregation *aggregation
 
 	containers map[string]*followedContainer
 	order      []*followedContainer

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -26,6 +28,9 @@ type LogFile struct {
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
+	// Offset is how many of them came before, where a file comes in two parts: on its
+	// node it ended there, and it is read on in HDFS.
+	Offset int64 `json:"offset,omitempty"`
 }
 
 // notForReaders are files beside a program's logs: what a NodeManager writes
@@ -45,184 +50,312 @@ type logContainer struct {
 	attempt            int
 }
 
+// describe tells of a file of the container.
+func (c logContainer) describe(name, host string, size int64) LogFile {
+	return LogFile{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
+}
+
 // Logs gives every log file of an application's containers to write, running
 // and finished ones, in the order in which the containers started: write reads
 // what it wants of the content. What log aggregation has in HDFS is read there,
-// the rest on the nodes. What is nowhere any more, and nodes that do not answer,
-// are reported to the console. It is an error if there was no log at all.
+// the rest on the nodes. What nodes are just bringing to HDFS is waited for, and
+// comes last. What is nowhere any more, and nodes that do not answer, are reported
+// to the console. It is an error if there was no log at all.
 func (c *Cluster) Logs(ctx context.Context, id string, selection LogSelection, console *Console, write func(file LogFile, content io.Reader) error) error {
 	if err := CheckApplicationID(id); err != nil {
 		return err
 	}
-	found, err := c.findLogs(ctx, id, console)
-	if err != nil {
-		return err
-	}
-	err = found.write(ctx, selection, console, write)
-	return errors.Join(err, found.archive.close())
+	return c.readLogs(ctx, &logReader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
 }
 
-// foundLogs are the containers of an application, and where their logs may be.
-type foundLogs struct {
-	cluster    *Cluster
-	id         string
-	containers []logContainer
-	archive    *archive // nil where nothing was looked for
-	ended      bool
-}
+// archivePause lies between two looks at what nodes have brought to HDFS.
+const archivePause = 250 * time.Millisecond
 
-// findLogs lists the containers of an application.
-func (c *Cluster) findLogs(ctx context.Context, id string, console *Console) (*foundLogs, error) {
-	application, err := c.rest.Application(ctx, id)
-	known := err == nil
-	if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
-		return nil, unknown(id, err)
-	}
-	user := ""
-	if known {
-		user = application.User
-	}
-	found := &foundLogs{cluster: c, id: id, ended: !known || application.State.Ended()}
-	if found.ended || c.aggregates() {
-		archived, failure := c.openArchive(ctx, id, user, console)
-		switch {
-		case ctx.Err() != nil:
-			return nil, withCode(ExitFailed, context.Cause(ctx))
-		case failure != nil:
-			console.Warn("looking for aggregated logs: %v", failure)
-		default:
-			found.archive = archived
-		}
-	}
-	if !known && len(found.archive.containers()) == 0 {
-		return nil, errors.Join(unknown(id, err), found.archive.close())
-	}
-	if err := found.list(ctx, known, console); err != nil {
-		return nil, errors.Join(err, found.archive.close())
-	}
-	return found, nil
-}
-
-// list lists the containers of all attempts, and those that only the archive knows.
-func (f *foundLogs) list(ctx context.Context, known bool, console *Console) error {
-	var attempts []yarnrest.ApplicationAttempt
-	if known {
-		var err error
-		if attempts, err = f.cluster.rest.Attempts(ctx, f.id); err != nil {
-			return unknown(f.id, err)
-		}
-	} else {
-		attempts = attemptsOf(f.archive.containers())
-	}
-	listed := map[string]bool{}
-	for _, attempt := range attempts {
-		if attempt.ContainerID == "" {
-			continue // it waits for its ApplicationMaster's container
-		}
-		containers, err := f.cluster.containersOf(ctx, f.id, attempt, f.archive, console)
-		if err != nil {
-			return refused(err)
-		}
-		for _, container := range containers {
-			if !listed[container.id] {
-				listed[container.id] = true
-				f.containers = append(f.containers, container)
-			}
-		}
-	}
-	for _, id := range f.archive.containers() {
-		if !listed[id] {
-			attempt, _ := placeInApplication(id)
-			f.containers = append(f.containers, logContainer{id: id, attempt: attempt})
-		}
-	}
-	return nil
-}
-
-func (f *foundLogs) write(ctx context.Context, selection LogSelection, console *Console, write func(LogFile, io.Reader) error) error {
-	found, matched := 0, false
-	for _, container := range f.containers {
-		if selection.Container != "" && selection.Container != container.id {
-			continue
-		}
-		matched = true
-		n, err := f.writeContainer(ctx, container, selection.Tail, console, write)
-		if err != nil {
-			return err
-		}
-		found += n
-	}
-	switch {
-	case selection.Container != "" && !matched:
-		return refusedf("%s has no container %s that is known", f.id, selection.Container)
-	case !matched:
-		return refusedf("%s has no container yet, so no logs", f.id)
-	case found == 0:
-		return refusedf("%s has no logs that could be read", f.id)
-	}
-	return nil
-}
-
-// writeContainer writes what HDFS has of a container, or else its node.
-func (f *foundLogs) writeContainer(ctx context.Context, container logContainer, tail int, console *Console, write func(LogFile, io.Reader) error) (int, error) {
-	written := 0
-	for _, file := range f.archive.of(container.id) {
-		if slices.Contains(notForReaders, file.name) {
-			continue
-		}
-		described := LogFile{
-			Container: container.id, Executor: container.executor, Attempt: container.attempt, Host: file.node, Name: file.name, Size: file.size,
-		}
-		content, err := file.open(), error(nil)
-		if tail > 0 {
-			content, err = lastLines(content, tail)
-		}
-		if err == nil {
-			err = write(described, content)
-		}
-		if err != nil {
-			return written, withCode(ExitFailed, err)
-		}
-		written++
-	}
-	// While it runs, a node may have aggregated files that were rolled, and has the others.
-	if written > 0 && f.ended || container.node == "" {
-		return written, nil
-	}
-	n, err := f.cluster.containerLogs(ctx, container, tail, write)
-	if written > 0 && errors.Is(err, yarnrest.ErrNotFound) {
-		err = nil
-	}
-	return written + n, f.missing(ctx, container, err, console)
-}
-
-// missing tells why a container's logs could not be read, where the others'
-// still can; what it returns ends the reading.
-func (f *foundLogs) missing(ctx context.Context, container logContainer, err error, console *Console) error {
-	var gone *yarnrest.RemoteError
-	var away *yarnrest.UnavailableError
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
+func (c *Cluster) readLogs(ctx context.Context, r *logReader) error {
+	r.cluster, r.away, r.listed = c, map[string]error{}, map[string]*readContainer{}
+	err := errors.Join(r.read(ctx), r.archive.close())
+	if err != nil && ctx.Err() != nil {
 		return withCode(ExitFailed, context.Cause(ctx))
-	case errors.As(err, &gone):
-		console.Warn("the logs of %s are not on %s: %s", container.id, container.node, f.whereLogsGo(gone))
-		return nil
-	case errors.As(err, &away):
-		console.Warn("the logs of %s cannot be read: %v", container.id, err)
-		return nil
 	}
 	return err
 }
 
-// whereLogsGo explains why a node has no logs of a container.
-func (f *foundLogs) whereLogsGo(answer *yarnrest.RemoteError) string {
-	if f.archive != nil && len(f.archive.pending) > 0 {
-		return fmt.Sprintf("log aggregation is moving them to HDFS (%s has not completed its file): try again in a moment", strings.Join(f.archive.pending, ", "))
+// logReader reads the logs of an application as they are.
+type logReader struct {
+	cluster     *Cluster
+	id          string
+	selection   LogSelection
+	console     *Console
+	write       func(LogFile, io.Reader) error
+	aggregation *aggregation
+
+	ended      bool     // the application has
+	archive    *archive // nil where nothing was looked for
+	containers []*readContainer
+	listed     map[string]*readContainer     // by their ids
+	undiaried  []yarnrest.ApplicationAttempt // those whose diaries were not found
+	away       map[string]error              // why nodes do not answer; they are not asked again
+	settled    time.Duration                 // for how long containers' ends were waited for
+	found      int                           // files that were written
+}
+
+// readContainer is a container whose logs are read.
+type readContainer struct {
+	logContainer
+	written map[string]int64 // by file, how many bytes of it
+	done    bool             // there is no more to read
+	// leaving tells that the logs were read on their node, which may have been taking
+	// them away.
+	leaving bool
+	awaited bool  // its node may still bring the logs to HDFS
+	problem error // why its node does not have them
+}
+
+func (r *logReader) read(ctx context.Context) error {
+	application, err := r.cluster.rest.Application(ctx, r.id)
+	known := err == nil
+	if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
+		return unknown(r.id, err)
 	}
-	if f.cluster.aggregates() {
-		return fmt.Sprintf("nor has log aggregation left them below %s in HDFS (%v)", strings.Join(f.cluster.archiveRoots(), " or "), answer)
+	r.ended = !known || application.State.Ended()
+	if known {
+		r.aggregation.user = application.User
+	}
+	if r.ended || r.cluster.aggregates() {
+		archived, failure := r.aggregation.open(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case failure != nil:
+			r.console.Warn("looking for aggregated logs: %v", failure)
+		default:
+			r.archive = archived
+		}
+	}
+	if !known && len(r.archive.containers()) == 0 {
+		return unknown(r.id, err)
+	}
+	if err := r.list(ctx, known); err != nil {
+		return err
+	}
+	for _, container := range r.containers {
+		if r.selects(container) {
+			if err := r.readContainer(ctx, container); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.readRest(ctx); err != nil {
+		return err
+	}
+	return r.conclude()
+}
+
+func (r *logReader) selects(container *readContainer) bool {
+	return r.selection.Container == "" || r.selection.Container == container.id
+}
+
+// readContainer reads what HDFS has of a container, or else its node.
+func (r *logReader) readContainer(ctx context.Context, container *readContainer) error {
+	switch {
+	case r.ended && r.archive.has(container.id):
+		if r.cluster.rolls() && r.cluster.aggregates() {
+			return nil // the last of it may be missing there: see readRest
+		}
+		return r.readArchived(container)
+	case container.node == "":
+		return nil
+	}
+	// While it runs, a node may have aggregated files that were rolled, and has the others.
+	if err := r.readArchived(container); err != nil {
+		return err
+	}
+	container.done, container.leaving = false, r.ended
+	err := r.away[container.node]
+	if err == nil {
+		err = r.readNode(ctx, container)
+	}
+	var gone *yarnrest.RemoteError
+	var away *yarnrest.UnavailableError
+	var broken *brokenLog
+	switch {
+	case err == nil:
+		container.done = true
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &away):
+		r.away[container.node] = err
+		container.problem = err
+	case errors.As(err, &gone):
+		container.problem = err
+		// Rolled files may be all that there is.
+		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
+	case errors.As(err, &broken):
+		container.problem = err
+	default:
+		return err
+	}
+	return nil
+}
+
+// readNode reads a container's logs on its node.
+func (r *logReader) readNode(ctx context.Context, container *readContainer) error {
+	if r.ended {
+		if err := r.settle(ctx, container); err != nil {
+			return err
+		}
+	}
+	manager, err := r.cluster.rest.NodeManager(container.node)
+	if err != nil {
+		return err
+	}
+	files, err := manager.ContainerLogs(ctx, container.id)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(files, func(a, b yarnrest.LogFile) int {
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, file := range files {
+		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
+			continue
+		}
+		described := container.describe(file.Name, container.node, file.Size)
+		log, err := openTail(ctx, manager, described, r.selection.Tail)
+		if err != nil {
+			return err
+		}
+		described.Size = log.Size
+		if err := errors.Join(r.give(container, described, log.Offset, log), log.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settlePause lies between two looks whether a container has ended.
+const settlePause = 100 * time.Millisecond
+
+// settle waits until a container of an application that is over has ended too.
+func (r *logReader) settle(ctx context.Context, container *readContainer) error {
+	for r.settled < settleLimit {
+		ended, err := r.cluster.hasEnded(ctx, container.logContainer)
+		if ended || err != nil {
+			return err
+		}
+		if err := sleep(ctx, settlePause); err != nil {
+			return err
+		}
+		r.settled += settlePause
+	}
+	return nil
+}
+
+// readArchived writes what HDFS has of a container beyond what was written.
+func (r *logReader) readArchived(container *readContainer) error {
+	for _, file := range r.archive.of(container.id) {
+		from, known := container.written[file.name]
+		if slices.Contains(notForReaders, file.name) || known && from >= file.size {
+			continue
+		}
+		content := file.open()
+		if _, err := io.CopyN(io.Discard, content, from); err != nil {
+			return refused(err)
+		}
+		described := container.describe(file.name, file.node, file.size)
+		described.Offset = from
+		if err := r.give(container, described, from, content); err != nil {
+			return refused(err)
+		}
+	}
+	container.done, container.leaving = true, false
+	return nil
+}
+
+// give has a file written, of which content is what is from a byte of it on. An
+// error of content's is a *brokenLog.
+func (r *logReader) give(container *readContainer, file LogFile, from int64, content io.Reader) (err error) {
+	source := &countedReader{r: content}
+	content = source
+	if r.selection.Tail > 0 {
+		content, err = lastLines(source, r.selection.Tail)
+	}
+	if err == nil {
+		err = r.write(file, content)
+	}
+	r.found++
+	if container.written == nil {
+		container.written = map[string]int64{}
+	}
+	switch {
+	case source.err != nil:
+		container.written[file.Name] = from + source.n
+		return &brokenLog{source.err}
+	case err != nil:
+		return withCode(ExitFailed, err)
+	}
+	container.written[file.Name] = file.Size // whether or not all was wanted
+	return nil
+}
+
+// brokenLog is an error of where a log comes from, not of who takes it.
+type brokenLog struct{ err error }
+
+func (b *brokenLog) Error() string { return b.err.Error() }
+func (b *brokenLog) Unwrap() error { return b.err }
+
+// countedReader knows how much was read, and what ended it beside the end.
+type countedReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	return n, err
+}
+
+// conclude tells which containers' logs could not be read.
+func (r *logReader) conclude() error {
+	matched := false
+	for _, container := range r.containers {
+		if !r.selects(container) {
+			continue
+		}
+		matched = true
+		if container.done || container.problem == nil {
+			continue
+		}
+		var gone *yarnrest.RemoteError
+		if errors.As(container.problem, &gone) {
+			r.console.Warn("the logs of %s are not on %s: %s", container.id, container.node, r.whereLogsGo(container, gone))
+		} else {
+			r.console.Warn("the logs of %s cannot be read: %v", container.id, container.problem)
+		}
+	}
+	switch {
+	case r.selection.Container != "" && !matched:
+		return refusedf("%s has no container %s that is known", r.id, r.selection.Container)
+	case !matched:
+		return refusedf("%s has no container yet, so no logs", r.id)
+	case r.found == 0:
+		return refusedf("%s has no logs that could be read", r.id)
+	}
+	return nil
+}
+
+// whereLogsGo explains why a node has no logs of a container.
+func (r *logReader) whereLogsGo(container *readContainer, answer *yarnrest.RemoteError) string {
+	switch {
+	case container.awaited:
+		return fmt.Sprintf("nor has log aggregation brought them to HDFS within %s: try again later", r.aggregation.limit)
+	case r.cluster.aggregates():
+		return fmt.Sprintf("nor has log aggregation left them below %s in HDFS; a container that never started has none", strings.Join(r.cluster.archiveRoots(), " or "))
 	}
 	return fmt.Sprintf("the node removed them, or the container never started (%v)", answer)
 }

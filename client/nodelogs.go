@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -12,57 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containerLogs writes the log files of one container, and counts them.
-func (c *Cluster) containerLogs(ctx context.Context, container logContainer, tail int, write func(LogFile, io.Reader) error) (int, error) {
-	manager, err := c.rest.NodeManager(container.node)
-	if err != nil {
-		return 0, err
-	}
-	files, err := manager.ContainerLogs(ctx, container.id)
-	if err != nil {
-		return 0, err
-	}
-	slices.SortFunc(files, func(a, b yarnrest.LogFile) int {
-		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
-	})
-	written := 0
-	for _, file := range files {
-		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
-			continue
-		}
-		described := LogFile{
-			Container: container.id, Executor: container.executor, Attempt: container.attempt, Host: container.node, Name: file.Name, Size: file.Size,
-		}
-		if err := writeLog(ctx, manager, described, tail, write); err != nil {
-			return written, err
-		}
-		written++
-	}
-	return written, nil
-}
-
 // rank puts what a program prints itself first.
 func rank(name string) int {
 	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
 		return i
 	}
 	return 2
-}
-
-func writeLog(ctx context.Context, manager *yarnrest.NodeManager, file LogFile, lines int, write func(LogFile, io.Reader) error) error {
-	log, err := openTail(ctx, manager, file, lines)
-	if err != nil {
-		return err
-	}
-	file.Size = log.Size
-	var content io.Reader = log
-	if lines > 0 {
-		content, err = lastLines(log, lines)
-	}
-	if err == nil {
-		err = write(file, content)
-	}
-	return errors.Join(err, log.Close())
 }
 
 // guessedLine is how long a line of a log is, to begin with.

@@ -17,6 +17,7 @@ func newLogs(t terminal) *cobra.Command {
 		Short: "Print the logs of an application's containers, running and finished",
 		Long: `Print the logs of an application's containers, running and finished: those
 that log aggregation has brought to HDFS from there, others from their nodes.
+What nodes are bringing to HDFS at the moment is waited for, 2 minutes at most.
 
 With --follow lines are printed as they are written, each behind the name of
 the container that wrote it, until the application has ended.`,
@@ -73,7 +74,11 @@ func printLog(w io.Writer, file client.LogFile, content io.Reader) error {
 	default:
 		who = "executor " + file.Executor
 	}
-	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %d bytes) <==\n", file.Name, who, file.Container, file.Attempt, file.Host, file.Size)
+	size := fmt.Sprintf("%d bytes", file.Size)
+	if file.Offset > 0 {
+		size += fmt.Sprintf(", from byte %d on", file.Offset)
+	}
+	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %s) <==\n", file.Name, who, file.Container, file.Attempt, file.Host, size)
 	last := &lastByte{w: w, b: '\n'}
 	if _, err := io.Copy(last, content); err != nil {
 		return err
