@@ -18,7 +18,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
-	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
 const app = "app-1"
@@ -419,22 +418,52 @@ func TestNothingIsLeftWhenAWorkerIsKilled(t *testing.T) {
 func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
-	worker := workerProcess(t, t.TempDir(), m)
+	workerDirectory := t.TempDir()
+	worker := workerProcess(t, workerDirectory, m)
 	s := m.attached()
 	s.order(launchOrder(m.launchOf(1, "stubborn")))
 	everyone := map[string]int{}
 	for _, name := range []string{"process", "child", "group", "session"} {
 		everyone[name], _ = handle(t, directory, name)
 	}
+	secret := filepath.Join(workerDirectory, app, "1", "secret")
+	require.DirExists(t, secret)
 	pid := worker.Process.Pid
 	beside := guardOf(t, pid)
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	require.NoError(t, syscall.Kill(beside, syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 	require.True(t, hasEnded(t, everyone["process"], patience))
-	// What it started has nobody left to end it but this test.
-	require.NoError(t, guard.Sweep(s.hello.GetWorkerId()+"/", nil, 0))
+	_ = worker.Wait() // the directory is free then
+	// What it started has nobody left to end it but the next worker.
+	workerProcess(t, workerDirectory, m)
+	m.attached()
 	for name, pidfd := range everyone {
-		require.True(t, hasEnded(t, pidfd, patience), "%s lives on", name)
+		require.True(t, hasEnded(t, pidfd, 0), "%s lives on", name)
 	}
+	require.NoDirExists(t, secret)
+}
+
+func TestAWorkerKnowsWhetherTheOneBeforeWasKilled(t *testing.T) {
+	directory, err := claimDirectory(t.TempDir())
+	require.NoError(t, err)
+	before := func() string {
+		worker, err := directory.predecessor()
+		require.NoError(t, err)
+		return worker
+	}
+	require.Empty(t, before())
+	long, short := workerID(time.Now(), "a.host_of-a-name", 41234), workerID(time.Now(), "h", 1)
+	for _, id := range []string{long, short} {
+		require.NoError(t, directory.enter(id))
+		require.Equal(t, id, before())
+	}
+	for _, damaged := range []string{"", "worker-", short[:len(short)-1], short + "/", "\x00" + short} {
+		require.NoError(t, directory.enter(damaged))
+		require.Empty(t, before(), "%q could be a mark of others", damaged)
+	}
+	require.NoError(t, directory.enter(short))
+	require.NoError(t, directory.leave())
+	require.Empty(t, before())
+	require.NoError(t, directory.release())
 }

@@ -98,7 +98,9 @@ func Run(ctx context.Context, options Options) error {
 		return err
 	}
 	w.loop(ctx)
-	err = w.close()
+	if err = w.close(); err == nil {
+		err = directory.leave()
+	}
 	if refused := (*RefusedError)(nil); errors.As(w.stopping, &refused) {
 		err = errors.Join(refused, err)
 	}
@@ -157,6 +159,10 @@ func (w *worker) open() (err error) {
 	}
 	w.id = workerID(w.began, w.equipment.host, w.equipment.port)
 	w.url = w.page.url(w.equipment.host)
+	if err := w.succeed(); err != nil {
+		w.page.close()
+		return err
+	}
 	guarding, err := startWatch(w.options.Program, w.id+"/", w.logger)
 	if err != nil {
 		w.page.close()
@@ -173,6 +179,19 @@ func (w *worker) open() (err error) {
 	w.logger.Info("worker started", "id", w.id, "cores", w.equipment.cores, "memory", w.equipment.memory,
 		"resources", w.equipment.resources, "directory", w.directory.path, "page", w.url)
 	return nil
+}
+
+// succeed takes the place of the worker that had the directory before.
+func (w *worker) succeed() error {
+	killed, err := w.directory.predecessor()
+	if err == nil && killed != "" {
+		w.logger.Warn("the worker before was killed, cleaning up after it", "worker", killed, "directory", w.directory.path)
+		err = w.directory.cleanUpAfter(killed)
+	}
+	if err != nil {
+		w.logger.Warn("something of the worker before is left", "worker", killed, "error", err)
+	}
+	return w.directory.enter(w.id)
 }
 
 // close ends what open started.
