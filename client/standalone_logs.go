@@ -60,7 +60,7 @@ func (s *Standalone) Logs(ctx context.Context, id string, selection LogSelection
 			continue
 		}
 		for _, file := range files {
-			if err := writeLog(ctx, place, file, selection.Tail, write); err != nil {
+			if err := writeWorkerLog(ctx, place, file, selection.Tail, write); err != nil {
 				return err
 			}
 			found = true
@@ -154,7 +154,7 @@ func logFiles(ctx context.Context, place logPlace) ([]workerFile, error) {
 	return listed.Files, err
 }
 
-func writeLog(ctx context.Context, place logPlace, file workerFile, tail int, write func(file LogFile, content io.Reader) error) error {
+func writeWorkerLog(ctx context.Context, place logPlace, file workerFile, tail int, write func(file LogFile, content io.Reader) error) error {
 	from := int64(0)
 	if tail > 0 {
 		from = max(0, file.Size-int64(tail)*lineBytes)

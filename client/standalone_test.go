@@ -123,7 +123,7 @@ func TestLogsOfAWorkerFromTheirEnd(t *testing.T) {
 	files, err := logFiles(t.Context(), place)
 	require.NoError(t, err)
 	for tail, want := range map[int]string{1: "three\n", 2: "two\nthree\n"} {
-		require.NoError(t, writeLog(t.Context(), place, files[0], tail, func(file LogFile, content io.Reader) error {
+		require.NoError(t, writeWorkerLog(t.Context(), place, files[0], tail, func(file LogFile, content io.Reader) error {
 			text, err := io.ReadAll(content)
 			require.Equal(t, want, string(text))
 			require.Equal(t, "driver", file.Executor)
