@@ -33,20 +33,21 @@ func fillDisk(t *testing.T) *containers.Host {
 func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
-	worker := shared.cluster.Host(smallDisk)
-	require.NoError(t, worker.Stop(t.Context()))
-	require.NoError(t, worker.Override(t.Context(), map[string]string{"yarn.nodemanager.disk-health-checker.enable": "false"}))
-	require.NoError(t, worker.Start(t.Context()))
-	require.NoError(t, shared.cluster.WaitReady(t.Context()))
+	restart(t, map[string]string{"yarn.nodemanager.disk-health-checker.enable": "false"}, smallDisk)
 	return fillDisk(t)
 }
 
 // TestDiskFillsUp has a worker's disk fill in mid-job: its NodeManager notices,
 // and takes no part any more.
 func TestDiskFillsUp(t *testing.T) {
-	j := startJob(t, 2*time.Second)
+	j := startHeld(t)
 	j.awaitMiddle(t)
 	fillDisk(t)
+	await(t, "the NodeManager finds its disk full", func(ctx context.Context) bool {
+		unhealthy, err := shared.rest.Nodes(ctx, "UNHEALTHY")
+		return err == nil && len(unhealthy) == 1
+	})
+	j.release(t)
 	j.assertRight(t)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
@@ -38,20 +39,44 @@ type job struct {
 	once    sync.Once
 	id      string
 	output  string
+	signal  string // the file that the job waits for in its middle; "" for none
 }
+
+// portions is how many tasks count a part of the text; the second half of them
+// are those that wait in a job that is held.
+const portions = 24
 
 // startJob submits a census of three executors, each task of which takes pause.
 // The cluster is whole when it begins, and is made so again when the test ends.
 func startJob(t *testing.T, pause time.Duration, flags ...string) *job {
 	t.Helper()
+	return start(t, "", pause, flags...)
+}
+
+// startHeld submits a census that waits in its middle until it is released, so
+// that what happens there happens in time, however fast the machine is.
+func startHeld(t *testing.T, flags ...string) *job {
+	t.Helper()
+	return start(t, "hdfs:///faults/"+fileName(t)+"-signal", 100*time.Millisecond, flags...)
+}
+
+func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
+
+func start(t *testing.T, signal string, pause time.Duration, flags ...string) *job {
+	t.Helper()
 	t.Cleanup(func() { heal(t) })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	output := "hdfs:///faults/" + strings.ReplaceAll(t.Name(), "/", "-")
-	arguments := append([]string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "256m"}, flags...)
+	output := "hdfs:///faults/" + fileName(t)
+	// A worker has room for two executors, and for one beside the
+	// ApplicationMaster: two at least are on others than that.
+	arguments := append([]string{"submit", "--driver-memory", "1g", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "1800m"}, flags...)
+	arguments = append(arguments, shared.program("census"), pause.String(), shared.text, output)
+	if signal != "" {
+		arguments = append(arguments, signal)
+	}
 	j := &job{
-		command: exec.CommandContext(ctx, shared.program("yarn-submit"),
-			append(arguments, shared.program("census"), pause.String(), shared.text, output)...),
-		stderr: &transcript{t: t}, first: make(chan string, 1), output: output,
+		command: exec.CommandContext(ctx, shared.program("yarn-submit"), arguments...),
+		stderr:  &transcript{t: t}, first: make(chan string, 1), output: output, signal: signal,
 	}
 	j.command.Env = environ()
 	j.command.Cancel = func() error { return j.command.Process.Signal(os.Interrupt) }
@@ -104,22 +129,34 @@ func (j *job) assertRight(t *testing.T) {
 	assert.Empty(t, text.Difference(shared.want, got))
 }
 
-// logs is what the job's containers have logged, once NodeManagers have moved it
-// to HDFS, as far as it can be had.
-func (j *job) logs(t *testing.T) string {
+// logs is what yarn-submit logs says of the job's containers now.
+func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
+	var said, complaints bytes.Buffer
+	logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
+	logs.Env = environ()
+	logs.Stdout, logs.Stderr = &said, &complaints
+	err = logs.Run()
+	return said.String(), complaints.String(), err
+}
+
+// awaitLogs reads what the job's containers have logged until it is as it should
+// be: NodeManagers move logs to HDFS after the job, each in its own time, and one
+// that was killed moves none.
+func (j *job) awaitLogs(t *testing.T, what string, asItShouldBe func(logs string) bool) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	await(t, "the logs can be read", func(ctx context.Context) bool {
-		stdout.Reset()
-		stderr.Reset()
-		logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
-		logs.Env = environ()
-		logs.Stdout, logs.Stderr = &stdout, &stderr
-		err := logs.Run()
-		return err == nil && stdout.Len() > 0
+	var stdout, stderr string
+	found := false
+	defer func() {
+		if !found {
+			t.Logf("yarn-submit logs said last:\n%s%s", stdout, stderr)
+		}
+	}()
+	await(t, "the logs have "+what, func(ctx context.Context) bool {
+		var err error
+		stdout, stderr, err = j.logs(ctx) // fails while nothing can be read
+		found = err == nil && asItShouldBe(stdout)
+		return found
 	})
-	t.Logf("yarn-submit logs said: %s", &stderr)
-	return stdout.String()
 }
 
 // attempts is how many ApplicationMasters the job had.
@@ -161,6 +198,14 @@ func (j *job) awaitMiddle(t *testing.T) am.Status {
 	})
 }
 
+// release lets a job that is held go on.
+func (j *job) release(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, shared.put(ctx, j.signal, nil))
+}
+
 // master is the worker that has the ApplicationMaster.
 func (j *job) master(t *testing.T) *containers.Host {
 	t.Helper()
@@ -187,6 +232,28 @@ func (j *job) another(t *testing.T, status am.Status) *containers.Host {
 	return nil
 }
 
+// restart has workers come up with other properties, until the cluster is healed.
+func restart(t *testing.T, properties map[string]string, names ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	workers, restarting := errgroup.WithContext(ctx)
+	for _, name := range names {
+		workers.Go(func() error {
+			host := shared.cluster.Host(name)
+			if err := host.Stop(restarting); err != nil {
+				return err
+			}
+			if err := host.Override(restarting, properties); err != nil {
+				return err
+			}
+			return host.Start(restarting)
+		})
+	}
+	require.NoError(t, workers.Wait())
+	require.NoError(t, shared.cluster.WaitReady(ctx))
+}
+
 // heal has every host up and on the network, with the right time and its own
 // settings, and waits for the cluster to be whole.
 func heal(t *testing.T) {
@@ -202,7 +269,7 @@ func heal(t *testing.T) {
 // keepLogs writes what the hosts' daemons have said to files, and names them.
 func keepLogs(ctx context.Context, t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", strings.ReplaceAll(t.Name(), "/", "-")+"-logs-")
+	dir, err := os.MkdirTemp("", fileName(t)+"-logs-")
 	assert.NoError(t, err)
 	for name, text := range shared.cluster.Logs(ctx) {
 		assert.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,34 +17,35 @@ import (
 // moved them to HDFS, as YARN does by default for clusters in use, in each of
 // the formats that it writes.
 func TestLogsAreAggregated(t *testing.T) {
-	for format, formats := range map[string]string{"TFile": "TFile,IFile", "IFile": "IFile,TFile"} {
-		t.Run(format, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			t.Cleanup(func() { heal(t) })
-			for _, worker := range containers.Workers() {
-				host := shared.cluster.Host(worker)
-				require.NoError(t, host.Stop(ctx))
-				require.NoError(t, host.Override(ctx, map[string]string{"yarn.log-aggregation.file-formats": formats}))
-				require.NoError(t, host.Start(ctx))
-			}
-			require.NoError(t, shared.cluster.WaitReady(ctx))
-			j := startJob(t, 100*time.Millisecond)
-			j.assertRight(t)
-			await(t, "the logs are aggregated", func(ctx context.Context) bool {
-				known, err := shared.rest.Application(ctx, j.id)
-				return err == nil && known.LogAggregationStatus == "SUCCEEDED"
-			})
-			for _, worker := range containers.Workers() {
-				await(t, "the NodeManager has removed its own copy", func(ctx context.Context) bool {
-					left, err := shared.cluster.Host(worker).Run(ctx, "find", "/hadoop/logs", "-type", "f", "-path", "*"+j.id+"*")
-					return err == nil && left == ""
-				})
-			}
-			text := j.logs(t)
-			for portion := range 24 {
-				assert.Contains(t, text, fmt.Sprintf("counted portion %d\n", portion))
-			}
+	t.Run("TFile", readAggregated)
+	t.Run("IFile", func(t *testing.T) {
+		t.Cleanup(func() { heal(t) })
+		restart(t, map[string]string{"yarn.log-aggregation.file-formats": "IFile,TFile"}, containers.Workers()...)
+		readAggregated(t)
+	})
+}
+
+// readAggregated runs a job with an executor on each worker: the ResourceManager
+// would wait for ten minutes for the logs of a worker to which it has given a
+// container that was never started.
+func readAggregated(t *testing.T) {
+	j := startHeld(t, roomForOne...)
+	j.awaitMiddle(t)
+	j.release(t)
+	j.assertRight(t)
+	await(t, "the logs are aggregated", func(ctx context.Context) bool {
+		known, err := shared.rest.Application(ctx, j.id)
+		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
+	})
+	for _, worker := range containers.Workers() {
+		await(t, "the NodeManager has removed its own copy", func(ctx context.Context) bool {
+			left, err := shared.cluster.Host(worker).Run(ctx, "find", "/hadoop/logs", "-type", "f", "-path", "*"+j.id+"*")
+			return err == nil && left == ""
 		})
+	}
+	text, complaints, err := j.logs(t.Context())
+	require.NoError(t, err, complaints)
+	for portion := range portions {
+		assert.Contains(t, text, fmt.Sprintf("counted portion %d\n", portion))
 	}
 }

@@ -55,8 +55,10 @@ func TestMain(m *testing.M) {
 			// A cluster notices within seconds what takes it ten minutes by default.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "8000",
 			// Longer than a connection to a machine without power is held to be alive.
-			"yarn.am.liveness-monitor.expiry-interval-ms":                       "60000",
-			"yarn.nodemanager.disk-health-checker.interval-ms":                  "1000",
+			"yarn.am.liveness-monitor.expiry-interval-ms":      "60000",
+			"yarn.nodemanager.disk-health-checker.interval-ms": "1000",
+			// What a NodeManager that is stopped waits for containers to end.
+			"yarn.nodemanager.process-kill-wait.ms":                             "1000",
 			"dfs.heartbeat.interval":                                            "1",
 			"dfs.namenode.heartbeat.recheck-interval":                           "3000",
 			"yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds": "-1",
@@ -104,8 +106,8 @@ func run(m *testing.M, cluster *containers.Cluster) (code int, err error) {
 	return m.Run(), nil
 }
 
-// textBytes makes 24 tasks.
-const textBytes = 24 * 256 << 10
+// textBytes are those of as many portions as census takes for tasks.
+const textBytes = portions * 256 << 10
 
 func (s *suite) putText() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
@@ -35,12 +36,14 @@ func standby(t *testing.T) *containers.Host {
 
 // TestResourceManagerFailsOver kills the active ResourceManager.
 func TestResourceManagerFailsOver(t *testing.T) {
-	j := startJob(t, 1500*time.Millisecond)
+	j := startHeld(t)
 	j.awaitMiddle(t)
 	first := active(t)
 	require.NoError(t, first.Kill(t.Context()))
 	second := active(t)
 	assert.NotEqual(t, first.Name, second.Name)
+	j.awaitStatus(t, "the other ResourceManager knows it", func(am.Status) bool { return true })
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
@@ -49,11 +52,13 @@ func TestResourceManagerFailsOver(t *testing.T) {
 // application in its state store when it starts again.
 func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, standby(t).Stop(t.Context()))
-	j := startJob(t, 2*time.Second)
+	j := startHeld(t)
 	j.awaitMiddle(t)
 	only := active(t)
 	require.NoError(t, only.Kill(t.Context()))
 	require.NoError(t, only.Start(t.Context()))
+	j.awaitStatus(t, "the ResourceManager knows it again", func(am.Status) bool { return true })
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }

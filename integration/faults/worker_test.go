@@ -3,8 +3,8 @@
 package faults
 
 import (
+	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -26,9 +26,14 @@ func lost(host string) func(am.Status) bool {
 
 // TestWorkerIsKilled cuts a worker's power.
 func TestWorkerIsKilled(t *testing.T) {
-	j := startJob(t, 1500*time.Millisecond)
+	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Kill(t.Context()))
+	await(t, "the ResourceManager has given up "+worker.Name, func(ctx context.Context) bool {
+		gone, err := shared.rest.Nodes(ctx, "LOST")
+		return err == nil && len(gone) == 1
+	})
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
@@ -36,11 +41,12 @@ func TestWorkerIsKilled(t *testing.T) {
 // TestWorkerIsPaused has a worker say nothing, with all its connections open,
 // and go on when it has been given up.
 func TestWorkerIsPaused(t *testing.T) {
-	j := startJob(t, 2*time.Second)
+	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Pause(t.Context()))
 	j.awaitStatus(t, "the paused worker's executor is given up", lost(worker.Name))
 	require.NoError(t, worker.Unpause(t.Context()))
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
@@ -48,20 +54,22 @@ func TestWorkerIsPaused(t *testing.T) {
 // TestWorkerIsCutOff takes a worker off the network, and puts it back when it
 // has been given up: what it did meanwhile must not count twice.
 func TestWorkerIsCutOff(t *testing.T) {
-	j := startJob(t, 2*time.Second)
+	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Cut(t.Context()))
 	j.awaitStatus(t, "the executor of the worker that is cut off is given up", lost(worker.Name))
 	require.NoError(t, worker.Mend(t.Context()))
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
 
 // TestApplicationMastersHostIsKilled has a second attempt do the job.
 func TestApplicationMastersHostIsKilled(t *testing.T) {
-	j := startJob(t, 1500*time.Millisecond)
+	j := startHeld(t)
 	j.awaitMiddle(t)
 	require.NoError(t, j.master(t).Kill(t.Context()))
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 2, j.attempts(t))
 }

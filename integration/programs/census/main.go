@@ -1,10 +1,11 @@
 // Command census counts the words of a text slowly, so that something can go
 // wrong while it does.
 //
-//	census PAUSE IN OUT
+//	census PAUSE IN OUT [SIGNAL]
 //
 // Each task counts one quarter of a megabyte of IN, and takes at least PAUSE for
-// it. OUT gets what wordcount writes.
+// it. OUT gets what wordcount writes. Where a file SIGNAL is named, the tasks of
+// the second half of IN end only when it is there.
 package main
 
 import (
@@ -26,8 +27,9 @@ const splitSize = 256 << 10
 
 // portion is what one task counts.
 type portion struct {
-	Split storage.Split
-	Pause time.Duration
+	Split  storage.Split
+	Pause  time.Duration
+	Signal string // a file to wait for; "" for none
 }
 
 // PreferredHosts has the task go where its text is.
@@ -53,12 +55,34 @@ var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]
 	}
 	select {
 	case <-enough.C:
-		fmt.Printf("counted portion %d\n", task.Index())
-		return counts, nil
 	case <-task.Done():
 		return nil, context.Cause(task)
 	}
+	if err := awaitFile(task, task.Files(), p.Signal); err != nil {
+		return nil, err
+	}
+	fmt.Printf("counted portion %d\n", task.Index())
+	return counts, nil
 })
+
+// awaitFile returns when there is a file, at once where it has no name.
+func awaitFile(ctx context.Context, files *storage.Files, path string) error {
+	if path == "" {
+		return nil
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if there, err := files.Exists(ctx, path); there || err != nil {
+			return err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
 
 type line struct {
 	Word  string
@@ -90,8 +114,12 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) != 3 {
-		return errors.New("usage: census PAUSE IN OUT")
+	if len(arguments) < 3 || len(arguments) > 4 {
+		return errors.New("usage: census PAUSE IN OUT [SIGNAL]")
+	}
+	signal := ""
+	if len(arguments) == 4 {
+		signal = arguments[3]
 	}
 	pause, err := time.ParseDuration(arguments[0])
 	if err != nil {
@@ -110,20 +138,25 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := countInto(ctx, session, output, arguments[1], pause); err != nil {
+	if err := countInto(ctx, session, output, arguments[1], portion{Pause: pause, Signal: signal}); err != nil {
 		return errors.Join(err, output.Abort(ctx))
 	}
 	return nil
 }
 
-func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration) error {
+// countInto has each portion of a text counted as the pattern says, whose signal
+// is for the second half.
+func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pattern portion) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {
 		return err
 	}
 	portions := make([]portion, len(splits))
 	for i, split := range splits {
-		portions[i] = portion{Split: split, Pause: pause}
+		portions[i] = portion{Split: split, Pause: pattern.Pause}
+		if i >= len(splits)/2 {
+			portions[i].Signal = pattern.Signal
+		}
 	}
 	total := map[string]int64{}
 	for result, err := range count.Stream(ctx, session, portions) {
