@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -36,23 +37,25 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 
 // missing says what the cluster lacks to be usable.
 func (c *Cluster) missing(ctx context.Context) error {
-	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes))
+	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
 // Missing says what a cluster of so many nodes lacks to be usable, by the word
 // of its NameNode's and its ResourceManager's web servers (host:port); nil when
-// it lacks nothing. It answers for any cluster, not only this package's.
-func Missing(ctx context.Context, nameNode, resourceManager string, nodes int) error {
-	if err := missingStorage(ctx, nameNode, nodes); err != nil {
+// it lacks nothing. A host that is in started counts when its daemons have
+// reported after that time: for some seconds the masters take one that was killed
+// for one that lives. It answers for any cluster, not only this package's.
+func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
+	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
 	}
-	if err := missingCompute(ctx, resourceManager, nodes); err != nil {
+	if err := missingCompute(ctx, resourceManager, nodes, started); err != nil {
 		return fmt.Errorf("resourcemanager: %w", err)
 	}
 	return nil
 }
 
-func missingStorage(ctx context.Context, nameNode string, nodes int) error {
+func missingStorage(ctx context.Context, nameNode string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Beans []struct {
 			Safemode  string // "" when off, else why it is on
@@ -69,15 +72,19 @@ func missingStorage(ctx context.Context, nameNode string, nodes int) error {
 	if safemode := answer.Beans[0].Safemode; safemode != "" {
 		return fmt.Errorf("%s", safemode)
 	}
-	var live map[string]struct {
-		Capacity int64 `json:"capacity"` // bytes; 0 until the first heartbeat
+	asked := time.Now()
+	var live map[string]struct { // by host:port
+		Capacity    int64 `json:"capacity"`    // bytes; 0 until the first heartbeat
+		LastContact int64 `json:"lastContact"` // whole seconds ago
 	}
 	if err := json.Unmarshal([]byte(answer.Beans[0].LiveNodes), &live); err != nil {
 		return fmt.Errorf("its LiveNodes: %w", err)
 	}
 	ready := 0
-	for _, node := range live {
-		if node.Capacity > 0 {
+	for address, node := range live {
+		host, _, _ := strings.Cut(address, ":")
+		heard := asked.Add(-time.Duration(node.LastContact+1) * time.Second) // or later
+		if node.Capacity > 0 && heard.After(started[host]) {
 			ready++
 		}
 	}
@@ -87,16 +94,27 @@ func missingStorage(ctx context.Context, nameNode string, nodes int) error {
 	return nil
 }
 
-func missingCompute(ctx context.Context, resourceManager string, nodes int) error {
+func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
 	var answer struct {
 		Nodes struct {
-			Node []struct{}
+			Node []struct {
+				Host             string `json:"nodeHostName"`
+				LastHealthUpdate int64  `json:"lastHealthUpdate"` // Unix time in milliseconds, by the node's clock
+			}
 		} `json:"nodes"`
 	}
 	if err := getJSON(ctx, resourceManager, "/ws/v1/cluster/nodes?states=RUNNING", &answer); err != nil {
 		return err
 	}
-	if running := len(answer.Nodes.Node); running < nodes {
+	running := 0
+	for _, node := range answer.Nodes.Node {
+		told := time.UnixMilli(node.LastHealthUpdate)
+		// A time to come is from when the node's clock was wrong.
+		if begun, known := started[node.Host]; !known || told.After(begun) && told.Before(time.Now().Add(time.Minute)) {
+			running++
+		}
+	}
+	if running < nodes {
 		return fmt.Errorf("%d of %d NodeManagers are running", running, nodes)
 	}
 	return nil

@@ -237,8 +237,9 @@ func (c *Cluster) resourceManagers() []string {
 }
 
 // WaitReady returns when every worker's DataNode and NodeManager has reported
-// and a ResourceManager is active. It returns with what is missing when ctx
-// ends, and the end of its log where a host's daemon has ended.
+// since the worker was last started, and a ResourceManager is active. It returns
+// with what is missing when ctx ends, and the end of its log where a host's
+// daemon has ended.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -259,12 +260,19 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 }
 
 func (c *Cluster) missing(ctx context.Context) error {
+	started := map[string]time.Time{}
+	for _, name := range Workers() {
+		var err error
+		if started[name], err = c.hosts[name].started(ctx); err != nil {
+			return err
+		}
+	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
 		// A standby answers for the active one by a redirection to its name, which
 		// only hosts of the network know: ask each for itself.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
-		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()))
+		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
 		if err == nil {
 			return nil

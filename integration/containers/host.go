@@ -189,6 +189,19 @@ func (h *Host) pid(ctx context.Context) (int, error) {
 	return found.State.Pid, nil
 }
 
+// started returns when the host was last started.
+func (h *Host) started(ctx context.Context) (time.Time, error) {
+	found, err := h.docker.ContainerInspect(ctx, h.id)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, found.State.StartedAt)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("when %s was started: %w", h.Name, err)
+	}
+	return at, nil
+}
+
 // haState asks a ResourceManager whether it is ACTIVE or STANDBY.
 func haState(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
