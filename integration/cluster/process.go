@@ -57,7 +57,10 @@ func readStat(pid int) (start uint64, live bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", path, err)
 	}
-	return start, fields[0][0] != 'Z' && fields[0][0] != 'X', nil
+	// Field 20 counts threads: where the first has ended, as for a moment while
+	// another one calls exec, the others may go on.
+	ended := (fields[0][0] == 'Z' || fields[0][0] == 'X') && (string(fields[17]) == "0" || string(fields[17]) == "1")
+	return start, !ended, nil
 }
 
 // alive says whether this very process still runs.
