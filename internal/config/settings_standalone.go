@@ -13,7 +13,7 @@ var (
 	AuthenticateSecretFile = text("authenticate.secretFile", "", "A file of mode 0600 with that secret. Where neither is set it is `~/.bobbin/secret`, which "+
 		"`yarn-submit master` makes where it is not there.")
 	SSLCertFile = text("ssl.certFile", "", "A file in PEM with a certificate (for server and client) of this side, where a standalone cluster trusts certificates and not "+
-		"a shared secret. `ssl.keyFile` and `ssl.caFile` go with it.")
+		"a shared secret. `ssl.keyFile` and `ssl.caFile` go with it. Each new connection takes the files as they are then, so that they can be renewed.")
 	SSLKeyFile = text("ssl.keyFile", "", "A file in PEM with the private key of `ssl.certFile`.")
 	SSLCAFile  = text("ssl.caFile", "", "A file in PEM with the certificates of the authorities that sign for a standalone cluster.")
 )

@@ -3,42 +3,129 @@ package protocol
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// certificateFiles are where PEM files were read from, and what they held.
+// certificateFiles are three PEM files, which are read again when they have
+// changed.
 type certificateFiles struct {
-	certificate, key, authority []byte
+	certificate, key, authority string // absolute paths
+
+	mu      sync.Mutex
+	read    []os.FileInfo // of the files that latest came of
+	latest  *certified
+	problem error // why files that have changed since were not taken; nil where none have
+}
+
+// certified is what the files held.
+type certified struct {
+	certificate tls.Certificate
+	authority   *x509.CertPool
 }
 
 // FromCertificates makes credentials of three PEM files: the certificate (with
 // intermediate ones behind it) and key of this side, and the certificates of
 // the authorities that sign for the cluster. Certificates must be good for
 // servers and clients, a master's for the names by which it is reached.
+//
+// Each new connection takes the files as they are then, so that certificates can
+// be renewed. While they do not fit together, as only some are replaced yet, those
+// before hold.
 func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credentials, error) {
 	files := &certificateFiles{}
 	for _, file := range []struct {
-		key, path string
-		content   *[]byte
-	}{
-		{"ssl.certFile", certificateFile, &files.certificate},
-		{"ssl.keyFile", keyFile, &files.key},
-		{"ssl.caFile", authorityFile, &files.authority},
+		path string
+		into *string
+	}{{certificateFile, &files.certificate}, {keyFile, &files.key}, {authorityFile, &files.authority}} {
+		absolute, err := filepath.Abs(file.path)
+		if err != nil {
+			return nil, fmt.Errorf("certificate file %s: %w", file.path, err)
+		}
+		*file.into = absolute
+	}
+	files.now()
+	if files.problem != nil {
+		return nil, files.problem
+	}
+	return &Credentials{files: files}, nil
+}
+
+// now is what the files hold, and the problem with those that have changed since.
+func (f *certificateFiles) now() (*certified, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	infos, err := f.look()
+	if err == nil && f.latest != nil && areSame(infos, f.read) {
+		f.problem = nil
+		return f.latest, nil
+	}
+	var found *certified
+	if err == nil {
+		found, err = f.load()
+	}
+	if f.problem = err; err == nil {
+		f.latest, f.read = found, infos
+	}
+	return f.latest, f.problem
+}
+
+func (f *certificateFiles) look() ([]os.FileInfo, error) {
+	var infos []os.FileInfo
+	for _, file := range []struct{ key, path string }{
+		{config.SSLCertFile.Name(), f.certificate}, {config.SSLKeyFile.Name(), f.key}, {config.SSLCAFile.Name(), f.authority},
 	} {
-		content, err := os.ReadFile(file.path)
+		info, err := os.Stat(file.path)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file.key, err)
 		}
-		*file.content = content
+		infos = append(infos, info)
 	}
-	certificate, err := tls.X509KeyPair(files.certificate, files.key)
+	return infos, nil
+}
+
+// areSame tells whether the files are those that were read: neither written to
+// nor replaced.
+func areSame(infos, read []os.FileInfo) bool {
+	for i, info := range infos {
+		if !os.SameFile(info, read[i]) || !info.ModTime().Equal(read[i].ModTime()) || info.Size() != read[i].Size() {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *certificateFiles) load() (*certified, error) {
+	certificate, err := tls.LoadX509KeyPair(f.certificate, f.key)
 	if err != nil {
-		return nil, fmt.Errorf("ssl.certFile %s with ssl.keyFile %s: %w", certificateFile, keyFile, err)
+		return nil, fmt.Errorf("ssl.certFile %s with ssl.keyFile %s: %w", f.certificate, f.key, err)
+	}
+	content, err := os.ReadFile(f.authority)
+	if err != nil {
+		return nil, fmt.Errorf("ssl.caFile: %w", err)
 	}
 	authority := x509.NewCertPool()
-	if !authority.AppendCertsFromPEM(files.authority) {
-		return nil, fmt.Errorf("ssl.caFile %s holds no certificate in PEM", authorityFile)
+	if !authority.AppendCertsFromPEM(content) {
+		return nil, fmt.Errorf("ssl.caFile %s holds no certificate in PEM", f.authority)
 	}
-	return &Credentials{certificate: certificate, authority: authority, files: files}, nil
+	return &certified{certificate, authority}, nil
+}
+
+// errUnread is joined to what goes wrong with a connection while certificates
+// that were renewed cannot be used.
+var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
+
+// explain says what may be behind a failed handshake.
+func (f *certificateFiles) explain(failure error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if failure == nil || f.problem == nil {
+		return failure
+	}
+	return fmt.Errorf("%w (%w: %w)", failure, errUnread, f.problem)
 }

@@ -31,10 +31,9 @@ const commonName = "bobbin cluster"
 // know each other by: every connection is TLS 1.3, and both sides prove
 // themselves. They print as nothing of what they hold.
 type Credentials struct {
-	certificate tls.Certificate
+	certificate tls.Certificate   // that is made of the secret
 	secret      []byte            // nil with certificates
 	key         ed25519.PublicKey // the only one that is trusted; nil with certificates
-	authority   *x509.CertPool    // who signs those that are trusted; nil with a secret
 	files       *certificateFiles // nil with a secret
 }
 
@@ -82,34 +81,34 @@ func (c Credentials) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "credentials(hidden)")
 }
 
+// serverConfig is of a new connection, as clientConfig is.
 func (c *Credentials) serverConfig() *tls.Config {
-	made := &tls.Config{
-		Certificates:           []tls.Certificate{c.certificate},
-		MinVersion:             tls.VersionTLS13,
-		SessionTicketsDisabled: true,
-		ClientAuth:             tls.RequireAndVerifyClientCert,
-		ClientCAs:              c.authority,
+	made := &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
+	if c.files != nil {
+		latest, _ := c.files.now()
+		made.Certificates, made.ClientCAs = []tls.Certificate{latest.certificate}, latest.authority
+		made.ClientAuth = tls.RequireAndVerifyClientCert
+		return made
 	}
-	if c.key != nil {
-		made.ClientAuth = tls.RequireAnyClientCert
-		made.VerifyConnection = c.verify
-	}
+	made.Certificates = []tls.Certificate{c.certificate}
+	made.ClientAuth = tls.RequireAnyClientCert
+	made.VerifyConnection = c.verify
 	return made
 }
 
 func (c *Credentials) clientConfig() *tls.Config {
-	made := &tls.Config{
-		Certificates: []tls.Certificate{c.certificate},
-		MinVersion:   tls.VersionTLS13,
-		RootCAs:      c.authority, // and names are checked, with certificates
+	made := &tls.Config{MinVersion: tls.VersionTLS13}
+	if c.files != nil {
+		latest, _ := c.files.now()
+		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // and names are checked
+		return made
 	}
-	if c.key != nil {
-		made.ServerName = commonName
-		// Chains and names prove nothing here. What does is VerifyConnection, which
-		// pins the key, and TLS's handshake, in which the other side proves to have it.
-		made.InsecureSkipVerify = true
-		made.VerifyConnection = c.verify
-	}
+	made.Certificates = []tls.Certificate{c.certificate}
+	made.ServerName = commonName
+	// Chains and names prove nothing here. What does is VerifyConnection, which
+	// pins the key, and TLS's handshake, in which the other side proves to have it.
+	made.InsecureSkipVerify = true
+	made.VerifyConnection = c.verify
 	return made
 }
 

@@ -187,6 +187,51 @@ func TestCertificatesOfTheSameAuthorityGetThrough(t *testing.T) {
 	require.NoError(t, call(t, master, loaded(t, handed).DialOptions()...))
 }
 
+func TestCertificatesAreRenewedForNewConnections(t *testing.T) {
+	old, new := newAuthority(t), newAuthority(t)
+	files := old.sign(t, "master")
+	address := serve(t, loaded(t, files))
+	first, err := grpc.NewClient(address, loaded(t, files).DialOptions()...)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, first.Close()) }()
+	ask := func() error {
+		_, err := NewClusterClient(first).Status(t.Context(), &StatusRequest{})
+		return err
+	}
+	require.NoError(t, ask())
+	renewed := loaded(t, new.sign(t, "worker")).DialOptions()
+	require.Error(t, call(t, address, renewed...))
+
+	// Half of them are replaced: the others hold, and say why when they do no more.
+	replacements := new.sign(t, "master")
+	replace := func(key string) {
+		content, err := os.ReadFile(replacements[key])
+		require.NoError(t, err)
+		draft := files[key] + ".new"
+		require.NoError(t, os.WriteFile(draft, content, 0o600))
+		require.NoError(t, os.Rename(draft, files[key]))
+	}
+	replace("ssl.certFile")
+	require.NoError(t, call(t, address, loaded(t, old.sign(t, "worker")).DialOptions()...))
+	replace("ssl.keyFile")
+	replace("ssl.caFile")
+	require.NoError(t, call(t, address, renewed...))
+	require.Error(t, call(t, address, loaded(t, old.sign(t, "worker")).DialOptions()...))
+	require.NoError(t, ask(), "a connection that is there goes on")
+}
+
+func TestWhyCertificatesAreOldIsTold(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	files := a.sign(t, "worker")
+	worker := loaded(t, files)
+	master, stranger := serve(t, loaded(t, a.sign(t, "master"))), serve(t, loaded(t, other.sign(t, "master")))
+	require.NoError(t, os.Remove(files["ssl.keyFile"]))
+	require.NoError(t, call(t, master, worker.DialOptions()...))
+	err := call(t, stranger, worker.DialOptions()...)
+	require.ErrorContains(t, err, "unknown authority")
+	require.ErrorContains(t, err, "those that replaced them cannot be used: ssl.keyFile: stat "+files["ssl.keyFile"])
+}
+
 func TestBadCertificatesAreNamed(t *testing.T) {
 	a := newAuthority(t)
 	good := a.sign(t, "x")

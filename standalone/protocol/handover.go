@@ -8,37 +8,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Hand writes the credentials to files of mode 0600 in a directory that is
-// there, for a process that is started on this machine, and returns the
-// settings under which Load finds them.
+// Hand gives the credentials to a process of the same user that is started on
+// this machine, and returns the settings under which Load finds them: a secret in
+// a file of mode 0600 in a directory that is there, certificates where they are,
+// so that they are renewed there too.
 func (c *Credentials) Hand(dir string) (map[string]string, error) {
-	contents := map[string][]byte{config.AuthenticateSecretFile.Name(): c.secret}
-	names := map[string]string{config.AuthenticateSecretFile.Name(): "secret"}
 	if c.files != nil {
-		contents = map[string][]byte{
-			config.SSLCertFile.Name(): c.files.certificate,
-			config.SSLKeyFile.Name():  c.files.key,
-			config.SSLCAFile.Name():   c.files.authority,
-		}
-		names = map[string]string{
-			config.SSLCertFile.Name(): "certificate.pem",
-			config.SSLKeyFile.Name():  "key.pem",
-			config.SSLCAFile.Name():   "authority.pem",
-		}
+		return map[string]string{
+			config.SSLCertFile.Name(): c.files.certificate, config.SSLKeyFile.Name(): c.files.key, config.SSLCAFile.Name(): c.files.authority,
+		}, nil
 	}
-	dir, err := filepath.Abs(dir)
+	path, err := filepath.Abs(filepath.Join(dir, "secret"))
+	if err == nil {
+		err = writePrivate(path, c.secret)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("hand over the cluster's credentials: %w", err)
 	}
-	settings := map[string]string{}
-	for key, content := range contents {
-		path := filepath.Join(dir, names[key])
-		if err := writePrivate(path, content); err != nil {
-			return nil, fmt.Errorf("hand over the cluster's credentials: %w", err)
-		}
-		settings[key] = path
-	}
-	return settings, nil
+	return map[string]string{config.AuthenticateSecretFile.Name(): path}, nil
 }
 
 func writePrivate(path string, content []byte) error {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -43,7 +42,7 @@ const maxMessageBytes = 64 << 20
 // credentials get through.
 func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.Creds(credentials.NewTLS(c.serverConfig())),
+		grpc.Creds(c.transport(true)),
 		grpc.MaxRecvMsgSize(maxMessageBytes),
 		grpc.ReadBufferSize(bufferBytes),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
@@ -55,7 +54,7 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 // credentials.
 func (c *Credentials) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(credentials.NewTLS(c.clientConfig())),
+		grpc.WithTransportCredentials(c.transport(false)),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 	}
