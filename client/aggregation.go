@@ -72,7 +72,7 @@ func (a *aggregation) look(ctx context.Context, nodes func() []string, visit fun
 		}
 		if !a.told && a.waited >= archiveNotice {
 			a.told = true
-			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", someOf(awaited), a.limit)
+			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", someOf(awaited, "nodes"), a.limit)
 		}
 		pause := min(a.pause, a.limit-a.waited)
 		if err := sleep(ctx, pause); err != nil {
@@ -82,14 +82,14 @@ func (a *aggregation) look(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf names some of the nodes.
-func someOf(nodes []string) string {
-	nodes = slices.Compact(slices.Sorted(slices.Values(nodes)))
+// someOf names some of many things, of a kind.
+func someOf(names []string, kind string) string {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
-	if len(nodes) > most {
-		return fmt.Sprintf("%s and %d more nodes", strings.Join(nodes[:most], ", "), len(nodes)-most)
+	if len(names) > most+1 {
+		return fmt.Sprintf("%s and %d more %s", strings.Join(names[:most], ", "), len(names)-most, kind)
 	}
-	return strings.Join(nodes, ", ")
+	return strings.Join(names, ", ")
 }
 
 // ask tells which nodes may still bring logs: they have to do with the

@@ -47,7 +47,9 @@ func (r *logReader) listAttempt(ctx context.Context, attempt yarnrest.Applicatio
 		return err
 	}
 	if !found && attempt.NodeHTTPAddress != "" {
+		answered := r.asking(attempt.NodeHTTPAddress)
 		diary, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
+		answered()
 		var away *yarnrest.UnavailableError
 		switch {
 		case err == nil:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -209,7 +210,9 @@ func (r *logReader) readNode(ctx context.Context, container *readContainer) erro
 	if err != nil {
 		return err
 	}
+	answered := r.asking(container.node)
 	files, err := manager.ContainerLogs(ctx, container.id)
+	answered()
 	if err != nil {
 		return err
 	}
@@ -221,7 +224,9 @@ func (r *logReader) readNode(ctx context.Context, container *readContainer) erro
 			continue
 		}
 		described := container.describe(file.Name, container.node, file.Size)
+		answered := r.asking(container.node)
 		log, err := openTail(ctx, manager, described, r.selection.Tail)
+		answered()
 		if err != nil {
 			return err
 		}
@@ -233,13 +238,20 @@ func (r *logReader) readNode(ctx context.Context, container *readContainer) erro
 	return nil
 }
 
+// asking tells the user where a node takes long to answer, until answered is called.
+func (r *logReader) asking(node string) (answered func() bool) {
+	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
+}
+
 // settlePause lies between two looks whether a container has ended.
 const settlePause = 100 * time.Millisecond
 
 // settle waits until a container of an application that is over has ended too.
 func (r *logReader) settle(ctx context.Context, container *readContainer) error {
 	for r.settled < settleLimit {
+		answered := r.asking(container.node)
 		ended, err := r.cluster.hasEnded(ctx, container.logContainer)
+		answered()
 		if ended || err != nil {
 			return err
 		}
@@ -323,6 +335,8 @@ func (c *countedReader) Read(p []byte) (int, error) {
 // conclude tells which containers' logs could not be read.
 func (r *logReader) conclude() error {
 	matched := false
+	var reasons []string
+	missed := map[string][]string{} // containers by reason
 	for _, container := range r.containers {
 		if !r.selects(container) {
 			continue
@@ -331,12 +345,14 @@ func (r *logReader) conclude() error {
 		if container.done || container.problem == nil {
 			continue
 		}
-		var gone *yarnrest.RemoteError
-		if errors.As(container.problem, &gone) {
-			r.console.Warn("the logs of %s are not on %s: %s", container.id, container.node, r.whereLogsGo(container, gone))
-		} else {
-			r.console.Warn("the logs of %s cannot be read: %v", container.id, container.problem)
+		reason := r.explain(container)
+		if missed[reason] == nil {
+			reasons = append(reasons, reason)
 		}
+		missed[reason] = append(missed[reason], container.name())
+	}
+	for _, reason := range reasons {
+		r.console.Warn("no logs of %s: %s", someOf(missed[reason], "containers"), reason)
 	}
 	switch {
 	case r.selection.Container != "" && !matched:
@@ -349,13 +365,27 @@ func (r *logReader) conclude() error {
 	return nil
 }
 
-// whereLogsGo explains why a node has no logs of a container.
-func (r *logReader) whereLogsGo(container *readContainer, answer *yarnrest.RemoteError) string {
-	switch {
-	case container.awaited:
-		return fmt.Sprintf("nor has log aggregation brought them to HDFS within %s: try again later", r.aggregation.limit)
-	case r.cluster.aggregates():
-		return fmt.Sprintf("nor has log aggregation left them below %s in HDFS; a container that never started has none", strings.Join(r.cluster.archiveRoots(), " or "))
+// name is by which a user knows the container.
+func (c logContainer) name() string {
+	if _, err := strconv.Atoi(c.executor); err == nil {
+		return c.id + " (executor " + c.executor + ")"
 	}
-	return fmt.Sprintf("the node removed them, or the container never started (%v)", answer)
+	return c.id
+}
+
+// explain tells why the logs of a container could not be read.
+func (r *logReader) explain(container *readContainer) string {
+	var gone *yarnrest.RemoteError
+	switch hasAnswered := errors.As(container.problem, &gone); {
+	case container.awaited && hasAnswered:
+		return fmt.Sprintf("%s has not brought them to HDFS within %s, try again later", container.node, r.aggregation.limit)
+	case container.awaited:
+		return fmt.Sprintf("they are not in HDFS, and after %s %v", r.aggregation.limit, container.problem)
+	case hasAnswered && !r.cluster.aggregates():
+		return fmt.Sprintf("%s has removed them, or the container never started (%s)", container.node, gone.Message)
+	case r.archive != nil && (hasAnswered || r.ended):
+		return fmt.Sprintf("neither %s nor HDFS below %s has any, as of a container that never started",
+			container.node, strings.Join(r.cluster.archiveRoots(), " or "))
+	}
+	return container.problem.Error()
 }

@@ -75,29 +75,38 @@ type Log struct {
 func (l *Log) Close() error { return l.body.Close() }
 
 // OpenLog reads a log file of a container that runs or has run on the node: its last tail bytes, or all of
-// it when tail is 0. The context governs reading too. errors.Is(err, ErrNotFound) when there is no such
-// file.
+// it when tail is 0. The context governs reading too, and no answer, nor any Read, is waited for longer than
+// the client's RequestTimeout. errors.Is(err, ErrNotFound) when there is no such file.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
 		query.Set("size", strconv.FormatInt(-tail, 10))
 	}
 	path := pathOf(nodePath, "containerlogs", containerID, name)
+	start := time.Now()
+	guard := newSilenceGuard(ctx, n.client.requestTimeout)
+	guard.begin()
 	// The NodeManager refuses, with status 503, to write a log as JSON.
-	response, err := n.open(ctx, request{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
+	response, err := n.open(guard.ctx, request{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
+	guard.end()
 	if err != nil {
-		return nil, err
+		if guard.ctx.Err() != nil && ctx.Err() == nil {
+			err = &UnavailableError{Service: "NodeManager", Elapsed: time.Since(start),
+				Attempts: []Attempt{{Address: n.base, Tries: 1, Err: context.Cause(guard.ctx)}}}
+		}
+		return nil, errors.Join(err, guard.Close())
 	}
-	r := bufio.NewReader(response.Body)
+	guard.body = response.Body
+	r := bufio.NewReader(guard)
 	size, err := readLogHeader(r)
 	if err != nil {
-		return nil, errors.Join(&malformedError{n.base + path, err}, response.Body.Close())
+		return nil, errors.Join(&malformedError{n.base + path, err}, guard.Close())
 	}
 	length := size
 	if tail > 0 {
 		length = min(tail, size)
 	}
-	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: response.Body}, nil
+	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
 // maxLogHeaderLines bounds the header, which has seven lines.
@@ -155,4 +164,44 @@ func (e *exactReader) Read(p []byte) (int, error) {
 		err = fmt.Errorf("reading the log %s: %w", e.url, err)
 	}
 	return n, err
+}
+
+// silenceGuard ends an answer that does not come on, by ending its context. What the reader does between two
+// reads takes as long as it takes.
+type silenceGuard struct {
+	body   io.ReadCloser // nil until there is one
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	limit  time.Duration
+	timer  *time.Timer
+}
+
+func newSilenceGuard(ctx context.Context, limit time.Duration) *silenceGuard {
+	g := &silenceGuard{limit: limit}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	g.timer = time.AfterFunc(limit, func() { g.cancel(fmt.Errorf("nothing came for %s", limit)) })
+	g.timer.Stop()
+	return g
+}
+
+func (g *silenceGuard) begin() { g.timer.Reset(g.limit) }
+func (g *silenceGuard) end()   { g.timer.Stop() }
+
+func (g *silenceGuard) Read(p []byte) (int, error) {
+	g.begin()
+	n, err := g.body.Read(p)
+	g.end()
+	if err != nil && !errors.Is(err, io.EOF) && g.ctx.Err() != nil {
+		err = context.Cause(g.ctx)
+	}
+	return n, err
+}
+
+func (g *silenceGuard) Close() error {
+	g.timer.Stop()
+	g.cancel(nil)
+	if g.body == nil {
+		return nil
+	}
+	return g.body.Close()
 }

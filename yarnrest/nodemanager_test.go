@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +182,49 @@ func TestALogThatBreaksOff(t *testing.T) {
 	got, err := io.ReadAll(log)
 	if string(got) != "abc" || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// TestALogThatDoesNotComeOn has a node that hangs: before it answers, and in the middle of a log.
+func TestALogThatDoesNotComeOn(t *testing.T) {
+	for _, begins := range []bool{false, true} {
+		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if begins {
+					fmt.Fprint(w, "LogLength:1000\nLogContents:\nbegun")
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-r.Context().Done()
+			}))
+			defer server.Close()
+			c, err := New(Options{Addresses: []string{server.URL}, RequestTimeout: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.CloseIdleConnections()
+			manager, err := c.NodeManager(server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			log, err := manager.OpenLog(t.Context(), containerID, "stdout", 0)
+			var away *UnavailableError
+			if !begins {
+				if !errors.As(err, &away) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL+": nothing came for 50ms") {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(log)
+			if string(text) != "begun" || err == nil || !strings.Contains(err.Error(), "nothing came for 50ms") {
+				t.Errorf("got %q, %v", text, err)
+			}
+			if err := log.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
