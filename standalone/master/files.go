@@ -40,6 +40,31 @@ func (s *fileStore) has(sum []byte) bool {
 	return os.Chtimes(s.path(sum), now, now) == nil
 }
 
+// keeps tells whether a content is there, and lets it grow old.
+func (s *fileStore) keeps(sum []byte) bool {
+	_, err := os.Stat(s.path(sum))
+	return err == nil
+}
+
+// olderThan are the contents that nobody has asked for since a time.
+func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for old files: %w", err)
+	}
+	var old [][]byte
+	for _, entry := range entries {
+		sum, err := hex.DecodeString(entry.Name())
+		if err != nil {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && !info.ModTime().After(before) {
+			old = append(old, sum)
+		}
+	}
+	return old, nil
+}
+
 // open gives a content; the error is fs.ErrNotExist where it is not there.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
 	if !s.has(sum) {

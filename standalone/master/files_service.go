@@ -11,20 +11,42 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // filesService gives and takes contents. A standby has it too.
 type filesService struct {
 	protocol.UnimplementedFilesServer
-	files *fileStore
+	master *Master
+	files  *fileStore
 }
 
-func (s *filesService) Missing(_ context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
+func (s *filesService) Missing(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
+	if request.GetUnwanted() {
+		return s.unwanted(ctx, request)
+	}
 	reply := &protocol.MissingReply{}
 	for _, sum := range request.GetSha256() {
 		if !s.files.has(sum) {
+			reply.Sha256 = append(reply.Sha256, sum)
+		}
+	}
+	return reply, nil
+}
+
+// unwanted answers a standby.
+func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
+	t, err := s.master.leader()
+	if err != nil {
+		return nil, err
+	}
+	var used map[string]bool
+	if err := t.look(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
+		return nil, err
+	}
+	reply := &protocol.MissingReply{}
+	for _, sum := range request.GetSha256() {
+		if !used[string(sum)] && !s.files.keeps(sum) {
 			reply.Sha256 = append(reply.Sha256, sum)
 		}
 	}
@@ -81,31 +103,4 @@ func (s *filesService) Fetch(request *protocol.FetchRequest, stream grpc.ServerS
 	return copyChunks(file, protocol.ChunkBytes, func(data []byte) error {
 		return stream.Send(&protocol.FetchReply{Data: data})
 	})
-}
-
-// sweepInterval is between two looks for old files.
-const sweepInterval = time.Hour
-
-// sweep removes old files while this master leads.
-func (m *Master) sweep(ctx context.Context, t *term) {
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			var used map[string]bool
-			if err := t.look(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
-				return
-			}
-			removed, err := m.files.sweep(now.Add(-config.FileRetention.In(m.settings)), used)
-			if err != nil {
-				m.logger.Warn("old files cannot be removed", "error", err)
-			}
-			if removed > 0 {
-				m.logger.Info("old files were removed", "files", removed)
-			}
-		}
-	}
 }

@@ -14,7 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
 func upload(ctx context.Context, c protocol.FilesClient, sum []byte, size int64, pieces ...[]byte) error {
@@ -124,6 +126,42 @@ func TestOldFilesAreSweptUnlessTheyAreInUse(t *testing.T) {
 	require.NoFileExists(t, draft)
 	require.False(t, store.has(old))
 	require.True(t, store.has(used) && store.has(young) && store.has(asked))
+}
+
+// TestAStandbyRemovesWhatTheLeaderDoesNotWant has old files at a standby, of which
+// the leader has one too, and uses another.
+func TestAStandbyRemovesWhatTheLeaderDoesNotWant(t *testing.T) {
+	backend := recovery.Memory()
+	leader := start(t, backend, nil)
+	leads(t, leader)
+	standby := start(t, backend, nil)
+	sums := map[string][]byte{}
+	for _, content := range []string{"nobody's", "the leader's too", "in use"} {
+		sum := sha256.Sum256([]byte(content))
+		sums[content] = sum[:]
+		require.NoError(t, upload(t.Context(), protocol.NewFilesClient(dial(t, standby)), sum[:], int64(len(content)), []byte(content)))
+	}
+	first := firstMessage("app", 1)
+	first.Hello.Description.Command.Program = &protocol.File{Name: "program", Sha256: sums["in use"]}
+	attachApplication(t, dial(t, leader), first).next()
+	const shared = "the leader's too"
+	require.NoError(t, upload(t.Context(), protocol.NewFilesClient(dial(t, leader)), sums[shared], int64(len(shared)), []byte(shared)))
+	at := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(leader.files.path(sums[shared]), at, at))
+
+	later := time.Now().Add(config.FileRetention.In(standby.settings) + time.Minute)
+	require.NoError(t, standby.sweep(t.Context(), later))
+	require.False(t, standby.files.keeps(sums["nobody's"]))
+	require.True(t, standby.files.keeps(sums[shared]) && standby.files.keeps(sums["in use"]))
+	info, err := os.Stat(leader.files.path(sums[shared]))
+	require.NoError(t, err)
+	require.True(t, info.ModTime().Equal(at), "the question keeps nothing young")
+
+	require.NoError(t, leader.sweep(t.Context(), later))
+	require.False(t, leader.files.keeps(sums[shared]))
+	require.NoError(t, standby.sweep(t.Context(), later))
+	require.False(t, standby.files.keeps(sums[shared]))
+	require.True(t, standby.files.keeps(sums["in use"]))
 }
 
 func TestADriverFromItsSubmissionToItsEnd(t *testing.T) {

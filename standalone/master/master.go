@@ -111,7 +111,7 @@ func New(options Options) (*Master, error) {
 	protocol.RegisterWorkerServer(m.server, &workerService{master: m})
 	protocol.RegisterApplicationServer(m.server, &applicationService{master: m})
 	protocol.RegisterClusterServer(m.server, &clusterService{master: m})
-	protocol.RegisterFilesServer(m.server, &filesService{files: m.files})
+	protocol.RegisterFilesServer(m.server, &filesService{master: m, files: m.files})
 	return m, nil
 }
 
@@ -146,6 +146,8 @@ func (m *Master) Run(ctx context.Context) error {
 	}
 	var serving sync.WaitGroup
 	defer serving.Wait()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	if m.web != nil {
 		serving.Go(m.web.serve)
 		defer m.web.close()
@@ -156,6 +158,7 @@ func (m *Master) Run(ctx context.Context) error {
 		}
 	})
 	defer m.stopServing()
+	serving.Go(func() { m.keepFew(ctx) })
 	m.logger.Info("the master is ready", "master", m.URL(), "page", m.WebURL())
 	for {
 		lease, err := m.backend.Campaign(ctx, m.Address())
@@ -196,13 +199,8 @@ func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	}
 	t.logger.Info("this master leads", "master", m.URL(), "phase", t.cluster.Phase())
 	m.leading.Store(t)
-	var sweeping sync.WaitGroup
-	ctx, end := context.WithCancel(ctx)
-	sweeping.Go(func() { m.sweep(ctx, t) })
 	t.run(ctx)
 	m.leading.Store(nil)
-	end()
-	sweeping.Wait()
 	t.logger.Info("this master leads no more", "master", m.URL())
 	return nil
 }

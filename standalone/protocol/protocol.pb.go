@@ -3099,8 +3099,11 @@ func (x *StatusReply) GetJson() []byte {
 }
 
 type MissingRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sha256        [][]byte               `protobuf:"bytes,1,rep,name=sha256,proto3" json:"sha256,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Sha256 [][]byte               `protobuf:"bytes,1,rep,name=sha256,proto3" json:"sha256,omitempty"`
+	// unwanted is set by a standby that would remove these: it asks the leader
+	// which of them are neither there nor in use. They grow no younger by it.
+	Unwanted      bool `protobuf:"varint,2,opt,name=unwanted,proto3" json:"unwanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3140,6 +3143,13 @@ func (x *MissingRequest) GetSha256() [][]byte {
 		return x.Sha256
 	}
 	return nil
+}
+
+func (x *MissingRequest) GetUnwanted() bool {
+	if x != nil {
+		return x.Unwanted
+	}
+	return false
 }
 
 type MissingReply struct {
@@ -3638,9 +3648,10 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\aworkers\x18\x01 \x01(\rR\aworkers\"\x0f\n" +
 	"\rStatusRequest\"!\n" +
 	"\vStatusReply\x12\x12\n" +
-	"\x04json\x18\x01 \x01(\fR\x04json\"(\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"D\n" +
 	"\x0eMissingRequest\x12\x16\n" +
-	"\x06sha256\x18\x01 \x03(\fR\x06sha256\"&\n" +
+	"\x06sha256\x18\x01 \x03(\fR\x06sha256\x12\x1a\n" +
+	"\bunwanted\x18\x02 \x01(\bR\bunwanted\"&\n" +
 	"\fMissingReply\x12\x16\n" +
 	"\x06sha256\x18\x01 \x03(\fR\x06sha256\"O\n" +
 	"\rUploadRequest\x12\x16\n" +
