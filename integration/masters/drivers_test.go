@@ -17,14 +17,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// standaloneCluster is the master of that name, where it is wanted.
-func standaloneCluster(t *testing.T) (m master, wanted bool) {
+// standaloneCluster is the master of that name. Where it is not wanted the test is
+// skipped.
+func standaloneCluster(t *testing.T) master {
 	t.Helper()
-	i := slices.IndexFunc(shared.masters, func(m master) bool { return m.name == "standalone-cluster" })
+	const name = "standalone-cluster"
+	i := slices.IndexFunc(shared.masters, func(m master) bool { return m.name == name })
 	if i < 0 {
-		return master{}, false
+		t.Skip(mastersVariable + " does not name " + name)
 	}
-	return shared.masters[i], true
+	return shared.masters[i]
 }
 
 // ask runs a command of yarn-submit about what the standalone cluster runs.
@@ -47,10 +49,7 @@ func (s *submitted) driverID(t *testing.T) string {
 }
 
 func TestADriverInTheClusterIsTold(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	done := m.run(t, append([]string{"--name", "quick"}, small...), "trouble", "succeed", "4")
 	require.Zero(t, done.code)
 	id := strings.TrimSpace(done.stdout)
@@ -74,10 +73,7 @@ func TestADriverInTheClusterIsTold(t *testing.T) {
 }
 
 func TestTheLogsOfADriverInTheClusterAreFollowed(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	staying := startStaying(t, m)
 	id := staying.driverID(t)
 	following := yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, "logs", "--follow", id)
@@ -91,20 +87,14 @@ func TestTheLogsOfADriverInTheClusterAreFollowed(t *testing.T) {
 }
 
 func TestASubmissionShowsTheLogsOfItsDriverInTheCluster(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	done := m.run(t, append([]string{"--logs"}, small...), "trouble", "flaky", "1")
 	require.Zero(t, done.code)
 	assert.Regexp(t, `(?m)^driver +\| succeeded in try 1$`, done.stdout)
 }
 
 func TestADriverInTheClusterIsKilled(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	staying := startStaying(t, m)
 	id := staying.driverID(t)
 	require.Zero(t, ask(t, "kill", id).code)
@@ -123,10 +113,7 @@ func TestADriverInTheClusterIsKilled(t *testing.T) {
 }
 
 func TestASupervisedDriverIsStartedAgain(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	file := filepath.Join(t.TempDir(), "was-here")
 	require.Equal(t, 1, m.run(t, small, "trouble", "second-time", file).code)
 	require.NoError(t, os.Remove(file))
@@ -134,18 +121,13 @@ func TestASupervisedDriverIsStartedAgain(t *testing.T) {
 }
 
 func TestTheExitStatusOfACommandIsThatOfYarnSubmit(t *testing.T) {
-	m, wanted := standaloneCluster(t)
-	if !wanted {
-		return
-	}
+	m := standaloneCluster(t)
 	args := slices.Concat([]string{"run"}, m.args, small, []string{"--executor-memory", "256m", "--driver-memory", "256m", "--tasks", "1", "--retries", "0", "--", "sh", "-c", "exit 9"})
 	assert.Equal(t, 9, yarnSubmit(t, nil, args...).wait(t).code)
 }
 
 func TestUnknownIDsAndMastersAreRefused(t *testing.T) {
-	if _, wanted := standaloneCluster(t); !wanted {
-		return
-	}
+	standaloneCluster(t)
 	unknown := ask(t, "status", "driver-none")
 	assert.Equal(t, client.ExitCluster, unknown.code)
 	assert.Contains(t, unknown.stderr, "driver-none")

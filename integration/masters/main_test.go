@@ -25,6 +25,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
+// mastersVariable names the masters to test.
+const mastersVariable = "BOBBIN_TEST_MASTERS"
+
 const (
 	startTimeout = 5 * time.Minute
 	stopTimeout  = time.Minute
@@ -108,7 +111,7 @@ func run(m *testing.M) (code int, err error) {
 // wanted tells whether a master is to be tested: by its name, or by a part of it
 // before a dash.
 func wanted(name string) bool {
-	names := os.Getenv("BOBBIN_TEST_MASTERS")
+	names := os.Getenv(mastersVariable)
 	if names == "" {
 		return true
 	}

@@ -149,10 +149,19 @@ func await(t *testing.T, what string, answer func() bool) {
 	}
 }
 
-// eachMaster runs a test on every master that is wanted.
-func eachMaster(t *testing.T, test func(t *testing.T, m master)) {
+// anyMaster, separateExecutors and driverInPlace choose masters.
+func anyMaster(master) bool           { return true }
+func separateExecutors(m master) bool { return m.separate }
+func driverInPlace(m master) bool     { return m.inPlace }
+
+// eachMaster runs a test on every master that is wanted, of those that it is for.
+func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m master)) {
 	t.Helper()
 	for _, m := range shared.masters {
+		if !isFor(m) {
+			t.Logf("not for %s", m.name)
+			continue
+		}
 		t.Run(m.name, func(t *testing.T) {
 			test(t, m)
 			await(t, "the executors end", func() bool { return len(executors(t)) == 0 })

@@ -31,7 +31,7 @@ func TestWordCount(t *testing.T) {
 	want := text.Count(content.Bytes())
 	files := storage.New(storage.Options{})
 	defer func() { require.NoError(t, files.Close()) }()
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		out := filepath.Join(t.TempDir(), "out")
 		require.Zero(t, m.run(t, small, "wordcount", "-split", fmt.Sprint(1<<20), "file://"+in, "file://"+out).code)
 		got, err := text.ReadCounts(t.Context(), files, "file://"+out)
@@ -41,7 +41,7 @@ func TestWordCount(t *testing.T) {
 }
 
 func TestATaskThatFailsIsTriedAgain(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		require.Zero(t, m.run(t, small, "trouble", "flaky", "3").code)
 		done := m.run(t, small, "trouble", "task-error", "no such thing")
 		assert.Equal(t, 1, done.code)
@@ -50,7 +50,7 @@ func TestATaskThatFailsIsTriedAgain(t *testing.T) {
 }
 
 func TestAPanicOfATaskIsItsFailure(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		done := m.run(t, small, "trouble", "task-panic", "bad luck")
 		assert.Equal(t, 1, done.code)
 		assert.Contains(t, done.said(), "panic: bad luck")
@@ -58,16 +58,13 @@ func TestAPanicOfATaskIsItsFailure(t *testing.T) {
 }
 
 func TestAnExecutorThatIsLostIsReplacedAndItsTasksRunAgain(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
-		if !m.separate {
-			return // the executor is the driver
-		}
+	eachMaster(t, separateExecutors, func(t *testing.T, m master) {
 		require.Zero(t, m.run(t, small, "trouble", "lose", "8").code)
 	})
 }
 
 func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		directory := t.TempDir()
 		require.Zero(t, m.run(t, small, "trouble", "cancel", "file://"+directory).code)
 		for i := range 2 {
@@ -81,7 +78,7 @@ func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
 // TestAnExecutorThatIsToldToLeaveFinishesItsTasks tells one by the signal that
 // decommissions it: it goes on with what it runs, and gets nothing more.
 func TestAnExecutorThatIsToldToLeaveFinishesItsTasks(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		staying := startStaying(t, m)
 		if m.separate {
 			require.NoError(t, syscall.Kill(staying.processes[0], syscall.SIGPWR))
@@ -146,10 +143,7 @@ func (s *staying) end(t *testing.T) {
 }
 
 func TestAStragglerIsBeaten(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
-		if !m.separate {
-			return // there is no other executor for a copy
-		}
+	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // where there is another executor for a copy
 		out := filepath.Join(t.TempDir(), "out")
 		require.Zero(t, m.run(t, append([]string{"--conf", "speculation=true", "--conf", "speculation.quantile=0.5"}, small...),
 			"trouble", "straggle", "file://"+out).code)
@@ -166,7 +160,7 @@ func TestExecutorsComeAndGoWithTheWork(t *testing.T) {
 	} {
 		settings = append(settings, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) { // also where there is one executor whatever is set
 		signals := filepath.Join(t.TempDir(), "signal")
 		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
 		if m.separate {
@@ -189,7 +183,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
   <pool name="heavy"><weight>3</weight></pool>
   <pool name="light"/>
 </allocations>`), 0o644))
-	eachMaster(t, func(t *testing.T, m master) {
+	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		settings := []string{
 			"--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR", "--conf", "scheduler.allocation.file=" + file,
 		}
@@ -203,10 +197,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 // TestADriverThatIsKilledLeavesNothing kills the driver's process where that is
 // yarn-submit's own: its executors, and a cluster of its own, end without it.
 func TestADriverThatIsKilledLeavesNothing(t *testing.T) {
-	eachMaster(t, func(t *testing.T, m master) {
-		if !m.inPlace {
-			return
-		}
+	eachMaster(t, driverInPlace, func(t *testing.T, m master) {
 		staying := startStaying(t, m)
 		require.NoError(t, staying.command.Process.Kill())
 		assert.Equal(t, -1, staying.wait(t).code)
