@@ -55,6 +55,7 @@ func TestJobOverTheNetwork(t *testing.T) {
 	d, pass := networked(t, driver.Options{})
 	one := run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	two := run(t, executorbackend.Options{ID: "2", Cores: 1}, d.Addr(), pass)
+	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
 	requireSquares(t, t.Context(), d, 500)
 	require.NoError(t, d.Stop(t.Context()))
 	require.NoError(t, <-one.err)
@@ -144,6 +145,7 @@ func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	}
 	victim := run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	run(t, executorbackend.Options{ID: "2", Cores: 2}, d.Addr(), pass)
+	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
 	go func() {
 		await(t, d, func(s driver.Status) bool { return s.Totals.Done >= 8 })
 		victim.kill()

@@ -34,7 +34,7 @@ func (r *recording) Recv() (*wire.DriverMessage, error) {
 // not their fault, and a task that runs out of memory again and again is.
 func TestTasksThatEndWithTheirExecutorAreLeftToTheClusterManager(t *testing.T) {
 	started := make(chan struct{})
-	function.Register("started", func(ctx context.Context, _ function.Call) ([]byte, error) {
+	name := registered(func(ctx context.Context, _ function.Call) ([]byte, error) {
 		close(started)
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -43,7 +43,7 @@ func TestTasksThatEndWithTheirExecutorAreLeftToTheClusterManager(t *testing.T) {
 	stream := &recording{messages: make(chan *wire.DriverMessage, 9), told: make(chan *wire.ExecutorMessage, 9), ctx: ctx}
 	stream.messages <- &wire.DriverMessage{
 		Registered: &wire.Registered{},
-		TaskSets:   []*wire.TaskSet{{Id: 1, Function: "started"}},
+		TaskSets:   []*wire.TaskSet{{Id: 1, Function: name}},
 		Launches:   []*wire.LaunchTask{launch(5, "")},
 	}
 	served := make(chan error, 1)
