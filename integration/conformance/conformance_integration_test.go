@@ -34,8 +34,8 @@ func start(t *testing.T) *cluster.Cluster {
 		HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION"),
 		Nodes:         []cluster.NodeSpec{{Host: "127.0.0.61", Rack: "/rack-a"}, {Host: "127.0.0.62", Rack: "/rack-b"}},
 		YARN: cluster.Properties{
-			"yarn.resourcemanager.recovery.enabled":       "true",
-			"yarn.resourcemanager.store.class":            "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+			"yarn.resourcemanager.recovery.enabled": "true",
+			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
 			// Longer than a NodeManager on a busy machine is silent.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "15000",
 		},
