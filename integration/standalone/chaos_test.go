@@ -54,7 +54,7 @@ func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 }
 
 // TestChaos kills and stops masters, workers, executors, drivers and the store
-// at random, by seeds, while applications run. Whatever happens, each ends right,
+// at random, and decommissions workers, by seeds, while applications run. Whatever happens, each ends right,
 // and no process is left.
 func TestChaos(t *testing.T) {
 	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
@@ -102,7 +102,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), etcd: server, began: time.Now(), files: storage.New(storage.Options{}),
 		site: newSite(t, chaosMasters, map[string]string{
-			"recovery.mode": "ETCD", "recovery.etcd.endpoints": server.Endpoint, "recovery.etcd.lease": "2s", "worker.timeout": "6s",
+			"recovery.mode": "ETCD", "recovery.etcd.endpoints": server.Endpoint, "recovery.etcd.lease": "2s", "worker.timeout": "6s", "worker.decommissionTimeout": "5s",
 			// Tasks are to fail with their executors as often as chance has it.
 			"task.maxFailures": "1000", "deploy.maxExecutorRetries": "-1",
 		}),
@@ -187,8 +187,12 @@ func (c *chaos) countWords(number int) {
 func (c *chaos) addUp(number int) {
 	tasks := 5 + c.random.IntN(40)
 	settings := map[string]string{"executor.instances": "6", "cores.max": itoa(1 + c.random.IntN(4))}
+	if c.random.IntN(2) == 0 { // executors come and go with the work
+		settings["executor.instances"] = "0"
+		settings["dynamicAllocation.enabled"], settings["dynamicAllocation.executorIdleTimeout"] = "true", "500ms"
+	}
 	a := c.site.run(c.t, settings, "tally", "1s", itoa(tasks))
-	c.note("application %d adds up %d numbers with %s cores", number, tasks, settings["cores.max"])
+	c.note("application %d adds up %d numbers with %s cores, executors from the beginning: %s", number, tasks, settings["cores.max"], settings["executor.instances"])
 	c.works = append(c.works, work{a, false, func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
 }
 
@@ -211,7 +215,7 @@ func (c *chaos) addUpInTheCluster(number int) {
 func (c *chaos) mishap() {
 	t := c.t
 	master, worker := c.masters[c.random.IntN(len(c.masters))], c.workers[c.random.IntN(len(c.workers))]
-	switch c.random.IntN(9) {
+	switch c.random.IntN(10) {
 	case 0:
 		c.note("%s is killed", master.name)
 		master.kill(t)
@@ -247,6 +251,9 @@ func (c *chaos) mishap() {
 		c.etcd.Kill()
 		time.Sleep(time.Duration(c.random.IntN(3000)) * time.Millisecond)
 		c.etcd.Run(t)
+	case 9:
+		c.note("%s is decommissioned", worker.name)
+		worker.decommission(t)
 	}
 }
 
@@ -268,6 +275,9 @@ func (c *chaos) killSome(what string, all []process) {
 // repair starts again what has ended: all of it, or some.
 func (c *chaos) repair(all bool) {
 	for _, d := range slices.Concat(c.masters, c.workers) {
+		if all && d.leaving {
+			d.awaitEnd(c.t)
+		}
 		if !d.alive() && (all || c.random.IntN(2) == 0) {
 			c.note("%s starts", d.name)
 			d.start(c.t)

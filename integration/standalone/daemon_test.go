@@ -4,6 +4,7 @@ package standalone
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ type daemon struct {
 	environ   []string
 	directory string // of its logs, one of each life
 	lives     int
+	leaving   bool // it was decommissioned in this life
 
 	command *exec.Cmd
 	log     string
@@ -37,6 +39,7 @@ func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	require.False(t, d.alive(), "%s runs already", d.name)
 	d.lives++
+	d.leaving = false
 	d.log = filepath.Join(d.directory, d.name+"-"+string(rune('a'+(d.lives-1)%26))+".log")
 	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	require.NoError(t, err)
@@ -68,8 +71,11 @@ func (d *daemon) alive() bool {
 
 func (d *daemon) signal(t *testing.T, signal syscall.Signal) {
 	t.Helper()
-	if d.alive() {
-		require.NoError(t, d.command.Process.Signal(signal))
+	if !d.alive() {
+		return
+	}
+	if err := d.command.Process.Signal(signal); !errors.Is(err, os.ErrProcessDone) { // it may end at any time
+		require.NoError(t, err)
 	}
 }
 
@@ -78,6 +84,15 @@ func (d *daemon) kill(t *testing.T) {
 	t.Helper()
 	d.signal(t, syscall.SIGKILL)
 	d.awaitEnd(t)
+}
+
+// decommission has a worker take nothing more, and end with what it runs.
+func (d *daemon) decommission(t *testing.T) {
+	t.Helper()
+	if d.alive() {
+		d.signal(t, syscall.SIGPWR)
+		d.leaving = true
+	}
 }
 
 // stop ends it in order. One that has said nothing yet may not have got as far as
