@@ -5,26 +5,31 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// attempt is one try of a task at an executor.
+// attempt is one try of a task at an executor. There may be a million of them,
+// so what few have is kept apart.
 type attempt struct {
 	id       scheduler.AttemptID
 	run      *run
-	index    int
-	try      int // 0 for the task's first attempt
 	executor *executor
-	place    int  // among the executor's attempts; gone once it has ended there
-	killed   bool // it was told to end
-	asked    bool // whether it may commit its output
-	waits    bool // at a barrier
-	held     bool // it has a result that counts when all of its barrier set have
+	index    int
+	try      int32 // 0 for the task's first attempt
+	place    int32 // among the executor's attempts; gone once it has ended there
+	killed   bool  // it was told to end
+	asked    bool  // whether it may commit its output
+	waits    bool  // at a barrier
+	held     bool  // it has a result that counts when all of its barrier set have
 
-	ran     *wire.TaskUpdate // once its result waits at the executor
-	coming  bool             // the result was asked for
-	value   []byte           // of the result, what has come
-	metrics *wire.Metrics    // as far as it has told, until it counts
-	values  *wire.TaskValues // that it told of while it runs
-	result  *wire.TaskUpdate // once it succeeded
-	failure *wire.Failure    // once it failed
+	away    *awayResult        // nil unless it has run and its result waits at the executor
+	told    *wire.TaskProgress // what it last said of itself, until that counts; nil for nothing
+	result  *wire.TaskUpdate   // once it succeeded
+	failure *wire.Failure      // once it failed
+}
+
+// awayResult is a result that waits at its executor.
+type awayResult struct {
+	update *wire.TaskUpdate // that told of it
+	coming bool             // it was asked for
+	value  []byte           // what of it has come
 }
 
 // gone is the place of an attempt that its executor runs no more.
@@ -48,12 +53,12 @@ func (l *loop) attemptAt(e *executor, id uint64) *attempt {
 type attempts []*attempt
 
 func (all *attempts) add(a *attempt) {
-	a.place = len(*all)
+	a.place = int32(len(*all))
 	*all = append(*all, a)
 }
 
 func (all *attempts) remove(a *attempt) {
-	end := len(*all) - 1
+	end := int32(len(*all) - 1)
 	last := (*all)[end]
 	(*all)[a.place], last.place = last, a.place
 	(*all)[end] = nil

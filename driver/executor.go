@@ -208,7 +208,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	tasks := make([]lostTask, 0, len(e.attempts))
 	for _, a := range e.attempts {
 		l.stopped(a)
-		if a.ran != nil || l.scheduler.Ahead(a.id) {
+		if a.away != nil || l.scheduler.Ahead(a.id) {
 			continue // it runs again, and has not failed
 		}
 		if loss.CountsAsFailure {
@@ -220,7 +220,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
 	for _, a := range attempts {
 		l.attempts.Delete(a.id)
-		if a.ran != nil {
+		if a.away != nil {
 			l.fetch(a.run)
 		}
 	}

@@ -55,11 +55,12 @@ func newIntake(c *config.Config, job *Job) intake {
 
 // ran notes that an attempt has run, and its result waits at its executor.
 func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
-	if a.ran != nil {
+	if a.away != nil {
 		return // said twice
 	}
 	r := a.run
-	a.ran, a.values, a.metrics = update, update.GetValues(), update.GetMetrics()
+	a.away = &awayResult{update: update}
+	a.told = &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()}
 	a.executor.ran++
 	r.running--
 	l.scheduler.Ran(a.id)
@@ -93,13 +94,13 @@ func (l *loop) fetch(r *run) {
 		}
 		// Said before it is looked what there is: who takes results calls again.
 		r.results.wanted.Store(true)
-		size := int64(a.ran.GetHeldBytes())
+		size := a.away.size()
 		if have := in.coming + r.results.bytes.Load(); have > 0 && have+size > in.window {
 			return
 		}
 		in.queue = in.queue[1:]
 		in.coming += size
-		a.coming = true
+		a.away.coming = true
 		message := l.outgoing(a.executor)
 		message.Fetches = append(message.Fetches, uint64(a.id))
 	}
@@ -107,34 +108,40 @@ func (l *loop) fetch(r *run) {
 	r.results.wanted.Store(false)
 }
 
+// size is how many bytes the result has.
+func (r *awayResult) size() int64 { return int64(r.update.GetHeldBytes()) }
+
 // took notes a part of a result.
 func (a *attempt) took(part []byte) {
-	if a.ran == nil || a.run.ended || a.killed {
+	away := a.away
+	if away == nil || a.run.ended || a.killed {
 		return
 	}
-	if a.value == nil {
-		a.value = make([]byte, 0, a.ran.GetHeldBytes())
+	if away.value == nil {
+		away.value = make([]byte, 0, away.size())
 	}
-	a.value = append(a.value, part...)
+	away.value = append(away.value, part...)
 }
 
 // whole is an attempt's last update with all of its result.
 func (a *attempt) whole(last *wire.TaskUpdate) *wire.TaskUpdate {
-	if a.ran == nil {
+	away := a.away
+	if away == nil {
 		return last
 	}
 	value := last.GetResult()
-	if a.value != nil {
-		value, a.value = append(a.value, value...), nil
+	if away.value != nil {
+		value, away.value = append(away.value, value...), nil
 	}
-	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value, Metrics: a.ran.GetMetrics(), Values: a.ran.GetValues()}
+	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value,
+		Metrics: away.update.GetMetrics(), Values: away.update.GetValues()}
 }
 
 // stopped notes that an attempt has ended, in whatever way, for the counts of
 // those that run and of results that wait.
 func (l *loop) stopped(a *attempt) {
 	r := a.run
-	if a.ran == nil {
+	if a.away == nil {
 		r.running--
 		return
 	}
@@ -144,9 +151,9 @@ func (l *loop) stopped(a *attempt) {
 		delete(in.sizes, a.index)
 		in.away -= size
 	}
-	if a.coming {
-		a.coming = false
-		in.coming -= int64(a.ran.GetHeldBytes())
+	if a.away.coming {
+		a.away.coming = false
+		in.coming -= a.away.size()
 	}
 }
 

@@ -40,8 +40,8 @@ func (l *loop) runningMetrics() map[*run]*Metrics {
 		all[r] = &sum
 	}
 	for a := range l.attempts.All() {
-		if a.metrics != nil && !a.run.ended {
-			all[a.run].add(a.metrics)
+		if metrics := a.told.GetMetrics(); metrics != nil && !a.run.ended {
+			all[a.run].add(metrics)
 		}
 	}
 	return all

@@ -49,7 +49,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 	message.Launches = slices.Grow(message.Launches, len(launches))
 	for i := range launches {
 		launch, a, task := &launches[i], &attempts[i], &tasks[i]
-		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, launch.Number, e
+		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, int32(launch.Number), e
 		l.attempts.Put(a.id, a)
 		e.attempts.add(a)
 		if launch.Speculative {

@@ -22,7 +22,7 @@ const (
 	// Read buffers are one for each executor, and write buffers are shared among
 	// those who write: ten thousand executors are to fit into a modest driver.
 	readBufferBytes  = 4 << 10
-	writeBufferBytes = 32 << 10
+	writeBufferBytes = 8 << 10
 	// windowBytes bounds what one executor has on its way that the driver has not
 	// read. It is fixed, because gRPC's estimation of the bandwidth costs a ping
 	// for nearly every message.

@@ -170,7 +170,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	if !a.held {
 		l.attempts.Delete(a.id)
 	}
-	if a.ran != nil {
+	if a.away != nil {
 		l.fetch(a.run)
 	}
 	if e := a.executor; len(e.attempts) == 0 {
@@ -274,11 +274,11 @@ func (l *loop) finished(a *attempt) {
 	}
 	r.values.add(a.result.GetValues())
 	r.metrics.add(a.result.GetMetrics())
-	a.values, a.metrics = nil, nil
+	a.told = nil
 	r.done++
 	l.history.totals.Done++
 	r.results.put(Result{
-		Index: a.index, Value: value, AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
+		Index: a.index, Value: value, AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
 		RunTime: time.Duration(a.result.GetMetrics().GetRunNanos()),
 	})
 }

@@ -111,11 +111,11 @@ func (v *values) status() (counters map[string]int64, gauges map[string]GaugeSta
 // progressed takes what an attempt that runs has told.
 func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
 	a := l.attemptAt(e, progress.GetAttempt())
-	if a == nil || a.ran != nil {
+	if a == nil || a.away != nil {
 		return // it has ended, and told more then
 	}
-	a.values, a.metrics = progress.GetValues(), progress.GetMetrics()
-	for name, value := range a.values.GetGauges() {
+	a.told = progress
+	for name, value := range progress.GetValues().GetGauges() {
 		a.run.values.gauge(name, GaugeStatus{Peak: value})
 	}
 }
@@ -129,8 +129,8 @@ func (l *loop) runningValues() map[*run]*values {
 		all[r].join(&r.values)
 	}
 	for a := range l.attempts.All() {
-		if a.values != nil && !a.run.ended {
-			all[a.run].addRunning(a.values)
+		if values := a.told.GetValues(); values != nil && !a.run.ended {
+			all[a.run].addRunning(values)
 		}
 	}
 	return all

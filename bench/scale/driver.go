@@ -84,6 +84,9 @@ func runDriver(ctx context.Context) error {
 	if err := measured.runTasks(ctx, d, r); err != nil {
 		return err
 	}
+	if err := profileHeap(r.profile("driver-heap-tasks")); err != nil {
+		return err
+	}
 	resident, err := mostResident()
 	if err != nil {
 		return err
@@ -102,7 +105,7 @@ func runDriver(ctx context.Context) error {
 	return parent.tell("stopped")
 }
 
-// runTasks measures a run of all the tasks.
+// runTasks measures a run of all the sets of tasks.
 func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round) error {
 	if err := runNoops(ctx, d, warmUps*r.Executors*r.Cores); err != nil {
 		return err
@@ -116,16 +119,18 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round)
 		return err
 	}
 	began := time.Now()
-	if err := runNoops(ctx, d, r.Tasks); err != nil {
-		return err
+	for range r.Sets {
+		if err := runNoops(ctx, d, r.Tasks); err != nil {
+			return err
+		}
 	}
 	took := time.Since(began)
 	cpuAfter, err := cpuTime()
 	if err := errors.Join(err, profile.stop()); err != nil {
 		return err
 	}
-	f.TasksPerSecond = float64(r.Tasks) / took.Seconds()
-	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / float64(r.Tasks)
+	f.TasksPerSecond = float64(r.Sets*r.Tasks) / took.Seconds()
+	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / float64(r.Sets*r.Tasks)
 	return nil
 }
 

@@ -35,6 +35,10 @@ const (
 	roleExecutors = "executors"
 )
 
+// sameEach is about how many tasks are run where each executor has as many as with
+// all executors: in sets, one after the other.
+const sameEach = 200_000
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -76,11 +80,20 @@ func measure(ctx context.Context) error {
 	if err := checkFiles(options); err != nil {
 		return err
 	}
+	options.Sets = 1
 	small := options
 	small.Executors = *few
 	base, err := small.run(ctx)
 	if err != nil {
 		return fmt.Errorf("with %d executors: %w", small.Executors, err)
+	}
+	// A hundredth of the executors with all of the tasks get a hundred times as many
+	// with each message; so that is looked at apart.
+	small.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
+	small.Sets = max(sameEach/small.Tasks, 1)
+	like, err := small.run(ctx)
+	if err != nil {
+		return fmt.Errorf("with %d executors and as many tasks each: %w", small.Executors, err)
 	}
 	many, err := options.run(ctx)
 	if err != nil {
@@ -92,7 +105,9 @@ func measure(ctx context.Context) error {
 		figures.Figure{Name: "scale/tasks-per-second", Value: many.TasksPerSecond, Unit: "1/s"},
 		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: many.CPUMicros, Unit: "us"},
 		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: base.CPUMicros, Unit: "us"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: like.CPUMicros, Unit: "us"},
 		figures.Figure{Name: "scale/driver-cpu-over-few", Value: many.CPUMicros / base.CPUMicros},
+		figures.Figure{Name: "scale/driver-cpu-over-few-and-as-many-tasks-each", Value: many.CPUMicros / like.CPUMicros},
 		figures.Figure{Name: "scale/rss-mb", Value: many.ResidentMB, Unit: "MB"},
 		figures.Figure{Name: "scale/driver-kb-per-executor", Value: many.ExecutorKB, Unit: "kB"},
 		figures.Figure{Name: "scale/driver-bytes-per-waiting-task", Value: many.WaitingTaskBytes, Unit: "B"},

@@ -15,6 +15,7 @@ type round struct {
 	Executors int
 	Cores     int // of each executor
 	Tasks     int
+	Sets      int    // of so many tasks each, one after the other
 	Profiles  string // directory for profiles; "" for none
 	processes int    // that share the executors
 }

@@ -1,0 +1,86 @@
+package driver
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// results are what a run has for its consumer. The event loop puts in without
+// ever waiting.
+type results struct {
+	ready  chan struct{} // holds a token where something was put in
+	bytes  atomic.Int64  // that were put in and not taken out, or are with the consumer
+	wanted atomic.Bool   // the event loop waits for bytes to be less
+
+	mu     sync.Mutex
+	chunks [][]Result // of growing sizes, so that none is ever copied into a larger one
+	ended  bool
+	err    error
+}
+
+// Sizes of chunks: a job of few results takes little, one of many goes through
+// few chunks.
+const (
+	firstChunk = 4
+	mostChunk  = 256
+)
+
+func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
+
+func (r *results) put(result Result) {
+	if size := len(result.Value); size > 0 {
+		r.bytes.Add(int64(size))
+	}
+	r.mu.Lock()
+	last := len(r.chunks) - 1
+	switch {
+	case last < 0:
+		r.chunks = append(r.chunks, make([]Result, 0, firstChunk))
+		last++
+	case len(r.chunks[last]) == cap(r.chunks[last]):
+		r.chunks = append(r.chunks, make([]Result, 0, min(2*cap(r.chunks[last]), mostChunk)))
+		last++
+	}
+	first := len(r.chunks[last]) == 0 && last == 0
+	r.chunks[last] = append(r.chunks[last], result)
+	r.mu.Unlock()
+	if first { // who has taken what there was takes again before it waits
+		r.signal()
+	}
+}
+
+// took notes that the consumer is done with so many bytes, and reports whether
+// the event loop is to be told.
+func (r *results) took(size int) bool {
+	r.bytes.Add(-int64(size))
+	return r.wanted.Load() && r.wanted.CompareAndSwap(true, false)
+}
+
+// end is the last that is put in.
+func (r *results) end(err error) {
+	r.mu.Lock()
+	r.ended, r.err = true, err
+	r.mu.Unlock()
+	r.signal()
+}
+
+func (r *results) signal() {
+	select {
+	case r.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (r *results) take() (chunks [][]Result, ended bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	chunks, r.chunks = r.chunks, nil
+	return chunks, r.ended, r.err
+}
+
+// isQuiet reports whether there is nothing to take.
+func (r *results) isQuiet() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.chunks) == 0 && !r.ended
+}
