@@ -208,6 +208,9 @@ func TestALogThatDoesNotComeOn(t *testing.T) {
 			}
 			log, err := manager.OpenLog(t.Context(), containerID, "stdout", 0)
 			var away *UnavailableError
+			for begins && errors.As(err, &away) { // a busy machine takes longer to begin
+				log, err = manager.OpenLog(t.Context(), containerID, "stdout", 0)
+			}
 			if !begins {
 				if !errors.As(err, &away) || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), server.URL+": nothing came for 50ms") {
 					t.Errorf("got %v", err)

@@ -14,7 +14,7 @@ func TestTheFirstChildThatEndsIsNamed(t *testing.T) {
 	c := newChildren()
 	require.NoError(t, c.start("stays", []string{"sleep", "60"}, os.Environ()))
 	require.NoError(t, c.start("goes", []string{"sh", "-c", "exit 3"}, os.Environ()))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	name, status := c.next(ctx)
 	assert.Equal(t, "goes", name)

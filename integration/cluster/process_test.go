@@ -133,7 +133,7 @@ func TestGuardEndsTheClusterOfAKilledOwner(t *testing.T) {
 
 	require.NoError(t, owner.Process.Kill())
 	_ = owner.Wait()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	for _, p := range guarded {
 		require.NoError(t, p.wait(ctx))

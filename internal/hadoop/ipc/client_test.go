@@ -91,7 +91,7 @@ func call(ctx context.Context, c *ipc.Client, method, request string, options ..
 
 // within bounds a test's calls, so that a hang fails rather than blocks.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
