@@ -57,7 +57,7 @@ func TestMasterPrintsWhereItIs(t *testing.T) {
 		reply, err := protocol.NewClusterClient(connection).Status(t.Context(), &protocol.StatusRequest{})
 		var shown master.Status
 		return err == nil && json.Unmarshal(reply.GetJson(), &shown) == nil && shown.Phase == cluster.Alive
-	}, 10*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	require.DirExists(t, state)
 }
 
