@@ -76,10 +76,11 @@ func cachedCopies(t *testing.T) []storage.Info {
 }
 
 // TestMostMapTasksAreNodeLocal runs alone, so that both nodes have room for an
-// executor.
+// executor. On a busy machine the second one comes long after the first, and its
+// tasks wait for it.
 func TestMostMapTasksAreNodeLocal(t *testing.T) {
 	in, out := sourcesText(t), output(t)
-	done := yarnSubmit(t, "submit", "--num-executors", "2", program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
+	done := yarnSubmit(t, "submit", "--num-executors", "2", "--conf", "locality.wait=30s", program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
 	require.Equal(t, 0, done.code)
 	assertCounts(t, in.words, out)
 
