@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
@@ -27,9 +28,6 @@ func (s *Standalone) Submit(ctx context.Context, job Job) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key := config.IdempotencyKey; key.In(job.Settings) != "" {
-		return nil, usagef("%s (from %s): a standalone cluster does not know idempotency keys", key.Name(), job.Settings.Source(key.Name()))
-	}
 	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitForEnd.In(job.Settings) {
 		return nil, usagef("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
 			timeout.Name(), job.Settings.Source(timeout.Name()))
@@ -47,7 +45,12 @@ func (s *Standalone) Submit(ctx context.Context, job Job) (*Report, error) {
 	if err != nil {
 		return nil, refusedFor(ctx, "the driver", err)
 	}
-	job.Console.Print("submitted %s as %s", description.GetName(), reply.GetDriverId())
+	if reply.GetEarlier() {
+		job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",
+			reply.GetDriverId(), time.Unix(0, reply.GetSubmitted()).Format(time.DateTime), driverReport(reply, s.user).State)
+	} else {
+		job.Console.Print("submitted %s as %s", description.GetName(), reply.GetDriverId())
+	}
 	if job.Submitted != nil {
 		job.Submitted(reply.GetDriverId())
 	}
@@ -77,6 +80,7 @@ func (s *Standalone) driver(program *Program, job Job) (*protocol.DriverDescript
 		Name: name, User: s.user, Arguments: job.Args, Environment: config.AMEnv.In(job.Settings), Properties: properties,
 		Cores: uint32(size.Cores), Memory: int64(size.Container()),
 		Resources: config.TaskResourceNames(job.Settings, size.Resources), Supervise: config.Supervise.In(job.Settings),
+		IdempotencyKey: config.IdempotencyKey.In(job.Settings),
 	}, files, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -29,6 +30,10 @@ func isLocalCluster(settings *config.Config) bool {
 // submitStandalone is submit for masters of standalone clusters.
 func submitStandalone(ctx context.Context, t terminal, s submission) (*client.Report, error) {
 	if isLocalCluster(s.settings) || config.ClientMode(s.settings) {
+		if key := config.IdempotencyKey; key.In(s.settings) != "" {
+			return nil, client.Usage(fmt.Errorf("%s (from %s) is for cluster mode: nobody else can follow a driver in this process",
+				key.Name(), s.settings.Source(key.Name())))
+		}
 		return nil, driveStandalone(t, s) // it does not return where it succeeds
 	}
 	cluster, err := client.ConnectStandalone(s.settings, t.logger(s.verbose))

@@ -93,6 +93,21 @@ func TestASubmissionShowsTheLogsOfItsDriverInTheCluster(t *testing.T) {
 	assert.Regexp(t, `(?m)^driver +\| succeeded in try 1$`, done.stdout)
 }
 
+func TestADriverInTheClusterIsOneForItsKey(t *testing.T) {
+	m := standaloneCluster(t)
+	key := []string{"--idempotency-key", "a build of " + mark(t)}
+	staying := startStaying(t, m, key...)
+	again := m.submit(t, slices.Concat(small, key), "trouble", "succeed", "4")
+	assert.Equal(t, staying.driverID(t), again.driverID(t))
+	staying.end(t)
+	require.Zero(t, again.wait(t).code)
+	assert.Contains(t, again.stderr.String(), "was submitted with the same idempotency key")
+	require.Zero(t, staying.wait(t).code)
+	late := m.run(t, slices.Concat(small, key), "trouble", "succeed", "4")
+	require.Zero(t, late.code)
+	assert.Equal(t, staying.driverID(t), strings.TrimSpace(late.stdout))
+}
+
 func TestADriverInTheClusterIsKilled(t *testing.T) {
 	m := standaloneCluster(t)
 	staying := startStaying(t, m)

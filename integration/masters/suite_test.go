@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,10 +107,10 @@ type staying struct {
 	processes []int
 }
 
-func startStaying(t *testing.T, m master) *staying {
+func startStaying(t *testing.T, m master, settings ...string) *staying {
 	t.Helper()
 	s := &staying{directory: t.TempDir()}
-	s.submitted = m.submit(t, small, "trouble", "stay", "file://"+s.directory, "file://"+s.signal())
+	s.submitted = m.submit(t, slices.Concat(small, settings), "trouble", "stay", "file://"+s.directory, "file://"+s.signal())
 	for task := range 2 {
 		await(t, "the task runs", func() bool {
 			require.False(t, s.isOver())

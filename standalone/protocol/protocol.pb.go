@@ -2568,9 +2568,11 @@ type DriverDescription struct {
 	Resources map[string]int64 `protobuf:"bytes,10,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Whether the driver is started again when it fails (by its worker) or when its
 	// worker is lost (by the master).
-	Supervise     bool `protobuf:"varint,11,opt,name=supervise,proto3" json:"supervise,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Supervise bool `protobuf:"varint,11,opt,name=supervise,proto3" json:"supervise,omitempty"`
+	// With the same key a user submits one driver: see SubmitDriver. "" for none.
+	IdempotencyKey string `protobuf:"bytes,12,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DriverDescription) Reset() {
@@ -2680,6 +2682,13 @@ func (x *DriverDescription) GetSupervise() bool {
 	return false
 }
 
+func (x *DriverDescription) GetIdempotencyKey() string {
+	if x != nil {
+		return x.IdempotencyKey
+	}
+	return ""
+}
+
 type DriverRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DriverId      string                 `protobuf:"bytes,1,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`
@@ -2736,6 +2745,8 @@ type DriverReply struct {
 	ApplicationId string                 `protobuf:"bytes,8,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	Submitted     int64                  `protobuf:"varint,10,opt,name=submitted,proto3" json:"submitted,omitempty"` // nanoseconds since 1970
+	// Of a submission: an earlier one of the same idempotency key has brought it.
+	Earlier       bool `protobuf:"varint,11,opt,name=earlier,proto3" json:"earlier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2838,6 +2849,13 @@ func (x *DriverReply) GetSubmitted() int64 {
 		return x.Submitted
 	}
 	return 0
+}
+
+func (x *DriverReply) GetEarlier() bool {
+	if x != nil {
+		return x.Earlier
+	}
+	return false
 }
 
 type ApplicationRequest struct {
@@ -3598,7 +3616,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\vdescription\x18\x01 \x01(\v2$.bobbin.standalone.DriverDescriptionR\vdescription\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x02 \x01(\tR\n" +
-	"submission\"\xc6\x05\n" +
+	"submission\"\xef\x05\n" +
 	"\x11DriverDescription\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\x121\n" +
@@ -3613,7 +3631,8 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x06memory\x18\t \x01(\x03R\x06memory\x12Q\n" +
 	"\tresources\x18\n" +
 	" \x03(\v23.bobbin.standalone.DriverDescription.ResourcesEntryR\tresources\x12\x1c\n" +
-	"\tsupervise\x18\v \x01(\bR\tsupervise\x1a>\n" +
+	"\tsupervise\x18\v \x01(\bR\tsupervise\x12'\n" +
+	"\x0fidempotency_key\x18\f \x01(\tR\x0eidempotencyKey\x1a>\n" +
 	"\x10EnvironmentEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
@@ -3624,7 +3643,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\",\n" +
 	"\rDriverRequest\x12\x1b\n" +
-	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\"\xb4\x02\n" +
+	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\"\xce\x02\n" +
 	"\vDriverReply\x12\x1b\n" +
 	"\tdriver_id\x18\x01 \x01(\tR\bdriverId\x124\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1e.bobbin.standalone.DriverStateR\x05state\x12\x1b\n" +
@@ -3636,7 +3655,8 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x0eapplication_id\x18\b \x01(\tR\rapplicationId\x12\x12\n" +
 	"\x04name\x18\t \x01(\tR\x04name\x12\x1c\n" +
 	"\tsubmitted\x18\n" +
-	" \x01(\x03R\tsubmitted\";\n" +
+	" \x01(\x03R\tsubmitted\x12\x18\n" +
+	"\aearlier\x18\v \x01(\bR\aearlier\";\n" +
 	"\x12ApplicationRequest\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\"\x16\n" +
 	"\x14KillApplicationReply\"J\n" +

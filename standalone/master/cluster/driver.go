@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver takes a driver, or finds the one that the same submission has
-// brought already.
+// SubmitDriver takes a driver, or finds the one that the same submission, or an
+// earlier one of the same idempotency key, has brought already.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -79,6 +79,11 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 		if reply := c.DriverStatus(id); reply != nil {
 			return reply, nil
 		}
+	}
+	if d := c.sameKey(request.GetDescription()); d != nil {
+		reply := d.reply()
+		reply.Earlier = true
+		return reply, nil
 	}
 	d := &driver{
 		id: c.newID("driver", now), submission: request.GetSubmission(), description: request.GetDescription(), submitted: now,
@@ -93,6 +98,30 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	c.dirty = true
 	c.note("a driver was submitted", "driver", d.id, "name", d.description.GetName(), "user", d.description.GetUser())
 	return d.reply(), nil
+}
+
+// sameKey finds the driver that a submission with an idempotency key stands for;
+// nil where there is none: one that is not over, or the last one that has
+// succeeded. One that failed does not count, as who tries a pipeline again wants
+// it tried again; nor one that is being killed, or was.
+func (c *Cluster) sameKey(description *protocol.DriverDescription) *driver {
+	if description.GetIdempotencyKey() == "" {
+		return nil
+	}
+	same := func(d *driver) bool {
+		return d.description.GetIdempotencyKey() == description.GetIdempotencyKey() && d.description.GetUser() == description.GetUser()
+	}
+	for _, d := range c.driversInOrder() {
+		if same(d) && !d.killing {
+			return d
+		}
+	}
+	for _, d := range slices.Backward(c.endedDrivers.all) {
+		if same(d) && d.state == protocol.DriverState_DRIVER_FINISHED {
+			return d
+		}
+	}
+	return nil
 }
 
 // DriverStatus tells of a driver; nil where there is none of that id.
@@ -278,6 +307,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	d.description = &protocol.DriverDescription{
 		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),
 		Cores: d.description.GetCores(), Memory: d.description.GetMemory(), Supervise: d.description.GetSupervise(),
+		IdempotencyKey: d.description.GetIdempotencyKey(),
 	}
 	forgotten := c.endedDrivers.add(d)
 	c.put(kindDriver, d.id, d.record())
