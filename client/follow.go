@@ -186,7 +186,9 @@ func (f *follower) observe(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		f.times.Finished = f.display.now()
+		if f.display.state != "" { // else it has been over for some time, and the ResourceManager knows since when
+			f.times.Finished = f.display.now()
+		}
 		return // the report says the rest
 	}
 	if state != f.display.state {

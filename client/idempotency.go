@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -35,6 +36,11 @@ func tagOf(key string) string {
 	}
 	digest := sha256.Sum256([]byte(key))
 	return keyDigestTag + hex.EncodeToString(digest[:])
+}
+
+// IsKeyTag tells whether a tag of an application is that of an idempotency key.
+func IsKeyTag(tag string) bool {
+	return strings.HasPrefix(tag, keyTag) || strings.HasPrefix(tag, keyDigestTag)
 }
 
 // tagsOf are the tags that an application is submitted with.

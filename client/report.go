@@ -9,12 +9,13 @@ import (
 
 // Report is what became of an application.
 type Report struct {
-	ApplicationID string `json:"applicationId"`
-	Name          string `json:"name"`
-	User          string `json:"user,omitempty"`
-	Queue         string `json:"queue"`
-	State         string `json:"state"`
-	FinalStatus   string `json:"finalStatus"`
+	ApplicationID string   `json:"applicationId"`
+	Name          string   `json:"name"`
+	User          string   `json:"user,omitempty"`
+	Queue         string   `json:"queue"`
+	Tags          []string `json:"tags,omitempty"`
+	State         string   `json:"state"`
+	FinalStatus   string   `json:"finalStatus"`
 	// Message is why it did not succeed, in one line.
 	Message     string `json:"message,omitempty"`
 	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own words
@@ -43,7 +44,7 @@ func (f *Failure) Error() string {
 
 func newReport(application *yarnrest.Application, times Times) *Report {
 	return &Report{
-		ApplicationID: application.ID, Name: application.Name, User: application.User, Queue: application.Queue,
+		ApplicationID: application.ID, Name: application.Name, User: application.User, Queue: application.Queue, Tags: application.Tags,
 		State: string(application.State), FinalStatus: string(application.FinalStatus), Diagnostics: application.Diagnostics,
 		TrackingURL: application.TrackingURL, Times: withReported(times, application),
 	}

@@ -33,6 +33,12 @@ func TestWaitEndsAsTheApplication(t *testing.T) {
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.Contains(t, said, "in detail\n")
 
+	f = newFakeYARN(t)
+	f.life = []map[string]any{{"state": "FINISHED", "finalStatus": "SUCCEEDED", "startedTime": 1700000000000, "finishedTime": 1700000005000}}
+	_, said, err = wait(t.Context(), f, WaitOptions{})
+	require.NoError(t, err)
+	require.Contains(t, said, fakeID+" SUCCEEDED after 5.0s\n", "however long ago that was")
+
 	_, _, err = wait(t.Context(), newFakeYARN(t), WaitOptions{})
 	require.ErrorContains(t, err, "does not know")
 	require.Equal(t, ExitCluster, ExitCode(err))

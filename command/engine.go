@@ -55,10 +55,16 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	defer session.Close()
 	e := &engine{plan: p, session: session, output: os.Stdout, ended: make(chan stepEnd, len(p.Steps))}
 	if p.Results != "" {
-		if e.results, err = newRecorder(ctx, session.Files(), ResultsOf(p.Results, session.ApplicationID())); err != nil {
+		own := ResultsOf(p.Results, session.ApplicationID())
+		if e.results, err = newRecorder(ctx, session.Files(), own); err != nil {
 			return err
 		}
 		defer func() { err = firstOf(err, e.results.close(ctx)) }()
+		if p.Later != nil {
+			if err := p.keep(ctx, session.Files(), own); err != nil {
+				return err
+			}
+		}
 	}
 	if p.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("command: the job %w", &timeLimit{p.Timeout}))

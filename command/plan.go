@@ -26,6 +26,8 @@ type Plan struct {
 	// its id, what its tasks came to and the files that they are to bring back;
 	// "" where nobody wants either.
 	Results string `json:"results,omitempty"`
+	// Later is nil where the submitter stays to the end.
+	Later *Later `json:"later,omitempty"`
 	// MaxFailures is how often a task may be lost with its executor before its step
 	// fails: task.maxFailures.
 	MaxFailures int `json:"maxFailures"`

@@ -38,6 +38,11 @@ func reach(t terminal, settings *config.Config) (applications, error) {
 // connected runs a command that needs only the cluster, with the settings of
 // the environment and the master that a flag names.
 func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications) error) {
+	connectedWith(t, c, func(c *cobra.Command, args []string, cluster applications, _ *config.Config) error { return run(c, args, cluster) })
+}
+
+// connectedWith is connected for a command that needs the settings too.
+func connectedWith(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications, settings *config.Config) error) {
 	master := c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		settings, err := config.FromEnvironment()
@@ -54,6 +59,6 @@ func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []s
 			return err
 		}
 		defer cluster.Close()
-		return run(c, args, cluster)
+		return run(c, args, cluster, settings)
 	}
 }

@@ -50,6 +50,7 @@ machine, named with a relative path such as ./script.sh, is shipped with it.
 With --collect files come back that tasks leave in their working directories:
 each task then has one of its own. DIR gets them below STEP/INDEX, unless it has
 placeholders itself. --summary writes what became of each task as a JUnit file.
+With --detach both are yarn-submit wait's to do.
 
 Exit status: that of the command where a task failed with 1 to 125; otherwise as
 for submit.`,

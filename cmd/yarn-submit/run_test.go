@@ -166,7 +166,7 @@ func TestWrongUsageOfRun(t *testing.T) {
 		{[]string{"good.yaml", "--dry-runn"}, "unknown flag --dry-runn, did you mean --dry-run?"},
 		{[]string{"good.yaml", "--dry-run"}, "step a: each task takes 3 cores, and executors have 1 (from default): raise executor.cores"},
 		{[]string{"good.yaml", "--collect", "x"}, `--collect "x": want PATTERN=DIRECTORY`},
-		{[]string{"good.yaml", "--collect", "*=o/{step}", "--detach"}, "leave out --detach"},
+		{[]string{"good.yaml", "--collect", "*=o/{step}", "--detach", "--executor-cores", "3", "--master", "bobbin://127.0.0.1:1"}, "leave out --detach"},
 		{[]string{"--tasks", "2", "--collect", "*=o/{step}", "x"}, "--collect: files of task 0 and of task 1 would come into "},
 		{[]string{"job.yam"}, "a job file's name ends in .yaml or .yml"},
 		{[]string{"--tasks", "2"}, "no command to run"},

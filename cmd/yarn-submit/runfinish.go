@@ -58,24 +58,37 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 		f.plan.Results = "file://" + directory
 		return f, nil
 	}
-	user, err := security.CurrentUser()
-	if err != nil {
-		return nil, client.Usage(err)
+	var err error
+	if f.files, f.plan.Results, err = shared(t, w.settings, w.flags.verbose); err != nil {
+		return nil, err
 	}
+	if f.alone {
+		if f.keeps && isStandalone(w.settings) {
+			return nil, client.Usage(errors.Join(errors.New("--collect and --summary with an idempotency key are for YARN: "+
+				"elsewhere only the run that submits a driver finds its results"), f.files.Close()))
+		}
+		f.plan.Results += "/" + strings.ToLower(rand.Text())
+	}
+	return f, nil
+}
+
+// shared is the file system that this machine and all nodes reach, and the
+// directory of this user's results there, a URI.
+func shared(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
 	hadoop, err := conf.FromEnvironment()
 	if errors.Is(err, conf.ErrNotConfigured) {
 		hadoop, err = nil, nil
 	}
 	if err != nil {
-		return nil, client.Usage(err)
+		return nil, "", client.Usage(err)
 	}
-	base := config.StagingDir.In(w.settings)
+	base := config.StagingDir.In(settings)
 	if hadoop == nil && base == "" {
-		return nil, client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
+		return nil, "", client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
 			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
 	}
 	if hadoop != nil {
-		if over := config.Hadoop.In(w.settings); len(over) > 0 {
+		if over := config.Hadoop.In(settings); len(over) > 0 {
 			values := hadoop.Map()
 			for key, value := range over {
 				values[key] = value
@@ -83,15 +96,16 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 			hadoop = conf.FromMap(values)
 		}
 	}
-	f.files = storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: t.logger(w.flags.verbose)})
-	base = strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + resultsDirectory
-	if f.alone {
-		base += "/" + strings.ToLower(rand.Text())
+	user, err := security.CurrentUser()
+	if err != nil {
+		return nil, "", client.Usage(err)
 	}
-	if f.plan.Results, err = f.files.Qualify(base); err != nil {
-		return nil, client.Usage(errors.Join(err, f.files.Close()))
+	files := storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: t.logger(verbose)})
+	base, err = files.Qualify(strings.TrimRight(cmp.Or(base, "/user"), "/") + "/" + user.Effective + resultsDirectory)
+	if err != nil {
+		return nil, "", client.Usage(errors.Join(err, files.Close()))
 	}
-	return f, nil
+	return files, base, nil
 }
 
 func (f *finisher) close() {
@@ -103,11 +117,8 @@ func (f *finisher) close() {
 // run finishes an application that ended with err, which stays what is told
 // last.
 func (f *finisher) run(ctx context.Context, report *client.Report, err error) error {
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateFinish)
-		defer cancel()
-	}
+	ctx, cancel := late(ctx)
+	defer cancel()
 	var failure *client.Failure
 	if errors.As(err, &failure) {
 		f.keeps = false // with the same key another is started
@@ -157,6 +168,14 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 		return errors.Join(problem, err)
 	}
 	return err
+}
+
+// late is a context for what is done after an interruption too, within limits.
+func late(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), lateFinish)
 }
 
 func ofStep(name string) string {

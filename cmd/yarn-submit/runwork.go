@@ -53,13 +53,34 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 		return nil, err
 	}
 	w.inPlace = w.local || isLocalCluster(w.settings) || config.ClientMode(w.settings)
-	if w.finishes() && !w.inPlace && !config.WaitForEnd.In(w.settings) && !f.dryRun {
-		return nil, client.Usage(errors.New("--collect and --summary come at the application's end: leave out --detach; with --idempotency-key the same command follows it again"))
-	}
 	if err = w.makePlan(args); err == nil {
 		err = w.checkCores()
 	}
+	if err == nil && w.finishes() && !w.inPlace && !config.WaitForEnd.In(w.settings) {
+		err = w.leaveToWait()
+	}
 	return w, client.Usage(err)
+}
+
+// leaveToWait has the application keep what yarn-submit wait must know to bring
+// back what its tasks leave.
+func (w *work) leaveToWait() (err error) {
+	if isStandalone(w.settings) {
+		return errors.New("--collect and --summary: on a standalone cluster both come at the application's end, and only to who follows it: leave out --detach")
+	}
+	later := &command.Later{}
+	if later.Directory, err = os.Getwd(); err != nil {
+		return err
+	}
+	if w.flags.summary != "" {
+		if later.Summary, err = filepath.Abs(w.flags.summary); err != nil {
+			return err
+		}
+	}
+	w.plan.Later = later
+	tags := append(slices.Clone(config.Tags.In(w.settings)), keptTag)
+	w.settings, err = w.settings.With(map[string]string{config.Tags.Name(): strings.Join(tags, ",")})
+	return err
 }
 
 // place tells where in a job file a setting stands.
@@ -239,7 +260,13 @@ func (w *work) do(ctx context.Context, t terminal) error {
 		})
 		err = carry(report, err)
 	}
-	if finish == nil {
+	switch {
+	case finish == nil:
+		return err
+	case w.plan.Later != nil:
+		if err == nil {
+			t.console.Print("yarn-submit wait %s brings back what its tasks leave", report.ApplicationID)
+		}
 		return err
 	}
 	return finish.run(ctx, report, err)

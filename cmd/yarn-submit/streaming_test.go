@@ -10,7 +10,7 @@ import (
 func TestLogsThatCannotBePrinted(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", t.TempDir())
 	for _, args := range [][]string{
-		{"--json"}, {"--detach"}, {"--deploy-mode", "client"}, {"--master", "bobbin://h:1"},
+		{"--json"}, {"--detach"}, {"--deploy-mode", "client"}, {"--master", "local-cluster[1,1,1024]"},
 	} {
 		said := &bytes.Buffer{}
 		require.Equal(t, 2, execute(append(append([]string{"submit", "--logs"}, args...), "./program"), &bytes.Buffer{}, said), args)

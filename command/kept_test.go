@@ -1,0 +1,60 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// left is a plan of a submission in /work that does not stay.
+func left() *Plan {
+	return &Plan{
+		Name: "job", Results: "file:///nowhere", Later: &Later{Directory: "/work", Summary: "/work/out/junit.xml"},
+		Steps: []Step{
+			{Name: "one", Command: []string{"make", "--token=secret"}, Environment: map[string]string{"TOKEN": "secret"}, Tasks: make(Tasks, 2),
+				Collect: []Collect{{Pattern: "*.csv", Directory: "/work/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
+			{Name: "two", Command: []string{"make"}, Needs: []string{"one"}, Tasks: Tasks{{Values: []Value{{Item, "a"}}}},
+				Collect: []Collect{{Pattern: "*.csv", Directory: "/work/{item}"}}},
+		},
+	}
+}
+
+func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
+	files := storage.New(storage.Options{})
+	directory := t.TempDir()
+	_, err := ReadKept(t.Context(), files, "file://"+directory)
+	require.ErrorIs(t, err, ErrNothingKept)
+
+	require.NoError(t, left().keep(t.Context(), files, "file://"+directory))
+	written, err := os.ReadFile(filepath.Join(directory, keptPlan))
+	require.NoError(t, err)
+	require.NotContains(t, string(written), "secret")
+	kept, err := ReadKept(t.Context(), files, "file://"+directory)
+	require.NoError(t, err)
+	require.Equal(t, left().outline(), kept)
+
+	kept.MoveTo("/elsewhere")
+	require.Equal(t, "/elsewhere/out/junit.xml", kept.Later.Summary)
+	require.Equal(t, "/elsewhere/out/one/1", kept.Steps[0].Target(kept.Steps[0].Collect[0], 1))
+	require.Equal(t, "/logs/1", kept.Steps[0].Target(kept.Steps[0].Collect[1], 1), "it was never below /work")
+	require.Equal(t, "/elsewhere/a", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
+
+	require.NoError(t, kept.Redirect(Collect{Pattern: "*.csv", Directory: "/here"}))
+	require.Equal(t, "/here/one/1", kept.Steps[0].Target(kept.Steps[0].Collect[0], 1))
+	require.Equal(t, "/here/two/0", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
+	require.EqualError(t, kept.Redirect(Collect{Pattern: "*.txt", Directory: "/here"}),
+		"*.txt is no pattern that was given with the submission; those are: *.csv, *.log")
+}
+
+func TestWhatIsKeptMustBeRead(t *testing.T) {
+	for _, text := range []string{"", "{", "{}", `{"steps":[]}`} {
+		directory := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(directory, keptPlan), []byte(text), 0o600))
+		_, err := ReadKept(t.Context(), storage.New(storage.Options{}), "file://"+directory)
+		require.ErrorContains(t, err, "another version of yarn-submit", text)
+	}
+}
