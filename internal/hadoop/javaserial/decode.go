@@ -173,12 +173,24 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
+// enter bounds how deep things of a kind lie in one another; each that succeeds
+// has its leave.
+func (d *decoder) enter(kind string) error {
+	if d.depth == maxDepth {
+		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
+	}
+	d.depth++
+	return nil
+}
+
+func (d *decoder) leave() { d.depth-- }
+
 // content reads one element that is a value.
 func (d *decoder) content() (any, error) {
-	if d.depth++; d.depth > maxDepth {
-		return nil, fmt.Errorf("objects lie more than %d deep in one another", maxDepth)
+	if err := d.enter("objects"); err != nil {
+		return nil, err
 	}
-	defer func() { d.depth-- }()
+	defer d.leave()
 	kind, err := d.uint8()
 	if err != nil {
 		return nil, err
@@ -252,10 +264,10 @@ func (c *classDesc) className() string {
 
 // classDesc reads the description of a class; nil where there is none.
 func (d *decoder) classDesc() (*classDesc, error) {
-	if d.depth++; d.depth > maxDepth {
-		return nil, fmt.Errorf("classes lie more than %d deep in one another", maxDepth)
+	if err := d.enter("classes"); err != nil {
+		return nil, err
 	}
-	defer func() { d.depth-- }()
+	defer d.leave()
 	kind, err := d.uint8()
 	if err != nil {
 		return nil, err
