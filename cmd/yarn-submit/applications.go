@@ -38,7 +38,9 @@ func reach(t terminal, settings *config.Config) (applications, error) {
 // connected runs a command that needs only the cluster, with the settings of
 // the environment and the master that a flag names.
 func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications) error) {
-	connectedWith(t, c, func(c *cobra.Command, args []string, cluster applications, _ *config.Config) error { return run(c, args, cluster) })
+	connectedWith(t, c, func(c *cobra.Command, args []string, cluster applications, _ *config.Config) error {
+		return run(c, args, cluster)
+	})
 }
 
 // connectedWith is connected for a command that needs the settings too.

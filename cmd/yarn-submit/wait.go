@@ -28,7 +28,7 @@ Exit status: as for submit, and that of the command where the application is
 one of yarn-submit run.`,
 		Example: "  id=$(yarn-submit run --detach --collect '*.csv=out' --tasks 8 -- ./script.sh)\n" +
 			"  yarn-submit wait --timeout 30m --summary junit.xml $id",
-		Args:    exactArgs("application-id"),
+		Args: exactArgs("application-id"),
 	}
 	timeout := c.Flags().Duration("timeout", 0, "`TIME`: kill the application when it takes longer from now on, as 30m")
 	collect := c.Flags().StringArray("collect", nil, "`PATTERN=DIR`: bring the files of a pattern that run --detach was given into another directory; may be repeated")
