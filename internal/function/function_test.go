@@ -10,6 +10,11 @@ import (
 
 // The registry is the process's: one test goes through its whole life.
 func TestTheRegistryKeepsFunctionsAndWhatIsWrongWithThem(t *testing.T) {
+	t.Cleanup(func() { // so that the test can run again
+		clear(registry.bodies)
+		clear(values.names)
+		registry.problems = nil
+	})
 	body := func(context.Context, Call) ([]byte, error) { return []byte("called"), nil }
 	Register("good", body)
 	require.NoError(t, Problems())
