@@ -54,4 +54,8 @@ func TestManualPages(t *testing.T) {
 		require.Contains(t, string(content), ".TH")
 	}
 	require.NoFileExists(t, filepath.Join(dir, "yarn-submit-__run.1"))
+	logs, err := os.ReadFile(filepath.Join(dir, "yarn-submit-logs.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(logs), ".TP\n\\fB--tail\\fP \\fIN\\fP\nonly the last N lines of each file\n")
+	require.Contains(t, string(logs), ".TP\n\\fB-f\\fP, \\fB--follow\\fP \\fI\\fP\nprint lines")
 }

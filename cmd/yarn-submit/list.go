@@ -26,7 +26,7 @@ func newList(t terminal) *cobra.Command {
 	flags.StringVar(&selection.Queue, "queue", "", "`QUEUE`: only those in it")
 	flags.StringSliceVar(&selection.Tags, "tag", nil, "`TAG`: only those with it (yarn.tags); with any of several, with commas")
 	flags.StringVar(&selection.Name, "name", "", "`NAME`: only those called so; * and ? stand for any text and any character")
-	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many; 0 for all")
+	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many, 20 if not given; 0 for all")
 	asJSON := addJSON(c)
 	connected(t, c, func(c *cobra.Command, _ []string, cluster applications) error {
 		if selection.Limit < 0 {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -24,11 +28,34 @@ func newMan() *cobra.Command {
 		}
 		root := c.Root()
 		root.DisableAutoGenTag = true // pages are the same with the same SOURCE_DATE_EPOCH
-		header := &doc.GenManHeader{Section: "1", Source: "bobbin", Manual: "bobbin"}
-		if err := doc.GenManTree(root, header, args[0]); err != nil {
-			return client.Usage(fmt.Errorf("writing the manual pages: %w", err))
+		for _, command := range append(root.Commands(), root) {
+			if command.Hidden || command.Name() == "help" {
+				continue
+			}
+			if err := writePage(command, args[0]); err != nil {
+				return client.Usage(fmt.Errorf("writing the manual pages: %w", err))
+			}
 		}
 		return nil
 	}
 	return c
+}
+
+// writePage writes the manual page of one command.
+func writePage(c *cobra.Command, directory string) error {
+	var page bytes.Buffer
+	if err := doc.GenMan(c, &doc.GenManHeader{Section: "1", Source: "bobbin", Manual: "bobbin"}, &page); err != nil {
+		return err
+	}
+	name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
+	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
+}
+
+// A flag is written with its default, and its value's name before what it means:
+// "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
+var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
+
+// readableFlags has flags written as one gives them.
+func readableFlags(page []byte) []byte {
+	return manualFlag.ReplaceAll(page, []byte(".TP\n$1 \\fI$2\\fP\n"))
 }

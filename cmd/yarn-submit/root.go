@@ -46,8 +46,17 @@ func (t terminal) logger(verbose bool) *slog.Logger {
 
 func newRoot(t terminal) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "yarn-submit",
-		Short:         "Run Go programs and commands on a Hadoop YARN cluster",
+		Use:   "yarn-submit",
+		Short: "Run Go programs and commands on a Hadoop YARN cluster",
+		Long: `Run Go programs and commands on a Hadoop YARN cluster, with no JVM in their
+containers. HADOOP_CONF_DIR names the directory that holds the cluster's
+core-site.xml and yarn-site.xml. A setting such as executor.memory comes from a
+flag or --conf executor.memory=2g, else from BOBBIN_EXECUTOR_MEMORY in the
+environment, a job file or --properties-file, in this order.
+
+Results go to stdout, all else to stderr. Exit status: 0 success, 1 the
+application failed or was killed, 2 wrong usage, 3 the cluster could not be
+reached or refused.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
@@ -60,6 +69,7 @@ func newRoot(t terminal) *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageFunc(usage(t))
 	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newCompletion(t), newMan(), newVersion(t))
 	addCompletions(root)
 	return root

@@ -24,7 +24,7 @@ and executors; elsewhere a line each time.`,
 		Args: exactArgs("application-id"),
 	}
 	watch := c.Flags().BoolP("watch", "w", false, "go on until the application ends, or Ctrl-C")
-	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME` between two looks of --watch")
+	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME`: between two looks of --watch, 2s if not given")
 	asJSON := addJSON(c)
 	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
 		switch {

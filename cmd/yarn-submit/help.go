@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// commandGroups are the commands in the order in which somebody new meets them;
+// others come behind them.
+var commandGroups = []struct {
+	title string
+	names []string
+}{
+	{"Applications", []string{"submit", "run", "wait", "status", "list", "logs", "kill"}},
+	{"Clusters without Hadoop", []string{"master", "worker"}},
+	{"Others", []string{"completion", "help", "version"}},
+}
+
+const (
+	// helpWidth is that of help where it goes to no terminal, and helpMost what is
+	// read with ease.
+	helpWidth, helpMost = 80, 100
+	// helpColumn bounds what is to the left of explanations.
+	helpColumn = 30
+)
+
+// columns is how wide help may be.
+func columns(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return helpWidth
+	}
+	width, _, err := term.GetSize(int(file.Fd()))
+	if err != nil || width <= helpColumn+20 {
+		return helpWidth
+	}
+	return min(width, helpMost)
+}
+
+// usage tells how a command is called.
+func usage(t terminal) func(c *cobra.Command) error {
+	return func(c *cobra.Command) error {
+		var b strings.Builder
+		width := columns(t.stdout)
+		if c.HasParent() {
+			fmt.Fprintf(&b, "Usage:\n  %s\n", c.UseLine())
+		} else {
+			fmt.Fprintf(&b, "Usage:\n  %s COMMAND [flags] [argument…]\n%s", c.Name(), commandsText(c, width))
+		}
+		if c.HasExample() {
+			fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+		}
+		if c.HasAvailableLocalFlags() {
+			fmt.Fprintf(&b, "\nFlags:\n%s", flagsText(c.LocalFlags(), width))
+		}
+		if !c.HasParent() {
+			fmt.Fprintf(&b, "\n%s COMMAND --help tells of one command.\n", c.Name())
+		}
+		_, err := io.WriteString(c.OutOrStderr(), b.String())
+		return err
+	}
+}
+
+func commandsText(root *cobra.Command, width int) string {
+	var b strings.Builder
+	for _, group := range commandGroups {
+		var rows [][2]string
+		for _, name := range group.names {
+			at := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+			if at >= 0 {
+				rows = append(rows, [2]string{"  " + name, root.Commands()[at].Short})
+			}
+		}
+		fmt.Fprintf(&b, "\n%s:\n%s", group.title, table(rows, width))
+	}
+	return b.String()
+}
+
+// flagsText lists flags with what they mean.
+func flagsText(flags *pflag.FlagSet, width int) string {
+	var rows [][2]string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		name, text := flagUsage(f)
+		left := "      --" + f.Name
+		if f.Shorthand != "" {
+			left = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if name != "" {
+			left += " " + name
+		}
+		rows = append(rows, [2]string{left, text})
+	})
+	return table(rows, width)
+}
+
+// flagUsage is what stands for a flag's value, "" for none, and what the flag
+// means: usages are "`NAME`: meaning".
+func flagUsage(f *pflag.Flag) (name, text string) {
+	name, text = pflag.UnquoteUsage(f)
+	return name, strings.TrimPrefix(text, name+": ")
+}
+
+// table aligns explanations, and breaks their lines.
+func table(rows [][2]string, width int) string {
+	left := 0
+	for _, row := range rows {
+		if n := utf8.RuneCountInString(row[0]); n <= helpColumn {
+			left = max(left, n)
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		b.WriteString(row[0])
+		at := utf8.RuneCountInString(row[0])
+		if at > left {
+			b.WriteString("\n")
+			at = 0
+		}
+		b.WriteString(strings.Repeat(" ", left-at))
+		used := left
+		for i, word := range strings.Fields(row[1]) {
+			n := utf8.RuneCountInString(word)
+			switch {
+			case i == 0:
+				b.WriteString("  ")
+				used += 2
+			case used+1+n > width:
+				b.WriteString("\n" + strings.Repeat(" ", left+2))
+				used = left + 2
+			default:
+				b.WriteString(" ")
+				used++
+			}
+			b.WriteString(word)
+			used += n
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
