@@ -48,7 +48,8 @@ func TestDriverInTheCluster(t *testing.T) {
 	assert.Equal(t, "FINISHED", s.driverStatus(t).State)
 }
 
-// TestSupervisedDriver kills a driver's process, and then its worker: each time
+// TestSupervisedDriver kills a driver's process, and then its worker, and stops
+// the next worker in order: each time
 // the driver is started again, and in the end its work is done.
 func TestSupervisedDriver(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})
@@ -72,6 +73,17 @@ func TestSupervisedDriver(t *testing.T) {
 	require.Len(t, second, 1)
 	s.workers[0].kill(t)
 	await(t, "the driver runs on the other worker", func() bool {
+		now := s.drivers()
+		return len(now) == 1 && now[0].pid != second[0].pid
+	})
+	s.awaitExecutors(t, 1)
+
+	s.workers[0].start(t)
+	s.awaitWorkers(t, 2)
+	second = s.drivers()
+	require.Len(t, second, 1)
+	s.workers[1].stop(t)
+	await(t, "the driver runs on the worker that has come back", func() bool {
 		now := s.drivers()
 		return len(now) == 1 && now[0].pid != second[0].pid
 	})

@@ -111,6 +111,9 @@ const (
 	DriverState_DRIVER_FAILED DriverState = 6
 	// It could not be started, or its worker was lost and it is not supervised.
 	DriverState_DRIVER_ERROR DriverState = 7
+	// Its worker stops or was decommissioned, and has ended it or does not start it.
+	// Workers say so; the master launches one that is supervised elsewhere.
+	DriverState_DRIVER_LOST DriverState = 8
 )
 
 // Enum value maps for DriverState.
@@ -124,6 +127,7 @@ var (
 		5: "DRIVER_KILLED",
 		6: "DRIVER_FAILED",
 		7: "DRIVER_ERROR",
+		8: "DRIVER_LOST",
 	}
 	DriverState_value = map[string]int32{
 		"DRIVER_SUBMITTED":   0,
@@ -134,6 +138,7 @@ var (
 		"DRIVER_KILLED":      5,
 		"DRIVER_FAILED":      6,
 		"DRIVER_ERROR":       7,
+		"DRIVER_LOST":        8,
 	}
 )
 
@@ -3690,7 +3695,7 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x0fEXECUTOR_EXITED\x10\x02\x12\x13\n" +
 	"\x0fEXECUTOR_FAILED\x10\x03\x12\x13\n" +
 	"\x0fEXECUTOR_KILLED\x10\x04\x12\x11\n" +
-	"\rEXECUTOR_LOST\x10\x05*\xb2\x01\n" +
+	"\rEXECUTOR_LOST\x10\x05*\xc3\x01\n" +
 	"\vDriverState\x12\x14\n" +
 	"\x10DRIVER_SUBMITTED\x10\x00\x12\x14\n" +
 	"\x10DRIVER_LAUNCHING\x10\x01\x12\x12\n" +
@@ -3699,7 +3704,8 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\x12DRIVER_RELAUNCHING\x10\x04\x12\x11\n" +
 	"\rDRIVER_KILLED\x10\x05\x12\x11\n" +
 	"\rDRIVER_FAILED\x10\x06\x12\x10\n" +
-	"\fDRIVER_ERROR\x10\a2X\n" +
+	"\fDRIVER_ERROR\x10\a\x12\x0f\n" +
+	"\vDRIVER_LOST\x10\b2X\n" +
 	"\x06Worker\x12N\n" +
 	"\x06Attach\x12 .bobbin.standalone.WorkerMessage\x1a\x1e.bobbin.standalone.WorkerOrder(\x010\x012g\n" +
 	"\vApplication\x12X\n" +

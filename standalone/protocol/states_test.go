@@ -19,5 +19,5 @@ func TestStatesInWhichNothingChangesAnyMore(t *testing.T) {
 		}
 	}
 	require.ElementsMatch(t, []string{"EXECUTOR_EXITED", "EXECUTOR_FAILED", "EXECUTOR_KILLED", "EXECUTOR_LOST"}, executors)
-	require.ElementsMatch(t, []string{"DRIVER_FINISHED", "DRIVER_KILLED", "DRIVER_FAILED", "DRIVER_ERROR"}, drivers)
+	require.ElementsMatch(t, []string{"DRIVER_FINISHED", "DRIVER_KILLED", "DRIVER_FAILED", "DRIVER_ERROR", "DRIVER_LOST"}, drivers)
 }

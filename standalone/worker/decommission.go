@@ -38,6 +38,11 @@ func (d *decommission) message() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: message}
 }
 
+// stoppingMessage is of a worker that does not wait for what it runs.
+func stoppingMessage() *protocol.WorkerMessage {
+	return &protocol.WorkerMessage{Decommissioning: &protocol.Decommissioning{Reason: errStopped.Error()}}
+}
+
 // timeout tells that the deadline has passed.
 func (d *decommission) timeout() <-chan time.Time {
 	if d == nil || d.timer == nil {

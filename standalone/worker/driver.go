@@ -43,12 +43,12 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	}
 	description := order.GetDescription()
 	report := &protocol.DriverReport{DriverId: id, Launch: launched, Description: description, Resources: order.GetResources()}
-	err := checkID(id)
+	err, state := checkID(id), protocol.DriverState_DRIVER_ERROR
 	if err == nil {
-		err = w.refusal()
+		err, state = w.refusal(), protocol.DriverState_DRIVER_LOST
 	}
 	if err != nil {
-		report.State, report.Text = protocol.DriverState_DRIVER_ERROR, err.Error()
+		report.State, report.Text = state, err.Error()
 		w.tell(w.roster.setDriver(report))
 		return
 	}
@@ -106,8 +106,8 @@ func driverEnding(told error, e ending, failure error) (protocol.DriverState, in
 	switch {
 	case errors.Is(told, errKilled):
 		return protocol.DriverState_DRIVER_KILLED, e.code, told.Error()
-	case told != nil:
-		return protocol.DriverState_DRIVER_ERROR, e.code, told.Error()
+	case told != nil && (failure != nil || e.code != 0):
+		return protocol.DriverState_DRIVER_LOST, e.code, told.Error()
 	case failure != nil:
 		return protocol.DriverState_DRIVER_ERROR, 0, failure.Error()
 	case e.code != 0:

@@ -85,6 +85,43 @@ func TestHowADriverEndsIsReported(t *testing.T) {
 	}
 }
 
+func TestADriverWhoseWorkerStopsIsLostAndMayRunElsewhere(t *testing.T) {
+	directory := notes(t)
+	m := startMaster(t)
+	w := startWorker(t, nil, m)
+	s := m.attached()
+	s.order(m.driverOf(1, true, "crash at its end"))
+	handle(t, directory, "process")
+	s.driver(protocol.DriverState_DRIVER_RUNNING)
+	w.stop()
+	// The master is to know that the worker takes nothing more before it hears of
+	// what it might launch again.
+	s.await(func(message *protocol.WorkerMessage) bool {
+		require.Empty(t, message.GetReport().GetDrivers())
+		return message.GetDecommissioning().GetReason() == errStopped.Error()
+	})
+	require.Equal(t, errStopped.Error(), s.driver(protocol.DriverState_DRIVER_LOST).GetText())
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetLeaving() != nil })
+	require.NoError(t, w.end())
+}
+
+func TestHowADriverEndsThatWasToldTo(t *testing.T) {
+	for _, test := range []struct {
+		told, failure error
+		code          int
+		want          protocol.DriverState
+	}{
+		{errKilled, nil, 1, protocol.DriverState_DRIVER_KILLED},
+		{errStopped, nil, 1, protocol.DriverState_DRIVER_LOST},
+		{errDeadline, nil, -9, protocol.DriverState_DRIVER_LOST},
+		{errStopped, errors.New("no time to start"), 0, protocol.DriverState_DRIVER_LOST},
+		{errStopped, nil, 0, protocol.DriverState_DRIVER_FINISHED}, // it had done its work
+	} {
+		state, _, _ := driverEnding(test.told, ending{code: test.code}, test.failure)
+		require.Equal(t, test.want, state, test)
+	}
+}
+
 func TestASupervisedDriverIsStartedAgain(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)

@@ -35,12 +35,12 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 		ApplicationId: id.application, ExecutorId: id.executor,
 		Profile: order.GetProfile(), Cores: order.GetCores(), Resources: order.GetResources(),
 	}
-	err := checkID(id.application)
+	err, state := checkID(id.application), protocol.ExecutorState_EXECUTOR_FAILED
 	if err == nil {
-		err = w.refusal()
+		err, state = w.refusal(), protocol.ExecutorState_EXECUTOR_LOST
 	}
 	if err != nil {
-		report.State, report.Text = protocol.ExecutorState_EXECUTOR_FAILED, err.Error()
+		report.State, report.Text = state, err.Error()
 		w.tell(w.roster.setExecutor(report))
 		return
 	}

@@ -213,7 +213,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 
 			// It takes nothing new, from a new master neither.
 			s.order(launchOrder(m.launchOf(2, "wait")))
-			require.Contains(t, s.executor(2, protocol.ExecutorState_EXECUTOR_FAILED).GetText(), "is being decommissioned: "+test.reason)
+			require.Contains(t, s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText(), "is being decommissioned: "+test.reason)
 			close(s.orders)
 			s = m.attached()
 			require.True(t, s.hello.GetDecommissioning())

@@ -71,6 +71,12 @@ func act(part string, arguments []string) int {
 		note("process", os.Getpid())
 		<-told
 		return 0
+	case "crash at its end": // which SIGTERM brings
+		told := make(chan os.Signal, 1)
+		signal.Notify(told, syscall.SIGTERM)
+		note("process", os.Getpid())
+		<-told
+		return 1
 	case "stubborn": // and have stubborn children in every way
 		signal.Ignore(syscall.SIGTERM)
 		for name, attributes := range map[string]*syscall.SysProcAttr{"child": {}, "group": {Setpgid: true}, "session": {Setsid: true}} {

@@ -342,12 +342,15 @@ func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 		hello := &protocol.WorkerHello{
 			Version: protocol.Version, WorkerId: w.id, Host: w.equipment.host, Port: uint32(w.equipment.port), WebUrl: w.url,
 			Cores: uint32(w.equipment.cores), Memory: int64(w.equipment.memory), Resources: protocol.ToAddresses(w.equipment.resources),
-			Decommissioning: w.decommission != nil,
+			Decommissioning: w.decommission != nil || w.stopping != nil,
 		}
 		w.roster.fill(hello)
 		w.queue = nil
-		if w.decommission != nil {
+		switch {
+		case w.decommission != nil:
 			w.tell(w.decommission.message())
+		case w.stopping != nil:
+			w.tell(stoppingMessage())
 		}
 		return hello
 	})
@@ -379,12 +382,17 @@ func (w *worker) obey(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop has the worker end, and what it runs before.
+// stop has the worker end, and what it runs before. The master hears of it first,
+// so that it does not launch here again what ends here.
 func (w *worker) stop(why error) {
-	if w.stopping == nil {
-		w.stopping = why
-		w.endAll(errStopped)
+	if w.stopping != nil {
+		return
 	}
+	w.stopping = why
+	if w.decommission == nil {
+		w.tell(stoppingMessage())
+	}
+	w.endAll(errStopped)
 }
 
 // endAll has everything that runs end.

@@ -201,6 +201,13 @@ func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverRe
 		return
 	}
 	d := r.driver
+	if report.GetState() == protocol.DriverState_DRIVER_LOST {
+		if d != nil {
+			d.logURL = report.GetLogUrl()
+		}
+		c.loseRun(now, r, report.GetText())
+		return
+	}
 	if report.GetState().Ended() {
 		c.endRun(r)
 		if d != nil {

@@ -251,6 +251,25 @@ func TestDriversOfALostWorker(t *testing.T) {
 	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(supervised).GetState())
 }
 
+func TestDriversOfAWorkerThatStops(t *testing.T) {
+	s := newSim(t, testOptions())
+	w := s.worker("w0", 3, 10*mib)
+	supervised, plain, killed := submit(t, s, true), submit(t, s, false), submit(t, s, true)
+	s.settle()
+	other := s.worker("w1", 3, 10*mib)
+	s.c.WorkerDecommissioning(s.now, "w0", "its worker was stopped", time.Time{})
+	s.c.KillDriver(s.now, killed)
+	for _, id := range []string{supervised, plain, killed} {
+		s.endDriver(w, runKey{id, 1}, protocol.DriverState_DRIVER_LOST)
+	}
+	s.settle()
+	s.check()
+	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(supervised).GetState())
+	require.Contains(t, other.drivers, runKey{supervised, 2})
+	require.Equal(t, protocol.DriverState_DRIVER_ERROR, s.c.DriverStatus(plain).GetState())
+	require.Equal(t, protocol.DriverState_DRIVER_KILLED, s.c.DriverStatus(killed).GetState())
+}
+
 func TestAWaitingDriverIsKilledAtOnce(t *testing.T) {
 	s := newSim(t, testOptions())
 	id := submit(t, s, true)
