@@ -54,6 +54,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("shares no directory with others", func(t *testing.T) { assert.DirExists(t, c.paths.nodeAttributes()) })
 	t.Run("listens on loopback only", func(t *testing.T) { checkListeners(t, c) })
 	t.Run("two nodes in two racks", func(t *testing.T) { checkNodes(t, c) })
 	t.Run("a file spreads over both nodes", func(t *testing.T) { checkBlocks(t, c) })

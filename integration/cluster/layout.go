@@ -34,6 +34,7 @@ func (p paths) log(daemon string) string     { return filepath.Join(p.dir, "logs
 func (p paths) tmp() string                  { return filepath.Join(p.dir, "tmp") }
 func (p paths) nameDir() string              { return filepath.Join(p.dir, "hdfs", "name") }
 func (p paths) resourceManagerState() string { return filepath.Join(p.dir, "yarn", "state") }
+func (p paths) nodeAttributes() string       { return filepath.Join(p.dir, "yarn", "attributes") }
 func (p paths) node(index int) string        { return filepath.Join(p.dir, fmt.Sprintf("node-%d", index+1)) }
 func (p paths) dataDir(index int) string     { return filepath.Join(p.node(index), "data") }
 func (p paths) localDir(index int) string    { return filepath.Join(p.node(index), "local") }

@@ -79,6 +79,9 @@ func (p properties) daemon() site {
 		"yarn.resourcemanager.nodes.exclude-path":        p.paths.excludes(),
 		// Used once an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
+		// By default a directory below /tmp that all ResourceManagers of a user share,
+		// where one that starts takes another's file away.
+		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
 	}.with(s.yarn)
 	return s
 }
