@@ -46,7 +46,7 @@ var (
 	MaxExecutorRetries = define("deploy.maxExecutorRetries", "10", "number", "How many executors of an application may fail one after the other, none of them ever having registered "+
 		"with the driver and no other being at work, before a standalone master removes the application; -1 for any number.", parseRetries)
 	RetainedApplications  = number("deploy.retainedApplications", "200", "How many applications that have ended a standalone master still shows.", 0)
-	RetainedDrivers       = number("deploy.retainedDrivers", "200", "How many drivers that have ended a standalone master still shows.", 0)
+	RetainedDrivers       = number("deploy.retainedDrivers", "200", "How many drivers that have ended a standalone master still shows, and follows by their idempotency keys.", 0)
 	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a worker that is dead.", 0)
 )
 
