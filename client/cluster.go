@@ -13,7 +13,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"regexp"
+	"strings"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
@@ -95,8 +98,38 @@ func CheckApplicationID(id string) error {
 
 // unknown makes a refusal of an application that the cluster does not know.
 func unknown(id string, err error) error {
-	if errors.Is(err, yarnrest.ErrNotFound) {
-		return refused(fmt.Errorf("the cluster does not know %s (it forgets applications some time after their end, or when its ResourceManager starts anew): %w", id, err))
+	var answer *yarnrest.RemoteError
+	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
+		return refused(&unknownError{id, answer})
 	}
 	return refused(err)
+}
+
+// unknownError is a ResourceManager's answer that it does not know an
+// application. It does not repeat the Java exception in which that came.
+type unknownError struct {
+	id     string
+	answer *yarnrest.RemoteError
+}
+
+func (u *unknownError) Error() string {
+	where := u.answer.URL
+	if parsed, err := url.Parse(where); err == nil {
+		where = parsed.Host
+	}
+	return fmt.Sprintf("the ResourceManager %s does not know %s: it forgets applications some time after their end, or when it starts anew; yarn-submit list names those that it knows",
+		where, u.id)
+}
+
+func (u *unknownError) Unwrap() error { return u.answer }
+
+// NoticeSilence tells the user once where no ResourceManager has answered for
+// some seconds. stop ends that.
+func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
+	timer := time.AfterFunc(answerNotice, func() {
+		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() {
+			console.Print("no answer yet, trying on: %s", strings.Join(managers, ", "))
+		}
+	})
+	return func() { timer.Stop() }
 }

@@ -335,9 +335,10 @@ func (c *countedReader) Read(p []byte) (int, error) {
 // conclude tells which containers' logs could not be read.
 func (r *logReader) conclude() error {
 	matched := false
-	var reasons []string
+	var reasons, known []string
 	missed := map[string][]string{} // containers by reason
 	for _, container := range r.containers {
+		known = append(known, container.name())
 		if !r.selects(container) {
 			continue
 		}
@@ -355,8 +356,8 @@ func (r *logReader) conclude() error {
 		r.console.Warn("no logs of %s: %s", someOf(missed[reason], "containers"), reason)
 	}
 	switch {
-	case r.selection.Container != "" && !matched:
-		return refusedf("%s has no container %s that is known", r.id, r.selection.Container)
+	case r.selection.Container != "" && !matched && len(known) > 0:
+		return refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, someOf(known, "containers"))
 	case !matched:
 		return refusedf("%s has no container yet, so no logs", r.id)
 	case r.found == 0:

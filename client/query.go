@@ -132,7 +132,7 @@ func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, erro
 	}
 	for _, state := range selection.States {
 		if !slices.Contains(states, state) {
-			return nil, usagef("%q is no state of an application: %v", state, states)
+			return nil, usagef("%q is no state of an application: want one of %s", state, strings.Join(states, ", "))
 		}
 		filter.States = append(filter.States, yarnrest.ApplicationState(state))
 	}

@@ -40,7 +40,8 @@ func TestWaitEndsAsTheApplication(t *testing.T) {
 	require.Contains(t, said, fakeID+" SUCCEEDED after 5.0s\n", "however long ago that was")
 
 	_, _, err = wait(t.Context(), newFakeYARN(t), WaitOptions{})
-	require.ErrorContains(t, err, "does not know")
+	require.ErrorContains(t, err, "does not know "+fakeID+": it forgets")
+	require.NotContains(t, err.Error(), "java")
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 

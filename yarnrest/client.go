@@ -154,6 +154,9 @@ func withoutRedirects(c *http.Client) *http.Client {
 	return &own
 }
 
+// HasAnswered tells whether a ResourceManager has answered so far.
+func (c *Client) HasAnswered() bool { return c.active.Load() != nil }
+
 // CloseIdleConnections closes connections that are kept for reuse. A client that is done calls it so that
 // no goroutine of the connections outlives it.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }

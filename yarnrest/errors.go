@@ -80,7 +80,11 @@ type Attempt struct {
 
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "no %s answered within %s", e.Service, e.Elapsed.Round(time.Millisecond))
+	precision := time.Millisecond
+	if e.Elapsed > time.Second {
+		precision = 100 * time.Millisecond
+	}
+	fmt.Fprintf(&b, "no %s answered within %s", e.Service, e.Elapsed.Round(precision))
 	if errors.Is(e.Context, context.Canceled) {
 		b.WriteString(" (then canceled)")
 	}

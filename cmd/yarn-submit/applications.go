@@ -61,6 +61,9 @@ func connectedWith(t terminal, c *cobra.Command, run func(c *cobra.Command, args
 			return err
 		}
 		defer cluster.Close()
+		if yarn, ok := cluster.(*client.Cluster); ok {
+			defer yarn.NoticeSilence(t.console)()
+		}
 		return run(c, args, cluster, settings)
 	}
 }

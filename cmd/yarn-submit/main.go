@@ -15,6 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 func main() {
@@ -42,7 +43,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	for line := range strings.Lines(err.Error()) {
+	for line := range strings.Lines(err.Error() + advice(err)) {
 		fmt.Fprintf(stderr, "yarn-submit: %s\n", strings.TrimRight(line, "\n"))
 	}
 	var carried *carriedStatus
@@ -50,6 +51,16 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		return carried.status
 	}
 	return client.ExitCode(err)
+}
+
+// advice tells what to look at after an error, where that is not in its text.
+func advice(err error) string {
+	var away *yarnrest.UnavailableError
+	if !errors.As(err, &away) || away.Service != "ResourceManager" || away.Context != nil {
+		return ""
+	}
+	return fmt.Sprintf("; is a ResourceManager running there? yarn-site.xml in HADOOP_CONF_DIR=%s names its address (yarn.resourcemanager.webapp.address, or yarn.resourcemanager.hostname)",
+		os.Getenv("HADOOP_CONF_DIR"))
 }
 
 func isTerminal(w io.Writer) bool {

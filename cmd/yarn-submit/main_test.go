@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // asCommand makes this test binary behave as yarn-submit does.
@@ -179,4 +182,22 @@ func TestRunCarriesTheCommandsStatus(t *testing.T) {
 	}
 	require.NoError(t, carry(&client.Report{}, nil))
 	require.Equal(t, failed, carry(nil, failed))
+}
+
+func TestVersionFlag(t *testing.T) {
+	_, command, _ := run("version")
+	code, flag, _ := run("--version")
+	require.Equal(t, 0, code)
+	require.Equal(t, command, flag)
+}
+
+// TestAdvice has the errors of a cluster that does not answer say where its
+// address is from.
+func TestAdvice(t *testing.T) {
+	t.Setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+	away := &yarnrest.UnavailableError{Service: "ResourceManager"}
+	require.Contains(t, advice(fmt.Errorf("listing: %w", away)), "yarn-site.xml in HADOOP_CONF_DIR=/etc/hadoop names its address")
+	require.Empty(t, advice(&yarnrest.UnavailableError{Service: "NodeManager"}))
+	require.Empty(t, advice(&yarnrest.UnavailableError{Service: "ResourceManager", Context: context.Canceled}), "the user ended it")
+	require.Empty(t, advice(errors.New("other")))
 }

@@ -62,24 +62,28 @@ reached or refused.`,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return client.Usage(fmt.Errorf("no command: want one of %s; see yarn-submit --help", strings.Join(commandNames(c), ", ")))
+				return client.Usage(fmt.Errorf("no command: want one of %s; see yarn-submit --help", strings.Join(commandNames(), ", ")))
 			}
-			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames(c))))
+			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames())))
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage(t))
 	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newCompletion(t), newMan(), newVersion(t))
+	root.Version = thisBuild().String()
+	root.SetVersionTemplate("{{.Version}}\n")
 	addCompletions(root)
 	return root
 }
 
-func commandNames(c *cobra.Command) []string {
+func commandNames() []string {
 	var names []string
-	for _, child := range c.Commands() {
-		if !child.Hidden && child.Name() != "help" {
-			names = append(names, child.Name())
+	for _, group := range commandGroups {
+		for _, name := range group.names {
+			if name != "help" {
+				names = append(names, name)
+			}
 		}
 	}
 	return names

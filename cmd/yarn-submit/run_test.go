@@ -160,7 +160,7 @@ func TestWrongUsageOfRun(t *testing.T) {
 		{[]string{"bad.yml"}, `bad.yml:1:1: unknown key "stepz", did you mean steps?`},
 		{[]string{"unknown.yaml"}, `unknown.yaml:1:8: unknown key "executor.memroy", did you mean executor.memory?`},
 		{[]string{"wrong.yaml"}, `executor.memory="lots" (from wrong.yaml:1:8): want a size`},
-		{[]string{"none.yaml"}, "the job file: stat none.yaml: no such file"},
+		{[]string{"none.yaml"}, "the job file none.yaml does not exist"},
 		{[]string{"good.yaml", "extra"}, `a job file takes no arguments, got "extra"`},
 		{[]string{"good.yaml", "--tasks", "2"}, "--tasks is for a command"},
 		{[]string{"good.yaml", "--dry-runn"}, "unknown flag --dry-runn, did you mean --dry-run?"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,9 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 	w := &work{flags: f}
 	if f.jobFile != "" {
 		job, err := jobfile.Read(f.jobFile, os.LookupEnv)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("the job file %s does not exist", f.jobFile)
+		}
 		if err != nil {
 			return nil, client.Usage(err)
 		}

@@ -33,17 +33,22 @@ func newVersion(t terminal) *cobra.Command {
 		if *asJSON {
 			return t.printJSON(v)
 		}
-		revision := v.Revision
-		if v.Modified {
-			revision += "+changes"
-		}
-		if revision != "" {
-			revision = " " + revision
-		}
-		_, err := fmt.Fprintf(t.stdout, "yarn-submit %s%s (%s, %s)\n", v.Version, revision, v.Go, v.Platform)
+		_, err := fmt.Fprintln(t.stdout, v)
 		return err
 	}
 	return c
+}
+
+// String is one line.
+func (v build) String() string {
+	revision := v.Revision
+	if v.Modified {
+		revision += "+changes"
+	}
+	if revision != "" {
+		revision = " " + revision
+	}
+	return fmt.Sprintf("yarn-submit %s%s (%s, %s)", v.Version, revision, v.Go, v.Platform)
 }
 
 func thisBuild() build {
