@@ -222,25 +222,29 @@ func (f *follower) enter(application *yarnrest.Application) {
 // explainWait shows why the ResourceManager lets the application wait, when it
 // says something else than before.
 func (f *follower) explainWait(diagnostics string) {
-	note := diagnostics
-	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
-	if strings.HasPrefix(note, "[") {
-		_, note, _ = strings.Cut(note, "] ")
-	}
-	// What follows the first sentence are the queue's numbers, which change all
-	// the time.
-	sentence, _, _ := strings.Cut(note, ". ")
-	sentence = strings.TrimSpace(sentence)
+	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.note {
 		return
 	}
 	f.note = sentence
-	details := strings.TrimSpace(note)
+	f.display.line("waiting: %s", details)
+}
+
+// waitReason is why the ResourceManager lets an application wait: the sentence
+// that says so, and all that it says. Behind that sentence are the queue's
+// numbers, which change all the time.
+func waitReason(diagnostics string) (sentence, details string) {
+	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
+	if strings.HasPrefix(diagnostics, "[") {
+		_, diagnostics, _ = strings.Cut(diagnostics, "] ")
+	}
+	sentence, _, _ = strings.Cut(diagnostics, ". ")
+	details = strings.TrimSpace(diagnostics)
 	const most = 500
 	if len(details) > most {
 		details = details[:most] + "…"
 	}
-	f.display.line("waiting: %s", details)
+	return strings.TrimSpace(sentence), details
 }
 
 // hear takes note of what the ApplicationMaster says.

@@ -275,11 +275,17 @@ type uploadMeter struct {
 	console     *Console
 	name        string
 	done, total int64
+	shown       time.Time
 }
+
+// meterPause lies between two changes of the live line: more often is only work
+// for a terminal that is far away.
+const meterPause = 100 * time.Millisecond
 
 func (m *uploadMeter) Write(p []byte) (int, error) {
 	m.done += int64(len(p))
-	if m.console.isLive() && m.total > 0 {
+	if now := time.Now(); m.console.isLive() && m.total > 0 && now.Sub(m.shown) >= meterPause {
+		m.shown = now
 		const width = 30
 		m.console.setLive(fmt.Sprintf("uploading %s %s %s of %s", m.name,
 			bar(int(m.done*width/m.total), width, width), bytesText(m.done), bytesText(m.total)))

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // ExecutorCounts counts executors by state.
@@ -41,7 +43,11 @@ func (r *Report) Write(w io.Writer) { r.write(w, time.Now()) }
 func (r *Report) write(w io.Writer, now time.Time) {
 	rows := []row{
 		{"application", r.ApplicationID}, {"name", r.Name}, {"user", r.User}, {"queue", r.Queue}, {"state", r.State},
-		{"status", r.FinalStatus}, {"tracking", r.TrackingURL},
+		{"status", r.finalStatus()}, {"tracking", r.TrackingURL},
+	}
+	if r.State == stateAccepted {
+		_, why := waitReason(r.Diagnostics)
+		rows = append(rows, row{"waiting", why})
 	}
 	if !r.Times.Submitted.IsZero() {
 		rows = append(rows, row{"submitted", r.Times.Submitted.Format(time.DateTime)})
@@ -61,6 +67,14 @@ func (r *Report) write(w io.Writer, now time.Time) {
 			fmt.Fprintf(w, "%-11s  %s\n", row.label, row.text)
 		}
 	}
+}
+
+// finalStatus is what the application says of its end; "" while it has none.
+func (r *Report) finalStatus() string {
+	if r.FinalStatus == string(yarnrest.StatusUndefined) {
+		return ""
+	}
+	return r.FinalStatus
 }
 
 // rows put into words what a running application says of itself.

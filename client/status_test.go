@@ -71,3 +71,14 @@ func TestStatusOfAnApplicationThatIsOverKeepsItsSummary(t *testing.T) {
 		})
 	}
 }
+
+func TestStatusOfAnApplicationThatWaits(t *testing.T) {
+	f := newFakeYARN(t)
+	f.life = []map[string]any{{"state": "ACCEPTED", "finalStatus": "UNDEFINED", "diagnostics": "[Sat Nov 21 15:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded. "}}
+	report, err := f.cluster(nil).Status(t.Context(), fakeID)
+	require.NoError(t, err)
+	out := &bytes.Buffer{}
+	report.Write(out)
+	require.Contains(t, out.String(), "waiting      Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded.\n")
+	require.NotContains(t, out.String(), "UNDEFINED")
+}
