@@ -80,13 +80,20 @@ func (c *Cluster) openArchive(ctx context.Context, id, user string, warn func(wa
 		users := []string{user}
 		if user == "" {
 			listed, err := names(ctx, a.files, root)
-			if err != nil {
+			if err != nil && !errors.Is(err, fs.ErrPermission) {
 				return nil, errors.Join(err, a.close())
 			}
 			users = listed
 		}
-		for _, user := range users {
-			if err := a.addUser(ctx, root+"/"+user, id, warn); err != nil {
+		for _, owner := range users {
+			err := a.addUser(ctx, root+"/"+owner, id, warn)
+			if errors.Is(err, fs.ErrPermission) {
+				if user != "" { // else it is looked for among all users' logs
+					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
+				}
+				continue
+			}
+			if err != nil {
 				return nil, errors.Join(err, a.close())
 			}
 		}
@@ -94,11 +101,10 @@ func (c *Cluster) openArchive(ctx context.Context, id, user string, warn func(wa
 	return a, nil
 }
 
-// names are those of the directories in one; none where it does not exist, or
-// may not be read.
+// names are those of the directories in one; none where it does not exist.
 func names(ctx context.Context, files *storage.Files, dir string) ([]string, error) {
 	infos, err := files.List(ctx, dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

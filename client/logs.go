@@ -134,7 +134,7 @@ func (r *logReader) read(ctx context.Context) error {
 		}
 	}
 	if !known && len(r.archive.containers()) == 0 {
-		return unknown(r.id, err)
+		return refused(fmt.Errorf("%w; in HDFS there are no logs of it below %s", unknown(r.id, err), strings.Join(r.cluster.archiveRoots(), " or ")))
 	}
 	if err := r.list(ctx, known); err != nil {
 		return err
