@@ -61,13 +61,13 @@ func newWorker(t terminal) *cobra.Command {
 		if err != nil {
 			return client.Usage(err)
 		}
+		leave, stop := worker.DecommissionSignal()
+		defer stop()
 		logger := logging.New(t.console, settings)
 		credentials, err := awaitSecret(c.Context(), func() (*protocol.Credentials, error) { return protocol.Load(settings) }, logger)
 		if err != nil {
 			return client.Usage(err)
 		}
-		leave, stop := worker.DecommissionSignal()
-		defer stop()
 		err = worker.Run(c.Context(), worker.Options{
 			Masters: masters, Credentials: credentials, Settings: settings, Decommission: leave, Logger: logger,
 		})

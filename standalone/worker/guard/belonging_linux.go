@@ -18,21 +18,20 @@ import (
 // deaf are the signals that a guard passes over: it ends when its worker does.
 var deaf = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// belonging are the live processes that bear one of the signs and started at
-// since or later, but for the one that asks.
-func belonging(mark string, sessions map[int]bool, since Time) ([]int, error) {
+// belonging adds the live processes to those found that bear one of the signs and
+// started at since or later, but for the one that asks.
+func belonging(mark string, sessions map[int]bool, since Time, found map[int]Time) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
-		return nil, fmt.Errorf("find processes: %w", err)
+		return fmt.Errorf("find processes: %w", err)
 	}
 	defer func() { _ = directory.Close() }()
 	entries, err := directory.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("find processes: %w", err)
+		return fmt.Errorf("find processes: %w", err)
 	}
 	variable := []byte(launch.EnvContainer + "=" + mark)
 	own := os.Getpid()
-	var found []int
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry)
 		if err != nil || pid == own {
@@ -47,10 +46,16 @@ func belonging(mark string, sessions map[int]bool, since Time) ([]int, error) {
 			continue
 		}
 		if sessions[session] || p.marked(procfs.Directory(pid), variable) {
-			found = append(found, pid)
+			found[pid] = p.started
 		}
 	}
-	return found, nil
+	return nil
+}
+
+// hasEnded reports whether the process that started then has.
+func hasEnded(pid int, started Time) bool {
+	p, err := statusOf(procfs.Directory(pid))
+	return err != nil || p.started != started || p.ended()
 }
 
 // marked reports whether a variable of a process begins as variable does. Where

@@ -13,7 +13,9 @@ var deaf = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
 var errNotLinux = errors.New("find processes: workers run on Linux, where /proc tells of them")
 
-func belonging(string, map[int]bool, Time) ([]int, error) { return nil, errNotLinux }
+func belonging(string, map[int]bool, Time, map[int]Time) error { return errNotLinux }
+
+func hasEnded(int, Time) bool { return false }
 
 // Started is when a process did that has not been waited for.
 func Started(int) (Time, error) { return 0, errNotLinux }

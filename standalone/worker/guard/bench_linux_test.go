@@ -12,8 +12,9 @@ func BenchmarkLook(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if left, err := belonging("guard-benchmark/", map[int]bool{}, since); err != nil || len(left) != 0 {
-			b.Fatal(left, err)
+		found := map[int]Time{}
+		if err := belonging("guard-benchmark/", map[int]bool{}, since, found); err != nil || len(found) != 0 {
+			b.Fatal(found, err)
 		}
 	}
 }

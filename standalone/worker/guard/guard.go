@@ -18,9 +18,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -157,11 +159,17 @@ type Time uint64
 // are not looked at, which is quicker.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(giveUp)
+	found := map[int]Time{} // by when they started
 	for {
-		left, err := belonging(mark, sessions, since)
-		if err != nil || len(left) == 0 {
+		if err := belonging(mark, sessions, since, found); err != nil {
 			return err
 		}
+		// One that is ending loses its signs before it has ended.
+		maps.DeleteFunc(found, hasEnded)
+		if len(found) == 0 {
+			return nil
+		}
+		left := slices.Sorted(maps.Keys(found))
 		var problems []error
 		for _, pid := range left {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
