@@ -132,7 +132,7 @@ func (c *checker) checkNeeds(step *Step) {
 		case seen[need.Value]:
 			c.report(need.At, "needs has %s twice", need.Value)
 		case !slices.Contains(names, need.Value):
-			if nearest, ok := config.Nearest(need.Value, slices.Clone(names)); ok {
+			if nearest, ok := config.Nearest(need.Value, names); ok {
 				c.report(need.At, "there is no step %s, did you mean %s?", need.Value, nearest)
 			} else {
 				c.report(need.At, "there is no step %s; there are %s", need.Value, listing(names))
@@ -217,7 +217,7 @@ func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 			if slices.Contains(known, name) {
 				continue
 			}
-			if nearest, ok := config.Nearest(name, slices.Clone(known)); ok {
+			if nearest, ok := config.Nearest(name, known); ok {
 				c.report(place.At, "{%s} is no value of the task, did you mean {%s}?", name, nearest)
 			} else if name == command.Item {
 				c.report(place.At, "{item} is no value of the task: tasks is no list")

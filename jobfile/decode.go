@@ -120,7 +120,7 @@ func (d *decoder) unknown(key *node, t reflect.Type) {
 		d.report(key.at, "unknown key %q: write %s", key.text, meant)
 		return
 	}
-	if nearest, ok := config.Nearest(key.text, slices.Clone(known)); ok {
+	if nearest, ok := config.Nearest(key.text, known); ok {
 		d.report(key.at, "unknown key %q, did you mean %s?", key.text, nearest)
 		return
 	}

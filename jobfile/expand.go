@@ -167,7 +167,7 @@ func (c *checker) included(written *combinations, row Row) (command.Task, bool) 
 	for _, pair := range row {
 		if !slices.Contains(names, pair.Name.Value) {
 			hint := ""
-			if nearest, found := config.Nearest(pair.Name.Value, slices.Clone(names)); found {
+			if nearest, found := config.Nearest(pair.Name.Value, names); found {
 				hint = ", did you mean " + nearest + "?"
 			}
 			c.report(pair.Name.At, "include: the other combinations have no %s%s", pair.Name.Value, hint)
@@ -213,7 +213,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	for _, pair := range row {
 		at := slices.Index(names, pair.Name.Value)
 		if at < 0 {
-			if nearest, ok := config.Nearest(pair.Name.Value, slices.Clone(names)); ok {
+			if nearest, ok := config.Nearest(pair.Name.Value, names); ok {
 				return ", did you mean " + nearest + "?"
 			}
 			return ": it has no " + pair.Name.Value
@@ -225,7 +225,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 		if slices.Contains(values, pair.Value.Value) {
 			continue
 		}
-		if nearest, ok := config.Nearest(pair.Value.Value, slices.Clone(values)); ok {
+		if nearest, ok := config.Nearest(pair.Value.Value, values); ok {
 			return ", did you mean " + pair.Name.Value + ": " + nearest + "?"
 		}
 		return ": " + pair.Name.Value + " has " + listing(values)

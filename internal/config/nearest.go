@@ -15,11 +15,11 @@ func didYouMean(name string, candidates []string) string {
 }
 
 // Nearest returns the candidate with the smallest edit distance to name, where
-// that is at most a third of the name's length.
+// that is at most a third of the name's length: of several the first one in the
+// order of their bytes.
 func Nearest(name string, candidates []string) (string, bool) {
-	slices.Sort(candidates)
 	best, distance := "", len(name)/3+1
-	for _, candidate := range candidates {
+	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(candidate)); d < distance {
 			best, distance = candidate, d
 		}
