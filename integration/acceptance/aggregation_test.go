@@ -58,6 +58,13 @@ func readAggregated(t *testing.T, own *suite) {
 		"sh", "-c", fmt.Sprintf("echo to stderr >&2; seq -f 'line %%.0f of task {index}' %d", lines)}}.run(t)
 	require.Equal(t, 0, done.code)
 	id := done.applicationID(t)
+	// Nodes are just moving them.
+	atOnce := call{environment: environment, args: []string{"logs", id}}.run(t)
+	require.Equal(t, 0, atOnce.code)
+	for task := range 4 {
+		assert.Contains(t, atOnce.stdout, fmt.Sprintf("line %d of task %d\n", lines, task), "the end of task %d", task)
+	}
+	assert.Contains(t, atOnce.stdout, "==> stderr of the driver (container_")
 	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
 		known, err := own.rest.Application(ctx, id)
 		return err == nil && known.LogAggregationStatus == "SUCCEEDED"
