@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"context"
+	"path"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,7 +33,7 @@ func ownCluster(t *testing.T, options cluster.Options) *suite {
 // and returns when both run.
 func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
-	signal = s.data + "/signal"
+	signal = s.data + "/signal-" + path.Base(t.Name())
 	running = call{
 		args:        []string{"submit", "--num-executors", "2", program("trouble"), "until", signal},
 		environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()},
@@ -42,18 +43,41 @@ func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string)
 	return running, id, signal
 }
 
-// TestApplicationOutlivesItsResourceManager restarts a ResourceManager that
-// remembers its applications while one runs, and then has the application ask
-// the new one for an executor.
-func TestApplicationOutlivesItsResourceManager(t *testing.T) {
+// TestApplicationOutlivesDaemons restarts daemons that remember what they did,
+// on a cluster that waits for them for minutes. Its parts follow one another.
+func TestApplicationOutlivesDaemons(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
 	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.41", Rack: "/only"}}
 	options.YARN = cluster.Properties{
 		"yarn.resourcemanager.recovery.enabled": "true",
 		"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+		"yarn.nodemanager.recovery.enabled":     "true",
+		"yarn.nodemanager.recovery.supervised":  "true",
 	}
 	own := ownCluster(t, options)
+	t.Run("NodeManager", func(t *testing.T) { restartedNode(t, own) })
+	t.Run("ResourceManager", func(t *testing.T) { restartedMaster(t, own) })
+}
+
+// restartedNode kills a NodeManager that remembers its containers and starts it
+// again: nobody loses anything.
+func restartedNode(t *testing.T, own *suite) {
+	running, id, signal := own.startUntil(t)
+	node := own.hadoop.Nodes()[0].NodeManager
+	require.NoError(t, node.Kill())
+	require.NoError(t, node.Start(t.Context()))
+	require.NoError(t, own.hadoop.WaitReady(t.Context()))
+	require.NoError(t, own.put(t.Context(), signal, nil))
+	done := running.wait(t)
+	assert.Equal(t, 0, done.code)
+	assert.NotContains(t, done.stderr, "lost")
+	own.assertNoContainer(t, id)
+}
+
+// restartedMaster restarts a ResourceManager that remembers its applications
+// while one runs, and then has the application ask the new one for an executor.
+func restartedMaster(t *testing.T, own *suite) {
 	running, id, signal := own.startUntil(t)
 
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
