@@ -36,7 +36,7 @@ const DefaultImage = "bobbin-hadoop"
 var ErrUnavailable = errors.New("no cluster in containers")
 
 const (
-	startTimeout = 4 * time.Minute
+	startTimeout = 8 * time.Minute // half a minute where nothing else runs
 	stopTimeout  = time.Minute
 )
 
@@ -243,12 +243,16 @@ func (c *Cluster) resourceManagers() []string {
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
+	var missing error
 	for {
-		missing := c.missing(ctx)
-		if missing == nil {
+		now := c.missing(ctx)
+		if now == nil {
 			return nil
 		}
-		if err := c.checkRunning(ctx); err != nil {
+		if ctx.Err() == nil || missing == nil {
+			missing = now // and not that ctx has ended while it was asked
+		}
+		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {
