@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,11 +36,20 @@ func (s subnet) host(index int) string {
 	return netip.AddrFrom4(bytes).String()
 }
 
-// createNetwork makes a network on the first subnet that is free.
+// createNetwork makes a network on the first subnet that is free: an engine knows
+// of its own networks alone, and two on one subnet take each other's packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return subnet{}, fmt.Errorf("the addresses of this machine: %w", err)
+	}
 	var errs []error
 	for third := range 256 {
 		prefix := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 31, byte(third), 0}), 24)
+		if taken(prefix, addresses) {
+			errs = append(errs, fmt.Errorf("this machine has an address in %s", prefix))
+			continue
+		}
 		created, err := testnetwork.New(ctx,
 			testnetwork.WithLabels(map[string]string{labelOwner: owner()}),
 			testnetwork.WithIPAM(&network.IPAM{Config: []network.IPAMConfig{{Subnet: prefix.String()}}}))
@@ -52,6 +63,14 @@ func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 		}
 	}
 	return subnet{}, fmt.Errorf("making a network: %w", errs[len(errs)-1])
+}
+
+// taken says whether one of a machine's addresses is in a subnet.
+func taken(prefix netip.Prefix, addresses []net.Addr) bool {
+	return slices.ContainsFunc(addresses, func(address net.Addr) bool {
+		own, err := netip.ParsePrefix(address.String())
+		return err == nil && prefix.Contains(own.Addr())
+	})
 }
 
 func (c *Cluster) labels() map[string]string {
