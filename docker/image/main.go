@@ -78,8 +78,13 @@ func prepare(ctx context.Context, dir string, jars []string) error {
 	if err := copyFile(filepath.Join(dir, "Dockerfile"), "docker/Dockerfile"); err != nil {
 		return err
 	}
-	return run(ctx, []string{"CGO_ENABLED=0", "GOOS=linux"}, "go", "build", "-trimpath", "-ldflags=-s -w",
-		"-o", filepath.Join(dir, "hadoop-daemon"), "./docker/entrypoint")
+	for name, source := range map[string]string{"hadoop-daemon": "./docker/entrypoint", "hadoop-racks": "./docker/racks"} {
+		if err := run(ctx, []string{"CGO_ENABLED=0", "GOOS=linux"}, "go", "build", "-trimpath", "-ldflags=-s -w",
+			"-o", filepath.Join(dir, name), source); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // findBase looks for the public base, and for one that was made here before it

@@ -7,14 +7,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// racks are the workers' places in the network topology: docker/conf/topology.table.
-var racks = map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
+// Racks are the workers' places in the network topology: docker/conf/topology.table.
+func Racks() map[string]string {
+	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
+}
 
 // View is the cluster as tests know one whose daemons run on this machine. Its
 // nodes' directories are reached through the hosts' first processes, so they are
 // there until a host is started again.
 func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
+	racks := Racks()
 	for _, name := range Workers() {
 		pid, err := c.Host(name).pid(ctx)
 		if err != nil {

@@ -1,0 +1,70 @@
+// Command hadoop-racks says for each host among its arguments, by name or by
+// address, in which rack it is: the script of net.topology.script.file.name. Hosts
+// that the table does not know are in /default-rack.
+//
+// Hadoop's own table of racks is no use to a cluster whose hosts get their
+// addresses when they start: a ResourceManager asks for addresses alone
+// (CachedDNSToSwitchMapping, which its RackResolver puts around every mapping).
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	table = "/etc/hadoop/topology.table"
+	// elsewhere is the rack of hosts of which nothing is known
+	// (NetworkTopology.DEFAULT_RACK).
+	elsewhere = "/default-rack"
+	// lookupTimeout bounds the look at all names of the table: a daemon that
+	// registers a host waits for it.
+	lookupTimeout = 5 * time.Second
+)
+
+func main() {
+	text, err := os.ReadFile(table)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hadoop-racks:", err)
+		os.Exit(1)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	for _, rack := range racks(ctx, string(text), os.Args[1:], net.DefaultResolver.LookupHost) {
+		fmt.Println(rack)
+	}
+}
+
+// racks are those of the hosts, in their order. The table has a name and a rack
+// a line.
+func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
+	known := map[string]string{}
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) != 2 {
+			continue
+		}
+		name, rack := fields[0], fields[1]
+		known[name] = rack
+		addresses, err := lookup(ctx, name)
+		if err != nil {
+			continue // the host is not up
+		}
+		for _, address := range addresses {
+			known[address] = rack
+		}
+	}
+	found := make([]string, len(hosts))
+	for i, host := range hosts {
+		rack, is := known[host]
+		if !is {
+			rack = elsewhere
+		}
+		found[i] = rack
+	}
+	return found
+}
