@@ -10,7 +10,8 @@ import (
 
 // offer has the scheduler hand out the free cores and launches what it says.
 func (l *loop) offer() {
-	for launches := l.scheduler.Offer(l.now); len(launches) > 0; {
+	all := l.scheduler.Offer(l.now)
+	for launches := all; len(launches) > 0; {
 		first, n := launches[0], 1
 		for n < len(launches) && launches[n].Executor == first.Executor && launches[n].TaskSet == first.TaskSet {
 			n++
@@ -22,6 +23,7 @@ func (l *loop) offer() {
 		}
 		launches = launches[n:]
 	}
+	l.scheduler.Reuse(all)
 }
 
 // launch sends an executor tasks of a run: what it takes for them, it takes for

@@ -149,9 +149,6 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 		a.held, l.Resources = &held, e.addresses(held)
 	}
 	l.Attempt, l.TaskSet, l.Index, l.Executor = a.id, set.id, int(index), e.ID
-	if s.launches == nil {
-		s.launches = make([]Launch, 0, s.launchesExpected)
-	}
 	s.launches = append(s.launches, l)
 	return a
 }

@@ -38,8 +38,21 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 		s.offerProfile(p)
 	}
 	launches := s.launches
-	s.launches, s.launchesExpected = nil, len(launches)
+	s.launches = nil
 	return launches
+}
+
+// mostReused is how many launches Reuse keeps room for.
+const mostReused = 1 << 17
+
+// Reuse takes back what the latest Offer returned, so that the next one needs no
+// memory for its answer. The caller must not look at it any more.
+func (s *Scheduler) Reuse(launches []Launch) {
+	if cap(launches) > mostReused {
+		return
+	}
+	clear(launches)
+	s.launches = launches[:0]
 }
 
 func (s *Scheduler) setNow(now time.Time) {

@@ -73,10 +73,8 @@ type Scheduler struct {
 	// spare are attempts to use again.
 	spare []*attempt
 
-	// launches serves the offer that is being made; the one before had as many as
-	// are expected of it.
-	launches         []Launch
-	launchesExpected int
+	// launches serves the offer that is being made.
+	launches []Launch
 
 	executorsAdded, setsSubmitted uint64
 	attemptsMade                  AttemptID

@@ -74,6 +74,7 @@ func profileHeap(name string) error {
 	if name == "" {
 		return nil
 	}
+	runtime.GC() // a profile is of the latest collection
 	file, err := os.Create(name)
 	if err != nil {
 		return err
