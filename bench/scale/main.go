@@ -110,6 +110,7 @@ func measure(ctx context.Context) error {
 		figures.Figure{Name: "scale/driver-cpu-over-few-and-as-many-tasks-each", Value: many.CPUMicros / like.CPUMicros},
 		figures.Figure{Name: "scale/rss-mb", Value: many.ResidentMB, Unit: "MB"},
 		figures.Figure{Name: "scale/driver-kb-per-executor", Value: many.ExecutorKB, Unit: "kB"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-kb-per-executor-with-%d", small.Executors), Value: base.ExecutorKB, Unit: "kB"},
 		figures.Figure{Name: "scale/driver-bytes-per-waiting-task", Value: many.WaitingTaskBytes, Unit: "B"},
 		figures.Figure{Name: "scale/executor-kb", Value: many.ownKB, Unit: "kB"},
 	)
