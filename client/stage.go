@@ -195,10 +195,14 @@ func (s *stager) place(ctx context.Context, all []staged, application string) er
 
 // makeBase makes the user's directory.
 func (s *stager) makeBase(ctx context.Context) error {
-	err := s.files.MkdirAll(ctx, s.base, 0o700)
+	home := s.base[:strings.LastIndexByte(s.base, '/')]
+	// Where even /user is missing, the first user makes it for all.
+	err := s.files.MkdirAll(ctx, home, 0o755)
+	if err == nil {
+		err = s.files.MkdirAll(ctx, s.base, 0o700)
+	}
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; have %s made for user %s, or name another place with --conf yarn.stagingDir=hdfs:///…",
-			err, s.base[:strings.LastIndexByte(s.base, '/')], s.user)
+		return fmt.Errorf("%w; have %s made for user %s, or name another place with --conf yarn.stagingDir=hdfs:///…", err, home, s.user)
 	}
 	if err != nil {
 		return err

@@ -109,6 +109,10 @@ func TestUserWithoutAHomeIsToldWhatToDo(t *testing.T) {
 		assert.Contains(t, done.lastLine(), text)
 	}
 
+	asSuperuser(t, func(client *hdfs.Client) {
+		require.NoError(t, client.MkdirAll("/tmp", 0o777))
+		require.NoError(t, client.Chmod("/tmp", 0o1777))
+	})
 	done = call{
 		args:        []string{"submit", "--num-executors", "1", "--conf", "yarn.stagingDir=hdfs:///tmp", program("trouble"), "succeed", "1"},
 		environment: []string{"HADOOP_USER_NAME=bob"},
@@ -119,9 +123,18 @@ func TestUserWithoutAHomeIsToldWhatToDo(t *testing.T) {
 // makeHome makes a user's home directory in HDFS.
 func makeHome(t *testing.T, user string) {
 	t.Helper()
+	asSuperuser(t, func(client *hdfs.Client) {
+		require.NoError(t, client.MkdirAll("/user/"+user, 0o755))
+		require.NoError(t, client.Chown("/user/"+user, user, user))
+	})
+}
+
+// asSuperuser does something to HDFS that only its superuser may, who is the user
+// that the NameNode and the tests run as.
+func asSuperuser(t *testing.T, do func(client *hdfs.Client)) {
+	t.Helper()
 	client, err := hdfs.NewClient(hdfs.ClientOptions{Addresses: []string{shared.hadoop.NameNode().Address(cluster.RPC)}, User: currentUser(t)})
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, client.Close()) }()
-	require.NoError(t, client.MkdirAll("/user/"+user, 0o755))
-	require.NoError(t, client.Chown("/user/"+user, user, user))
+	do(client)
 }

@@ -99,7 +99,7 @@ func TestCountsAreRightWhereExecutorsFailOnOneNode(t *testing.T) {
 	for range tries {
 		out := output(t)
 		done := yarnSubmit(t, "submit", "--num-executors", "3", "--executor-memory", "512m",
-			"--conf", "executorEnv.BASH_ENV="+dir+"/{{NM_HOST}}", program("wordcount"), in.path, out)
+			"--files", filepath.Join(dir, bad), "--conf", "executorEnv.BASH_ENV=./{{NM_HOST}}", program("wordcount"), in.path, out)
 		require.Equal(t, 0, done.code)
 		assertCounts(t, in.words, out)
 		assertNothingLeft(t, done.applicationID(t))

@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,6 +22,9 @@ type process struct {
 	environ     []byte
 	commandLine []byte
 }
+
+// root is the directory that the process has for its root.
+func (p process) root() string { return fmt.Sprintf("/proc/%d/root", p.pid) }
 
 // processes finds the processes of an application's containers by what a
 // NodeManager puts into their environment.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/driver"
-	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
 // content is that of a file in HDFS.
@@ -121,8 +121,12 @@ func TestTasksOfABarrierMeet(t *testing.T) {
 // that may have them has room for two.
 func TestAJobThatWaitsSaysWhy(t *testing.T) {
 	t.Parallel()
+	var others []string
+	for _, node := range shared.hadoop.Nodes()[1:] {
+		others = append(others, node.Host)
+	}
 	running := call{args: []string{"submit", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "4g",
-		"--conf", "yarn.exclude.nodes=" + cluster.DefaultNodes()[0].Host, "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
+		"--conf", "yarn.exclude.nodes=" + strings.Join(others, ","), "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)
 	// Other applications may leave room for one of them first.

@@ -88,7 +88,7 @@ func assertSecretHidden(t *testing.T, id string) {
 	t.Helper()
 	executors := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, executors, 2)
-	held, err := security.ReadCredentialsFile(variable(executors[0].environ, "HADOOP_TOKEN_FILE_LOCATION"))
+	held, err := security.ReadCredentialsFile(executors[0].root() + variable(executors[0].environ, "HADOOP_TOKEN_FILE_LOCATION"))
 	require.NoError(t, err)
 	pass, found := held.Secret(launch.SecretDriver)
 	require.True(t, found)
@@ -130,6 +130,9 @@ func assertSecretHidden(t *testing.T, id string) {
 	}
 	assert.Greater(t, logs, 6, "stdout and stderr of three containers, and more")
 	for _, daemon := range shared.hadoop.Daemons() {
+		if daemon.LogFile() == "" {
+			continue // it runs elsewhere
+		}
 		content, err := os.ReadFile(daemon.LogFile())
 		require.NoError(t, err)
 		assertHidden(daemon.LogFile(), content)
