@@ -33,15 +33,15 @@ func (r *results) put(result Result) {
 	}
 	r.mu.Lock()
 	last := len(r.chunks) - 1
-	switch {
-	case last < 0:
-		r.chunks = append(r.chunks, make([]Result, 0, firstChunk))
-		last++
-	case len(r.chunks[last]) == cap(r.chunks[last]):
-		r.chunks = append(r.chunks, make([]Result, 0, min(2*cap(r.chunks[last]), mostChunk)))
+	first := last < 0
+	if first || len(r.chunks[last]) == cap(r.chunks[last]) {
+		size := firstChunk
+		if !first {
+			size = min(2*cap(r.chunks[last]), mostChunk)
+		}
+		r.chunks = append(r.chunks, make([]Result, 0, size))
 		last++
 	}
-	first := len(r.chunks[last]) == 0 && last == 0
 	r.chunks[last] = append(r.chunks[last], result)
 	r.mu.Unlock()
 	if first { // who has taken what there was takes again before it waits
