@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -52,4 +53,12 @@ func ExitCode(err error) int {
 		return coded.code
 	}
 	return ExitFailed
+}
+
+// interrupted is err, or why ctx has ended where that is behind it.
+func interrupted(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return withCode(ExitFailed, context.Cause(ctx))
+	}
+	return err
 }

@@ -45,11 +45,7 @@ func (c *Cluster) FollowLogs(ctx context.Context, id string, selection LogSelect
 
 func (c *Cluster) followLogs(ctx context.Context, f *logFollower) error {
 	f.cluster, f.containers, f.aggregation = c, map[string]*followedContainer{}, c.newAggregation(f.id, f.console, f.pause)
-	err := f.follow(ctx)
-	if err != nil && ctx.Err() != nil {
-		return withCode(ExitFailed, context.Cause(ctx))
-	}
-	return err
+	return interrupted(ctx, f.follow(ctx))
 }
 
 // logFollower reads the logs of an application that runs.

@@ -74,11 +74,8 @@ const archivePause = 250 * time.Millisecond
 
 func (c *Cluster) readLogs(ctx context.Context, r *logReader) error {
 	r.cluster, r.away, r.listed = c, map[string]error{}, map[string]*readContainer{}
-	err := errors.Join(r.read(ctx), r.archive.close())
-	if err != nil && ctx.Err() != nil {
-		return withCode(ExitFailed, context.Cause(ctx))
-	}
-	return err
+	err := r.read(ctx)
+	return interrupted(ctx, errors.Join(err, r.archive.close()))
 }
 
 // logReader reads the logs of an application as they are.

@@ -133,11 +133,7 @@ type followedPlace struct {
 
 func followPlaces(ctx context.Context, f *placeFollower) error {
 	f.followed = map[string]*followedPlace{}
-	err := f.follow(ctx)
-	if err != nil && ctx.Err() != nil {
-		return withCode(ExitFailed, context.Cause(ctx))
-	}
-	return err
+	return interrupted(ctx, f.follow(ctx))
 }
 
 func (f *placeFollower) follow(ctx context.Context) error {
