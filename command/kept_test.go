@@ -10,15 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// left is a plan of a submission in /work that does not stay.
+// left is a plan of a submission in /jobs that does not stay.
 func left() *Plan {
 	return &Plan{
-		Name: "job", Results: "file:///nowhere", Later: &Later{Directory: "/work", Summary: "/work/out/junit.xml"},
+		Name: "job", Results: "file:///nowhere", Later: &Later{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
 		Steps: []Step{
 			{Name: "one", Command: []string{"make", "--token=secret"}, Environment: map[string]string{"TOKEN": "secret"}, Tasks: make(Tasks, 2),
-				Collect: []Collect{{Pattern: "*.csv", Directory: "/work/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
+				Collect: []Collect{{Pattern: "*.csv", Directory: "/jobs/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
 			{Name: "two", Command: []string{"make"}, Needs: []string{"one"}, Tasks: Tasks{{Values: []Value{{Item, "a"}}}},
-				Collect: []Collect{{Pattern: "*.csv", Directory: "/work/{item}"}}},
+				Collect: []Collect{{Pattern: "*.csv", Directory: "/jobs/{item}"}}},
 		},
 	}
 }
@@ -40,7 +40,7 @@ func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
 	kept.MoveTo("/elsewhere")
 	require.Equal(t, "/elsewhere/out/junit.xml", kept.Later.Summary)
 	require.Equal(t, "/elsewhere/out/one/1", kept.Steps[0].Target(kept.Steps[0].Collect[0], 1))
-	require.Equal(t, "/logs/1", kept.Steps[0].Target(kept.Steps[0].Collect[1], 1), "it was never below /work")
+	require.Equal(t, "/logs/1", kept.Steps[0].Target(kept.Steps[0].Collect[1], 1), "it was never below /jobs")
 	require.Equal(t, "/elsewhere/a", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
 
 	require.NoError(t, kept.Redirect(Collect{Pattern: "*.csv", Directory: "/here"}))

@@ -17,29 +17,6 @@ import (
 // package does not read; errors that wrap it say where.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
-// Object is an object with the fields of its class and of those above it.
-type Object struct {
-	Class string // with its package: "java.util.ArrayList"
-	// Fields by name: nil, bool, int8, int16, int32, int64, uint16 (char), float32,
-	// float64, string, *Object, *Enum, *Array, or *Class.
-	Fields map[string]any
-	// Data is what the class' own writeObject wrote behind the fields: []byte for
-	// each block of primitive values, and objects as Fields has them.
-	Data []any
-}
-
-// Enum is a constant of an enumeration.
-type Enum struct{ Class, Name string }
-
-// Array is an array of any type.
-type Array struct {
-	Class  string // "[I"
-	Values []any
-}
-
-// Class is a class as a value.
-type Class struct{ Name string }
-
 // What stands before each element.
 const (
 	tcNull = 0x70 + iota
