@@ -37,12 +37,14 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 		if err != nil || pid == own {
 			continue
 		}
+		// 0 is a session that began outside this namespace of processes, where a
+		// container's first process led none, and what threads of the kernel have.
 		session, err := unix.Getsid(pid)
-		if err != nil || session == 0 {
-			continue // it has ended, or is a thread of the kernel
+		if err != nil {
+			continue // it has ended
 		}
 		p, err := statusOf(procfs.Directory(pid))
-		if err != nil || p.ended() || p.started < since {
+		if err != nil || p.kernel || p.ended() || p.started < since {
 			continue
 		}
 		if sessions[session] || p.marked(procfs.Directory(pid), variable) {
@@ -78,16 +80,20 @@ func hasVariable(directory string, variable []byte) bool {
 	return bytes.HasPrefix(environment, variable) || bytes.Contains(environment, append([]byte{0}, variable...))
 }
 
+// kernelThread is PF_KTHREAD of include/linux/sched.h.
+const kernelThread = 0x00200000
+
 // Started is when a process did that has not been waited for.
 func Started(pid int) (Time, error) {
 	p, err := statusOf(procfs.Directory(pid))
 	return p.started, err
 }
 
-// processStatus is the third, the 20th and the 22nd field of a process's stat
-// (proc_pid_stat(5)).
+// processStatus is what the third, the ninth, the 20th and the 22nd field of a
+// process's stat tell (proc_pid_stat(5)).
 type processStatus struct {
 	state   byte // of its first thread
+	kernel  bool // it is a thread of the kernel
 	threads int
 	started Time
 }
@@ -108,6 +114,11 @@ func statusOf(directory string) (processStatus, error) {
 		return processStatus{}, fmt.Errorf("%s/stat: %q", directory, content)
 	}
 	p := processStatus{state: fields[0][0]}
+	flags, err := strconv.ParseUint(string(fields[6]), 10, 64)
+	if err != nil {
+		return processStatus{}, fmt.Errorf("%s/stat: %w", directory, err)
+	}
+	p.kernel = flags&kernelThread != 0
 	started, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	if err != nil {
 		return processStatus{}, fmt.Errorf("%s/stat: %w", directory, err)

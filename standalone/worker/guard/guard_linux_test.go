@@ -134,6 +134,25 @@ func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
 	require.True(t, p.ended())
 }
 
+// In a container whose first process leads no session, all others that lead
+// none appear to be in session 0, as threads of the kernel do.
+func TestProcessesOfASessionFromOutsideEndToo(t *testing.T) {
+	arguments := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
+	if os.Getuid() != 0 {
+		arguments = append(arguments, "--user", "--map-root-user")
+	}
+	if out, err := exec.Command("unshare", append(arguments, "true")...).CombinedOutput(); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatalf("a namespace of processes: %v\n%s", err, out)
+		}
+		t.Skipf("needs unshare (util-linux) and the right to make a namespace of processes: %v\n%s", err, out)
+	}
+	command := exec.Command("unshare", append(arguments, os.Args[0], "-test.v", "-test.run=^TestAProcessWithoutItsFirstThreadEndsToo$")...)
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS")
+}
+
 // family is a worker, its guard, and what they started.
 type family struct {
 	command *exec.Cmd
