@@ -174,7 +174,7 @@ func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
 		again, new := one.launches(1)[0], third.launches(1)[0]
 		require.EqualValues(t, 1, again.GetAttemptNumber())
 		for _, p := range []*puppet{one, third} {
-			launch := map[*puppet]*wire.LaunchTask{one: again, third: new}[p]
+			launch := map[*puppet]*wire.Launch{one: again, third: new}[p]
 			p.send(&wire.ExecutorMessage{BarrierArrivals: []*wire.BarrierArrival{{Attempt: launch.GetAttempt()}}})
 		}
 		for _, p := range []*puppet{one, third} {

@@ -36,6 +36,7 @@ type executor struct {
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
 	lastSet    uint64              // the task set whose common part was sent last
+	forget     []uint64            // task sets that have ended; it goes with the next message
 	holds      map[string]struct{} // keys of what it has that others may want
 	releasing  map[string]struct{} // keys released of which it has not said that it knows
 }
@@ -142,6 +143,19 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 		if a := l.attemptAt(e, update.GetAttempt()); a != nil {
 			l.update(a, update)
 		}
+	}
+	successes := message.GetSuccesses()
+	for i, id := range successes.GetAttempts() {
+		a := l.attemptAt(e, id)
+		if a == nil {
+			continue
+		}
+		update := &l.success
+		if a.run.job.Barrier { // it is kept until all of the set have succeeded
+			update = &wire.TaskUpdate{}
+		}
+		successes.Update(i, update)
+		l.update(a, update)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
 }
 
 // ranAt has a puppet say that it holds a result.
-func (p *puppet) ran(launch *wire.LaunchTask, size int) {
+func (p *puppet) ran(launch *wire.Launch, size int) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_HELD, HeldBytes: uint64(size)}}})
 }
@@ -181,7 +181,7 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 		defer close(done)
 		results, err = outcome(context.Background(), d, job)
 	}()
-	var launch *wire.LaunchTask
+	var launch *wire.Launch
 	lost, other := first, second
 	for launch == nil {
 		status := await(t, d, func(s driver.Status) bool { return s.Totals.Running == 1 })

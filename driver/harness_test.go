@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
@@ -173,8 +174,8 @@ type puppet struct {
 	t      *testing.T
 	stream wire.ExecutorSide
 	leave  context.CancelFunc
-	err    chan error         // of Driver.Attach
-	came   []*wire.LaunchTask // received and not yet given out by launches
+	err    chan error     // of Driver.Attach
+	came   []*wire.Launch // received and not yet given out by launches
 }
 
 func play(t *testing.T, d *driver.Driver) *puppet {
@@ -198,12 +199,25 @@ func (p *puppet) send(message *wire.ExecutorMessage) { require.NoError(p.t, p.st
 func (p *puppet) recv() *wire.DriverMessage {
 	message, err := p.stream.Recv()
 	require.NoError(p.t, err)
-	p.came = append(p.came, message.GetLaunches()...)
+	p.came = append(p.came, single(message)...)
 	return message
 }
 
+// single are a message's launches, with one attempt each.
+func single(message *wire.DriverMessage) []*wire.Launch {
+	var all []*wire.Launch
+	for _, launch := range message.GetLaunches() {
+		for i, index := range launch.GetIndexes() {
+			one := proto.CloneOf(launch)
+			one.Attempt, one.Indexes, one.Inputs = launch.GetAttempt()+uint64(i), []uint32{index}, [][]byte{launch.Input(i)}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // launches receives until there are so many.
-func (p *puppet) launches(count int) []*wire.LaunchTask {
+func (p *puppet) launches(count int) []*wire.Launch {
 	for len(p.came) < count {
 		p.recv()
 	}
@@ -213,7 +227,7 @@ func (p *puppet) launches(count int) []*wire.LaunchTask {
 	return launches
 }
 
-func (p *puppet) finish(launch *wire.LaunchTask, result string) {
+func (p *puppet) finish(launch *wire.Launch, result string) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: []byte(result)}}})
 }

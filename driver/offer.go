@@ -46,11 +46,11 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 	r.launches += len(launches)
 	r.hindrance = ""
 	hold := r.results.bytes.Load() > r.intake.window
-	attempts, tasks := make([]attempt, len(launches)), make([]wire.LaunchTask, len(launches))
+	attempts := make([]attempt, len(launches))
 	e.attempts = slices.Grow(e.attempts, len(launches))
-	message.Launches = slices.Grow(message.Launches, len(launches))
+	var alike batch
 	for i := range launches {
-		launch, a, task := &launches[i], &attempts[i], &tasks[i]
+		launch, a := &launches[i], &attempts[i]
 		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, int32(launch.Number), e
 		l.attempts.Put(a.id, a)
 		e.attempts.add(a)
@@ -62,9 +62,40 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		}
 		r.locality.count(launch.Locality)
 		l.history.totals.Locality.count(launch.Locality)
-		task.Attempt, task.TaskSet, task.Index, task.AttemptNumber = uint64(a.id), r.id, uint32(a.index), uint32(a.try)
-		task.Cpus, task.Input, task.Resources = uint32(r.cpus), r.job.Tasks[a.index].Input, wire.ResourcesOf(launch.Resources)
-		task.Ahead, task.HoldResult = launch.Ahead, hold
-		message.Launches = append(message.Launches, task)
+		if !alike.takes(launch) {
+			alike = batch{Launch: &wire.Launch{
+				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
+				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, HoldResult: hold,
+			}}
+			message.Launches = append(message.Launches, alike.Launch)
+		}
+		alike.add(launch.Index, r.job.Tasks[a.index].Input, len(launches)-i)
 	}
+}
+
+// batch is a part of a message that grows.
+type batch struct {
+	*wire.Launch
+	size int // of the inputs, in bytes
+}
+
+// takes is whether a further attempt fits in.
+func (b *batch) takes(next *scheduler.Launch) bool {
+	return b.Launch != nil && b.size < wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.Indexes)) &&
+		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Resources == nil && b.Resources == nil
+}
+
+// add adds a task, of so many at the most that are still to come.
+func (b *batch) add(index int, input []byte, most int) {
+	if b.Indexes == nil {
+		b.Indexes = make([]uint32, 0, most)
+	}
+	if len(input) > 0 && b.Inputs == nil {
+		b.Inputs = make([][]byte, len(b.Indexes), len(b.Indexes)+most)
+	}
+	if b.Inputs != nil {
+		b.Inputs = append(b.Inputs, input)
+	}
+	b.Indexes = append(b.Indexes, uint32(index))
+	b.size += len(input)
 }

@@ -99,8 +99,8 @@ func (o *outbox) drain(stream wire.DriverSide) error {
 	}
 }
 
-// itemOverhead is about what a launch or a task set takes in a message beside
-// its payload.
+// itemOverhead is about what launches or a task set take in a message beside their
+// payload.
 const itemOverhead = 64
 
 // sendSplit sends a message as several where it is much larger than
@@ -113,7 +113,7 @@ func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 		}
 		if sets == len(message.TaskSets) {
 			for ; launches < len(message.Launches) && size < wire.MaxPart; launches++ {
-				size += len(message.Launches[launches].Input) + itemOverhead
+				size += message.Launches[launches].Size() + itemOverhead
 			}
 		}
 		if sets == len(message.TaskSets) && launches == len(message.Launches) {

@@ -14,15 +14,17 @@ type results struct {
 
 	mu     sync.Mutex
 	chunks [][]Result // of growing sizes, so that none is ever copied into a larger one
+	spare  [][]Result // chunks that the consumer is done with
 	ended  bool
 	err    error
 }
 
 // Sizes of chunks: a job of few results takes little, one of many goes through
-// few chunks.
+// few chunks. A consumer that keeps up has them go round.
 const (
 	firstChunk = 4
 	mostChunk  = 256
+	mostSpare  = 64 // chunks
 )
 
 func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
@@ -39,13 +41,35 @@ func (r *results) put(result Result) {
 		if !first {
 			size = min(2*cap(r.chunks[last]), mostChunk)
 		}
-		r.chunks = append(r.chunks, make([]Result, 0, size))
+		r.chunks = append(r.chunks, r.newChunk(size))
 		last++
 	}
 	r.chunks[last] = append(r.chunks[last], result)
 	r.mu.Unlock()
 	if first { // who has taken what there was takes again before it waits
 		r.signal()
+	}
+}
+
+// newChunk is an empty chunk for so many results or more.
+func (r *results) newChunk(size int) []Result {
+	if last := len(r.spare) - 1; last >= 0 {
+		chunk := r.spare[last]
+		r.spare = r.spare[:last]
+		return chunk
+	}
+	return make([]Result, 0, size)
+}
+
+// giveBack returns a chunk that take gave, for further results.
+func (r *results) giveBack(chunk []Result) {
+	if cap(chunk) < mostChunk {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.spare) < mostSpare {
+		r.spare = append(r.spare, chunk[:0])
 	}
 }
 

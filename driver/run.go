@@ -47,7 +47,7 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 			for _, chunk := range ready {
 				for i := range chunk {
 					result := chunk[i]
-					chunk[i].Value = nil // whoever gets it may let go of it
+					chunk[i] = Result{} // whoever gets it may let go of it
 					if !yield(result, nil) {
 						return
 					}
@@ -55,6 +55,7 @@ func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
 						d.do(func(l *loop) { l.fetch(r) })
 					}
 				}
+				r.results.giveBack(chunk)
 			}
 			if ended {
 				over = true

@@ -53,7 +53,7 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 	p := join(t, d, "1", "h", 3)
 	job := driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 3)}
 	order := []int{2, 0, 1}
-	var launches []*wire.LaunchTask
+	var launches []*wire.Launch
 	next := 0
 	finishNext := func() {
 		p.finish(launches[order[next]], "r")
@@ -287,7 +287,7 @@ func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 			require.Equal(t, "f", set.GetFunction())
 			require.Equal(t, "common", string(set.GetCommon()))
 		}
-		for _, launch := range message.GetLaunches() {
+		for _, launch := range single(message) {
 			tasks++
 			p.finish(launch, "")
 		}
@@ -337,8 +337,8 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 		finished(other.GetAttempt(), "parts"),
 	}})
 	require.NoError(t, <-done)
-	require.Equal(t, "right", string(results[int(mine.GetIndex())].Value))
-	require.Equal(t, "in three parts", string(results[int(other.GetIndex())].Value))
+	require.Equal(t, "right", string(results[int(mine.GetIndexes()[0])].Value))
+	require.Equal(t, "in three parts", string(results[int(other.GetIndexes()[0])].Value))
 	status := await(t, d, func(s driver.Status) bool { return s.Executors[0].ResidentBytes == 5 })
 	require.Len(t, status.Executors, 2)
 	p.leave()

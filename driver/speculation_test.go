@@ -29,7 +29,7 @@ type ended struct {
 func tasks(count int) []driver.TaskSpec { return make([]driver.TaskSpec, count) }
 
 // ask asks for an attempt whether it may commit its output.
-func (p *puppet) ask(launch *wire.LaunchTask) bool {
+func (p *puppet) ask(launch *wire.Launch) bool {
 	p.send(&wire.ExecutorMessage{CommitRequests: []uint64{launch.GetAttempt()}})
 	for {
 		if replies := p.recv().GetCommitReplies(); len(replies) > 0 {
@@ -50,7 +50,7 @@ func (p *puppet) kill() *wire.KillTask {
 	}
 }
 
-func (p *puppet) update(launch *wire.LaunchTask, update *wire.TaskUpdate) {
+func (p *puppet) update(launch *wire.Launch, update *wire.TaskUpdate) {
 	update.Attempt = launch.GetAttempt()
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{update}})
 }
@@ -60,13 +60,13 @@ func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"speculation": "true", "speculation.quantile": "0.5"})})
 		slow, fast := join(t, d, "1", "a", 2), join(t, d, "2", "b", 2)
 		done := running(t, d, driver.Job{Name: "copied", Tasks: tasks(4)})
-		at := map[uint32]*wire.LaunchTask{}
+		at := map[uint32]*wire.Launch{}
 		for _, launch := range slow.launches(2) {
-			at[launch.GetIndex()] = launch
+			at[launch.GetIndexes()[0]] = launch
 		}
 		straggler := at[0]
 		for index, launch := range at {
-			if index != straggler.GetIndex() {
+			if index != straggler.GetIndexes()[0] {
 				slow.finish(launch, "slow")
 			}
 		}
@@ -76,7 +76,7 @@ func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
 		began := time.Now()
 		launched := fast.launches(1)[0]
 		require.InDelta(t, 200*time.Millisecond, time.Since(began), float64(100*time.Millisecond), "speculation.minTaskRuntime and speculation.interval")
-		require.Equal(t, straggler.GetIndex(), launched.GetIndex())
+		require.Equal(t, straggler.GetIndexes()[0], launched.GetIndexes()[0])
 		require.NotEqual(t, straggler.GetAttemptNumber(), launched.GetAttemptNumber(), "each attempt has a number of its own")
 
 		require.True(t, fast.ask(launched))
@@ -91,7 +91,7 @@ func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
 		end := <-done
 		require.NoError(t, end.err)
 		require.Len(t, end.results, 4)
-		require.Equal(t, "the copy's", string(end.results[int(straggler.GetIndex())].Value))
+		require.Equal(t, "the copy's", string(end.results[int(straggler.GetIndexes()[0])].Value))
 		status := d.Status()
 		require.Equal(t, 4, status.Totals.Done)
 		require.Zero(t, status.Totals.FailedAttempts)
@@ -121,7 +121,7 @@ func TestAnotherMayCommitWhenTheOneThatMightHasFailed(t *testing.T) {
 		first := one.launches(1)[0]
 		require.True(t, one.ask(first))
 		require.True(t, one.ask(first), "it may ask again")
-		require.False(t, other.ask(&wire.LaunchTask{Attempt: 99}), "an attempt that nobody knows")
+		require.False(t, other.ask(&wire.Launch{Attempt: 99}), "an attempt that nobody knows")
 		require.False(t, other.ask(first), "an attempt of another executor")
 		one.update(first, &wire.TaskUpdate{State: wire.TaskState_TASK_STATE_FAILED, Failure: &wire.Failure{Message: "the disk is full"}})
 		second := other.launches(1)[0]

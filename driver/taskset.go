@@ -339,8 +339,7 @@ func (l *loop) endRun(r *run, err error) {
 		l.act(l.scheduler.Cancel(r.id, fmt.Sprintf("the job ended: %v", err)))
 	}
 	for e := range r.sentTo {
-		message := l.outgoing(e)
-		message.Forget = append(message.Forget, r.id)
+		l.forget(e, r.id)
 	}
 	r.sentTo = nil
 	r.hindrance = ""

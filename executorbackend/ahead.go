@@ -68,8 +68,8 @@ func (e *engine) giveBack() {
 			e.sentAhead()
 		default:
 			t.cancel(nil)
-			delete(e.tasks, t.launch.GetAttempt())
-			updates = append(updates, &wire.TaskUpdate{Attempt: t.launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+			delete(e.tasks, t.attempt)
+			updates = append(updates, &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_RETURNED})
 			continue
 		}
 		kept = append(kept, t)

@@ -34,13 +34,13 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	e := t.engine
 	reply := make(chan bool, 1)
 	e.mu.Lock()
-	if e.tasks[t.launch.GetAttempt()] != t {
+	if e.tasks[t.attempt] != t {
 		e.mu.Unlock()
 		return false, t.over()
 	}
 	t.commits = append(t.commits, reply)
 	e.mu.Unlock()
-	e.out.askToCommit(t.launch.GetAttempt())
+	e.out.askToCommit(t.attempt)
 	select {
 	case allowed := <-reply:
 		return allowed, nil
@@ -72,7 +72,7 @@ func (t *task) Barrier(ctx context.Context) error {
 		refused = t.broken
 	case t.barrier != nil:
 		refused = errTwoBarriers
-	case e.tasks[t.launch.GetAttempt()] != t:
+	case e.tasks[t.attempt] != t:
 		refused = t.over()
 	}
 	if refused != nil {
@@ -80,7 +80,7 @@ func (t *task) Barrier(ctx context.Context) error {
 		return refused
 	}
 	t.barrier = reply
-	arrival := &wire.BarrierArrival{Attempt: t.launch.GetAttempt(), Passed: t.passed}
+	arrival := &wire.BarrierArrival{Attempt: t.attempt, Passed: t.passed}
 	e.mu.Unlock()
 	e.out.arrive(arrival)
 

@@ -44,7 +44,7 @@ func TestTasksThatEndWithTheirExecutorAreLeftToTheClusterManager(t *testing.T) {
 	stream.messages <- &wire.DriverMessage{
 		Registered: &wire.Registered{},
 		TaskSets:   []*wire.TaskSet{{Id: 1, Function: name}},
-		Launches:   []*wire.LaunchTask{launch(5, "")},
+		Launches:   []*wire.Launch{launch(5, "")},
 	}
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, Options{ID: "1", Host: "h", Cores: 1}, stream) }()
@@ -54,6 +54,6 @@ func TestTasksThatEndWithTheirExecutorAreLeftToTheClusterManager(t *testing.T) {
 	require.ErrorIs(t, <-served, terminated)
 	close(stream.told)
 	for message := range stream.told {
-		require.Empty(t, message.GetUpdates())
+		require.Empty(t, updatesOf(message))
 	}
 }

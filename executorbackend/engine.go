@@ -48,6 +48,7 @@ type engine struct {
 	tasks      map[uint64]*task              // waiting and running, by attempt
 	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
 	waiting    []*task                       // launched beyond the free cores, in order
+	askAt      int                           // where so many of them are left, the driver is to hear that it may send more
 	free       int                           // cores
 	ended      bool                          // nothing starts any more
 	stuck      map[*task]struct{}            // given up and not ended
@@ -190,8 +191,11 @@ func (e *engine) take(message *wire.DriverMessage) {
 	}
 	e.answer(message)
 	for _, launch := range message.GetLaunches() {
-		if update := e.launch(launch); update != nil {
-			unable = append(unable, update)
+		for i, index := range launch.GetIndexes() {
+			t := &task{engine: e, launch: launch, attempt: launch.GetAttempt() + uint64(i), index: int(index), input: launch.Input(i)}
+			if update := e.launch(t); update != nil {
+				unable = append(unable, update)
+			}
 		}
 	}
 	for _, kill := range message.GetKills() {
@@ -220,28 +224,29 @@ func (e *engine) take(message *wire.DriverMessage) {
 
 // launch starts an attempt, or lets it wait for cores. It returns the attempt's
 // last update where it cannot run here at all.
-func (e *engine) launch(launch *wire.LaunchTask) *wire.TaskUpdate {
-	if _, known := e.tasks[launch.GetAttempt()]; known || e.ended {
+func (e *engine) launch(t *task) *wire.TaskUpdate {
+	if _, known := e.tasks[t.attempt]; known || e.ended {
 		return nil
 	}
-	set := e.sets[launch.GetTaskSet()]
-	if set == nil {
-		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
-			"executor %s was sent a task of task set %d before the set itself", e.options.ID, launch.GetTaskSet())})
+	t.set = e.sets[t.launch.GetTaskSet()]
+	if t.set == nil {
+		return failed(t.attempt, &wire.Failure{Message: fmt.Sprintf(
+			"executor %s was sent a task of task set %d before the set itself", e.options.ID, t.launch.GetTaskSet())})
 	}
-	cpus := max(int(launch.GetCpus()), 1)
-	if cpus > e.options.Cores {
-		return failed(launch.GetAttempt(), &wire.Failure{Message: fmt.Sprintf(
-			"the task takes %d cores and executor %s has %d", cpus, e.options.ID, e.options.Cores)})
+	t.cpus = max(int(t.launch.GetCpus()), 1)
+	if t.cpus > e.options.Cores {
+		return failed(t.attempt, &wire.Failure{Message: fmt.Sprintf(
+			"the task takes %d cores and executor %s has %d", t.cpus, e.options.ID, e.options.Cores)})
 	}
-	t := &task{engine: e, launch: launch, set: set, cpus: cpus, origin: e.origins.of(e.tasksCtx, set)}
-	t.gang, t.received = e.gangs[set.GetId()], time.Now()
+	t.origin = e.origins.of(e.tasksCtx, t.set)
+	t.gang, t.received = e.gangs[t.set.GetId()], time.Now()
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
-	e.tasks[launch.GetAttempt()] = t
+	e.tasks[t.attempt] = t
 	e.waiting = append(e.waiting, t)
-	if e.startWaiting(); launch.GetAhead() && !t.started {
+	if e.startWaiting(); t.launch.GetAhead() && !t.started {
 		e.sentAhead()
 	}
+	e.askAt = len(e.waiting) / 2
 	return nil
 }
 
@@ -305,14 +310,14 @@ func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wi
 	if kept != nil {
 		updates = e.ran(t, kept, updates)
 	}
-	delete(e.tasks, t.launch.GetAttempt())
+	delete(e.tasks, t.attempt)
 	e.origins.ended = true
 	e.free += t.cpus
 	if goesOn && e.nextFits() && e.waiting[0].launch.GetAhead() {
 		next = e.takeWaiting()
 	}
 	e.startWaiting()
-	more := len(e.waiting) > 0 && e.waiting[0].launch.GetAhead()
+	more := len(e.waiting) > 0 && e.waiting[0].launch.GetAhead() && len(e.waiting) != e.askAt
 	e.mu.Unlock()
 	if more {
 		e.out.putSoon(updates...)
@@ -341,7 +346,7 @@ func (e *engine) end() bool {
 	e.ended = true
 	for _, t := range e.waiting {
 		t.cancel(nil)
-		delete(e.tasks, t.launch.GetAttempt())
+		delete(e.tasks, t.attempt)
 	}
 	e.waiting = nil
 	if e.impatience.timer != nil {
@@ -365,7 +370,7 @@ func (e *engine) end() bool {
 		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",
-				"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "waited", leaveWait)
+				"taskSet", t.set.GetName(), "task", t.index, "waited", leaveWait)
 		}
 	}
 	return false

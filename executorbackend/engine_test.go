@@ -113,8 +113,19 @@ func (s *scripted) update() *wire.TaskUpdate {
 				return update
 			}
 		}
-		s.updates = s.recv().GetUpdates()
+		s.updates = updatesOf(s.recv())
 	}
+}
+
+// updatesOf are all updates of a message.
+func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
+	updates := message.GetUpdates()
+	for i := range message.GetSuccesses().GetAttempts() {
+		update := &wire.TaskUpdate{}
+		message.GetSuccesses().Update(i, update)
+		updates = append(updates, update)
+	}
+	return updates
 }
 
 func (s *scripted) stop() {
@@ -123,8 +134,8 @@ func (s *scripted) stop() {
 	s.leave()
 }
 
-func launch(attempt uint64, input string) *wire.LaunchTask {
-	return &wire.LaunchTask{Attempt: attempt, TaskSet: 1, Index: 3, AttemptNumber: 1, Cpus: 1, Input: []byte(input)}
+func launch(attempt uint64, input string) *wire.Launch {
+	return &wire.Launch{Attempt: attempt, TaskSet: 1, Indexes: []uint32{3}, AttemptNumber: 1, Cpus: 1, Inputs: [][]byte{[]byte(input)}}
 }
 
 func sets(function string) []*wire.TaskSet {
@@ -139,7 +150,7 @@ func settings(t *testing.T, values map[string]string) *config.Config {
 
 func TestTaskGetsItsCall(t *testing.T) {
 	s := start(t, Options{})
-	s.send(&wire.DriverMessage{TaskSets: sets("echo"), Launches: []*wire.LaunchTask{launch(9, "input")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("echo"), Launches: []*wire.Launch{launch(9, "input")}})
 	update := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, update.GetState())
 	require.Equal(t, uint64(9), update.GetAttempt())
@@ -165,7 +176,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(test.function, func(t *testing.T) {
 			s := start(t, Options{Config: settings(t, map[string]string{"task.maxResultSize": "1m"})})
-			s.send(&wire.DriverMessage{TaskSets: sets(test.function), Launches: []*wire.LaunchTask{launch(9, test.input)}})
+			s.send(&wire.DriverMessage{TaskSets: sets(test.function), Launches: []*wire.Launch{launch(9, test.input)}})
 			update := s.update()
 			require.Equal(t, wire.TaskState_TASK_STATE_FAILED, update.GetState())
 			require.Contains(t, update.GetFailure().GetMessage(), test.message)
@@ -207,7 +218,7 @@ created by ` + own + `/executorbackend.(*engine).startWaiting in goroutine 9
 
 func TestKill(t *testing.T) {
 	s := start(t, Options{})
-	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, ""), launch(2, ""), launch(3, "")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, ""), launch(2, ""), launch(3, "")}})
 	// The third has no core yet; it is gone all the same.
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 3, Reason: "not wanted"}, {Attempt: 77, Reason: "unknown"}}})
 	update := s.update()
@@ -228,7 +239,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		began := time.Now()
 		two := launch(4, "1s")
 		two.Cpus = 2
-		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.LaunchTask{
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
 			launch(1, "1s"), launch(2, "1s"), launch(3, "2s"), two, launch(5, "1s"),
 		}})
 		ends := map[uint64]time.Duration{}
@@ -237,7 +248,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		}
 		// 1, 2 and 3 fill it; 4 takes what 1 and 2 leave; 5 waits its turn.
 		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
-		s.send(&wire.DriverMessage{Launches: []*wire.LaunchTask{{Attempt: 6, TaskSet: 1, Cpus: 4}}})
+		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 6, TaskSet: 1, Indexes: []uint32{0}, Cpus: 4}}})
 		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")
 		s.stop()
 	})
@@ -246,8 +257,8 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
 	s := start(t, Options{})
 	again := launch(1, "")
-	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{again, again}, Forget: []uint64{1, 8}})
-	s.send(&wire.DriverMessage{Launches: []*wire.LaunchTask{launch(2, "")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{again, again}, Forget: []uint64{1, 8}})
+	s.send(&wire.DriverMessage{Launches: []*wire.Launch{launch(2, "")}})
 	require.Contains(t, s.update().GetFailure().GetMessage(), "before the set itself")
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1}}})
 	require.Equal(t, uint64(1), s.update().GetAttempt())
@@ -257,7 +268,7 @@ func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
 func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
 	const size = 5<<20 + 17
 	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
-	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.LaunchTask{launch(1, fmt.Sprint(size))}})
+	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(1, fmt.Sprint(size))}})
 	ran := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_HELD, ran.GetState())
 	require.Equal(t, uint64(size), ran.GetHeldBytes())
@@ -267,7 +278,7 @@ func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
 	for finished := false; !finished; {
 		message := s.recv()
 		carried := 0
-		for _, update := range message.GetUpdates() {
+		for _, update := range updatesOf(message) {
 			got = append(got, update.GetResult()...)
 			carried += len(update.GetResult())
 			finished = update.GetState() == wire.TaskState_TASK_STATE_FINISHED
@@ -282,7 +293,7 @@ func TestHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{})
 		began := time.Now()
-		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(5, ""), launch(6, ""), launch(4, "")}})
+		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(5, ""), launch(6, ""), launch(4, "")}})
 		first := s.recv().GetHeartbeat()
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Equal(t, []uint64{4, 5, 6}, first.GetRunning())
@@ -325,7 +336,7 @@ func TestRefusal(t *testing.T) {
 
 func TestLostStreamCancelsTasks(t *testing.T) {
 	s := start(t, Options{})
-	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, "")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, "")}})
 	require.NoError(t, s.stream.(interface{ CloseSend() error }).CloseSend())
 	err := <-s.served
 	require.Equal(t, ExitDisconnected, ExitCode(err))
@@ -335,7 +346,7 @@ func TestLostStreamCancelsTasks(t *testing.T) {
 
 func TestContextEndsTheExecutor(t *testing.T) {
 	s := start(t, Options{})
-	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.LaunchTask{launch(1, "")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, "")}})
 	s.leave()
 	require.ErrorIs(t, <-s.served, context.Canceled)
 }
@@ -343,7 +354,7 @@ func TestContextEndsTheExecutor(t *testing.T) {
 func TestStopWaitsABoundedTimeForTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{})
-		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.LaunchTask{launch(1, "1h")}})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "1h")}})
 		began := time.Now()
 		s.stop()
 		require.Equal(t, leaveWait, time.Since(began))

@@ -31,9 +31,9 @@ func (e *engine) ran(t *task, result *keptResult, updates []*wire.TaskUpdate) []
 		result.drop()
 	case errors.As(context.Cause(t.ctx), &killed):
 		result.drop()
-		return []*wire.TaskUpdate{killedUpdate(t.launch.GetAttempt(), killed.reason)}
+		return []*wire.TaskUpdate{killedUpdate(t.attempt, killed.reason)}
 	default:
-		e.kept[t.launch.GetAttempt()] = result
+		e.kept[t.attempt] = result
 	}
 	return updates
 }

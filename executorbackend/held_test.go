@@ -15,7 +15,7 @@ import (
 
 func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 	s := start(t, Options{Config: settings(t, map[string]string{"task.maxDirectResultSize": "10b"})})
-	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.LaunchTask{launch(1, "11"), launch(2, "10")}})
+	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(1, "11"), launch(2, "10")}})
 	states := map[uint64]wire.TaskState{}
 	for len(states) < 2 {
 		update := s.update()
@@ -29,7 +29,7 @@ func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 	// It is not there any more, for anybody.
 	held := launch(3, "1")
 	held.HoldResult = true
-	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.LaunchTask{held}})
+	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.Launch{held}})
 	ran := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_HELD, ran.GetState())
 	require.Equal(t, uint64(3), ran.GetAttempt())
@@ -86,7 +86,7 @@ func TestTransfersTakeTurnsAndEnd(t *testing.T) {
 	var sent []string
 	o := &outgoing{}
 	o.send = func(message *wire.ExecutorMessage) error {
-		for _, update := range message.GetUpdates() {
+		for _, update := range updatesOf(message) {
 			sent = append(sent, fmt.Sprintf("%d %v %d", update.GetAttempt(), update.GetState(), len(update.GetResult())))
 		}
 		switch len(sent) {

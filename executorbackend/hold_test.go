@@ -28,13 +28,13 @@ func TestTheDriverHearsOfWhatIsHeldBeforeTheTasksEnd(t *testing.T) {
 	// run runs a task to its end and gives the keys that the driver heard of.
 	run := func(attempt uint64, key string) []string {
 		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: attempt, Function: name}},
-			Launches: []*wire.LaunchTask{{Attempt: attempt, TaskSet: attempt, Cpus: 1, Input: []byte(key)}}})
+			Launches: []*wire.Launch{{Attempt: attempt, TaskSet: attempt, Indexes: []uint32{0}, Cpus: 1, Inputs: [][]byte{[]byte(key)}}}})
 		var held []string
 		for {
 			message := s.recv()
 			require.LessOrEqual(t, len(message.GetHolds()), maxHolds)
 			held = append(held, message.GetHolds()...)
-			if len(message.GetUpdates()) > 0 {
+			if len(updatesOf(message)) > 0 {
 				return held
 			}
 		}

@@ -33,7 +33,7 @@ func TestASignalDecommissions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan string, 1)
 		s := start(t, Options{ID: "7", Host: "node", Cores: 2, Decommission: signals})
-		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "sleep"}}, Launches: []*wire.LaunchTask{launch(1, "10s")}})
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "sleep"}}, Launches: []*wire.Launch{launch(1, "10s")}})
 		signals <- "power fails"
 		require.Equal(t, "power fails", s.wish())
 		require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, s.update().GetState(), "what runs is finished")
@@ -57,7 +57,7 @@ func TestDecommissionByTheDriverEndsWell(t *testing.T) {
 func (s *scripted) wish() string {
 	for {
 		message := s.recv()
-		require.Empty(s.t, message.GetUpdates(), "the driver hears of the wish first")
+		require.Empty(s.t, updatesOf(message), "the driver hears of the wish first")
 		if wish := message.GetDecommission(); wish != nil {
 			return wish.GetReason()
 		}
@@ -70,7 +70,7 @@ func TestATaskThatCannotBeKilledCostsItsExecutor(t *testing.T) {
 		s := start(t, Options{ID: "7", Host: "node", Cores: 2, replaceable: true})
 		s.send(&wire.DriverMessage{
 			TaskSets: []*wire.TaskSet{{Id: 1, Name: "rest", Function: "sleep"}, {Id: 2, Name: "stubborn", Function: name}},
-			Launches: []*wire.LaunchTask{launch(1, "10m"), {Attempt: 2, TaskSet: 2, Index: 5, Cpus: 1}},
+			Launches: []*wire.Launch{launch(1, "10m"), {Attempt: 2, TaskSet: 2, Indexes: []uint32{5}, Cpus: 1}},
 		})
 		synctest.Wait()
 		began := time.Now()
@@ -98,7 +98,7 @@ func TestATaskThatEndsLateAfterAllIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name, stop := deaf()
 		s := start(t, Options{ID: "7", Host: "node", Cores: 1, replaceable: true})
-		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: name}}, Launches: []*wire.LaunchTask{launch(1, "")}})
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: name}}, Launches: []*wire.Launch{launch(1, "")}})
 		synctest.Wait()
 		s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "enough"}}})
 		time.Sleep(2 * time.Minute)
@@ -113,7 +113,7 @@ func TestATaskThatEndsLateAfterAllIsToldOnce(t *testing.T) {
 			if err != nil {
 				break
 			}
-			require.Empty(t, message.GetUpdates())
+			require.Empty(t, updatesOf(message))
 		}
 		s.leave()
 	})
@@ -125,7 +125,7 @@ func TestWhereNobodyWouldComeInItsPlaceAnExecutorStays(t *testing.T) {
 		var log bytes.Buffer
 		s := start(t, Options{ID: "driver", Host: "localhost", Cores: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Name: "stubborn", Function: name}},
-			Launches: []*wire.LaunchTask{launch(1, "")}})
+			Launches: []*wire.Launch{launch(1, "")}})
 		synctest.Wait()
 		s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "enough"}}})
 		time.Sleep(2 * time.Minute)

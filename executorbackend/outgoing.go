@@ -43,8 +43,8 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 const (
 	// batch is how many updates leave together, where further tasks are about to
 	// end, and batchWait how long the first of them waits for the others.
-	batch     = 64
-	batchWait = 500 * time.Microsecond
+	batch     = 128
+	batchWait = 5 * time.Millisecond
 )
 
 // putSoon adds updates which those of tasks that are about to end may join: a
@@ -235,7 +235,17 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		size += own
 		taken++
 	}
-	message.Updates = o.updates[:taken:taken]
+	plain, others := o.updates[:0:0], o.updates[:0:0]
+	for _, update := range o.updates[:taken] {
+		if update.IsPlain() {
+			plain = append(plain, update)
+		} else {
+			others = append(others, update)
+		}
+	}
+	if message.Updates = others; len(plain) > 0 {
+		message.Successes = wire.NewSuccesses(plain)
+	}
 	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
 		o.updates, o.hasty = nil, false
 	}

@@ -54,12 +54,12 @@ func TestGoroutinesThatOutliveTheirTaskAreNamed(t *testing.T) {
 		s := start(t, Options{ID: "7", Host: "node", Cores: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		// Another executor of the same process must not be blamed.
 		other := start(t, Options{ID: "8", Host: "node", Cores: 2, Logger: slog.New(slog.NewTextHandler(&otherLog, nil))})
-		other.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "sleep"}}, Launches: []*wire.LaunchTask{launch(1, "1s")}})
+		other.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "sleep"}}, Launches: []*wire.Launch{launch(1, "1s")}})
 		other.update()
 
 		s.send(&wire.DriverMessage{
 			TaskSets: []*wire.TaskSet{{Id: 1, Name: "careful", Function: careful}, {Id: 2, Name: "a careless job", Function: leaks}},
-			Launches: []*wire.LaunchTask{{Attempt: 1, TaskSet: 1, Cpus: 1}, {Attempt: 2, TaskSet: 2, Cpus: 1}},
+			Launches: []*wire.Launch{{Attempt: 1, TaskSet: 1, Indexes: []uint32{0}, Cpus: 1}, {Attempt: 2, TaskSet: 2, Indexes: []uint32{0}, Cpus: 1}},
 		})
 		require.EqualValues(t, 2, s.update().GetAttempt())
 		time.Sleep(lookInterval + time.Second)

@@ -12,7 +12,7 @@ import (
 // in its place. Where none would come the task is only named.
 func (e *engine) reap(t *task, reason string) {
 	e.mu.Lock()
-	if e.tasks[t.launch.GetAttempt()] != t || e.ended {
+	if e.tasks[t.attempt] != t || e.ended {
 		e.mu.Unlock()
 		return
 	}
@@ -20,18 +20,18 @@ func (e *engine) reap(t *task, reason string) {
 	defer e.running.Done()
 	if e.options.replaceable {
 		t.givenUp = true
-		delete(e.tasks, t.launch.GetAttempt())
+		delete(e.tasks, t.attempt)
 		e.stuck[t] = struct{}{}
 	}
 	e.mu.Unlock()
 
 	waited := e.killTimeout.Round(time.Millisecond)
 	e.options.Logger.Error("a task does not end though it was killed: its function does not heed its context",
-		"taskSet", t.set.GetName(), "task", t.launch.GetIndex(), "killed", reason, "waited", waited)
+		"taskSet", t.set.GetName(), "task", t.index, "killed", reason, "waited", waited)
 	if !e.options.replaceable {
 		return
 	}
-	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.launch.GetIndex(), t.set.GetName(), waited))
-	e.out.put(&wire.TaskUpdate{Attempt: t.launch.GetAttempt(), State: wire.TaskState_TASK_STATE_KILLED,
+	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.GetName(), waited))
+	e.out.put(&wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_KILLED,
 		Failure: &wire.Failure{Message: reason}})
 }

@@ -17,7 +17,10 @@ import (
 // task is one attempt at this executor.
 type task struct {
 	engine  *engine
-	launch  *wire.LaunchTask
+	launch  *wire.Launch // that it came with
+	attempt uint64
+	index   int
+	input   []byte
 	set     *wire.TaskSet
 	cpus    int
 	started bool // guarded by the engine's lock
@@ -53,7 +56,7 @@ func (e *engine) run(t *task) (next *task) {
 	defer func() {
 		returned := update != nil
 		if !returned {
-			update = failed(t.launch.GetAttempt(), abnormalEnd(recover()))
+			update = failed(t.attempt, abnormalEnd(recover()))
 		}
 		if e.cutShort(update) {
 			next = e.finished(t, returned, nil)
@@ -82,13 +85,13 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	}
 	result, err := body(t.ctx, function.Call{
 		TaskSet:       t.set.GetName(),
-		Index:         int(t.launch.GetIndex()),
+		Index:         t.index,
 		AttemptNumber: int(t.launch.GetAttemptNumber()),
 		CPUs:          t.cpus,
 		ExecutorID:    e.options.ID,
 		Host:          e.options.Host,
 		Common:        t.set.GetCommon(),
-		Input:         t.launch.GetInput(),
+		Input:         t.input,
 		Resources:     wire.FromResources(t.launch.GetResources()),
 		Hold:          e.hold,
 		Driver:        t,
@@ -109,7 +112,7 @@ func permanent(err error) bool {
 }
 
 func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
-	attempt := t.launch.GetAttempt()
+	attempt := t.attempt
 	var killed *killedError
 	switch {
 	case failure != nil && errors.As(context.Cause(t.ctx), &killed):

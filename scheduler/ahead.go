@@ -30,6 +30,7 @@ type queue struct {
 
 func (q *queue) push(a *attempt) {
 	a.ahead = true
+	a.set.queued++
 	if a.previous = q.last; a.previous == nil {
 		q.first = a
 	} else {
@@ -51,6 +52,7 @@ func (q *queue) remove(a *attempt) {
 		a.next.previous = a.previous
 	}
 	a.ahead, a.previous, a.next = false, nil, nil
+	a.set.queued--
 	q.length--
 }
 
@@ -107,10 +109,12 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) int {
 	slots := time.Duration(e.Cores / set.cpus)
 	most := slots * min(s.config.LaunchAhead/set.pace, mostAhead)
 	// The last tasks are for all executors, but for what one of them has done
-	// before the others could have been sent their parts.
+	// before the others could have been sent their parts. What others have got
+	// already counts: each has its part at once then, not a part of what is left
+	// again and again.
 	least := slots * min(s.config.LaunchAhead/undivided/set.pace, mostAhead)
 	all := time.Duration(max(set.profile.sizes.fit(set), 1))
-	share := (time.Duration(set.waiting) + all - 1) / all
+	share := (time.Duration(set.waiting+set.queued) + all - 1) / all
 	return int(min(most, max(share, least)))
 }
 

@@ -131,7 +131,7 @@ func TestTheLastTasksAreForAllExecutors(t *testing.T) {
 	}
 	require.Len(t, perExecutor, 8)
 	for _, ahead := range perExecutor {
-		require.LessOrEqual(t, ahead, 6, "92 tasks and 18 executors")
+		require.LessOrEqual(t, ahead, 10, "92 tasks wait, at most 90 others are at the first 10 of 18 executors")
 		require.GreaterOrEqual(t, ahead, 3)
 	}
 }

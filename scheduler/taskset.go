@@ -71,6 +71,7 @@ type taskSet struct {
 	states         []taskState
 	waiting, done  int
 	returned       int // of those that wait, how many were launched before
+	queued         int // were launched ahead, and wait for cores of their executors
 	failedAttempts int
 	launches       [Localities]int
 	running        []*attempt

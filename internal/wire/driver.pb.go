@@ -244,8 +244,11 @@ type ExecutorMessage struct {
 	// a CommitReply.
 	CommitRequests  []uint64          `protobuf:"varint,7,rep,packed,name=commit_requests,json=commitRequests,proto3" json:"commit_requests,omitempty"`
 	BarrierArrivals []*BarrierArrival `protobuf:"bytes,8,rep,name=barrier_arrivals,json=barrierArrivals,proto3" json:"barrier_arrivals,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of attempts that have FINISHED with nothing to tell but results and metrics,
+	// as most do, instead of an update each.
+	Successes     *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExecutorMessage) Reset() {
@@ -334,6 +337,78 @@ func (x *ExecutorMessage) GetBarrierArrivals() []*BarrierArrival {
 	return nil
 }
 
+func (x *ExecutorMessage) GetSuccesses() *Successes {
+	if x != nil {
+		return x.Successes
+	}
+	return nil
+}
+
+// Successes tells of many attempts in a few fields: for very short tasks, a
+// message for each would cost more than they do.
+type Successes struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Attempts []uint64               `protobuf:"varint,1,rep,packed,name=attempts,proto3" json:"attempts,omitempty"`
+	// The attempts' results, in their order; empty where none has one.
+	Results [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
+	// The fields of each attempt's Metrics in their order there, as many for each as
+	// the one needs whose last field that is set comes last.
+	Metrics       []uint64 `protobuf:"varint,3,rep,packed,name=metrics,proto3" json:"metrics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Successes) Reset() {
+	*x = Successes{}
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Successes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Successes) ProtoMessage() {}
+
+func (x *Successes) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Successes.ProtoReflect.Descriptor instead.
+func (*Successes) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Successes) GetAttempts() []uint64 {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *Successes) GetResults() [][]byte {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+func (x *Successes) GetMetrics() []uint64 {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
 type Register struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorId string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
@@ -357,7 +432,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +444,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +457,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -457,7 +532,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +544,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +557,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Addresses) GetAddresses() []string {
@@ -504,7 +579,7 @@ type BarrierArrival struct {
 
 func (x *BarrierArrival) Reset() {
 	*x = BarrierArrival{}
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -516,7 +591,7 @@ func (x *BarrierArrival) String() string {
 func (*BarrierArrival) ProtoMessage() {}
 
 func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -529,7 +604,7 @@ func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierArrival.ProtoReflect.Descriptor instead.
 func (*BarrierArrival) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *BarrierArrival) GetAttempt() uint64 {
@@ -559,7 +634,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +646,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +659,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Heartbeat) GetResidentBytes() uint64 {
@@ -628,7 +703,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +715,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +728,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TaskUpdate) GetAttempt() uint64 {
@@ -717,7 +792,7 @@ type TaskValues struct {
 
 func (x *TaskValues) Reset() {
 	*x = TaskValues{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -729,7 +804,7 @@ func (x *TaskValues) String() string {
 func (*TaskValues) ProtoMessage() {}
 
 func (x *TaskValues) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -742,7 +817,7 @@ func (x *TaskValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskValues.ProtoReflect.Descriptor instead.
 func (*TaskValues) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskValues) GetCounters() map[string]int64 {
@@ -771,7 +846,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +858,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +871,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskProgress) GetAttempt() uint64 {
@@ -837,7 +912,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +924,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +937,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Failure) GetMessage() string {
@@ -911,7 +986,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -923,7 +998,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -936,7 +1011,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -1002,7 +1077,7 @@ type DriverMessage struct {
 	Registered *Registered            `protobuf:"bytes,1,opt,name=registered,proto3" json:"registered,omitempty"`
 	Refused    *Refused               `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"`
 	TaskSets   []*TaskSet             `protobuf:"bytes,3,rep,name=task_sets,json=taskSets,proto3" json:"task_sets,omitempty"`
-	Launches   []*LaunchTask          `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
+	Launches   []*Launch              `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
 	// Task sets that no further launch will name.
 	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
@@ -1022,7 +1097,7 @@ type DriverMessage struct {
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1109,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1122,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -1071,7 +1146,7 @@ func (x *DriverMessage) GetTaskSets() []*TaskSet {
 	return nil
 }
 
-func (x *DriverMessage) GetLaunches() []*LaunchTask {
+func (x *DriverMessage) GetLaunches() []*Launch {
 	if x != nil {
 		return x.Launches
 	}
@@ -1152,7 +1227,7 @@ type CommitReply struct {
 
 func (x *CommitReply) Reset() {
 	*x = CommitReply{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1239,7 @@ func (x *CommitReply) String() string {
 func (*CommitReply) ProtoMessage() {}
 
 func (x *CommitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1252,7 @@ func (x *CommitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
 func (*CommitReply) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CommitReply) GetAttempt() uint64 {
@@ -1206,7 +1281,7 @@ type BarrierPass struct {
 
 func (x *BarrierPass) Reset() {
 	*x = BarrierPass{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1218,7 +1293,7 @@ func (x *BarrierPass) String() string {
 func (*BarrierPass) ProtoMessage() {}
 
 func (x *BarrierPass) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1231,7 +1306,7 @@ func (x *BarrierPass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPass.ProtoReflect.Descriptor instead.
 func (*BarrierPass) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BarrierPass) GetAttempt() uint64 {
@@ -1259,7 +1334,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1271,7 +1346,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1284,7 +1359,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Gang) GetTaskSet() uint64 {
@@ -1311,7 +1386,7 @@ type GangMember struct {
 
 func (x *GangMember) Reset() {
 	*x = GangMember{}
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1323,7 +1398,7 @@ func (x *GangMember) String() string {
 func (*GangMember) ProtoMessage() {}
 
 func (x *GangMember) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1336,7 +1411,7 @@ func (x *GangMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangMember.ProtoReflect.Descriptor instead.
 func (*GangMember) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GangMember) GetExecutorId() string {
@@ -1361,7 +1436,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1448,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1461,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 type Refused struct {
@@ -1398,7 +1473,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1485,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1498,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Refused) GetReason() string {
@@ -1448,7 +1523,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1535,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1548,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -1504,41 +1579,45 @@ func (x *TaskSet) GetCommon() []byte {
 	return nil
 }
 
-type LaunchTask struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	TaskSet uint64                 `protobuf:"varint,2,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
-	Index   uint32                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
-	// 0 for the task's first attempt, then one more for each.
+// Launch starts attempts of one task set that are alike: one for each index.
+type Launch struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the first; those of the others count up from it.
+	Attempt uint64   `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	TaskSet uint64   `protobuf:"varint,2,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
+	Indexes []uint32 `protobuf:"varint,3,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
+	// 0 for a task's first attempt, then one more for each.
 	AttemptNumber uint32 `protobuf:"varint,4,opt,name=attempt_number,json=attemptNumber,proto3" json:"attempt_number,omitempty"`
 	Cpus          uint32 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
-	Input         []byte `protobuf:"bytes,6,opt,name=input,proto3" json:"input,omitempty"`
-	// The addresses of each further resource that the attempt may use.
+	// In the order of the indexes; empty where no task has one.
+	Inputs [][]byte `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	// The addresses of each further resource that the attempt may use; there is
+	// one attempt then.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set where the driver has enough results waiting: any is to be HELD.
 	HoldResult bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
-	// Set where the driver knows that no core is free: the attempt waits for one,
-	// and is RETURNED where that takes long.
+	// Set where the driver knows that no core is free: the attempts wait for one,
+	// and are RETURNED where that takes long.
 	Ahead         bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *LaunchTask) Reset() {
-	*x = LaunchTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+func (x *Launch) Reset() {
+	*x = Launch{}
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *LaunchTask) String() string {
+func (x *Launch) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*LaunchTask) ProtoMessage() {}
+func (*Launch) ProtoMessage() {}
 
-func (x *LaunchTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+func (x *Launch) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1549,68 +1628,68 @@ func (x *LaunchTask) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use LaunchTask.ProtoReflect.Descriptor instead.
-func (*LaunchTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
+// Deprecated: Use Launch.ProtoReflect.Descriptor instead.
+func (*Launch) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *LaunchTask) GetAttempt() uint64 {
+func (x *Launch) GetAttempt() uint64 {
 	if x != nil {
 		return x.Attempt
 	}
 	return 0
 }
 
-func (x *LaunchTask) GetTaskSet() uint64 {
+func (x *Launch) GetTaskSet() uint64 {
 	if x != nil {
 		return x.TaskSet
 	}
 	return 0
 }
 
-func (x *LaunchTask) GetIndex() uint32 {
+func (x *Launch) GetIndexes() []uint32 {
 	if x != nil {
-		return x.Index
+		return x.Indexes
 	}
-	return 0
+	return nil
 }
 
-func (x *LaunchTask) GetAttemptNumber() uint32 {
+func (x *Launch) GetAttemptNumber() uint32 {
 	if x != nil {
 		return x.AttemptNumber
 	}
 	return 0
 }
 
-func (x *LaunchTask) GetCpus() uint32 {
+func (x *Launch) GetCpus() uint32 {
 	if x != nil {
 		return x.Cpus
 	}
 	return 0
 }
 
-func (x *LaunchTask) GetInput() []byte {
+func (x *Launch) GetInputs() [][]byte {
 	if x != nil {
-		return x.Input
+		return x.Inputs
 	}
 	return nil
 }
 
-func (x *LaunchTask) GetResources() map[string]*Addresses {
+func (x *Launch) GetResources() map[string]*Addresses {
 	if x != nil {
 		return x.Resources
 	}
 	return nil
 }
 
-func (x *LaunchTask) GetHoldResult() bool {
+func (x *Launch) GetHoldResult() bool {
 	if x != nil {
 		return x.HoldResult
 	}
 	return false
 }
 
-func (x *LaunchTask) GetAhead() bool {
+func (x *Launch) GetAhead() bool {
 	if x != nil {
 		return x.Ahead
 	}
@@ -1627,7 +1706,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1718,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1731,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1678,7 +1757,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1769,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1782,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Stop) GetReason() string {
@@ -1727,7 +1806,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1818,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1831,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Decommission) GetReason() string {
@@ -1794,7 +1873,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\x8f\x03\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xc5\x03\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
@@ -1803,7 +1882,12 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\fdecommission\x18\x05 \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x1a\n" +
 	"\breleased\x18\x06 \x03(\tR\breleased\x12'\n" +
 	"\x0fcommit_requests\x18\a \x03(\x04R\x0ecommitRequests\x12F\n" +
-	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\"\xd1\x04\n" +
+	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\x124\n" +
+	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\"[\n" +
+	"\tSuccesses\x12\x1a\n" +
+	"\battempts\x18\x01 \x03(\x04R\battempts\x12\x18\n" +
+	"\aresults\x18\x02 \x03(\fR\aresults\x12\x18\n" +
+	"\ametrics\x18\x03 \x03(\x04R\ametrics\"\xd1\x04\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1874,14 +1958,14 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xea\x04\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xe6\x04\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
 	"registered\x12.\n" +
 	"\arefused\x18\x02 \x01(\v2\x14.bobbin.wire.RefusedR\arefused\x121\n" +
-	"\ttask_sets\x18\x03 \x03(\v2\x14.bobbin.wire.TaskSetR\btaskSets\x123\n" +
-	"\blaunches\x18\x04 \x03(\v2\x17.bobbin.wire.LaunchTaskR\blaunches\x12+\n" +
+	"\ttask_sets\x18\x03 \x03(\v2\x14.bobbin.wire.TaskSetR\btaskSets\x12/\n" +
+	"\blaunches\x18\x04 \x03(\v2\x13.bobbin.wire.LaunchR\blaunches\x12+\n" +
 	"\x05kills\x18\x05 \x03(\v2\x15.bobbin.wire.KillTaskR\x05kills\x12\x16\n" +
 	"\x06forget\x18\x06 \x03(\x04R\x06forget\x12%\n" +
 	"\x04stop\x18\a \x01(\v2\x11.bobbin.wire.StopR\x04stop\x12=\n" +
@@ -1914,16 +1998,15 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xfb\x02\n" +
-	"\n" +
-	"LaunchTask\x12\x18\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xf9\x02\n" +
+	"\x06Launch\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
-	"\btask_set\x18\x02 \x01(\x04R\ataskSet\x12\x14\n" +
-	"\x05index\x18\x03 \x01(\rR\x05index\x12%\n" +
+	"\btask_set\x18\x02 \x01(\x04R\ataskSet\x12\x18\n" +
+	"\aindexes\x18\x03 \x03(\rR\aindexes\x12%\n" +
 	"\x0eattempt_number\x18\x04 \x01(\rR\rattemptNumber\x12\x12\n" +
-	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12\x14\n" +
-	"\x05input\x18\x06 \x01(\fR\x05input\x12D\n" +
-	"\tresources\x18\a \x03(\v2&.bobbin.wire.LaunchTask.ResourcesEntryR\tresources\x12\x1f\n" +
+	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12\x16\n" +
+	"\x06inputs\x18\x06 \x03(\fR\x06inputs\x12@\n" +
+	"\tresources\x18\a \x03(\v2\".bobbin.wire.Launch.ResourcesEntryR\tresources\x12\x1f\n" +
 	"\vhold_result\x18\x14 \x01(\bR\n" +
 	"holdResult\x12\x14\n" +
 	"\x05ahead\x18\x15 \x01(\bR\x05ahead\x1aT\n" +
@@ -1963,87 +2046,89 @@ func file_internal_wire_driver_proto_rawDescGZIP() []byte {
 }
 
 var file_internal_wire_driver_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_internal_wire_driver_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_internal_wire_driver_proto_goTypes = []any{
 	(TaskState)(0),           // 0: bobbin.wire.TaskState
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
 	(*BootstrapReply)(nil),   // 2: bobbin.wire.BootstrapReply
 	(*ExecutorMessage)(nil),  // 3: bobbin.wire.ExecutorMessage
-	(*Register)(nil),         // 4: bobbin.wire.Register
-	(*Addresses)(nil),        // 5: bobbin.wire.Addresses
-	(*BarrierArrival)(nil),   // 6: bobbin.wire.BarrierArrival
-	(*Heartbeat)(nil),        // 7: bobbin.wire.Heartbeat
-	(*TaskUpdate)(nil),       // 8: bobbin.wire.TaskUpdate
-	(*TaskValues)(nil),       // 9: bobbin.wire.TaskValues
-	(*TaskProgress)(nil),     // 10: bobbin.wire.TaskProgress
-	(*Failure)(nil),          // 11: bobbin.wire.Failure
-	(*Metrics)(nil),          // 12: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 13: bobbin.wire.DriverMessage
-	(*CommitReply)(nil),      // 14: bobbin.wire.CommitReply
-	(*BarrierPass)(nil),      // 15: bobbin.wire.BarrierPass
-	(*Gang)(nil),             // 16: bobbin.wire.Gang
-	(*GangMember)(nil),       // 17: bobbin.wire.GangMember
-	(*Registered)(nil),       // 18: bobbin.wire.Registered
-	(*Refused)(nil),          // 19: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 20: bobbin.wire.TaskSet
-	(*LaunchTask)(nil),       // 21: bobbin.wire.LaunchTask
-	(*KillTask)(nil),         // 22: bobbin.wire.KillTask
-	(*Stop)(nil),             // 23: bobbin.wire.Stop
-	(*Decommission)(nil),     // 24: bobbin.wire.Decommission
-	nil,                      // 25: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 26: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 27: bobbin.wire.BootstrapReply.ResourcesEntry
-	nil,                      // 28: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 29: bobbin.wire.Register.AttributesEntry
-	nil,                      // 30: bobbin.wire.Register.ResourcesEntry
-	nil,                      // 31: bobbin.wire.TaskValues.CountersEntry
-	nil,                      // 32: bobbin.wire.TaskValues.GaugesEntry
-	nil,                      // 33: bobbin.wire.LaunchTask.ResourcesEntry
+	(*Successes)(nil),        // 4: bobbin.wire.Successes
+	(*Register)(nil),         // 5: bobbin.wire.Register
+	(*Addresses)(nil),        // 6: bobbin.wire.Addresses
+	(*BarrierArrival)(nil),   // 7: bobbin.wire.BarrierArrival
+	(*Heartbeat)(nil),        // 8: bobbin.wire.Heartbeat
+	(*TaskUpdate)(nil),       // 9: bobbin.wire.TaskUpdate
+	(*TaskValues)(nil),       // 10: bobbin.wire.TaskValues
+	(*TaskProgress)(nil),     // 11: bobbin.wire.TaskProgress
+	(*Failure)(nil),          // 12: bobbin.wire.Failure
+	(*Metrics)(nil),          // 13: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 14: bobbin.wire.DriverMessage
+	(*CommitReply)(nil),      // 15: bobbin.wire.CommitReply
+	(*BarrierPass)(nil),      // 16: bobbin.wire.BarrierPass
+	(*Gang)(nil),             // 17: bobbin.wire.Gang
+	(*GangMember)(nil),       // 18: bobbin.wire.GangMember
+	(*Registered)(nil),       // 19: bobbin.wire.Registered
+	(*Refused)(nil),          // 20: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 21: bobbin.wire.TaskSet
+	(*Launch)(nil),           // 22: bobbin.wire.Launch
+	(*KillTask)(nil),         // 23: bobbin.wire.KillTask
+	(*Stop)(nil),             // 24: bobbin.wire.Stop
+	(*Decommission)(nil),     // 25: bobbin.wire.Decommission
+	nil,                      // 26: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 27: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 28: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 29: bobbin.wire.Register.LogUrlsEntry
+	nil,                      // 30: bobbin.wire.Register.AttributesEntry
+	nil,                      // 31: bobbin.wire.Register.ResourcesEntry
+	nil,                      // 32: bobbin.wire.TaskValues.CountersEntry
+	nil,                      // 33: bobbin.wire.TaskValues.GaugesEntry
+	nil,                      // 34: bobbin.wire.Launch.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	25, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	26, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	27, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
-	4,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
-	8,  // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
-	7,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	24, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
-	6,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
-	28, // 8: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	29, // 9: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
-	30, // 10: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
-	10, // 11: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
-	0,  // 12: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	11, // 13: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	12, // 14: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	9,  // 15: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
-	31, // 16: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
-	32, // 17: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
-	9,  // 18: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
-	12, // 19: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
-	18, // 20: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	19, // 21: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	20, // 22: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	21, // 23: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.LaunchTask
-	22, // 24: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	23, // 25: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	24, // 26: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	14, // 27: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	15, // 28: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
-	16, // 29: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
-	17, // 30: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
-	33, // 31: bobbin.wire.LaunchTask.resources:type_name -> bobbin.wire.LaunchTask.ResourcesEntry
-	5,  // 32: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	5,  // 33: bobbin.wire.LaunchTask.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	1,  // 34: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
-	3,  // 35: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
-	2,  // 36: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	13, // 37: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
-	36, // [36:38] is the sub-list for method output_type
-	34, // [34:36] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	26, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	27, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	28, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	5,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
+	9,  // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
+	8,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
+	25, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	7,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
+	4,  // 8: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
+	29, // 9: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
+	30, // 10: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	31, // 11: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
+	11, // 12: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
+	0,  // 13: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
+	12, // 14: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	13, // 15: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	10, // 16: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
+	32, // 17: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
+	33, // 18: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
+	10, // 19: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
+	13, // 20: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
+	19, // 21: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	20, // 22: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	21, // 23: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	22, // 24: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
+	23, // 25: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	24, // 26: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	25, // 27: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	15, // 28: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	16, // 29: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
+	17, // 30: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
+	18, // 31: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	34, // 32: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
+	6,  // 33: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	6,  // 34: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	1,  // 35: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
+	3,  // 36: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
+	2,  // 37: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
+	14, // 38: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	37, // [37:39] is the sub-list for method output_type
+	35, // [35:37] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_internal_wire_driver_proto_init() }
@@ -2057,7 +2142,7 @@ func file_internal_wire_driver_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_internal_wire_driver_proto_rawDesc), len(file_internal_wire_driver_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

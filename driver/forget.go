@@ -1,0 +1,32 @@
+package driver
+
+import "time"
+
+// forgetWait is how long the word that a task set has ended waits for a message
+// with which it may go: a message of its own to each executor would cost more than
+// a short set's tasks do.
+const forgetWait = time.Second
+
+// forget has an executor hear soon that no further launch will name a task set.
+func (l *loop) forget(e *executor, taskSet uint64) {
+	e.forget = append(e.forget, taskSet)
+	if l.forgetting.IsZero() {
+		l.forgetting = l.now.Add(forgetWait)
+	}
+}
+
+// tellOfEnded has executors that nothing else was sent to hear of the task sets
+// that ended, and says when it will be time for that; the zero time where there is
+// nothing to tell.
+func (l *loop) tellOfEnded() time.Time {
+	if l.forgetting.IsZero() || l.now.Before(l.forgetting) {
+		return l.forgetting
+	}
+	l.forgetting = time.Time{}
+	for _, e := range l.executors {
+		if len(e.forget) > 0 {
+			l.outgoing(e)
+		}
+	}
+	return l.forgetting
+}
