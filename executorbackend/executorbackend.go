@@ -40,7 +40,8 @@ type Options struct {
 
 	// Shared is set where many executors are in this process: goroutines that
 	// outlive their tasks are then not looked for, as each look goes through all
-	// goroutines of the process, and the disk is tested at the start only.
+	// goroutines of the process, and the disk, which they have in common, is not
+	// tested by each of them.
 	Shared bool
 
 	// Decommission gives the reason why the executor is to leave, where that is

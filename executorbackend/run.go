@@ -43,8 +43,10 @@ const (
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
-	if err := testDisk(options.directory); err != nil {
-		return exitError(ExitLostDisk, "executor %s cannot write to its working directory: %w", options.ID, err)
+	if !options.Shared {
+		if err := testDisk(options.directory); err != nil {
+			return exitError(ExitLostDisk, "executor %s cannot write to its working directory: %w", options.ID, err)
+		}
 	}
 	access, err := identity.ParsePass(pass)
 	if err != nil {

@@ -136,6 +136,27 @@ func TestTheLastTasksAreForAllExecutors(t *testing.T) {
 	}
 }
 
+func TestEachExecutorHasItsPartAtOnce(t *testing.T) {
+	const executors, each = 10, 20
+	s := New(Config{LaunchAhead: time.Millisecond})
+	for i := range executors {
+		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "host", Cores: 1}))
+	}
+	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: (1 + each) * executors}))
+	took := 40 * time.Microsecond // a quarter of LaunchAhead is less than its part
+	for i, first := range s.Offer(start) {
+		s.Finished(first.Attempt, Outcome{Took: took})
+		launches := s.Offer(start)
+		if i < executors-1 { // the last one gets what is left
+			require.InDelta(t, each, len(launches), 1, "whoever comes later gets no less")
+		}
+		for _, l := range launches {
+			require.Equal(t, first.Executor, l.Executor)
+		}
+	}
+	require.Zero(t, s.Demand().WaitingTasks)
+}
+
 func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {
 	for name, test := range map[string]struct {
 		every int // which of the tasks takes long

@@ -175,8 +175,15 @@ func (s *Scheduler) release(a *attempt) {
 		a.twin.twin = nil
 	}
 	*a = attempt{}
-	s.spare = append(s.spare, a)
+	if len(s.spare) < mostSpare {
+		s.spare = append(s.spare, a)
+	}
 }
+
+// mostSpare is how many attempts are kept for use again. More than these run at a
+// time only where very many executors were sent tasks ahead; what they took goes
+// back then.
+const mostSpare = 1 << 16
 
 // giveBack gives back what an attempt holds of its executor, or its place in the
 // queue there.

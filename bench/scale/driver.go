@@ -118,6 +118,7 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round)
 	if err != nil {
 		return err
 	}
+	collectorBefore, allocatedBefore := collectorTime(), allocated()
 	began := time.Now()
 	for range r.Sets {
 		if err := runNoops(ctx, d, r.Tasks); err != nil {
@@ -129,8 +130,11 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round)
 	if err := errors.Join(err, profile.stop()); err != nil {
 		return err
 	}
-	f.TasksPerSecond = float64(r.Sets*r.Tasks) / took.Seconds()
-	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / float64(r.Sets*r.Tasks)
+	tasks := float64(r.Sets * r.Tasks)
+	f.TasksPerSecond = tasks / took.Seconds()
+	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / tasks
+	f.CollectorMicros = float64((collectorTime() - collectorBefore).Nanoseconds()) / 1e3 / tasks
+	f.AllocatedBytes = float64(allocated()-allocatedBefore) / tasks
 	return nil
 }
 

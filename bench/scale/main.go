@@ -7,8 +7,8 @@
 // executors are simulated: there are many in each of a few processes, but every
 // one is a whole executorbackend with a connection of its own, over TLS and
 // gRPC on loopback, and does everything that an executor in a container does
-// but start. The same is measured with few executors, to show what their
-// number costs.
+// but start and test its disk. The same is measured with few executors, before
+// and after, to show what their number costs.
 //
 // The processes are this program's own children. They end with it.
 //
@@ -37,7 +37,7 @@ const (
 
 // sameEach is about how many tasks are run where each executor has as many as with
 // all executors: in sets, one after the other.
-const sameEach = 200_000
+const sameEach = 500_000
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -83,34 +83,42 @@ func measure(ctx context.Context) error {
 	options.Sets = 1
 	small := options
 	small.Executors = *few
-	base, err := small.run(ctx)
-	if err != nil {
-		return fmt.Errorf("with %d executors: %w", small.Executors, err)
-	}
 	// A hundredth of the executors with all of the tasks get a hundred times as many
 	// with each message; so that is looked at apart.
-	small.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
-	small.Sets = max(sameEach/small.Tasks, 1)
-	like, err := small.run(ctx)
+	like := small
+	like.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
+	like.Sets = max(sameEach/like.Tasks, 1)
+
+	before, err := runAll(ctx, small, like)
 	if err != nil {
-		return fmt.Errorf("with %d executors and as many tasks each: %w", small.Executors, err)
+		return err
 	}
-	many, err := options.run(ctx)
+	all, err := runAll(ctx, options)
 	if err != nil {
-		return fmt.Errorf("with %d executors: %w", options.Executors, err)
+		return err
 	}
+	after, err := runAll(ctx, small, like)
+	if err != nil {
+		return err
+	}
+	many := all[0]
+	smallMicros := (before[0].CPUMicros + after[0].CPUMicros) / 2
+	likeMicros := (before[1].CPUMicros + after[1].CPUMicros) / 2
 	err = figures.Print(os.Stdout,
 		figures.Figure{Name: fmt.Sprintf("scale/register-%d-seconds", options.Executors), Value: many.registering.Seconds(), Unit: "s"},
 		figures.Figure{Name: "scale/refused", Value: float64(many.refused)},
 		figures.Figure{Name: "scale/tasks-per-second", Value: many.TasksPerSecond, Unit: "1/s"},
 		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: many.CPUMicros, Unit: "us"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: base.CPUMicros, Unit: "us"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: like.CPUMicros, Unit: "us"},
-		figures.Figure{Name: "scale/driver-cpu-over-few", Value: many.CPUMicros / base.CPUMicros},
-		figures.Figure{Name: "scale/driver-cpu-over-few-and-as-many-tasks-each", Value: many.CPUMicros / like.CPUMicros},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: smallMicros, Unit: "us"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: likeMicros, Unit: "us"},
+		figures.Figure{Name: "scale/driver-cpu-over-few", Value: many.CPUMicros / smallMicros},
+		figures.Figure{Name: "scale/driver-cpu-over-few-and-as-many-tasks-each", Value: many.CPUMicros / likeMicros},
+		figures.Figure{Name: "scale/driver-collector-us-per-task", Value: many.CollectorMicros, Unit: "us"},
+		figures.Figure{Name: "scale/driver-allocated-bytes-per-task", Value: many.AllocatedBytes, Unit: "B"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-allocated-bytes-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: before[1].AllocatedBytes, Unit: "B"},
 		figures.Figure{Name: "scale/rss-mb", Value: many.ResidentMB, Unit: "MB"},
 		figures.Figure{Name: "scale/driver-kb-per-executor", Value: many.ExecutorKB, Unit: "kB"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-kb-per-executor-with-%d", small.Executors), Value: base.ExecutorKB, Unit: "kB"},
+		figures.Figure{Name: fmt.Sprintf("scale/driver-kb-per-executor-with-%d", small.Executors), Value: before[0].ExecutorKB, Unit: "kB"},
 		figures.Figure{Name: "scale/driver-bytes-per-waiting-task", Value: many.WaitingTaskBytes, Unit: "B"},
 		figures.Figure{Name: "scale/executor-kb", Value: many.ownKB, Unit: "kB"},
 	)
@@ -118,4 +126,17 @@ func measure(ctx context.Context) error {
 		err = errors.Join(err, fmt.Errorf("%d of %d executors did not register at their first try: %s", many.refused, options.Executors, many.reason))
 	}
 	return err
+}
+
+// runAll measures rounds, one after the other.
+func runAll(ctx context.Context, rounds ...round) ([]outcome, error) {
+	var outcomes []outcome
+	for _, r := range rounds {
+		result, err := r.run(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("with %d executors and %d sets of %d tasks: %w", r.Executors, r.Sets, r.Tasks, err)
+		}
+		outcomes = append(outcomes, result)
+	}
+	return outcomes, nil
 }

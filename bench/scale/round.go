@@ -46,6 +46,8 @@ type arrived struct {
 type driverFigures struct {
 	TasksPerSecond   float64
 	CPUMicros        float64 // of the driver, user and system, a task
+	CollectorMicros  float64 // of these, what the collector of its memory took
+	AllocatedBytes   float64 // of the driver's heap, a task
 	ResidentMB       float64 // the most at any time, in units of 1,000,000 bytes
 	ExecutorKB       float64 // memory of the driver for a registered executor, in units of 1,000 bytes
 	WaitingTaskBytes float64 // memory of the driver for a waiting task
@@ -116,13 +118,13 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	if err := driver.tell("run"); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d of %d executors registered in %.2f s, %.2f s of the driver's CPU; running %d tasks\n",
-		came.Executors, r.Executors, result.registering.Seconds(), came.CPU.Seconds(), r.Tasks)
+	fmt.Fprintf(os.Stderr, "%d of %d executors registered in %.2f s, %.2f s of the driver's CPU; running %d x %d tasks\n",
+		came.Executors, r.Executors, result.registering.Seconds(), came.CPU.Seconds(), r.Sets, r.Tasks)
 	if err := driver.hear(&result.driverFigures); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task\n",
-		r.Executors, result.TasksPerSecond, result.CPUMicros)
+	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task, of which %.1f are for the collection of memory; %.0f bytes allocated a task\n",
+		r.Executors, result.TasksPerSecond, result.CPUMicros, result.CollectorMicros, result.AllocatedBytes)
 	for _, child := range executors {
 		var report shareReport
 		if err := errors.Join(child.tell("report"), child.hear(&report)); err != nil {

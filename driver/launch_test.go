@@ -1,0 +1,109 @@
+package driver_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// short plays the executor of a job with one core: it ends the first task after a
+// microsecond, so that others are sent ahead, and gives the message with these.
+func short(t *testing.T, job driver.Job) (p *puppet, done <-chan ended, ahead *wire.DriverMessage) {
+	d := start(t, driver.Options{})
+	p = join(t, d, "1", "h", 1)
+	done = running(t, d, job)
+	first := p.launches(1)[0]
+	require.False(t, first.GetAhead())
+	p.send(&wire.ExecutorMessage{Successes: successes(single(&wire.DriverMessage{Launches: []*wire.Launch{first}}))})
+	return p, done, p.recv()
+}
+
+// successes are of attempts that took a microsecond; the result is the input.
+func successes(launches []*wire.Launch) *wire.Successes {
+	var updates []*wire.TaskUpdate
+	for _, launch := range launches {
+		updates = append(updates, &wire.TaskUpdate{
+			Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: launch.Input(0), Metrics: &wire.Metrics{RunNanos: 1000},
+		})
+	}
+	return wire.NewSuccesses(updates)
+}
+
+func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
+	job := squares(100)
+	p, done, message := short(t, job)
+	require.Len(t, message.GetLaunches(), 2)
+	require.Len(t, message.GetLaunches()[0].GetIndexes(), 1, "it has a core")
+	ahead := message.GetLaunches()[1]
+	require.True(t, ahead.GetAhead())
+	require.Len(t, ahead.GetIndexes(), 98)
+	for i, index := range ahead.GetIndexes() {
+		require.Equal(t, job.Tasks[index].Input, ahead.Input(i))
+	}
+
+	launches := p.launches(99)
+	failed := launches[50]
+	p.send(&wire.ExecutorMessage{
+		Successes: successes(append(launches[:50:50], launches[51:]...)),
+		Updates: []*wire.TaskUpdate{{Attempt: failed.GetAttempt(), State: wire.TaskState_TASK_STATE_FAILED,
+			Failure: &wire.Failure{Message: "not yet"}}},
+	})
+	again := p.launches(1)[0]
+	require.Equal(t, failed.GetIndexes(), again.GetIndexes())
+	require.EqualValues(t, 1, again.GetAttemptNumber())
+	p.send(&wire.ExecutorMessage{Successes: successes([]*wire.Launch{again})})
+	end := <-done
+	require.NoError(t, end.err)
+	require.Len(t, end.results, 100)
+	for index, result := range end.results {
+		require.Equal(t, job.Tasks[index].Input, result.Value)
+	}
+	p.leave()
+}
+
+func TestLargeInputsGoInSeveralMessages(t *testing.T) {
+	job := driver.Job{Name: "large", Tasks: make([]driver.TaskSpec, 20)}
+	for i := range job.Tasks {
+		job.Tasks[i].Input = make([]byte, wire.MaxPart/3+i)
+	}
+	p, done, message := short(t, job)
+	messages := []*wire.DriverMessage{message}
+	for len(p.came) < 19 {
+		messages = append(messages, p.recv())
+	}
+	for _, message := range messages {
+		size := 0
+		for _, launch := range message.GetLaunches() {
+			require.Less(t, launch.Size(), 2*wire.MaxPart)
+			size += launch.Size()
+		}
+		require.Less(t, size, 3*wire.MaxPart)
+	}
+	p.send(&wire.ExecutorMessage{Successes: successes(p.launches(19))})
+	end := <-done
+	require.NoError(t, end.err)
+	for index, result := range end.results {
+		require.Len(t, result.Value, len(job.Tasks[index].Input))
+	}
+	p.leave()
+}
+
+// An executor that runs nothing else hears a little later that a set has ended.
+func TestTheEndOfASetNeedsNoMessageOfItsOwn(t *testing.T) {
+	d := start(t, driver.Options{})
+	p := join(t, d, "1", "h", 1)
+	run := func() *wire.DriverMessage {
+		done := running(t, d, squares(1))
+		message := p.recv()
+		p.finish(p.launches(1)[0], "")
+		require.NoError(t, (<-done).err)
+		return message
+	}
+	require.Empty(t, run().GetForget())
+	require.Equal(t, []uint64{1}, run().GetForget(), "it goes with what comes next")
+	require.Equal(t, []uint64{2}, p.recv().GetForget(), "nothing comes")
+	p.leave()
+}
