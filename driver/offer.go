@@ -69,7 +69,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 			}}
 			message.Launches = append(message.Launches, alike.Launch)
 		}
-		alike.add(launch.Index, r.job.Tasks[a.index].Input, len(launches)-i)
+		alike.add(launch.Index, r.job.Tasks[a.index].Input, min(len(launches)-i, usualAlike))
 	}
 }
 
@@ -85,13 +85,16 @@ func (b *batch) takes(next *scheduler.Launch) bool {
 		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Resources == nil && b.Resources == nil
 }
 
-// add adds a task, of so many at the most that are still to come.
-func (b *batch) add(index int, input []byte, most int) {
+// usualAlike is how many attempts are alike at the most, as a rule.
+const usualAlike = 128
+
+// add adds a task. The first ones make room for so many.
+func (b *batch) add(index int, input []byte, room int) {
 	if b.Indexes == nil {
-		b.Indexes = make([]uint32, 0, most)
+		b.Indexes = make([]uint32, 0, room)
 	}
 	if len(input) > 0 && b.Inputs == nil {
-		b.Inputs = make([][]byte, len(b.Indexes), len(b.Indexes)+most)
+		b.Inputs = make([][]byte, len(b.Indexes), len(b.Indexes)+room)
 	}
 	if b.Inputs != nil {
 		b.Inputs = append(b.Inputs, input)

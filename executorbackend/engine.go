@@ -48,7 +48,7 @@ type engine struct {
 	tasks      map[uint64]*task              // waiting and running, by attempt
 	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
 	waiting    []*task                       // launched beyond the free cores, in order
-	askAt      int                           // where so many of them are left, the driver is to hear that it may send more
+	askAt      int                           // once so many of them are left, the driver is to hear that it may send more
 	free       int                           // cores
 	ended      bool                          // nothing starts any more
 	stuck      map[*task]struct{}            // given up and not ended
@@ -317,9 +317,12 @@ func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wi
 		next = e.takeWaiting()
 	}
 	e.startWaiting()
-	more := len(e.waiting) > 0 && e.waiting[0].launch.GetAhead() && len(e.waiting) != e.askAt
+	soon := len(e.waiting) > e.askAt && e.waiting[0].launch.GetAhead()
+	if !soon {
+		e.askAt = 0
+	}
 	e.mu.Unlock()
-	if more {
+	if soon {
 		e.out.putSoon(updates...)
 	} else {
 		e.out.put(updates...)
