@@ -21,7 +21,7 @@ type attempt struct {
 
 	away    *awayResult        // nil unless it has run and its result waits at the executor
 	told    *wire.TaskProgress // what it last said of itself, until that counts; nil for nothing
-	result  *wire.TaskUpdate   // once it succeeded
+	result  *wire.TaskUpdate   // while its success is looked at, and as long as it is held
 	failure *wire.Failure      // once it failed
 }
 

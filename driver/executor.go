@@ -157,6 +157,7 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 		successes.Update(i, update)
 		l.update(a, update)
 	}
+	l.success.Result = nil // whoever has it now may let go of it
 }
 
 // streamEnded is the end of a link, said by both of its goroutines.

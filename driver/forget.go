@@ -7,10 +7,18 @@ import "time"
 // a short set's tasks do.
 const forgetWait = time.Second
 
-// forget has an executor hear soon that no further launch will name a task set.
-func (l *loop) forget(e *executor, taskSet uint64) {
+// largeCommon is how large the common part of a task set is, in bytes, that an
+// executor is not to have any longer: the next set's may be as large.
+const largeCommon = 256 << 10
+
+// forget has an executor hear soon that no further launch will name a task set,
+// with a common part of so many bytes.
+func (l *loop) forget(e *executor, taskSet uint64, common int) {
 	e.forget = append(e.forget, taskSet)
-	if l.forgetting.IsZero() {
+	switch {
+	case common > largeCommon:
+		l.outgoing(e)
+	case l.forgetting.IsZero():
 		l.forgetting = l.now.Add(forgetWait)
 	}
 }

@@ -2,6 +2,8 @@ package driver_test
 
 import (
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -91,19 +93,28 @@ func TestLargeInputsGoInSeveralMessages(t *testing.T) {
 	p.leave()
 }
 
-// An executor that runs nothing else hears a little later that a set has ended.
 func TestTheEndOfASetNeedsNoMessageOfItsOwn(t *testing.T) {
-	d := start(t, driver.Options{})
-	p := join(t, d, "1", "h", 1)
-	run := func() *wire.DriverMessage {
-		done := running(t, d, squares(1))
-		message := p.recv()
-		p.finish(p.launches(1)[0], "")
-		require.NoError(t, (<-done).err)
-		return message
-	}
-	require.Empty(t, run().GetForget())
-	require.Equal(t, []uint64{1}, run().GetForget(), "it goes with what comes next")
-	require.Equal(t, []uint64{2}, p.recv().GetForget(), "nothing comes")
-	p.leave()
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		p := join(t, d, "1", "h", 1)
+		run := func(common int) *wire.DriverMessage {
+			job := squares(1)
+			job.Common = make([]byte, common)
+			done := running(t, d, job)
+			message := p.recv()
+			p.finish(p.launches(1)[0], "")
+			require.NoError(t, (<-done).err)
+			return message
+		}
+		began := time.Now()
+		require.Empty(t, run(0).GetForget())
+		require.Equal(t, []uint64{1}, run(0).GetForget(), "it goes with what comes next")
+		require.Zero(t, time.Since(began))
+		require.Equal(t, []uint64{2}, p.recv().GetForget(), "nothing comes")
+		require.Equal(t, time.Second, time.Since(began))
+		run(1 << 20)
+		require.Equal(t, []uint64{3}, p.recv().GetForget(), "what is large is not kept")
+		require.Equal(t, time.Second, time.Since(began))
+		p.leave()
+	})
 }

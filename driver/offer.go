@@ -62,7 +62,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		}
 		r.locality.count(launch.Locality)
 		l.history.totals.Locality.count(launch.Locality)
-		if !alike.takes(launch) {
+		if !alike.takes(launch, len(r.job.Tasks[a.index].Input)) {
 			alike = batch{Launch: &wire.Launch{
 				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
 				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, HoldResult: hold,
@@ -79,13 +79,14 @@ type batch struct {
 	size int // of the inputs, in bytes
 }
 
-// takes is whether a further attempt fits in.
-func (b *batch) takes(next *scheduler.Launch) bool {
-	return b.Launch != nil && b.size < wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.Indexes)) &&
+// takes is whether a further attempt fits in, with an input of so many bytes.
+func (b *batch) takes(next *scheduler.Launch, input int) bool {
+	return b.Launch != nil && b.size+input <= wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.Indexes)) &&
 		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Resources == nil && b.Resources == nil
 }
 
-// usualAlike is how many attempts are alike at the most, as a rule.
+// usualAlike is how many attempts are alike, where many are: what one core is sent
+// ahead.
 const usualAlike = 128
 
 // add adds a task. The first ones make room for so many.

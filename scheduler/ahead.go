@@ -16,6 +16,10 @@ const (
 	// others could have some of it: with the default a quarter of a millisecond, in
 	// which a message comes and its answer goes.
 	undivided = 4
+	// refillAt, in eighths, is how much of what an executor may have waiting it has at
+	// the most when it gets more. It speaks when half is left of what it had been
+	// sent, and what it may have is less by then where tasks took a little longer.
+	refillAt = 5
 	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
 	// last after one came back that had to wait too long.
 	giveBackPenalty = 4
@@ -82,7 +86,7 @@ func (s *Scheduler) launchAhead(p *profile) {
 		}
 		set := e.running[len(e.running)-1].set
 		room := s.roomAhead(set, e)
-		if set.over || set.waiting != p.demand.WaitingTasks || e.queue.length > room/2 {
+		if set.over || set.waiting != p.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
 			continue
 		}
 		for e.queue.length < room {

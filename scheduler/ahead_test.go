@@ -136,6 +136,20 @@ func TestTheLastTasksAreForAllExecutors(t *testing.T) {
 	}
 }
 
+func TestAnExecutorThatAsksAtHalfGetsMore(t *testing.T) {
+	for _, took := range []time.Duration{10 * time.Microsecond, 100 * time.Microsecond} {
+		s, launches := shortTasks(t, took)
+		s.Finished(launches[0].Attempt, Outcome{Took: took})
+		s.Finished(launches[1].Attempt, Outcome{Took: took})
+		launches = append(launches[2:], s.Offer(start)...)
+		slower := took + took/10
+		for _, l := range launches[:len(launches)/2] {
+			s.Finished(l.Attempt, Outcome{Took: slower})
+		}
+		require.NotEmpty(t, s.Offer(start), "though less would be sent to it now than it had, at %v", took)
+	}
+}
+
 func TestEachExecutorHasItsPartAtOnce(t *testing.T) {
 	const executors, each = 10, 20
 	s := New(Config{LaunchAhead: time.Millisecond})

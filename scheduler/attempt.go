@@ -180,9 +180,9 @@ func (s *Scheduler) release(a *attempt) {
 	}
 }
 
-// mostSpare is how many attempts are kept for use again. More than these run at a
-// time only where very many executors were sent tasks ahead; what they took goes
-// back then.
+// mostSpare is how many attempts are kept for use again. What more than these took
+// goes back: so many run at a time on very many cores alone, or where many executors
+// were sent tasks ahead.
 const mostSpare = 1 << 16
 
 // giveBack gives back what an attempt holds of its executor, or its place in the

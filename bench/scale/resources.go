@@ -48,8 +48,8 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// collectorTime is what the collector of this process's memory has taken so far, of
-// the CPU's time.
+// collectorTime is what the collector of this process's memory has taken so far of
+// the CPU's time, as the runtime estimates it: rather too much.
 func collectorTime() time.Duration {
 	sample := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(sample)

@@ -46,7 +46,7 @@ type arrived struct {
 type driverFigures struct {
 	TasksPerSecond   float64
 	CPUMicros        float64 // of the driver, user and system, a task
-	CollectorMicros  float64 // of these, what the collector of its memory took
+	CollectorMicros  float64 // that the collector of its memory took, a task, by the runtime's own estimate
 	AllocatedBytes   float64 // of the driver's heap, a task
 	ResidentMB       float64 // the most at any time, in units of 1,000,000 bytes
 	ExecutorKB       float64 // memory of the driver for a registered executor, in units of 1,000 bytes
@@ -123,7 +123,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	if err := driver.hear(&result.driverFigures); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task, of which %.1f are for the collection of memory; %.0f bytes allocated a task\n",
+	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task; about %.1f µs for the collection of memory, of which %.0f bytes a task are allocated\n",
 		r.Executors, result.TasksPerSecond, result.CPUMicros, result.CollectorMicros, result.AllocatedBytes)
 	for _, child := range executors {
 		var report shareReport

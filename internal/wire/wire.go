@@ -6,11 +6,12 @@ package wire
 const (
 	// Version is of this protocol. Driver and executors are of one binary, so
 	// there is nothing to negotiate; another version is refused.
-	Version = 1
+	Version = 2
 
 	// MaxPart is about how many bytes of results or inputs one message carries.
 	// A result beyond it goes in parts, so that heartbeats and the results of
-	// other tasks pass between them. An input beyond it has a message of its own.
+	// other tasks pass between them. An input beyond it goes whole, with no more
+	// than this beside it.
 	MaxPart = 1 << 20
 
 	// MaxInput bounds a task's input and a task set's common part, in bytes:

@@ -19,8 +19,9 @@ import (
 var deaf = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
 // belonging adds the live processes to those found that bear one of the signs and
-// started at since or later, but for the one that asks.
-func belonging(mark string, sessions map[int]bool, since Time, found map[int]Time) error {
+// started at since or later, but for the one that asks. It passes over those that
+// are known to be threads of the kernel, and adds to these.
+func belonging(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
 		return fmt.Errorf("find processes: %w", err)
@@ -34,7 +35,7 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 	own := os.Getpid()
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry)
-		if err != nil || pid == own {
+		if err != nil || pid == own || kernel[pid] {
 			continue
 		}
 		// 0 is a session that began outside this namespace of processes, where a
@@ -44,6 +45,9 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 			continue // it has ended
 		}
 		p, err := statusOf(procfs.Directory(pid))
+		if err == nil && p.kernel {
+			kernel[pid] = true
+		}
 		if err != nil || p.kernel || p.ended() || p.started < since {
 			continue
 		}

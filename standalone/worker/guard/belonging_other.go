@@ -13,7 +13,7 @@ var deaf = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP}
 
 var errNotLinux = errors.New("find processes: workers run on Linux, where /proc tells of them")
 
-func belonging(string, map[int]bool, Time, map[int]Time) error { return errNotLinux }
+func belonging(string, map[int]bool, Time, map[int]Time, map[int]bool) error { return errNotLinux }
 
 func hasEnded(int, Time) bool { return false }
 

@@ -160,8 +160,9 @@ type Time uint64
 func Sweep(mark string, sessions map[int]bool, since Time) error {
 	deadline := time.Now().Add(giveUp)
 	found := map[int]Time{} // by when they started
+	kernel := map[int]bool{}
 	for {
-		if err := belonging(mark, sessions, since, found); err != nil {
+		if err := belonging(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
 		// One that is ending loses its signs before it has ended.
