@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -134,8 +135,8 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 		id: s.attemptsMade, set: set, index: index, executor: e, since: s.clock,
 		inSet: int32(len(set.running)), inExecutor: int32(len(e.running)),
 	}
-	set.running = append(set.running, a)
-	e.running = append(e.running, a)
+	set.running = push(set.running, a)
+	e.running = push(e.running, a)
 	s.attempts.Put(a.id, a)
 	set.profile.demand.RunningTasks++
 	if l.Ahead {
@@ -149,8 +150,17 @@ func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *att
 		a.held, l.Resources = &held, e.addresses(held)
 	}
 	l.Attempt, l.TaskSet, l.Index, l.Executor = a.id, set.id, int(index), e.ID
-	s.launches = append(s.launches, l)
+	s.launches = push(s.launches, l)
 	return a
+}
+
+// push appends to a list that may become very long: growing by a quarter each time,
+// as append does then, would take five times what the list has in the end.
+func push[T any](list []T, one T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, max(len(list), 1))
+	}
+	return append(list, one)
 }
 
 // release forgets an attempt that ended and frees its cores.

@@ -123,7 +123,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	if err := driver.hear(&result.driverFigures); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task; about %.1f µs for the collection of memory, of which %.0f bytes a task are allocated\n",
+	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task, of which the collector has about %.1f; %.0f bytes allocated a task\n",
 		r.Executors, result.TasksPerSecond, result.CPUMicros, result.CollectorMicros, result.AllocatedBytes)
 	for _, child := range executors {
 		var report shareReport
