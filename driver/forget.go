@@ -11,12 +11,12 @@ const forgetWait = time.Second
 // executor is not to have any longer: the next set's may be as large.
 const largeCommon = 256 << 10
 
-// forget has an executor hear soon that no further launch will name a task set,
-// with a common part of so many bytes.
-func (l *loop) forget(e *executor, taskSet uint64, common int) {
-	e.forget = append(e.forget, taskSet)
+// forget has an executor hear soon that no further launch will name the task set of
+// a run.
+func (l *loop) forget(e *executor, r *run) {
+	e.forget = append(e.forget, r.id)
 	switch {
-	case common > largeCommon:
+	case len(r.job.Common) > largeCommon:
 		l.outgoing(e)
 	case l.forgetting.IsZero():
 		l.forgetting = l.now.Add(forgetWait)

@@ -62,14 +62,15 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		}
 		r.locality.count(launch.Locality)
 		l.history.totals.Locality.count(launch.Locality)
-		if !alike.takes(launch, len(r.job.Tasks[a.index].Input)) {
+		input := r.job.Tasks[a.index].Input
+		if !alike.takes(launch, len(input)) {
 			alike = batch{Launch: &wire.Launch{
 				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
 				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, HoldResult: hold,
 			}}
 			message.Launches = append(message.Launches, alike.Launch)
 		}
-		alike.add(launch.Index, r.job.Tasks[a.index].Input, min(len(launches)-i, usualAlike))
+		alike.add(launch.Index, input, min(len(launches)-i, usualAlike))
 	}
 }
 

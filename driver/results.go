@@ -37,11 +37,7 @@ func (r *results) put(result Result) {
 	last := len(r.chunks) - 1
 	first := last < 0
 	if first || len(r.chunks[last]) == cap(r.chunks[last]) {
-		size := firstChunk
-		if !first {
-			size = min(2*cap(r.chunks[last]), mostChunk)
-		}
-		r.chunks = append(r.chunks, r.newChunk(size))
+		r.chunks = append(r.chunks, r.newChunk())
 		last++
 	}
 	r.chunks[last] = append(r.chunks[last], result)
@@ -51,12 +47,16 @@ func (r *results) put(result Result) {
 	}
 }
 
-// newChunk is an empty chunk for so many results or more.
-func (r *results) newChunk(size int) []Result {
+// newChunk is an empty chunk to come after those that there are.
+func (r *results) newChunk() []Result {
 	if last := len(r.spare) - 1; last >= 0 {
 		chunk := r.spare[last]
 		r.spare = r.spare[:last]
 		return chunk
+	}
+	size := firstChunk
+	if last := len(r.chunks) - 1; last >= 0 {
+		size = min(2*cap(r.chunks[last]), mostChunk)
 	}
 	return make([]Result, 0, size)
 }

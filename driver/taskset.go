@@ -339,7 +339,7 @@ func (l *loop) endRun(r *run, err error) {
 		l.act(l.scheduler.Cancel(r.id, fmt.Sprintf("the job ended: %v", err)))
 	}
 	for e := range r.sentTo {
-		l.forget(e, r.id, len(r.job.Common))
+		l.forget(e, r)
 	}
 	r.sentTo = nil
 	r.hindrance = ""

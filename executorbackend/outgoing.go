@@ -235,15 +235,15 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		size += own
 		taken++
 	}
-	plain, others := o.updates[:0:0], o.updates[:0:0]
+	var plain []*wire.TaskUpdate
 	for _, update := range o.updates[:taken] {
 		if update.IsPlain() {
 			plain = append(plain, update)
 		} else {
-			others = append(others, update)
+			message.Updates = append(message.Updates, update)
 		}
 	}
-	if message.Updates = others; len(plain) > 0 {
+	if len(plain) > 0 {
 		message.Successes = wire.NewSuccesses(plain)
 	}
 	if o.updates = o.updates[taken:]; len(o.updates) == 0 {

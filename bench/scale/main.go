@@ -89,19 +89,11 @@ func measure(ctx context.Context) error {
 	like.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
 	like.Sets = max(sameEach/like.Tasks, 1)
 
-	before, err := runAll(ctx, small, like)
+	outcomes, err := runAll(ctx, small, like, options, small, like)
 	if err != nil {
 		return err
 	}
-	all, err := runAll(ctx, options)
-	if err != nil {
-		return err
-	}
-	after, err := runAll(ctx, small, like)
-	if err != nil {
-		return err
-	}
-	many := all[0]
+	before, many, after := outcomes[:2], outcomes[2], outcomes[3:]
 	smallMicros := (before[0].CPUMicros + after[0].CPUMicros) / 2
 	likeMicros := (before[1].CPUMicros + after[1].CPUMicros) / 2
 	err = figures.Print(os.Stdout,

@@ -21,9 +21,10 @@ func NewSuccesses(updates []*TaskUpdate) *Successes {
 		if s.Results != nil {
 			s.Results[i] = u.GetResult()
 		}
-		fields := u.GetMetrics().fields()
-		for width < metricsFields && hasAny(fields[width:]) {
-			width++
+		for at, value := range u.GetMetrics().fields() {
+			if value != 0 {
+				width = max(width, at+1)
+			}
 		}
 	}
 	s.Metrics = make([]uint64, 0, width*len(updates))
@@ -59,13 +60,4 @@ func (m *Metrics) fields() [metricsFields]uint64 {
 func (m *Metrics) set(fields [metricsFields]uint64) {
 	m.RunNanos, m.ResultBytes, m.QueueNanos, m.DecodeNanos = fields[0], fields[1], fields[2], fields[3]
 	m.EncodeNanos, m.PeakMemoryBytes, m.BytesRead, m.BytesWritten = fields[4], fields[5], fields[6], fields[7]
-}
-
-func hasAny(numbers []uint64) bool {
-	for _, n := range numbers {
-		if n != 0 {
-			return true
-		}
-	}
-	return false
 }

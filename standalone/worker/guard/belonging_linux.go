@@ -45,10 +45,14 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 			continue // it has ended
 		}
 		p, err := statusOf(procfs.Directory(pid))
-		if err == nil && p.kernel {
-			kernel[pid] = true
+		if err != nil {
+			continue
 		}
-		if err != nil || p.kernel || p.ended() || p.started < since {
+		if p.kernel {
+			kernel[pid] = true
+			continue
+		}
+		if p.ended() || p.started < since {
 			continue
 		}
 		if sessions[session] || p.marked(procfs.Directory(pid), variable) {
