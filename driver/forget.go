@@ -5,7 +5,7 @@ import "time"
 // forgetWait is how long the word that a task set has ended waits for a message
 // with which it may go: a message of its own to each executor would cost more than
 // a short set's tasks do.
-const forgetWait = time.Second
+const forgetWait = 10 * time.Second
 
 // largeCommon is how large the common part of a task set is, in bytes, that an
 // executor is not to have any longer: the next set's may be as large.

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/idtable"
@@ -25,6 +26,7 @@ type loop struct {
 	runs       map[uint64]*run      // not ended, by task set
 	lastRun    uint64
 	attempts   idtable.Table[scheduler.AttemptID, attempt] // running, and those whose results barrier sets hold
+	spare      []*attempt                                  // to be used again
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil
@@ -73,7 +75,7 @@ func (l *loop) run() {
 	defer alarm.stop()
 	for !l.over {
 		alarm.set(l.turn(), l.now)
-		e := <-l.d.inbox
+		e := l.next()
 		l.now = time.Now()
 		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
@@ -85,9 +87,24 @@ func (l *loop) run() {
 	}
 }
 
+// next is the next event. It does not wait for one where there is more to offer:
+// then nothing may have happened.
+func (l *loop) next() event {
+	if l.stopping || !l.scheduler.More() {
+		return <-l.d.inbox
+	}
+	select {
+	case e := <-l.d.inbox:
+		return e
+	default:
+		runtime.Gosched() // what was offered leaves before there is more to send
+		return event{}
+	}
+}
+
 func (l *loop) handle(e event) {
 	switch {
-	case e.link == nil && e.call == nil: // the alarm
+	case e.link == nil && e.call == nil: // the alarm, or nothing
 	case e.call != nil:
 		e.call(l)
 	case e.message.GetRegister() != nil:

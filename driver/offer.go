@@ -46,11 +46,11 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 	r.launches += len(launches)
 	r.hindrance = ""
 	hold := r.results.bytes.Load() > r.intake.window
-	attempts := make([]attempt, len(launches))
+	newAttempt := l.newAttempts(len(launches))
 	e.attempts = slices.Grow(e.attempts, len(launches))
 	var alike batch
 	for i := range launches {
-		launch, a := &launches[i], &attempts[i]
+		launch, a := &launches[i], newAttempt()
 		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, int32(launch.Number), e
 		l.attempts.Put(a.id, a)
 		e.attempts.add(a)
@@ -66,7 +66,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		if !alike.takes(launch, len(input)) {
 			alike = batch{Launch: &wire.Launch{
 				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
-				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, HoldResult: hold,
+				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, Last: launch.Last, HoldResult: hold,
 			}}
 			message.Launches = append(message.Launches, alike.Launch)
 		}
@@ -83,7 +83,7 @@ type batch struct {
 // takes is whether a further attempt fits in, with an input of so many bytes.
 func (b *batch) takes(next *scheduler.Launch, input int) bool {
 	return b.Launch != nil && b.size+input <= wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.Indexes)) &&
-		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Resources == nil && b.Resources == nil
+		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Last == b.Last && next.Resources == nil && b.Resources == nil
 }
 
 // usualAlike is how many attempts are alike, where many are: what one core is sent

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"testing"
@@ -275,7 +276,7 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
-	job := driver.Job{Name: "j", Function: "f", Common: []byte("common"), Tasks: make([]driver.TaskSpec, 4)}
+	job := driver.Job{Name: "j", Function: "f", Common: bytes.Repeat([]byte("common"), 100<<10), Tasks: make([]driver.TaskSpec, 4)}
 	done := make(chan error, 1)
 	go func() { _, err := outcome(t.Context(), d, job); done <- err }()
 	sets, tasks, forgotten := 0, 0, []uint64(nil)
@@ -285,7 +286,7 @@ func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 			sets++
 			require.Equal(t, "j", set.GetName())
 			require.Equal(t, "f", set.GetFunction())
-			require.Equal(t, "common", string(set.GetCommon()))
+			require.Equal(t, job.Common, set.GetCommon())
 		}
 		for _, launch := range single(message) {
 			tasks++

@@ -117,7 +117,7 @@ func (l *loop) submit(r *run) {
 			choosy++
 		}
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Function: r.job.Function, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
 		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier}
 	if choosy > 0 {
 		set.Preferences = func(index int) scheduler.Preferences {
@@ -166,7 +166,15 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	}
 	l.stopped(a)
 	a.executor.attempts.remove(a)
-	l.act(l.scheduler.Finished(a.id, outcome))
+	if outcome.Result == scheduler.Succeeded {
+		done, events := l.scheduler.Succeeded(a.id, outcome.Took)
+		if done && !a.run.ended {
+			l.finished(a)
+		}
+		l.act(events)
+	} else {
+		l.act(l.scheduler.Finished(a.id, outcome))
+	}
 	if !a.held {
 		l.attempts.Delete(a.id)
 	}
@@ -176,6 +184,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	if e := a.executor; len(e.attempts) == 0 {
 		l.idle(e)
 	}
+	l.reuse(a)
 }
 
 // tookOf is how long an attempt had its core.
@@ -245,6 +254,11 @@ func (l *loop) act(events []scheduler.Event) {
 		case scheduler.KillExecutor:
 			if e := l.executors[event.Executor]; e != nil {
 				l.departByItself(e, event.Reason)
+			}
+		case scheduler.CallBack:
+			if a := l.attempts.Get(event.Attempt); a != nil {
+				message := l.outgoing(a.executor)
+				message.CallBacks = append(message.CallBacks, uint64(a.id))
 			}
 		case scheduler.KillAttempt:
 			if a := l.attempts.Get(event.Attempt); a != nil {

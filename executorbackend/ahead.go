@@ -1,6 +1,7 @@
 package executorbackend
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -59,24 +60,48 @@ func (e *engine) giveBack() {
 	e.running.Add(1)
 	defer e.running.Done()
 	late := time.Now().Add(-e.impatience.after)
-	var updates []*wire.TaskUpdate
-	kept := e.waiting[:0]
-	for _, t := range e.waiting {
+	updates := e.giveBackThose(func(t *task) bool {
 		switch {
 		case !t.launch.GetAhead():
+			return false
 		case t.received.After(late) || e.impatience.moved.After(late):
 			e.sentAhead()
-		default:
-			t.cancel(nil)
-			delete(e.tasks, t.attempt)
-			updates = append(updates, &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_RETURNED})
-			continue
+			return false
 		}
-		kept = append(kept, t)
-	}
-	clear(e.waiting[len(kept):])
-	e.waiting = kept
-	e.startWaiting() // what stays may need fewer cores than those that went
+		return true
+	})
 	e.mu.Unlock()
 	e.out.put(updates...)
+}
+
+// callBack gives back those of the attempts that wait. It is called with the lock
+// held.
+func (e *engine) callBack(attempts []uint64) []*wire.TaskUpdate {
+	if len(attempts) == 0 {
+		return nil
+	}
+	wanted := make(map[uint64]struct{}, len(attempts))
+	for _, attempt := range attempts {
+		wanted[attempt] = struct{}{}
+	}
+	return e.giveBackThose(func(t *task) bool {
+		_, found := wanted[t.attempt]
+		return found
+	})
+}
+
+// giveBackThose takes out some of those that wait, and returns their updates. It is
+// called with the lock held.
+func (e *engine) giveBackThose(wanted func(*task) bool) (updates []*wire.TaskUpdate) {
+	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
+		if !wanted(t) {
+			return false
+		}
+		t.cancel(nil)
+		delete(e.tasks, t.attempt)
+		updates = append(updates, &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_RETURNED})
+		return true
+	})
+	e.startWaiting() // what stays may need fewer cores than those that went
+	return updates
 }

@@ -68,7 +68,7 @@ func TestUpdatesOfShortTasksLeaveTogether(t *testing.T) {
 		for attempt := range uint64(3*batch - 1) {
 			launches = append(launches, ahead(2+attempt, "1us"))
 		}
-		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: append(launches, ahead(1000, "1s"))})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: append(launches, ahead(10*batch, "1s"))})
 		began := time.Now()
 		require.Len(t, updatesOf(s.recv()), batch)
 		require.Len(t, updatesOf(s.recv()), batch/2, "half of what was waiting has run: the driver may send more")
@@ -76,6 +76,46 @@ func TestUpdatesOfShortTasksLeaveTogether(t *testing.T) {
 		require.Less(t, time.Since(began), batchWait)
 		require.Len(t, updatesOf(s.recv()), batch/2, "none is kept back by the long task behind them")
 		require.Less(t, time.Since(began), 2*batchWait)
+		s.stop()
+	})
+}
+
+func TestTheWholePartOfAnExecutorIsToldOfAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		for round := range uint64(3) {
+			launches := []*wire.Launch{launch(100*round, "1us")}
+			for i := range uint64(50) {
+				l := ahead(100*round+1+i, "1us")
+				l.Last = true
+				launches = append(launches, l)
+			}
+			began := time.Now()
+			s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: launches})
+			require.Len(t, updatesOf(s.recv()), 51)
+			require.Equal(t, 51*time.Microsecond, time.Since(began))
+			time.Sleep(2 * batchWait) // a timer that finds nothing to send changes nothing
+		}
+		s.stop()
+	})
+}
+
+func TestWhatWasSentAheadIsCalledBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
+			launch(1, "50ms"), ahead(2, "50ms"), ahead(3, "50ms"), ahead(4, "50ms"),
+		}})
+		for attempt := range uint64(2) {
+			require.Equal(t, 1+attempt, s.update().GetAttempt())
+		}
+		s.send(&wire.DriverMessage{CallBacks: []uint64{1, 3, 4, 77}})
+		returned := s.update()
+		require.Equal(t, uint64(4), returned.GetAttempt(), "the third has begun")
+		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, returned.GetState())
+		finished := s.update()
+		require.Equal(t, uint64(3), finished.GetAttempt())
+		require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, finished.GetState())
 		s.stop()
 	})
 }

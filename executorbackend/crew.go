@@ -7,8 +7,8 @@ import "sync"
 // costs more than a short task does.
 type crew struct {
 	// run runs a task, and says which one is to follow in the same goroutine, if
-	// any.
-	run   func(*task) *task
+	// any. It is told whether the goroutine had to be woken for the task.
+	run   func(t *task, woken bool) *task
 	most  int             // that wait for further tasks
 	alive *sync.WaitGroup // done when the goroutines have ended
 
@@ -29,8 +29,8 @@ func (c *crew) start(t *task) {
 	c.alive.Go(func() {
 		next := make(chan *task, 1)
 		for t := t; t != nil; t = <-next {
-			for t != nil {
-				t = c.run(t) // it does not return where the function ends its goroutine
+			for woken := true; t != nil; woken = false {
+				t = c.run(t, woken) // it does not return where the function ends its goroutine
 			}
 			if !c.rest(next) {
 				return

@@ -11,7 +11,7 @@ import (
 )
 
 // inCrew runs tasks in a crew whose goroutines must all end with it.
-func inCrew(t *testing.T, most int, run func(*task) *task, use func(c *crew)) {
+func inCrew(t *testing.T, most int, run func(*task, bool) *task, use func(c *crew)) {
 	synctest.Test(t, func(*testing.T) {
 		var alive sync.WaitGroup
 		c := &crew{run: run, most: most, alive: &alive}
@@ -23,7 +23,7 @@ func inCrew(t *testing.T, most int, run func(*task) *task, use func(c *crew)) {
 
 func TestCrewReusesItsGoroutines(t *testing.T) {
 	var ran atomic.Int32
-	inCrew(t, 2, func(*task) *task { ran.Add(1); return nil }, func(c *crew) {
+	inCrew(t, 2, func(*task, bool) *task { ran.Add(1); return nil }, func(c *crew) {
 		for i := range 100 {
 			c.start(&task{})
 			synctest.Wait()
@@ -36,7 +36,7 @@ func TestCrewReusesItsGoroutines(t *testing.T) {
 func TestCrewKeepsNoMoreThanItIsTo(t *testing.T) {
 	var proceed chan struct{}
 	var ran atomic.Int32
-	inCrew(t, 2, func(*task) *task { ran.Add(1); <-proceed; return nil }, func(c *crew) {
+	inCrew(t, 2, func(*task, bool) *task { ran.Add(1); <-proceed; return nil }, func(c *crew) {
 		proceed = make(chan struct{})
 		for range 5 {
 			c.start(&task{})
@@ -51,7 +51,7 @@ func TestCrewKeepsNoMoreThanItIsTo(t *testing.T) {
 
 func TestCrewSurvivesFunctionsThatEndTheirGoroutine(t *testing.T) {
 	var ran atomic.Int32
-	inCrew(t, 1, func(*task) *task { ran.Add(1); runtime.Goexit(); return nil }, func(c *crew) {
+	inCrew(t, 1, func(*task, bool) *task { ran.Add(1); runtime.Goexit(); return nil }, func(c *crew) {
 		for range 3 {
 			c.start(&task{})
 			synctest.Wait()
@@ -63,7 +63,7 @@ func TestCrewSurvivesFunctionsThatEndTheirGoroutine(t *testing.T) {
 
 func TestCrewEndsAfterTheTaskThatRuns(t *testing.T) {
 	var proceed chan struct{}
-	inCrew(t, 1, func(*task) *task { <-proceed; return nil }, func(c *crew) {
+	inCrew(t, 1, func(*task, bool) *task { <-proceed; return nil }, func(c *crew) {
 		proceed = make(chan struct{})
 		c.start(&task{})
 		synctest.Wait()

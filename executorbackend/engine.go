@@ -48,7 +48,7 @@ type engine struct {
 	tasks      map[uint64]*task              // waiting and running, by attempt
 	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
 	waiting    []*task                       // launched beyond the free cores, in order
-	askAt      int                           // once so many of them are left, the driver is to hear that it may send more
+	askAt      int                           // once so many attempts are left, the driver is to hear that it may send more
 	free       int                           // cores
 	ended      bool                          // nothing starts any more
 	stuck      map[*task]struct{}            // given up and not ended
@@ -198,6 +198,7 @@ func (e *engine) take(message *wire.DriverMessage) {
 			}
 		}
 	}
+	unable = append(unable, e.callBack(message.GetCallBacks())...)
 	for _, kill := range message.GetKills() {
 		if update := e.kill(kill); update != nil {
 			unable = append(unable, update)
@@ -246,7 +247,9 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	if e.startWaiting(); t.launch.GetAhead() && !t.started {
 		e.sentAhead()
 	}
-	e.askAt = len(e.waiting) / 2
+	if e.askAt = len(e.waiting)/2 + 1; t.launch.GetLast() {
+		e.askAt = 0
+	}
 	return nil
 }
 
@@ -317,7 +320,11 @@ func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wi
 		next = e.takeWaiting()
 	}
 	e.startWaiting()
-	soon := len(e.waiting) > e.askAt && e.waiting[0].launch.GetAhead()
+	left := len(e.waiting)
+	if next != nil {
+		left++
+	}
+	soon := left > e.askAt && (next != nil || e.waiting[0].launch.GetAhead())
 	if !soon {
 		e.askAt = 0
 	}

@@ -43,7 +43,7 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 const (
 	// batch is how many updates leave together, where further tasks are about to
 	// end, and batchWait how long the first of them waits for the others.
-	batch     = 128
+	batch     = 512
 	batchWait = 5 * time.Millisecond
 )
 
@@ -192,6 +192,7 @@ func (o *outgoing) flush() {
 	o.sending = false
 	switch {
 	case o.broken || len(o.updates) == 0:
+		o.hasty = false
 	case o.later == nil:
 		o.later = time.AfterFunc(batchWait, o.hurry)
 	default:

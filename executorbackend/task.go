@@ -48,10 +48,13 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 
 // run runs an attempt. Whatever the function does, return, panic or end its
 // goroutine, there is one last update.
-func (e *engine) run(t *task) (next *task) {
+func (e *engine) run(t *task, woken bool) (next *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
 	began := t.began
+	if woken { // which took longer than a short task does, and is no part of it
+		began = time.Now()
+	}
 	var update *wire.TaskUpdate
 	defer func() {
 		returned := update != nil

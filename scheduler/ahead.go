@@ -6,12 +6,6 @@ const (
 	// mostAhead is how many tasks wait at the most for each that an executor can
 	// run at a time.
 	mostAhead = 128
-	// paceWeight is over how many tasks the time that one takes is averaged.
-	paceWeight = 16
-	// mostOverPace is how many times that average a task counts for at the most: one
-	// that lost its core to another process for a moment says little of the others.
-	// Where one in twenty-five or more takes long, the average still rises.
-	mostOverPace = 64
 	// undivided is the part of Config.LaunchAhead that goes to one executor though
 	// others could have some of it: with the default a quarter of a millisecond, in
 	// which a message comes and its answer goes.
@@ -20,9 +14,6 @@ const (
 	// the most when it gets more. It speaks when half is left of what it had been
 	// sent, and what it may have is less by then where tasks took a little longer.
 	refillAt = 5
-	// giveBackPenalty is how many times Config.LaunchAhead a task is taken to
-	// last after one came back that had to wait too long.
-	giveBackPenalty = 4
 )
 
 // queue is the attempts that were launched ahead and wait at an executor for
@@ -85,19 +76,7 @@ func (s *Scheduler) launchAhead(p *profile) {
 			continue
 		}
 		set := e.running[len(e.running)-1].set
-		room := s.roomAhead(set, e)
-		if set.over || set.waiting != p.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
-			continue
-		}
-		for e.queue.length < room {
-			index, locality := set.takeFresh(e)
-			if index < 0 {
-				break
-			}
-			set.setWaiting(index, -1)
-			set.states[index] = taskRunning
-			s.start(set, index, e, Launch{Locality: locality, Ahead: true})
-		}
+		s.launchAheadOn(set, e)
 		if set.waiting == 0 {
 			s.setDelayed(set, false)
 			return
@@ -105,21 +84,43 @@ func (s *Scheduler) launchAhead(p *profile) {
 	}
 }
 
-// roomAhead is how many tasks of a set may wait at an executor.
-func (s *Scheduler) roomAhead(set *taskSet, e *executor) int {
-	if set.pace == 0 || e.free >= set.cpus || len(set.requests) > 0 || set.returned > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
-		return 0
+// launchAheadOn launches as many tasks of a set ahead as are to wait at an executor.
+func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
+	room, last := s.roomAhead(set, e)
+	if set.over || set.waiting != set.profile.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
+		return
+	}
+	for e.queue.length < room {
+		index, locality := set.takeFresh(e)
+		if index < 0 {
+			return
+		}
+		set.setWaiting(index, -1)
+		set.states[index] = taskRunning
+		set.calledBack = false
+		s.start(set, index, e, Launch{Locality: locality, Ahead: true, Last: last})
+	}
+}
+
+// roomAhead is how many tasks of a set may wait at an executor, and whether these
+// are its part of all that is left.
+func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
+	if !s.isShort(set) || e.free >= set.cpus || len(set.requests) > 0 || set.returned > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
+		return 0, false
 	}
 	slots := time.Duration(e.Cores / set.cpus)
-	most := slots * min(s.config.LaunchAhead/set.pace, mostAhead)
+	most := slots * min(s.config.LaunchAhead/set.pace.mean, mostAhead)
 	// The last tasks are for all executors, but for what one of them has done
 	// before the others could have been sent their parts. What others have got
 	// already counts: each has its part at once then, not a part of what is left
 	// again and again.
-	least := slots * min(s.config.LaunchAhead/undivided/set.pace, mostAhead)
+	least := time.Duration(0)
+	if set.pace.own {
+		least = slots * min(s.config.LaunchAhead/undivided/set.pace.mean, mostAhead)
+	}
 	all := time.Duration(max(set.profile.sizes.fit(set), 1))
-	share := (time.Duration(set.waiting+set.queued) + all - 1) / all
-	return int(min(most, max(share, least)))
+	share := (time.Duration(set.waiting+len(set.running))+all-1)/all - slots
+	return int(min(most, max(share, least))), share < most
 }
 
 // takeFresh takes a waiting task that never ran, of the best that the set has
@@ -153,18 +154,4 @@ func (s *Scheduler) holdCores(a *attempt) {
 	setFree(e, e.free-set.cpus)
 	set.node.hold(set.cpus)
 	set.profile.demand.RunningCPUs += set.cpus
-}
-
-// notePace learns from an attempt that ended how long tasks of its set take.
-func (s *Scheduler) notePace(set *taskSet, outcome Outcome) {
-	switch {
-	case outcome.Result == Returned:
-		set.pace = max(set.pace, giveBackPenalty*s.config.LaunchAhead)
-	case outcome.Result != Succeeded || outcome.Took <= 0:
-	case set.pace == 0:
-		set.pace = outcome.Took
-	default:
-		took := min(outcome.Took, mostOverPace*set.pace)
-		set.pace = max(set.pace+(took-set.pace)/paceWeight, time.Nanosecond)
-	}
 }

@@ -77,11 +77,38 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	if a == nil {
 		return nil
 	}
+	ended := s.over(a, outcome)
+	return s.callBack(s.conclude(nil, ended, outcome), ended.set)
+}
+
+// Succeeded is Finished for an attempt that has succeeded after so long. Instead
+// of by a [TaskDone] it says by a result of its own whether the attempt's result
+// is the task's, as nearly all are; those of barrier sets come as events.
+func (s *Scheduler) Succeeded(id AttemptID, took time.Duration) (done bool, events []Event) {
+	a := s.attempts.Get(id)
+	if a == nil {
+		return false, nil
+	}
+	outcome := Outcome{Result: Succeeded, Took: took}
+	ended := s.over(a, outcome)
+	if set := ended.set; set.counts(ended) && set.barrier == nil {
+		done, events = true, s.succeed(nil, ended)
+	} else {
+		events = s.conclude(nil, ended, outcome)
+	}
+	return done, s.callBack(events, ended.set)
+}
+
+// over frees what an attempt had, and returns what it was.
+func (s *Scheduler) over(a *attempt, outcome Outcome) attempt {
 	s.notePace(a.set, outcome)
 	ended := *a
 	s.release(a)
-	return s.conclude(nil, ended, outcome)
+	return ended
 }
+
+// counts is whether it matters how an attempt ended.
+func (set *taskSet) counts(a attempt) bool { return !set.over && set.states[a.index] != taskDone }
 
 // Ran says that an attempt has run, and its outcome will be known later: its
 // result is still at its executor. Its cores are free at once, it takes no part
@@ -219,12 +246,12 @@ func (s *Scheduler) giveBack(a *attempt) {
 func (s *Scheduler) conclude(events []Event, a attempt, outcome Outcome) []Event {
 	set, index := a.set, int(a.index)
 	switch {
-	case set.over || set.states[index] == taskDone:
+	case !set.counts(a):
 		return events
 	case set.barrier != nil:
 		return s.concludeBarrier(events, a, outcome)
 	case outcome.Result == Succeeded:
-		return s.succeed(events, a)
+		return s.succeed(append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: a.id}), a)
 	}
 	failures, events := s.fail(events, a, outcome)
 	if set.over {
@@ -250,7 +277,7 @@ func (set *taskSet) comeBack(index int32) {
 	set.setWaiting(index, 1)
 }
 
-// succeed appends what follows from a task's result.
+// succeed appends what follows from a task's result, beside its TaskDone.
 func (s *Scheduler) succeed(events []Event, a attempt) []Event {
 	set := a.set
 	set.states[a.index] = taskDone
@@ -263,7 +290,6 @@ func (s *Scheduler) succeed(events []Event, a attempt) []Event {
 		}
 		set.durations.add(took)
 	}
-	events = append(events, TaskDone{TaskSet: set.id, Index: int(a.index), Attempt: a.id})
 	if twin := a.twin; twin != nil {
 		twin.noCopy()
 		events = append(events, KillAttempt{
@@ -287,10 +313,13 @@ func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
 // was a failure too many. It returns how often the task failed.
 func (s *Scheduler) fail(events []Event, a attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	h := set.history(a.index)
-	if outcome.Result == Returned {
-		return h.failures, events
+	if outcome.Result == Returned { // as though it had not been launched
+		if h := set.histories[a.index]; h != nil {
+			return h.failures, events
+		}
+		return 0, events
 	}
+	h := set.history(a.index)
 	h.attempts++
 	if outcome.Result != Failed {
 		return h.failures, events

@@ -4,7 +4,7 @@ import "time"
 
 // Event is something that the owner of a scheduler must act upon: [TaskDone],
 // [TaskRetry], [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
-// [TaskSetUnschedulable], [KillAttempt], [Excluded], [Readmitted] or
+// [TaskSetUnschedulable], [KillAttempt], [CallBack], [Excluded], [Readmitted] or
 // [KillExecutor].
 type Event interface{ event() }
 
@@ -121,11 +121,19 @@ type KillAttempt struct {
 	Reason   string
 }
 
+// CallBack asks for an attempt that was launched ahead to come back, as [Returned],
+// if it has not begun: tasks of its set have proved to be long.
+type CallBack struct {
+	Attempt  AttemptID
+	Executor string
+}
+
 func (TaskDone) event()             {}
 func (TaskRetry) event()            {}
 func (TaskSetDone) event()          {}
 func (TaskSetFailed) event()        {}
 func (KillAttempt) event()          {}
+func (CallBack) event()             {}
 func (CopyEnded) event()            {}
 func (TaskSetUnschedulable) event() {}
 func (TaskSetAborted) event()       {}

@@ -61,6 +61,8 @@ type watchedAttempt struct {
 	killed bool
 	// committed is whether it was allowed to commit.
 	committed bool
+	// calledBack is whether it was asked to come back.
+	calledBack bool
 	// lost is whether it had a core of an executor that was lost.
 	lost bool
 }
@@ -115,7 +117,8 @@ func (w *watcher) submit(t *rapid.T) {
 	set := TaskSet{
 		ID: uint64(w.number), Name: fmt.Sprint("set ", w.number), Tasks: rapid.IntRange(1, 8).Draw(t, "tasks"),
 		CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), Barrier: rapid.IntRange(0, 3).Draw(t, "barrier") == 0,
-		Pool: rapid.SampledFrom([]string{"", "a", "b1", "b2"}).Draw(t, "pool"),
+		Pool:     rapid.SampledFrom([]string{"", "a", "b1", "b2"}).Draw(t, "pool"),
+		Function: rapid.SampledFrom([]string{"", "f", "g"}).Draw(t, "function"),
 	}
 	if rapid.IntRange(0, 2).Draw(t, "gpu") == 0 {
 		set.Resources = map[string]float64{"gpu": rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "gpus")}
@@ -232,7 +235,15 @@ func (w *watcher) finish(t *rapid.T) {
 
 func (w *watcher) end(a *watchedAttempt, outcome Outcome) {
 	w.ended(a, outcome)
-	w.act(w.s.Finished(a.Attempt, outcome))
+	if w.number++; outcome.Result == Succeeded && w.number%2 == 0 {
+		done, events := w.s.Succeeded(a.Attempt, outcome.Took)
+		if done {
+			w.act([]Event{TaskDone{TaskSet: a.TaskSet, Index: a.Index, Attempt: a.Attempt}})
+		}
+		w.act(events)
+	} else {
+		w.act(w.s.Finished(a.Attempt, outcome))
+	}
 	w.offer()
 }
 
@@ -271,6 +282,12 @@ func (w *watcher) act(events []Event) {
 			w.sets[event.TaskSet].over = true
 		case TaskSetAborted:
 			w.sets[event.TaskSet].over = true
+		case CallBack:
+			a := w.running[event.Attempt]
+			require.True(w.t, a.mayReturn() && slices.Contains(a.on.queue, a), "%+v: it has begun", event)
+			require.False(w.t, a.calledBack, "%+v: twice", event)
+			require.Equal(w.t, a.Executor, event.Executor)
+			a.calledBack = true
 		case KillAttempt:
 			if a := w.running[event.Attempt]; a != nil {
 				a.killed = true
@@ -366,6 +383,7 @@ func (w *watcher) offer() {
 		require.Equal(w.t, l.Speculative, others == 1, "%+v: it runs already", l)
 		a := &watchedAttempt{Launch: l, set: set, on: e}
 		require.Equal(w.t, l.Ahead, w.s.Ahead(l.Attempt))
+		require.True(w.t, l.Ahead || !l.Last, "%+v", l)
 		if l.Ahead {
 			require.Less(w.t, e.free, set.CPUs, "%+v: a core is free", l)
 			require.LessOrEqual(w.t, l.Locality, NoPref, "%+v: far from its data", l)

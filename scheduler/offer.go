@@ -22,18 +22,22 @@ type Launch struct {
 	// Ahead is whether the attempt is to wait at its executor until a core is
 	// free there; see Config.LaunchAhead. The executor may give it back.
 	Ahead bool
+	// Last is whether the executor has with it, as things are, its whole part of what
+	// is left of the set: it needs to ask for more only when nothing is left to it.
+	Last bool
 	// Resources are the addresses that the attempt may use, by the name of the
 	// resource; nil where its set asks for none.
 	Resources map[string][]string
 }
 
-// Offer hands out all the free cores that can be handed out at the time now,
-// and says what to launch. It costs next to nothing when there is nothing to
+// Offer hands out the free cores that can be handed out at the time now, all of
+// them unless [Scheduler.More] says otherwise, and says what to launch. It costs next to nothing when there is nothing to
 // hand out. Call it after anything that adds executors, cores or tasks, and at
 // [Scheduler.NextDeadline]. The time must not go back from call to call; where
 // it does, it counts as standing still.
 func (s *Scheduler) Offer(now time.Time) []Launch {
 	s.setNow(now)
+	s.more = false
 	for _, p := range s.profiles {
 		s.offerProfile(p)
 	}
@@ -41,6 +45,10 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 	s.launches = nil
 	return launches
 }
+
+// More is whether the latest Offer stopped while there was more to hand out, so
+// that what it launched can leave first. Call Offer again soon.
+func (s *Scheduler) More() bool { return s.more }
 
 // mostReused is how many launches Reuse keeps room for.
 const mostReused = 1 << 17
@@ -69,7 +77,9 @@ func (s *Scheduler) setNow(now time.Time) {
 func (s *Scheduler) offerProfile(p *profile) {
 	p.saved = false
 	s.offerSaved(p)
-	if len(p.root.queue) > 0 && !p.saved {
+	finished := p.saved || s.offerShort(p)
+	s.more = s.more || !finished
+	if len(p.root.queue) > 0 && !p.saved && finished {
 		s.offerPool(p, p.root, math.MaxInt)
 	}
 	s.launchAhead(p)

@@ -63,6 +63,8 @@ type Scheduler struct {
 	// profiles come in the order of their ids.
 	profiles []*profile
 	sets     map[uint64]*taskSet
+	// paces are about how long tasks took of the functions whose tasks are short.
+	paces map[string]time.Duration
 	// excluded is what is excluded for the application, barriers how many barrier
 	// sets there are.
 	excluded applicationExclusion
@@ -73,8 +75,10 @@ type Scheduler struct {
 	// spare are attempts to use again.
 	spare []*attempt
 
-	// launches serves the offer that is being made.
+	// launches serves the offer that is being made, more is whether that leaves
+	// something for the next one.
 	launches []Launch
+	more     bool
 
 	executorsAdded, setsSubmitted uint64
 	attemptsMade                  AttemptID
@@ -93,6 +97,7 @@ func New(config Config) *Scheduler {
 		config:    config,
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
+		paces:     make(map[string]time.Duration),
 	}
 	s.waits[ProcessLocal] = config.LocalityWaitProcess
 	s.waits[NodeLocal] = config.LocalityWaitNode

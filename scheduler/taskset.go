@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 )
 
 // TaskSet is a number of tasks that do the same to different inputs.
@@ -19,6 +18,9 @@ type TaskSet struct {
 	// Preferences says where a task runs best. It is called once for each task
 	// by Submit, and nothing of its answer is kept. Nil: anywhere.
 	Preferences func(index int) Preferences
+	// Function names what the tasks do, if that is known. Until outcomes tell, tasks
+	// are taken to be as short as those of the latest set with the same.
+	Function string
 	// Profile is the resource profile whose executors may run the tasks.
 	Profile int
 	// CPUs is how many cores of its executor each task takes; 1 where it is 0.
@@ -93,9 +95,11 @@ type taskSet struct {
 	settledAt Locality
 
 	stragglers stragglers
-	// pace is about how long its tasks take, as their outcomes tell; 0 where that
-	// is not known yet.
-	pace time.Duration
+	// function and pace are what its tasks do, and about how long they take.
+	function string
+	pace     pace
+	// calledBack is whether all that were launched ahead are to come back.
+	calledBack bool
 	// durations are how long successful attempts took.
 	durations median
 	failures  setFailures
@@ -185,6 +189,8 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 		cpus:        cmp.Or(submitted.CPUs, 1),
 		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
 		states:      make([]taskState, submitted.Tasks),
+		function:    submitted.Function,
+		pace:        s.pastPace(submitted.Function),
 	}
 	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: setRank + set.order}
 	if submitted.Barrier {
@@ -216,6 +222,7 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 // end takes a set out of everything; only its running attempts stay.
 func (s *Scheduler) end(set *taskSet) {
 	set.over = true
+	s.rememberPace(set)
 	delete(s.sets, set.id)
 	delete(set.profile.sets, set.id)
 	for _, a := range set.running {

@@ -52,6 +52,8 @@ func runDriver(ctx context.Context) error {
 	if measured.WaitingTaskBytes, err = weighWaiting(ctx, d, r.Tasks); err != nil {
 		return err
 	}
+	// What each set is told to do is the caller's, and the same for all.
+	tasks := make([]driver.TaskSpec, max(r.Tasks, warmUps*r.Executors*r.Cores))
 	before := liveBytes()
 	if err := parent.tell(invitation{Address: d.Addr(), Pass: id.Pass()}); err != nil {
 		return err
@@ -81,7 +83,7 @@ func runDriver(ctx context.Context) error {
 	if err := errors.Join(parent.tell(came), parent.hear(&goOn)); err != nil {
 		return err
 	}
-	if err := measured.runTasks(ctx, d, r); err != nil {
+	if err := measured.runTasks(ctx, d, r, tasks); err != nil {
 		return err
 	}
 	if err := profileHeap(r.profile("driver-heap-tasks")); err != nil {
@@ -106,8 +108,8 @@ func runDriver(ctx context.Context) error {
 }
 
 // runTasks measures a run of all the sets of tasks.
-func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round) error {
-	if err := runNoops(ctx, d, warmUps*r.Executors*r.Cores); err != nil {
+func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round, tasks []driver.TaskSpec) error {
+	if err := runNoops(ctx, d, tasks[:warmUps*r.Executors*r.Cores]); err != nil {
 		return err
 	}
 	profile, err := startProfile(r.profile("driver-tasks"))
@@ -121,7 +123,7 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round)
 	collectorBefore, allocatedBefore := collectorTime(), allocated()
 	began := time.Now()
 	for range r.Sets {
-		if err := runNoops(ctx, d, r.Tasks); err != nil {
+		if err := runNoops(ctx, d, tasks[:r.Tasks]); err != nil {
 			return err
 		}
 	}
@@ -130,25 +132,25 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round)
 	if err := errors.Join(err, profile.stop()); err != nil {
 		return err
 	}
-	tasks := float64(r.Sets * r.Tasks)
-	f.TasksPerSecond = tasks / took.Seconds()
-	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / tasks
-	f.CollectorMicros = float64((collectorTime() - collectorBefore).Nanoseconds()) / 1e3 / tasks
-	f.AllocatedBytes = float64(allocated()-allocatedBefore) / tasks
+	ran := float64(r.Sets * r.Tasks)
+	f.TasksPerSecond = ran / took.Seconds()
+	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / ran
+	f.CollectorMicros = float64((collectorTime() - collectorBefore).Nanoseconds()) / 1e3 / ran
+	f.AllocatedBytes = float64(allocated()-allocatedBefore) / ran
 	return nil
 }
 
 // runNoops runs a set of tasks that do nothing.
-func runNoops(ctx context.Context, d *driver.Driver, tasks int) error {
+func runNoops(ctx context.Context, d *driver.Driver, tasks []driver.TaskSpec) error {
 	done := 0
-	for _, err := range d.Run(ctx, driver.Job{Name: noop, Function: noop, Tasks: make([]driver.TaskSpec, tasks)}) {
+	for _, err := range d.Run(ctx, driver.Job{Name: noop, Function: noop, Tasks: tasks}) {
 		if err != nil {
 			return err
 		}
 		done++
 	}
-	if done != tasks {
-		return fmt.Errorf("%d tasks of %d gave a result", done, tasks)
+	if done != len(tasks) {
+		return fmt.Errorf("%d tasks of %d gave a result", done, len(tasks))
 	}
 	return nil
 }
@@ -161,7 +163,7 @@ func weighWaiting(ctx context.Context, d *driver.Driver, tasks int) (float64, er
 	defer cancel(nil)
 	before := liveBytes()
 	ended := make(chan error, 1)
-	go func() { ended <- runNoops(ctx, d, tasks) }()
+	go func() { ended <- runNoops(ctx, d, make([]driver.TaskSpec, tasks)) }()
 	for d.Status().Totals.Waiting < tasks {
 		select {
 		case err := <-ended:

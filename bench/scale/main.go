@@ -14,7 +14,7 @@
 //
 // Usage, from the module's root:
 //
-//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-profiles DIR]
+//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-sets 3] [-profiles DIR]
 package main
 
 import (
@@ -63,7 +63,8 @@ func measure(ctx context.Context) error {
 	flag.IntVar(&options.Executors, "executors", 10_000, "how many executors")
 	few := flag.Int("few", 100, "how many executors to compare with")
 	flag.IntVar(&options.Cores, "cores", 1, "cores of each executor, which run a task each")
-	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks")
+	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks in a set")
+	sets := flag.Int("sets", 3, "how many sets, one after the other")
 	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
 	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
 	flag.Parse()
@@ -71,7 +72,7 @@ func measure(ctx context.Context) error {
 		return fmt.Errorf("%q: there are no arguments, only flags", flag.Args())
 	}
 	for name, value := range map[string]int{
-		"executors": options.Executors, "few": *few, "cores": options.Cores, "tasks": options.Tasks, "processes": options.processes,
+		"executors": options.Executors, "few": *few, "sets": *sets, "cores": options.Cores, "tasks": options.Tasks, "processes": options.processes,
 	} {
 		if value < 1 {
 			return fmt.Errorf("-%s %d: want at least 1", name, value)
@@ -80,7 +81,7 @@ func measure(ctx context.Context) error {
 	if err := checkFiles(options); err != nil {
 		return err
 	}
-	options.Sets = 1
+	options.Sets = *sets
 	small := options
 	small.Executors = *few
 	// A hundredth of the executors with all of the tasks get a hundred times as many

@@ -7,6 +7,9 @@ import "iter"
 // takes 8 bytes for each.
 const pageSize = 128
 
+// mostSpare is how many empty pages are kept, which take a kilobyte each.
+const mostSpare = 1 << 10
+
 // Table finds values by their ids. Those that got their ids one after the other
 // lie side by side, so whoever goes through a batch of them stays in the same
 // memory; a map would scatter them, which for a million tasks costs more than
@@ -17,7 +20,7 @@ type Table[ID ~uint64, V any] struct {
 	// latest is the page that was looked at last, of the number latestNumber.
 	latest       *page[V]
 	latestNumber ID
-	spare        *page[V] // an empty one, to be used again
+	spare        []*page[V] // empty ones, to be used again
 	length       int
 }
 
@@ -44,14 +47,16 @@ func (t *Table[ID, V]) Put(id ID, value *V) {
 	number := id / pageSize
 	p := t.page(number)
 	if p == nil {
-		if p = t.spare; p == nil {
+		if last := len(t.spare) - 1; last >= 0 {
+			p, t.spare = t.spare[last], t.spare[:last]
+		} else {
 			p = new(page[V])
 		}
 		if t.pages == nil {
 			t.pages = make(map[ID]*page[V])
 		}
 		t.pages[number] = p
-		t.latest, t.latestNumber, t.spare = p, number, nil
+		t.latest, t.latestNumber = p, number
 	}
 	if p.values[id%pageSize] == nil {
 		p.used++
@@ -72,7 +77,10 @@ func (t *Table[ID, V]) Delete(id ID) {
 	t.length--
 	if p.used == 0 {
 		delete(t.pages, number)
-		t.latest, t.spare = nil, p
+		t.latest = nil
+		if len(t.spare) < mostSpare {
+			t.spare = append(t.spare, p)
+		}
 	}
 }
 

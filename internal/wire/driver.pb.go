@@ -351,11 +351,18 @@ type Successes struct {
 	Attempts []uint64               `protobuf:"varint,1,rep,packed,name=attempts,proto3" json:"attempts,omitempty"`
 	// The attempts' results, in their order; empty where none has one.
 	Results [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
-	// The fields of each attempt's Metrics in their order there, as many for each as
-	// the one needs whose last field that is set comes last.
-	Metrics       []uint64 `protobuf:"varint,3,rep,packed,name=metrics,proto3" json:"metrics,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The fields of the attempts' Metrics, each in the attempts' order; empty where it
+	// is 0 for all of them.
+	RunNanos        []uint64 `protobuf:"varint,4,rep,packed,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
+	ResultBytes     []uint64 `protobuf:"varint,5,rep,packed,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
+	QueueNanos      []uint64 `protobuf:"varint,6,rep,packed,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
+	DecodeNanos     []uint64 `protobuf:"varint,7,rep,packed,name=decode_nanos,json=decodeNanos,proto3" json:"decode_nanos,omitempty"`
+	EncodeNanos     []uint64 `protobuf:"varint,8,rep,packed,name=encode_nanos,json=encodeNanos,proto3" json:"encode_nanos,omitempty"`
+	PeakMemoryBytes []uint64 `protobuf:"varint,9,rep,packed,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
+	BytesRead       []uint64 `protobuf:"varint,10,rep,packed,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
+	BytesWritten    []uint64 `protobuf:"varint,11,rep,packed,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Successes) Reset() {
@@ -402,9 +409,58 @@ func (x *Successes) GetResults() [][]byte {
 	return nil
 }
 
-func (x *Successes) GetMetrics() []uint64 {
+func (x *Successes) GetRunNanos() []uint64 {
 	if x != nil {
-		return x.Metrics
+		return x.RunNanos
+	}
+	return nil
+}
+
+func (x *Successes) GetResultBytes() []uint64 {
+	if x != nil {
+		return x.ResultBytes
+	}
+	return nil
+}
+
+func (x *Successes) GetQueueNanos() []uint64 {
+	if x != nil {
+		return x.QueueNanos
+	}
+	return nil
+}
+
+func (x *Successes) GetDecodeNanos() []uint64 {
+	if x != nil {
+		return x.DecodeNanos
+	}
+	return nil
+}
+
+func (x *Successes) GetEncodeNanos() []uint64 {
+	if x != nil {
+		return x.EncodeNanos
+	}
+	return nil
+}
+
+func (x *Successes) GetPeakMemoryBytes() []uint64 {
+	if x != nil {
+		return x.PeakMemoryBytes
+	}
+	return nil
+}
+
+func (x *Successes) GetBytesRead() []uint64 {
+	if x != nil {
+		return x.BytesRead
+	}
+	return nil
+}
+
+func (x *Successes) GetBytesWritten() []uint64 {
+	if x != nil {
+		return x.BytesWritten
 	}
 	return nil
 }
@@ -1090,7 +1146,9 @@ type DriverMessage struct {
 	// Come before the launches of the sets that they are about.
 	Gangs []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
 	// Attempts whose results, which were HELD, are to be sent now.
-	Fetches       []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
+	Fetches []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
+	// Attempts that were launched ahead and are to be RETURNED, if they have not begun.
+	CallBacks     []uint64 `protobuf:"varint,21,rep,packed,name=call_backs,json=callBacks,proto3" json:"call_backs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1212,6 +1270,13 @@ func (x *DriverMessage) GetGangs() []*Gang {
 func (x *DriverMessage) GetFetches() []uint64 {
 	if x != nil {
 		return x.Fetches
+	}
+	return nil
+}
+
+func (x *DriverMessage) GetCallBacks() []uint64 {
+	if x != nil {
+		return x.CallBacks
 	}
 	return nil
 }
@@ -1598,7 +1663,10 @@ type Launch struct {
 	HoldResult bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
 	// Set where the driver knows that no core is free: the attempts wait for one,
 	// and are RETURNED where that takes long.
-	Ahead         bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	Ahead bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
+	// Set where the driver has no more for this executor as things are: it need not
+	// hear when half of these attempts have run.
+	Last          bool `protobuf:"varint,22,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1692,6 +1760,13 @@ func (x *Launch) GetHoldResult() bool {
 func (x *Launch) GetAhead() bool {
 	if x != nil {
 		return x.Ahead
+	}
+	return false
+}
+
+func (x *Launch) GetLast() bool {
+	if x != nil {
+		return x.Last
 	}
 	return false
 }
@@ -1883,11 +1958,21 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\breleased\x18\x06 \x03(\tR\breleased\x12'\n" +
 	"\x0fcommit_requests\x18\a \x03(\x04R\x0ecommitRequests\x12F\n" +
 	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\x124\n" +
-	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\"[\n" +
+	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\"\xd8\x02\n" +
 	"\tSuccesses\x12\x1a\n" +
 	"\battempts\x18\x01 \x03(\x04R\battempts\x12\x18\n" +
-	"\aresults\x18\x02 \x03(\fR\aresults\x12\x18\n" +
-	"\ametrics\x18\x03 \x03(\x04R\ametrics\"\xd1\x04\n" +
+	"\aresults\x18\x02 \x03(\fR\aresults\x12\x1b\n" +
+	"\trun_nanos\x18\x04 \x03(\x04R\brunNanos\x12!\n" +
+	"\fresult_bytes\x18\x05 \x03(\x04R\vresultBytes\x12\x1f\n" +
+	"\vqueue_nanos\x18\x06 \x03(\x04R\n" +
+	"queueNanos\x12!\n" +
+	"\fdecode_nanos\x18\a \x03(\x04R\vdecodeNanos\x12!\n" +
+	"\fencode_nanos\x18\b \x03(\x04R\vencodeNanos\x12*\n" +
+	"\x11peak_memory_bytes\x18\t \x03(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
+	"\n" +
+	"bytes_read\x18\n" +
+	" \x03(\x04R\tbytesRead\x12#\n" +
+	"\rbytes_written\x18\v \x03(\x04R\fbytesWritten\"\xd1\x04\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1958,7 +2043,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xe6\x04\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\x85\x05\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -1975,7 +2060,9 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12?\n" +
 	"\x0ebarrier_passes\x18\v \x03(\v2\x18.bobbin.wire.BarrierPassR\rbarrierPasses\x12'\n" +
 	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\x12\x18\n" +
-	"\afetches\x18\x14 \x03(\x04R\afetches\"A\n" +
+	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x1d\n" +
+	"\n" +
+	"call_backs\x18\x15 \x03(\x04R\tcallBacks\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\bR\aallowed\"=\n" +
@@ -1998,7 +2085,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xf9\x02\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\x8d\x03\n" +
 	"\x06Launch\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
 	"\btask_set\x18\x02 \x01(\x04R\ataskSet\x12\x18\n" +
@@ -2009,7 +2096,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\tresources\x18\a \x03(\v2\".bobbin.wire.Launch.ResourcesEntryR\tresources\x12\x1f\n" +
 	"\vhold_result\x18\x14 \x01(\bR\n" +
 	"holdResult\x12\x14\n" +
-	"\x05ahead\x18\x15 \x01(\bR\x05ahead\x1aT\n" +
+	"\x05ahead\x18\x15 \x01(\bR\x05ahead\x12\x12\n" +
+	"\x04last\x18\x16 \x01(\bR\x04last\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\"<\n" +

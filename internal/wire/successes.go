@@ -1,8 +1,5 @@
 package wire
 
-// metricsFields is how many fields Metrics has.
-const metricsFields = 8
-
 // IsPlain is whether an update tells of a success, and of nothing that Successes
 // has no field for.
 func (u *TaskUpdate) IsPlain() bool {
@@ -11,26 +8,25 @@ func (u *TaskUpdate) IsPlain() bool {
 
 // NewSuccesses tells what plain updates do.
 func NewSuccesses(updates []*TaskUpdate) *Successes {
-	s := &Successes{Attempts: make([]uint64, 0, len(updates))}
-	width := 0 // of the metrics that are told
+	s := &Successes{Attempts: make([]uint64, len(updates))}
+	columns := s.columns()
 	for i, u := range updates {
-		s.Attempts = append(s.Attempts, u.GetAttempt())
+		s.Attempts[i] = u.GetAttempt()
 		if len(u.GetResult()) > 0 && s.Results == nil {
 			s.Results = make([][]byte, len(updates))
 		}
 		if s.Results != nil {
 			s.Results[i] = u.GetResult()
 		}
-		for at, value := range u.GetMetrics().fields() {
-			if value != 0 {
-				width = max(width, at+1)
+		for at, field := range u.Metrics.fields() {
+			if *field == 0 {
+				continue
 			}
+			if column := columns[at]; *column == nil {
+				*column = make([]uint64, len(updates))
+			}
+			(*columns[at])[i] = *field
 		}
-	}
-	s.Metrics = make([]uint64, 0, width*len(updates))
-	for _, u := range updates {
-		fields := u.GetMetrics().fields()
-		s.Metrics = append(s.Metrics, fields[:width]...)
 	}
 	return s
 }
@@ -45,19 +41,21 @@ func (s *Successes) Update(at int, into *TaskUpdate) {
 	if into.Metrics == nil {
 		into.Metrics = &Metrics{}
 	}
-	var fields [metricsFields]uint64
-	width := len(s.GetMetrics()) / len(s.GetAttempts())
-	copy(fields[:], s.GetMetrics()[at*width:(at+1)*width])
-	into.Metrics.set(fields)
+	fields := into.Metrics.fields()
+	for i, column := range s.columns() {
+		*fields[i] = 0
+		if at < len(*column) {
+			*fields[i] = (*column)[at]
+		}
+	}
 }
 
-// fields are the metrics in the order of their numbers.
-func (m *Metrics) fields() [metricsFields]uint64 {
-	return [...]uint64{m.GetRunNanos(), m.GetResultBytes(), m.GetQueueNanos(), m.GetDecodeNanos(), m.GetEncodeNanos(),
-		m.GetPeakMemoryBytes(), m.GetBytesRead(), m.GetBytesWritten()}
+// columns are the metrics of all attempts, field by field.
+func (s *Successes) columns() [8]*[]uint64 {
+	return [...]*[]uint64{&s.RunNanos, &s.ResultBytes, &s.QueueNanos, &s.DecodeNanos, &s.EncodeNanos, &s.PeakMemoryBytes, &s.BytesRead, &s.BytesWritten}
 }
 
-func (m *Metrics) set(fields [metricsFields]uint64) {
-	m.RunNanos, m.ResultBytes, m.QueueNanos, m.DecodeNanos = fields[0], fields[1], fields[2], fields[3]
-	m.EncodeNanos, m.PeakMemoryBytes, m.BytesRead, m.BytesWritten = fields[4], fields[5], fields[6], fields[7]
+// fields are those of the columns.
+func (m *Metrics) fields() [8]*uint64 {
+	return [...]*uint64{&m.RunNanos, &m.ResultBytes, &m.QueueNanos, &m.DecodeNanos, &m.EncodeNanos, &m.PeakMemoryBytes, &m.BytesRead, &m.BytesWritten}
 }

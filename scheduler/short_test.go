@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// manyExecutors is a scheduler with executors of one core, for which tasks of the
+// function f are known to be short.
+func manyExecutors(t *testing.T, executors int) *Scheduler {
+	s := New(Config{LaunchAhead: time.Millisecond})
+	for i := range executors {
+		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "host", Cores: 1}))
+	}
+	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 1, Function: "f"}))
+	first := s.Offer(start)
+	require.Len(t, first, 1)
+	done, events := s.Succeeded(first[0].Attempt, 2*time.Microsecond)
+	require.True(t, done)
+	require.IsType(t, TaskSetDone{}, events[0])
+	return s
+}
+
+func TestTasksAreTakenForAsShortAsThoseBeforeThem(t *testing.T) {
+	const executors, tasks = 10, 200
+	for name, test := range map[string]struct {
+		function string
+		launches int
+	}{"the same": {"f", tasks}, "another": {"g", executors}, "none is known": {"", executors}} {
+		t.Run(name, func(t *testing.T) {
+			s := manyExecutors(t, executors)
+			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: tasks, Function: test.function}))
+			launches := s.Offer(start)
+			require.Len(t, launches, test.launches)
+			require.False(t, s.More())
+			for i, l := range launches {
+				first := i == 0 || l.Executor != launches[i-1].Executor
+				require.Equal(t, !first, l.Ahead, "what is for an executor comes together, behind what has its core")
+				require.Equal(t, l.Ahead, l.Last, "each has its part")
+			}
+			perExecutor := map[string]int{}
+			for _, l := range launches {
+				perExecutor[l.Executor]++
+			}
+			require.Len(t, perExecutor, executors)
+			for _, n := range perExecutor {
+				require.InDelta(t, test.launches/executors, n, 1)
+			}
+		})
+	}
+}
+
+func TestAFewTasksAreNotPutTogetherBeforeOneIsTimed(t *testing.T) {
+	s := manyExecutors(t, 10)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 5, Function: "f"}))
+	executors := map[string]bool{}
+	for _, l := range s.Offer(start) {
+		require.False(t, l.Ahead)
+		executors[l.Executor] = true
+	}
+	require.Len(t, executors, 5)
+}
+
+func TestTasksThatProveToBeLongAreCalledBack(t *testing.T) {
+	s := manyExecutors(t, 4)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 80, Function: "f"}))
+	launches := s.Offer(start)
+	require.Len(t, launches, 80)
+	waiting := map[AttemptID]string{}
+	for _, l := range launches {
+		if l.Ahead {
+			waiting[l.Attempt] = l.Executor
+		}
+	}
+	require.Len(t, waiting, 76)
+
+	called, ended := map[AttemptID]string{}, map[AttemptID]bool{}
+	for len(called) == 0 {
+		require.Less(t, len(ended), 20, "a fifth of them took long")
+		for _, l := range launches {
+			if _, ahead := waiting[l.Attempt]; ahead || ended[l.Attempt] {
+				continue
+			}
+			done, events := s.Succeeded(l.Attempt, time.Second)
+			require.True(t, done)
+			ended[l.Attempt] = true
+			for id := range waiting { // the next ones have cores now
+				if !s.Ahead(id) {
+					delete(waiting, id)
+				}
+			}
+			for _, event := range events {
+				back := event.(CallBack)
+				called[back.Attempt] = back.Executor
+			}
+			break
+		}
+	}
+	require.Equal(t, waiting, called)
+	require.Empty(t, s.Offer(start))
+	for id := range called {
+		events := s.Finished(id, Outcome{Result: Returned})
+		require.Len(t, events, 1, "they are called back once")
+		require.Zero(t, events[0].(TaskRetry).Failures)
+	}
+	require.Empty(t, s.Offer(start), "all cores are taken")
+	for _, l := range launches {
+		if waiting[l.Attempt] == "" && !ended[l.Attempt] {
+			s.Succeeded(l.Attempt, time.Second)
+		}
+	}
+	for s.Demand().RunningTasks > 0 || s.Demand().WaitingTasks > 0 {
+		again := s.Offer(start)
+		require.NotEmpty(t, again)
+		for _, l := range again {
+			require.False(t, l.Ahead)
+			s.Succeeded(l.Attempt, time.Second)
+		}
+	}
+	require.NoError(t, s.Submit(TaskSet{ID: 3, Tasks: 80, Function: "f"}))
+	require.Len(t, s.Offer(start), 4, "the latest set of the function had long tasks")
+}
+
+func TestOneOfferDoesNotLaunchAMillionTasks(t *testing.T) {
+	const executors, tasks = 1000, 200_000
+	s := manyExecutors(t, executors)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: tasks, Function: "f"}))
+	launched := make([]bool, tasks)
+	offers := 0
+	for more := true; more; more = s.More() {
+		launches := s.Offer(start)
+		offers++
+		require.LessOrEqual(t, len(launches), mostAtOnce+1+mostAhead)
+		for _, l := range launches {
+			require.False(t, launched[l.Index])
+			launched[l.Index] = true
+		}
+		s.Reuse(launches)
+	}
+	require.Greater(t, offers, executors*mostAhead/mostAtOnce)
+	require.Zero(t, s.Snapshot().Executors[executors-1].FreeCores, "nobody was left out")
+	require.Equal(t, tasks-executors*(1+mostAhead), s.Demand().WaitingTasks)
+}
+
+func TestAnotherSetsTasksAreNotLeftOutByAnOfferThatStops(t *testing.T) {
+	s := manyExecutors(t, 100)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 10_000, Function: "f"}))
+	s.Offer(start)
+	require.True(t, s.More())
+	require.NoError(t, s.Submit(TaskSet{ID: 3, Tasks: 1}))
+	s.Cancel(2, "")
+	launches := s.Offer(start)
+	require.Len(t, launches, 1)
+	require.False(t, s.More())
+}
+
+func TestWhatComesBackTogetherSaysOneThing(t *testing.T) {
+	s := manyExecutors(t, 2)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1000, Function: "f"}))
+	launches := s.Offer(start)
+	done, _ := s.Succeeded(launches[0].Attempt, 2*time.Microsecond)
+	require.True(t, done)
+	now, set := start, s.sets[2]
+	for i, l := range launches[2 : 2+mostAhead/2] {
+		require.True(t, l.Ahead)
+		if i%4 == 0 { // a message with further ones has come
+			require.True(t, i > 4 || s.isShort(set), "one message came")
+			now = now.Add(time.Second)
+			s.Advance(now)
+		}
+		s.Finished(l.Attempt, Outcome{Result: Returned})
+	}
+	require.False(t, s.isShort(set), "again and again")
+}
