@@ -111,9 +111,9 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 	slots := time.Duration(e.Cores / set.cpus)
 	most := slots * min(s.config.LaunchAhead/set.pace.mean, mostAhead)
 	// The last tasks are for all executors, but for what one of them has done
-	// before the others could have been sent their parts. What others have got
-	// already counts: each has its part at once then, not a part of what is left
-	// again and again.
+	// before the others could have been sent their parts, once that is known. What
+	// executors have got already counts: each has its part at once then, not a part
+	// of what is left again and again.
 	least := time.Duration(0)
 	if set.pace.own {
 		least = slots * min(s.config.LaunchAhead/undivided/set.pace.mean, mostAhead)

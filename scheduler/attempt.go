@@ -226,9 +226,16 @@ const mostSpare = 1 << 16
 // queue there.
 func (s *Scheduler) giveBack(a *attempt) {
 	set, e := a.set, a.executor
-	if a.ahead {
+	switch next := e.queue.first; {
+	case a.ahead:
 		e.queue.remove(a)
-	} else {
+		s.promote(e) // the one behind it may need fewer cores
+	case next != nil && next.set == set && a.held == nil:
+		// It takes over the very cores: they are free nowhere in between.
+		e.queue.remove(next)
+		next.since = s.clock
+		s.promote(e)
+	default:
 		set.profile.demand.RunningCPUs -= set.cpus
 		if a.held != nil {
 			e.giveBack(*a.held)

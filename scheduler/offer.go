@@ -47,7 +47,7 @@ func (s *Scheduler) Offer(now time.Time) []Launch {
 }
 
 // More is whether the latest Offer stopped while there was more to hand out, so
-// that what it launched can leave first. Call Offer again soon.
+// that what it launched can leave first. Call Offer again soon, whatever happens.
 func (s *Scheduler) More() bool { return s.more }
 
 // mostReused is how many launches Reuse keeps room for.
@@ -78,7 +78,6 @@ func (s *Scheduler) offerProfile(p *profile) {
 	p.saved = false
 	s.offerSaved(p)
 	finished := p.saved || s.offerShort(p)
-	s.more = s.more || !finished
 	if len(p.root.queue) > 0 && !p.saved && finished {
 		s.offerPool(p, p.root, math.MaxInt)
 	}

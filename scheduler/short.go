@@ -5,14 +5,20 @@ import (
 	"slices"
 )
 
-// mostAtOnce is about how many tasks one offer launches of a set of short ones.
-const mostAtOnce = 1 << 11
+const (
+	// mostAtOnce is about how many tasks one offer launches of a set of short ones.
+	mostAtOnce = 1 << 11
+	// enoughAhead is about how many of them wait at executors before those that have
+	// nothing yet get any. It is what an owner hears of in a hundredth of a second or
+	// more, so no executor waits for it in vain; and of so many, what is known of each
+	// is still in the processor's cache when it ends.
+	enoughAhead = 1 << 14
+)
 
 // offerShort hands out cores to a set of short tasks that nobody competes with,
 // executor by executor, each with what is to wait there, so that all of it goes
-// in one message. It returns false where it stopped halfway: so the first have
-// something to do before the last are looked at, and what is launched by then, of
-// a million tasks, is still in the processor's cache when it is sent.
+// in one message. It returns false where it stopped halfway, so that of a million
+// tasks the first are sent, and some have ended, before the last are looked at.
 //
 // Where the set's own tasks have not been timed yet, it is done only if there is
 // enough for all cores: a few tasks that turned out to be long would otherwise be
@@ -26,8 +32,9 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 		return true
 	}
 	for e := range p.free.atLeast(set.cpus) {
-		if len(s.launches) >= mostAtOnce {
+		if len(s.launches) >= mostAtOnce || set.queued >= enoughAhead {
 			set.settled = false // it has not seen all that is free
+			s.more = set.queued < enoughAhead
 			return false
 		}
 		for e.free >= set.cpus {

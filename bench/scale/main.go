@@ -8,7 +8,8 @@
 // one is a whole executorbackend with a connection of its own, over TLS and
 // gRPC on loopback, and does everything that an executor in a container does
 // but start and test its disk. The same is measured with few executors, before
-// and after, to show what their number costs.
+// and after, to show what their number costs. Tasks come in several sets, so that
+// the driver's collector has its part in it.
 //
 // The processes are this program's own children. They end with it.
 //
