@@ -67,35 +67,38 @@ func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
 }
 
 func TestLongTasksAreCalledBack(t *testing.T) {
-	p, done, _ := short(t, squares(100))
-	launches := p.launches(99)
-	var long, back []*wire.TaskUpdate
-	for i, launch := range launches {
-		require.Equal(t, i > 0, launch.GetAhead())
-		if i < 10 {
-			long = append(long, &wire.TaskUpdate{
+	synctest.Test(t, func(t *testing.T) {
+		p, done, _ := short(t, squares(100))
+		launches := p.launches(99)
+		const long = 10
+		var back []*wire.TaskUpdate
+		for i, launch := range launches {
+			require.Equal(t, i > 0, launch.GetAhead())
+			if i >= long {
+				back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+				continue
+			}
+			time.Sleep(time.Millisecond) // each is said at another time
+			p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{
 				Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Metrics: &wire.Metrics{RunNanos: 1e9},
-			})
-		} else {
-			back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+			}}})
 		}
-	}
-	p.send(&wire.ExecutorMessage{Updates: long})
-	called := p.recv().GetCallBacks()
-	for _, update := range back[1:] { // the first has the core
-		require.Contains(t, called, update.GetAttempt())
-	}
-	p.send(&wire.ExecutorMessage{Updates: back})
-	for range back {
-		again := p.launches(1)[0]
-		require.False(t, again.GetAhead())
-		require.Zero(t, again.GetAttemptNumber(), "it was not begun")
-		p.finish(again, "")
-	}
-	end := <-done
-	require.NoError(t, end.err)
-	require.Len(t, end.results, 100)
-	p.leave()
+		called := p.recv().GetCallBacks()
+		for _, update := range back[1:] { // the first has the core
+			require.Contains(t, called, update.GetAttempt())
+		}
+		p.send(&wire.ExecutorMessage{Updates: back})
+		for range back {
+			again := p.launches(1)[0]
+			require.False(t, again.GetAhead())
+			require.Zero(t, again.GetAttemptNumber(), "it was not begun")
+			p.finish(again, "")
+		}
+		end := <-done
+		require.NoError(t, end.err)
+		require.Len(t, end.results, 100)
+		p.leave()
+	})
 }
 
 func TestLargeInputsGoInSeveralMessages(t *testing.T) {

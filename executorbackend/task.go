@@ -51,10 +51,12 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 func (e *engine) run(t *task, woken bool) (next *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	defer pprof.SetGoroutineLabels(context.Background())
-	began := t.began
-	if woken { // which took longer than a short task does, and is no part of it
-		began = time.Now()
+	if woken { // until now it waited, for longer than a short task takes
+		e.mu.Lock()
+		t.began = time.Now()
+		e.mu.Unlock()
 	}
+	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
 		returned := update != nil

@@ -26,6 +26,7 @@ type queue struct {
 func (q *queue) push(a *attempt) {
 	a.ahead = true
 	a.set.queued++
+	a.set.callable++
 	if a.previous = q.last; a.previous == nil {
 		q.first = a
 	} else {
@@ -48,6 +49,9 @@ func (q *queue) remove(a *attempt) {
 	}
 	a.ahead, a.previous, a.next = false, nil, nil
 	a.set.queued--
+	if !a.calledBack {
+		a.set.callable--
+	}
 	q.length--
 }
 
@@ -97,7 +101,6 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 		}
 		set.setWaiting(index, -1)
 		set.states[index] = taskRunning
-		set.calledBack = false
 		s.start(set, index, e, Launch{Locality: locality, Ahead: true, Last: last})
 	}
 }
@@ -119,7 +122,10 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 		least = slots * min(s.config.LaunchAhead/undivided/set.pace.mean, mostAhead)
 	}
 	all := time.Duration(max(set.profile.sizes.fit(set), 1))
-	share := (time.Duration(set.waiting+len(set.running))+all-1)/all - slots
+	share := time.Duration(set.waiting+len(set.running))/all - slots
+	if set.pace.own { // what is left over may go with any of them
+		share = (time.Duration(set.waiting+len(set.running))+all-1)/all - slots
+	}
 	return int(min(most, max(share, least))), share < most
 }
 

@@ -180,8 +180,8 @@ func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {
 			s := New(Config{LaunchAhead: time.Millisecond})
 			require.NoError(t, s.AddExecutor(Executor{ID: "e", Host: "host", Cores: 1}))
 			require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 100_000}))
-			ended, ahead := 0, 0
-			running := s.Offer(start)
+			ended, ahead, now := 0, 0, start
+			running := s.Offer(now)
 			for range 10_000 {
 				took := 5 * time.Microsecond
 				if ended++; ended%test.every == 0 {
@@ -190,8 +190,10 @@ func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {
 				if running[0].Ahead {
 					ahead++
 				}
+				now = now.Add(took)
+				s.Advance(now)
 				s.Finished(running[0].Attempt, Outcome{Took: took})
-				running = append(running[1:], s.Offer(start)...)
+				running = append(running[1:], s.Offer(now)...)
 			}
 			if test.ahead {
 				require.Greater(t, ahead, 9_000)

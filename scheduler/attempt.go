@@ -53,6 +53,8 @@ type attempt struct {
 	// next in the executor's queue.
 	ahead          bool
 	previous, next *attempt
+	// calledBack is whether it was asked to come back from there.
+	calledBack bool
 	// since is when it got its cores, by the scheduler's clock, and took how long
 	// it ran, once it did.
 	since, took time.Duration
@@ -101,7 +103,7 @@ func (s *Scheduler) Succeeded(id AttemptID, took time.Duration) (done bool, even
 
 // over frees what an attempt had, and returns what it was.
 func (s *Scheduler) over(a *attempt, outcome Outcome) attempt {
-	s.notePace(a.set, outcome)
+	s.notePace(a, outcome)
 	ended := *a
 	s.release(a)
 	return ended
@@ -320,7 +322,7 @@ func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
 // was a failure too many. It returns how often the task failed.
 func (s *Scheduler) fail(events []Event, a attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == Returned { // as though it had not been launched
+	if outcome.Result == Returned && a.twin == nil { // as though it had not been launched
 		if h := set.histories[a.index]; h != nil {
 			return h.failures, events
 		}

@@ -90,6 +90,9 @@ func TestWithEverythingEnabled(t *testing.T) {
 				LocalityWaitProcess: 0,
 			}),
 		}
+		if rapid.Bool().Draw(t, "stops early") {
+			w.s.mostAtOnce, w.s.enoughAhead = 2, 3
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": w.check, "add": w.add, "submit": w.submit, "finish": w.finish, "more": w.finish, "tick": w.tick,
 			"remove": w.remove, "drain": w.drain, "speculate": w.speculate, "ask": w.ask,
@@ -363,6 +366,20 @@ func (w *watcher) isExcluded(set *watchedSet, index int, e *watchedExecutor) boo
 }
 
 func (w *watcher) offer() {
+	for w.offerOnce(); w.s.More(); {
+		require.NotZero(w.t, w.offerOnce(), "there was more")
+	}
+	for _, p := range w.s.profiles {
+		set := p.alone()
+		if set == nil || w.s.resume > 0 || w.s.barriers > 0 || set.prefers() || set.isChoosy() || set.waiting == 0 {
+			continue
+		}
+		require.Less(w.t, p.free.top, set.cpus, "cores are left though nobody else wants them")
+	}
+}
+
+// offerOnce returns how many tasks an offer launched.
+func (w *watcher) offerOnce() int {
 	started := map[*watchedSet]int{}
 	launches := w.s.Offer(w.now)
 	for _, l := range launches {
@@ -416,6 +433,7 @@ func (w *watcher) offer() {
 			}
 		}
 	}
+	return len(launches)
 }
 
 // waiting is how many tasks of a set run nowhere and are not done.

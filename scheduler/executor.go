@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Executor is a process that runs tasks.
@@ -52,6 +53,8 @@ type executor struct {
 	resources []resource
 	// amounts tells how much of its resources there is.
 	amounts string
+	// heldUp is when tasks ended last there that took long.
+	heldUp time.Duration
 	// freed is whether it is among the scheduler's freed executors.
 	freed bool
 	// running are all attempts that it was sent, those in the queue included.

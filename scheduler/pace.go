@@ -26,7 +26,7 @@ type pace struct {
 	weight int
 	// own is whether any of these was of this set.
 	own bool
-	// cameBack is when a task came back last, by the scheduler's clock.
+	// cameBack is when a task came back last.
 	cameBack time.Duration
 }
 
@@ -42,15 +42,22 @@ func (p *pace) add(took time.Duration) {
 	p.mean = max(p.mean+(took-p.mean)/time.Duration(p.weight), time.Nanosecond)
 }
 
-// notePace learns from an attempt that ended how long tasks of its set take.
-func (s *Scheduler) notePace(set *taskSet, outcome Outcome) {
+// notePace learns from an attempt that ended how long tasks of its set take. All
+// that is long at an executor, or comes back from some, at the same time says one
+// thing only: that they were held up.
+func (s *Scheduler) notePace(a *attempt, outcome Outcome) {
+	p, now := &a.set.pace, s.clock+1 // so that the zero time is before any
 	switch {
+	case outcome.Result == Succeeded && outcome.Took > s.config.LaunchAhead:
+		if a.executor.heldUp != now {
+			a.executor.heldUp = now
+			p.add(outcome.Took)
+		}
 	case outcome.Result == Succeeded && outcome.Took > 0:
-		set.pace.add(outcome.Took)
-	case outcome.Result == Returned && (s.clock > set.pace.cameBack || !set.pace.own):
-		// All that waited at an executor comes back at once, and says one thing only.
-		set.pace.cameBack = s.clock
-		set.pace.add(giveBackPenalty * s.config.LaunchAhead)
+		p.add(outcome.Took)
+	case outcome.Result == Returned && !a.calledBack && p.cameBack != now:
+		p.cameBack = now
+		p.add(giveBackPenalty * s.config.LaunchAhead)
 	}
 }
 

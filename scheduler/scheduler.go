@@ -79,6 +79,10 @@ type Scheduler struct {
 	// something for the next one.
 	launches []Launch
 	more     bool
+	// mostAtOnce and enoughAhead are as the constants, except in tests. resume is when
+	// a set that pauses goes on, by the clock; 0 where none does.
+	mostAtOnce, enoughAhead int
+	resume                  time.Duration
 
 	executorsAdded, setsSubmitted uint64
 	attemptsMade                  AttemptID
@@ -98,6 +102,8 @@ func New(config Config) *Scheduler {
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
 		paces:     make(map[string]time.Duration),
+
+		mostAtOnce: mostAtOnce, enoughAhead: max(enoughAhead, int(config.LaunchAhead/leastDriverTime)),
 	}
 	s.waits[ProcessLocal] = config.LocalityWaitProcess
 	s.waits[NodeLocal] = config.LocalityWaitNode

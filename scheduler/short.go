@@ -3,16 +3,26 @@ package scheduler
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 const (
 	// mostAtOnce is about how many tasks one offer launches of a set of short ones.
 	mostAtOnce = 1 << 11
-	// enoughAhead is about how many of them wait at executors before those that have
-	// nothing yet get any. It is what an owner hears of in a hundredth of a second or
-	// more, so no executor waits for it in vain; and of so many, what is known of each
-	// is still in the processor's cache when it ends.
+	// enoughAhead is about how many of them wait at executors before a set pauses. It is
+	// some 10 ms of work for the owner, so nothing would be gained by more, and of so
+	// many, what is known of each is still in the processor's cache when it ends.
 	enoughAhead = 1 << 14
+	// pauseAhead is how long it pauses for then, at the most: the executors that have
+	// tasks may be slow, or hang, and further ones get some all the same.
+	pauseAhead = 20 * time.Millisecond
+	// leastDriverTime is less than any owner takes for a task. Where Config.LaunchAhead
+	// is so long that executors need more than enoughAhead to be busy until the owner
+	// comes back to them, that is how many wait.
+	leastDriverTime = 500 * time.Nanosecond
+	// longBy is by how many times Config.LaunchAhead tasks are long before those that
+	// wait are called back.
+	longBy = 2
 )
 
 // offerShort hands out cores to a set of short tasks that nobody competes with,
@@ -21,20 +31,19 @@ const (
 // tasks the first are sent, and some have ended, before the last are looked at.
 //
 // Where the set's own tasks have not been timed yet, it is done only if there is
-// enough for all cores: a few tasks that turned out to be long would otherwise be
-// together on a few executors.
+// enough for all cores, and without a pause: a few tasks that turned out to be long
+// would otherwise be together on a few executors.
 func (s *Scheduler) offerShort(p *profile) (finished bool) {
 	set := p.alone()
 	switch {
 	case set == nil || s.barriers > 0 || !s.isShort(set) || set.prefers() || set.isChoosy():
 		return true
-	case !set.pace.own && set.waiting < p.sizes.slots(set) || set.pace.mean > s.config.LaunchAhead/undivided:
+	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean > s.config.LaunchAhead/undivided:
 		return true
 	}
 	for e := range p.free.atLeast(set.cpus) {
-		if len(s.launches) >= mostAtOnce || set.queued >= enoughAhead {
+		if s.stopShort(set) {
 			set.settled = false // it has not seen all that is free
-			s.more = set.queued < enoughAhead
 			return false
 		}
 		for e.free >= set.cpus {
@@ -46,6 +55,24 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 		}
 		s.launchAheadOn(set, e)
 	}
+	return true
+}
+
+// stopShort is whether no further executor gets tasks of a set in this offer.
+func (s *Scheduler) stopShort(set *taskSet) bool {
+	full := set.pace.own && set.queued >= s.enoughAhead
+	switch {
+	case full && s.clock < set.paused:
+		s.resume = cmp.Or(min(s.resume, set.paused), set.paused)
+		return true
+	case len(s.launches) < s.mostAtOnce:
+		return false
+	case full:
+		set.paused = s.clock + pauseAhead
+		s.resume = cmp.Or(min(s.resume, set.paused), set.paused)
+		return true
+	}
+	s.more = true
 	return true
 }
 
@@ -62,17 +89,18 @@ func (p *profile) alone() *taskSet {
 	return n.set
 }
 
-// callBack appends an event for each attempt that waits at its executor, where the
-// set's tasks have proved to be long after they were launched. It does so once.
+// callBack appends an event for each attempt that waits at its executor, once,
+// where the set's tasks have proved to be long after it was launched.
 func (s *Scheduler) callBack(events []Event, set *taskSet) []Event {
-	if set.queued == 0 || set.calledBack || set.over || s.isShort(set) {
+	if set.callable == 0 || set.over || set.pace.mean <= longBy*s.config.LaunchAhead {
 		return events
 	}
-	set.calledBack = true
-	waiting := slices.DeleteFunc(slices.Clone(set.running), func(a *attempt) bool { return !a.ahead })
+	waiting := slices.DeleteFunc(slices.Clone(set.running), func(a *attempt) bool { return !a.ahead || a.calledBack })
 	slices.SortFunc(waiting, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 	for _, a := range waiting {
+		a.calledBack = true
 		events = append(events, CallBack{Attempt: a.id, Executor: a.executor.ID})
 	}
+	set.callable = 0
 	return events
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 )
 
 // TaskSet is a number of tasks that do the same to different inputs.
@@ -98,8 +99,10 @@ type taskSet struct {
 	// function and pace are what its tasks do, and about how long they take.
 	function string
 	pace     pace
-	// calledBack is whether all that were launched ahead are to come back.
-	calledBack bool
+	// callable is how many of those queued were not called back, and paused until when
+	// no executor gets its first tasks; see enoughAhead.
+	callable int
+	paused   time.Duration
 	// durations are how long successful attempts took.
 	durations median
 	failures  setFailures
