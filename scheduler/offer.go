@@ -32,9 +32,9 @@ type Launch struct {
 
 // Offer hands out the free cores that can be handed out at the time now, all of
 // them unless [Scheduler.More] says otherwise, and says what to launch. It costs
-// next to nothing when there is nothing to hand out. Call it after anything that adds executors, cores or tasks, and at
-// [Scheduler.NextDeadline]. The time must not go back from call to call; where
-// it does, it counts as standing still.
+// next to nothing when there is nothing to hand out. Call it after anything that
+// adds executors, cores or tasks, and at [Scheduler.NextDeadline]. The time must
+// not go back from call to call; where it does, it counts as standing still.
 func (s *Scheduler) Offer(now time.Time) []Launch {
 	s.setNow(now)
 	s.more, s.resume = false, 0
