@@ -117,7 +117,8 @@ func (l *loop) submit(r *run) {
 			choosy++
 		}
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Function: r.job.Function, Profile: r.kind.profile.ID, Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Function: r.job.Function, Profile: r.kind.profile.ID,
+		Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
 		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier}
 	if choosy > 0 {
 		set.Preferences = func(index int) scheduler.Preferences {

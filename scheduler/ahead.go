@@ -122,10 +122,11 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 		least = slots * min(s.config.LaunchAhead/undivided/set.pace.mean, mostAhead)
 	}
 	all := time.Duration(max(set.profile.sizes.fit(set), 1))
-	share := time.Duration(set.waiting+len(set.running))/all - slots
-	if set.pace.own { // what is left over may go with any of them
-		share = (time.Duration(set.waiting+len(set.running))+all-1)/all - slots
+	tasks := time.Duration(set.waiting + len(set.running))
+	if set.pace.own {
+		tasks += all - 1 // what is left over may go with any of them
 	}
+	share := tasks/all - slots
 	return int(min(most, max(share, least))), share < most
 }
 

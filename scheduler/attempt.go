@@ -69,9 +69,10 @@ type attempt struct {
 // Finished frees the cores of an attempt that ended and says what follows: of
 // a success [TaskDone] and, after the last, [TaskSetDone]; of any other end
 // [TaskRetry], or [TaskSetFailed] after a failure too many, or [CopyEnded] while
-// another attempt of the task runs. An attempt that is not known, because its
-// executor was removed or it was reported before, is ignored, and so is the
-// outcome of one whose task is done or whose set is over.
+// another attempt of the task runs; and a [CallBack] for each attempt that waits
+// where that shows the set's tasks to be long. An attempt that is not known,
+// because its executor was removed or it was reported before, is ignored, and so
+// is the outcome of one whose task is done or whose set is over.
 //
 // The time of all this is that of the latest Advance or Offer.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {

@@ -97,8 +97,7 @@ func (s *Scheduler) AwaitExecutors(awaited bool) { s.awaiting = awaited }
 // NextDeadline is the earliest time, if there is one, at which the passing of
 // time alone changes something: a level of locality opens to a set that leaves
 // cores unused until then, a set of short tasks goes on to further executors, an
-// exclusion ends, or a set is given up. Call Advance
-// and Offer then.
+// exclusion ends, or a set is given up. Call Advance and Offer then.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	var opens time.Duration
 	if s.delayed > 0 {

@@ -61,18 +61,19 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 // stopShort is whether no further executor gets tasks of a set in this offer.
 func (s *Scheduler) stopShort(set *taskSet) bool {
 	full := set.pace.own && set.queued >= s.enoughAhead
+	pauses := full && s.clock < set.paused
 	switch {
-	case full && s.clock < set.paused:
-		s.resume = cmp.Or(min(s.resume, set.paused), set.paused)
-		return true
-	case len(s.launches) < s.mostAtOnce:
+	case !pauses && len(s.launches) < s.mostAtOnce:
 		return false
-	case full:
-		set.paused = s.clock + pauseAhead
-		s.resume = cmp.Or(min(s.resume, set.paused), set.paused)
+	case !full:
+		s.more = true
 		return true
+	case !pauses:
+		set.paused = s.clock + pauseAhead
 	}
-	s.more = true
+	if s.resume == 0 || set.paused < s.resume {
+		s.resume = set.paused
+	}
 	return true
 }
 
