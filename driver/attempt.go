@@ -32,30 +32,15 @@ type awayResult struct {
 	value  []byte           // what of it has come
 }
 
-// mostSpareAttempts is how many attempts are kept for use again.
-const mostSpareAttempts = 1 << 16
-
-// reuse keeps an attempt that ended for use again, where nothing else can have it:
-// those of barrier sets and those with results that wait elsewhere are in lists.
-func (l *loop) reuse(a *attempt) {
-	if a.held || a.away != nil || a.run.job.Barrier || len(l.spare) >= mostSpareAttempts {
+// discard forgets an attempt that ended. Where nothing else can have it, its memory is
+// used again: those of barrier sets and those with results that wait elsewhere are in
+// lists.
+func (l *loop) discard(a *attempt) {
+	if a.away != nil || a.run.job.Barrier {
+		l.attempts.Leave(a.id)
 		return
 	}
-	*a = attempt{}
-	l.spare = append(l.spare, a)
-}
-
-// newAttempts returns a function that gives attempts to use, one after the other.
-func (l *loop) newAttempts(count int) func() *attempt {
-	fresh := make([]attempt, max(count-len(l.spare), 0))
-	return func() (a *attempt) {
-		if last := len(l.spare) - 1; last >= 0 {
-			a, l.spare = l.spare[last], l.spare[:last]
-			return a
-		}
-		a, fresh = &fresh[0], fresh[1:]
-		return a
-	}
+	l.attempts.Delete(a.id)
 }
 
 // gone is the place of an attempt that its executor runs no more.

@@ -90,7 +90,7 @@ func (l *loop) disperse(r *run) {
 	}
 	for _, a := range r.gathering.attempts {
 		if a.held {
-			l.attempts.Delete(a.id)
+			l.discard(a)
 		}
 	}
 	r.gathering = nil

@@ -234,7 +234,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	attempts := e.attempts.takeAll()
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
 	for _, a := range attempts {
-		l.attempts.Delete(a.id)
+		l.attempts.Leave(a.id) // it may be in lists
 		if a.away != nil {
 			l.fetch(a.run)
 		}

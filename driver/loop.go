@@ -26,7 +26,6 @@ type loop struct {
 	runs       map[uint64]*run      // not ended, by task set
 	lastRun    uint64
 	attempts   idtable.Table[scheduler.AttemptID, attempt] // running, and those whose results barrier sets hold
-	spare      []*attempt                                  // to be used again
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil

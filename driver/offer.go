@@ -46,13 +46,12 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 	r.launches += len(launches)
 	r.hindrance = ""
 	hold := r.results.bytes.Load() > r.intake.window
-	newAttempt := l.newAttempts(len(launches))
 	e.attempts = slices.Grow(e.attempts, len(launches))
 	var alike batch
 	for i := range launches {
-		launch, a := &launches[i], newAttempt()
+		launch := &launches[i]
+		a := l.attempts.Add(launch.Attempt)
 		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, int32(launch.Number), e
-		l.attempts.Put(a.id, a)
 		e.attempts.add(a)
 		if launch.Speculative {
 			r.copies++
@@ -86,8 +85,8 @@ func (b *batch) takes(next *scheduler.Launch, input int) bool {
 		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Last == b.Last && next.Resources == nil && b.Resources == nil
 }
 
-// usualAlike is how many attempts are alike, where many are: what one core is sent
-// ahead.
+// usualAlike is for how many attempts that are alike there is room at first, where so
+// many are launched.
 const usualAlike = 128
 
 // add adds a task. The first ones make room for so many.

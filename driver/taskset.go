@@ -176,16 +176,16 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	} else {
 		l.act(l.scheduler.Finished(a.id, outcome))
 	}
+	e, r, away := a.executor, a.run, a.away != nil
 	if !a.held {
-		l.attempts.Delete(a.id)
+		l.discard(a)
 	}
-	if a.away != nil {
-		l.fetch(a.run)
+	if away {
+		l.fetch(r)
 	}
-	if e := a.executor; len(e.attempts) == 0 {
+	if len(e.attempts) == 0 {
 		l.idle(e)
 	}
-	l.reuse(a)
 }
 
 // tookOf is how long an attempt had its core.
@@ -278,7 +278,7 @@ func (l *loop) finished(a *attempt) {
 	r := a.run
 	l.settleCommit(a, true)
 	if a.held {
-		l.attempts.Delete(a.id)
+		l.discard(a)
 	}
 	value := a.result.GetResult()
 	if len(value) > 0 {
@@ -304,7 +304,7 @@ func (l *loop) unfinished(a *attempt, failures int) {
 	r := a.run
 	l.settleCommit(a, false)
 	if a.held {
-		l.attempts.Delete(a.id)
+		l.discard(a)
 	}
 	if failures > 0 {
 		r.countsOf(a.index).scheduler = failures

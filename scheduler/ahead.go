@@ -1,15 +1,17 @@
 package scheduler
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// mostAhead is how many tasks wait at the most for each that an executor can
 	// run at a time.
-	mostAhead = 128
-	// undivided is the part of Config.LaunchAhead that goes to one executor though
-	// others could have some of it: with the default a quarter of a millisecond, in
-	// which a message comes and its answer goes.
-	undivided = 4
+	mostAhead = 512
+	// exchange is about how long it takes the owner to send tasks to an executor and to
+	// hear how they ended, however many they are.
+	exchange = 32 * time.Microsecond
 	// refillAt, in eighths, is how much of what an executor may have waiting it has at
 	// the most when it gets more. It speaks when half is left of what it had been
 	// sent, and what it may have is less by then where tasks took a little longer.
@@ -113,21 +115,25 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 	}
 	slots := time.Duration(e.Cores / set.cpus)
 	most := slots * min(s.config.LaunchAhead/set.pace.mean, mostAhead)
-	// The last tasks are for all executors, but for what one of them has done
-	// before the others could have been sent their parts, once that is known. What
-	// executors have got already counts: each has its part at once then, not a part
-	// of what is left again and again.
-	least := time.Duration(0)
-	if set.pace.own {
-		least = slots * min(s.config.LaunchAhead/undivided/set.pace.mean, mostAhead)
-	}
+	// The last tasks are for all executors, but for so many as are worth sending. What
+	// executors have got already counts: each has its part at once then, not a part of
+	// what is left again and again.
 	all := time.Duration(max(set.profile.sizes.fit(set), 1))
 	tasks := time.Duration(set.waiting + len(set.running))
+	least := time.Duration(0)
 	if set.pace.own {
+		least = set.pace.worthSending(slots, tasks)
 		tasks += all - 1 // what is left over may go with any of them
 	}
 	share := tasks/all - slots
 	return int(min(most, max(share, least))), share < most
+}
+
+// worthSending is how many of the tasks that are left an executor that runs so many at
+// a time gets even where others then have none: all of them end soonest where it takes
+// as long to send them off, in parts of that size, as to run one part.
+func (p *pace) worthSending(slots, tasks time.Duration) time.Duration {
+	return time.Duration(math.Sqrt(float64(tasks) * float64(exchange*slots) / float64(p.mean)))
 }
 
 // takeFresh takes a waiting task that never ran, of the best that the set has

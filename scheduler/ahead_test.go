@@ -13,7 +13,7 @@ import (
 func shortTasks(t *testing.T, took time.Duration) (*Scheduler, []Launch) {
 	s := New(Config{LaunchAhead: time.Millisecond})
 	require.NoError(t, s.AddExecutor(Executor{ID: "e", Host: "host", Cores: 2}))
-	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 1000}))
+	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 3 * mostAhead}))
 	for _, l := range s.Offer(start) {
 		require.False(t, l.Ahead, "nobody knows how long they take")
 		s.Finished(l.Attempt, Outcome{Took: took})
@@ -169,6 +169,77 @@ func TestEachExecutorHasItsPartAtOnce(t *testing.T) {
 		}
 	}
 	require.Zero(t, s.Demand().WaitingTasks)
+}
+
+func TestExecutorsGetAsMuchAsIsWorthSending(t *testing.T) {
+	for name, test := range map[string]struct {
+		tasks, executors int
+		took             time.Duration
+		part             int // of each executor, but for the first and the last
+	}{
+		"there is more than that for each":             {400, 10, 20 * time.Microsecond, 37},
+		"25 messages take as long as 8 tasks":          {202, 100, 100 * time.Microsecond, 8},
+		"no more than may wait at an executor":         {20_000, 1000, 50 * time.Microsecond, 20},
+		"they take less than anybody can tell":         {5000, 1000, time.Nanosecond, mostAhead},
+		"they take so long that few are worth sending": {100, 100, 800 * time.Microsecond, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Config{LaunchAhead: time.Millisecond})
+			require.NoError(t, s.AddExecutor(Executor{ID: "first", Host: "host", Cores: 1}))
+			require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: test.tasks}))
+			for _, l := range s.Offer(start) {
+				s.Succeeded(l.Attempt, test.took)
+			}
+			for i := range test.executors {
+				require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "host", Cores: 1}))
+			}
+			parts, order := map[string]int{}, []string{}
+			for more := true; more; more = s.More() {
+				for _, l := range s.Offer(start) {
+					if parts[l.Executor]++; parts[l.Executor] == 1 {
+						order = append(order, l.Executor)
+					}
+				}
+			}
+			for _, executor := range order[:len(order)-1] {
+				if executor != "first" {
+					require.InDelta(t, test.part, parts[executor], 1)
+				}
+			}
+		})
+	}
+}
+
+func TestWhoEndsItsPartGetsTheNext(t *testing.T) {
+	const executors, tasks = 1000, 100_000
+	s := manyExecutors(t, executors)
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: tasks, Function: "f"}))
+	messages, served := 0, map[string]bool{}
+	var running []Launch
+	for done := 0; done < tasks; {
+		latest := ""
+		launches := s.Offer(start)
+		for _, l := range launches {
+			if l.Executor != latest {
+				messages++
+			}
+			latest = l.Executor
+			served[l.Executor] = true
+		}
+		running = append(running, launches...)
+		require.NotEmpty(t, running)
+		part := 1
+		for part < len(running) && running[part].Executor == running[0].Executor {
+			part++
+		}
+		for _, l := range running[:part] {
+			s.Succeeded(l.Attempt, 2*time.Microsecond)
+		}
+		done += part
+		running = running[part:]
+	}
+	require.Less(t, messages, 2*tasks/mostAhead)
+	require.Less(t, len(served), executors/10, "few can run what may wait at executors")
 }
 
 func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {

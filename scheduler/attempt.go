@@ -155,19 +155,13 @@ func (s *Scheduler) copy(original *attempt, e *executor) {
 func (s *Scheduler) start(set *taskSet, index int32, e *executor, l Launch) *attempt {
 	set.launches[l.Locality]++
 	s.attemptsMade++
-	var a *attempt
-	if last := len(s.spare) - 1; last >= 0 {
-		a, s.spare = s.spare[last], s.spare[:last]
-	} else {
-		a = new(attempt)
-	}
+	a := s.attempts.Add(s.attemptsMade)
 	*a = attempt{
 		id: s.attemptsMade, set: set, index: index, executor: e, since: s.clock,
 		inSet: int32(len(set.running)), inExecutor: int32(len(e.running)),
 	}
 	set.running = push(set.running, a)
 	e.running = push(e.running, a)
-	s.attempts.Put(a.id, a)
 	set.profile.demand.RunningTasks++
 	if l.Ahead {
 		e.queue.push(a)
@@ -196,15 +190,16 @@ func push[T any](list []T, one T) []T {
 // release forgets an attempt that ended and frees its cores.
 func (s *Scheduler) release(a *attempt) {
 	set, e := a.set, a.executor
-	s.attempts.Delete(a.id)
 	set.profile.demand.RunningTasks--
 
 	last := set.running[len(set.running)-1]
 	set.running[a.inSet], last.inSet = last, a.inSet
+	set.running[len(set.running)-1] = nil
 	set.running = set.running[:len(set.running)-1]
 
 	last = e.running[len(e.running)-1]
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
+	e.running[len(e.running)-1] = nil
 	e.running = e.running[:len(e.running)-1]
 
 	if !a.ran {
@@ -214,16 +209,8 @@ func (s *Scheduler) release(a *attempt) {
 	if a.twin != nil {
 		a.twin.twin = nil
 	}
-	*a = attempt{}
-	if len(s.spare) < mostSpare {
-		s.spare = append(s.spare, a)
-	}
+	s.attempts.Delete(a.id)
 }
-
-// mostSpare is how many attempts are kept for use again. What more than these took
-// goes back: so many run at a time on very many cores alone, or where many executors
-// were sent tasks ahead.
-const mostSpare = 1 << 16
 
 // giveBack gives back what an attempt holds of its executor, or its place in the
 // queue there.

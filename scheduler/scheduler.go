@@ -72,8 +72,6 @@ type Scheduler struct {
 	// delayed is how many sets have a clock that runs.
 	delayed  int
 	attempts idtable.Table[AttemptID, attempt]
-	// spare are attempts to use again.
-	spare []*attempt
 
 	// launches serves the offer that is being made, more is whether that leaves
 	// something for the next one.

@@ -20,6 +20,9 @@ const (
 	// is so long that executors need more than enoughAhead to be busy until the owner
 	// comes back to them, that is how many wait.
 	leastDriverTime = 500 * time.Nanosecond
+	// shortBy is by how many times tasks are shorter than Config.LaunchAhead where their
+	// set is offered executor by executor.
+	shortBy = 4
 	// longBy is by how many times Config.LaunchAhead tasks are long before those that
 	// wait are called back.
 	longBy = 2
@@ -27,7 +30,9 @@ const (
 
 // offerShort hands out cores to a set of short tasks that nobody competes with,
 // executor by executor, each with what is to wait there, so that all of it goes
-// in one message. It returns false where it stopped halfway, so that of a million
+// in one message. Those that came back last are first: where these can run what
+// the owner can send, the others' connections stay quiet, and executors that are not
+// needed fall idle. It returns false where it stopped halfway, so that of a million
 // tasks the first are sent, and some have ended, before the last are looked at.
 //
 // Where the set's own tasks have not been timed yet, it is done only if there is
@@ -38,10 +43,10 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 	switch {
 	case set == nil || s.barriers > 0 || !s.isShort(set) || set.prefers() || set.isChoosy():
 		return true
-	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean > s.config.LaunchAhead/undivided:
+	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean > s.config.LaunchAhead/shortBy:
 		return true
 	}
-	for e := range p.free.atLeast(set.cpus) {
+	for e := range p.free.latestFirst(set.cpus) {
 		if s.stopShort(set) {
 			set.settled = false // it has not seen all that is free
 			return false

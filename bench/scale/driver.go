@@ -54,6 +54,9 @@ func runDriver(ctx context.Context) error {
 	}
 	// What each set is told to do is the caller's, and the same for all.
 	tasks := make([]driver.TaskSpec, max(r.Tasks, warmUps*r.Executors*r.Cores))
+	if r.Prefer {
+		preferHosts(tasks, min(hosts, r.Executors))
+	}
 	before := liveBytes()
 	if err := parent.tell(invitation{Address: d.Addr(), Pass: id.Pass()}); err != nil {
 		return err
@@ -112,6 +115,7 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round,
 	if err := runNoops(ctx, d, tasks[:warmUps*r.Executors*r.Cores]); err != nil {
 		return err
 	}
+	doneBefore := doneByExecutors(d)
 	profile, err := startProfile(r.profile("driver-tasks"))
 	if err != nil {
 		return err
@@ -137,7 +141,21 @@ func (f *driverFigures) runTasks(ctx context.Context, d *driver.Driver, r round,
 	f.CPUMicros = float64((cpuAfter - cpuBefore).Nanoseconds()) / 1e3 / ran
 	f.CollectorMicros = float64((collectorTime() - collectorBefore).Nanoseconds()) / 1e3 / ran
 	f.AllocatedBytes = float64(allocated()-allocatedBefore) / ran
+	for id, done := range doneByExecutors(d) {
+		if done > doneBefore[id] {
+			f.Worked++
+		}
+	}
 	return nil
+}
+
+// doneByExecutors is how many tasks each executor has done.
+func doneByExecutors(d *driver.Driver) map[string]int {
+	done := map[string]int{}
+	for _, e := range d.Status().Executors {
+		done[e.ID] = e.Done
+	}
+	return done
 }
 
 // runNoops runs a set of tasks that do nothing.
@@ -153,6 +171,17 @@ func runNoops(ctx context.Context, d *driver.Driver, tasks []driver.TaskSpec) er
 		return fmt.Errorf("%d tasks of %d gave a result", done, len(tasks))
 	}
 	return nil
+}
+
+// preferHosts has each task prefer one of so many hosts, in turn.
+func preferHosts(tasks []driver.TaskSpec, count int) {
+	preferences := make([][]string, count)
+	for i := range preferences {
+		preferences[i] = []string{hostName(i)}
+	}
+	for i := range tasks {
+		tasks[i].Hosts = preferences[i%count]
+	}
 }
 
 // weighWaiting is how many bytes of memory a waiting task takes, what its

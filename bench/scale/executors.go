@@ -26,6 +26,8 @@ const collectAt = 400
 // hosts is over how many hosts the executors say to be spread.
 const hosts = 500
 
+func hostName(number int) string { return fmt.Sprintf("host%d", number) }
+
 // runExecutors is a process that has a share of the executors.
 func runExecutors(ctx context.Context) error {
 	ctx, parent, end := toParent(ctx)
@@ -58,7 +60,7 @@ func runExecutors(ctx context.Context) error {
 		running.Go(func() {
 			own := troubleHandler{troubles: troubles, executor: id}
 			err := executorbackend.Run(ctx, executorbackend.Options{
-				ID: strconv.Itoa(id), Host: fmt.Sprintf("host%d", id%hosts), Cores: part.Cores, Logger: slog.New(own), Shared: true,
+				ID: strconv.Itoa(id), Host: hostName(id % hosts), Cores: part.Cores, Logger: slog.New(own), Shared: true,
 			}, part.Address, part.Pass)
 			if err != nil && ctx.Err() == nil {
 				troubles.note(id, err.Error())

@@ -15,7 +15,7 @@
 //
 // Usage, from the module's root:
 //
-//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-sets 3] [-profiles DIR]
+//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-sets 3] [-prefer] [-profiles DIR]
 package main
 
 import (
@@ -67,6 +67,7 @@ func measure(ctx context.Context) error {
 	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks in a set")
 	sets := flag.Int("sets", 3, "how many sets, one after the other")
 	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
+	flag.BoolVar(&options.Prefer, "prefer", false, "have each task prefer a host, so that all executors get some: those that prefer none go to as few as can run what the driver sends")
 	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -102,6 +103,7 @@ func measure(ctx context.Context) error {
 		figures.Figure{Name: fmt.Sprintf("scale/register-%d-seconds", options.Executors), Value: many.registering.Seconds(), Unit: "s"},
 		figures.Figure{Name: "scale/refused", Value: float64(many.refused)},
 		figures.Figure{Name: "scale/tasks-per-second", Value: many.TasksPerSecond, Unit: "1/s"},
+		figures.Figure{Name: "scale/executors-that-ran-tasks", Value: float64(many.Worked)},
 		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: many.CPUMicros, Unit: "us"},
 		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: smallMicros, Unit: "us"},
 		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: likeMicros, Unit: "us"},

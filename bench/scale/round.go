@@ -16,6 +16,7 @@ type round struct {
 	Cores     int // of each executor
 	Tasks     int
 	Sets      int    // of so many tasks each, one after the other
+	Prefer    bool   // every task prefers a host
 	Profiles  string // directory for profiles; "" for none
 	processes int    // that share the executors
 }
@@ -45,6 +46,7 @@ type arrived struct {
 // driverFigures are the driver's last words.
 type driverFigures struct {
 	TasksPerSecond   float64
+	Worked           int     // executors that ran any of the tasks
 	CPUMicros        float64 // of the driver, user and system, a task
 	CollectorMicros  float64 // that the collector of its memory took, a task, by the runtime's own estimate
 	AllocatedBytes   float64 // of the driver's heap, a task
@@ -123,8 +125,8 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	if err := driver.hear(&result.driverFigures); err != nil {
 		return result, err
 	}
-	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task, of which the collector has about %.1f; %.0f bytes allocated a task\n",
-		r.Executors, result.TasksPerSecond, result.CPUMicros, result.CollectorMicros, result.AllocatedBytes)
+	fmt.Fprintf(os.Stderr, "%d executors: %.0f tasks/s, %.1f µs of the driver's CPU a task, of which the collector has about %.1f; %.0f bytes allocated a task; %d executors had some\n",
+		r.Executors, result.TasksPerSecond, result.CPUMicros, result.CollectorMicros, result.AllocatedBytes, result.Worked)
 	for _, child := range executors {
 		var report shareReport
 		if err := errors.Join(child.tell("report"), child.hear(&report)); err != nil {

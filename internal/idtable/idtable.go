@@ -1,19 +1,23 @@
 // Package idtable keeps what is known by ids that count up.
 package idtable
 
-import "iter"
+import (
+	"iter"
+	"math/bits"
+)
 
-// pageSize is how many ids one page is for. A page that has a single value left
-// takes 8 bytes for each.
-const pageSize = 128
+// pageSize is how many ids one page is for, as many as a word has bits at the most. A
+// page lasts as long as one of its values does, so that a few that last long keep so
+// many times their own memory.
+const pageSize = 32
 
-// mostSpare is how many empty pages are kept, which take a kilobyte each.
-const mostSpare = 1 << 10
+// mostSpare is about how many values the empty pages have room for that are kept.
+const mostSpare = 1 << 16
 
-// Table finds values by their ids. Those that got their ids one after the other
-// lie side by side, so whoever goes through a batch of them stays in the same
-// memory; a map would scatter them, which for a million tasks costs more than
-// anything else that is done with one. The zero Table is empty. It is not safe
+// Table holds values and finds them by their ids. Those that got their ids one after
+// the other lie side by side, so whoever goes through a batch of them stays in the
+// same memory: for a million tasks, where each would lie by itself that costs more
+// than anything else that is done with one. The zero Table is empty. It is not safe
 // for concurrent use.
 type Table[ID ~uint64, V any] struct {
 	pages map[ID]*page[V] // by id / pageSize
@@ -25,8 +29,9 @@ type Table[ID ~uint64, V any] struct {
 }
 
 type page[V any] struct {
-	values [pageSize]*V
-	used   int
+	values [pageSize]V
+	there  uint32 // a bit for each value that there is
+	left   bool   // somebody has a value of it that is in the table no more
 }
 
 // Len is how many values there are.
@@ -35,15 +40,15 @@ func (t *Table[ID, V]) Len() int { return t.length }
 // Get returns the value of an id, nil where there is none.
 func (t *Table[ID, V]) Get(id ID) *V {
 	p := t.page(id / pageSize)
-	if p == nil {
+	if p == nil || p.there&bit(id) == 0 {
 		return nil
 	}
-	return p.values[id%pageSize]
+	return &p.values[id%pageSize]
 }
 
-// Put gives an id a value, which must not be nil, in place of the one it may
-// have had.
-func (t *Table[ID, V]) Put(id ID, value *V) {
+// Add returns a zero value for an id that has none yet, and never had one that was
+// left.
+func (t *Table[ID, V]) Add(id ID) *V {
 	number := id / pageSize
 	p := t.page(number)
 	if p == nil {
@@ -58,29 +63,46 @@ func (t *Table[ID, V]) Put(id ID, value *V) {
 		t.pages[number] = p
 		t.latest, t.latestNumber = p, number
 	}
-	if p.values[id%pageSize] == nil {
-		p.used++
-		t.length++
-	}
-	p.values[id%pageSize] = value
+	p.there |= bit(id)
+	t.length++
+	return &p.values[id%pageSize]
 }
 
-// Delete forgets the value of an id, if it has one.
+// Delete forgets the value of an id, if it has one. Nobody may look at the value any
+// more: it becomes another's.
 func (t *Table[ID, V]) Delete(id ID) {
 	number := id / pageSize
 	p := t.page(number)
-	if p == nil || p.values[id%pageSize] == nil {
+	if p == nil || p.there&bit(id) == 0 {
 		return
 	}
-	p.values[id%pageSize] = nil
-	p.used--
+	var none V
+	p.values[id%pageSize] = none
+	t.remove(p, id)
+}
+
+// Leave forgets the value of an id, if it has one, and leaves it to those who have
+// it. Its memory is not used again.
+func (t *Table[ID, V]) Leave(id ID) {
+	p := t.page(id / pageSize)
+	if p == nil || p.there&bit(id) == 0 {
+		return
+	}
+	p.left = true
+	t.remove(p, id)
+}
+
+// remove takes a value's bit, and the page once that was the last.
+func (t *Table[ID, V]) remove(p *page[V], id ID) {
+	p.there &^= bit(id)
 	t.length--
-	if p.used == 0 {
-		delete(t.pages, number)
-		t.latest = nil
-		if len(t.spare) < mostSpare {
-			t.spare = append(t.spare, p)
-		}
+	if p.there != 0 {
+		return
+	}
+	delete(t.pages, id/pageSize)
+	t.latest = nil
+	if !p.left && len(t.spare) < mostSpare/pageSize {
+		t.spare = append(t.spare, p)
 	}
 }
 
@@ -89,8 +111,8 @@ func (t *Table[ID, V]) Delete(id ID) {
 func (t *Table[ID, V]) All() iter.Seq[*V] {
 	return func(yield func(*V) bool) {
 		for _, p := range t.pages {
-			for _, value := range p.values {
-				if value != nil && !yield(value) {
+			for there := p.there; there != 0; there &= there - 1 {
+				if !yield(&p.values[bits.TrailingZeros32(there)]) {
 					return
 				}
 			}
@@ -108,3 +130,5 @@ func (t *Table[ID, V]) page(number ID) *page[V] {
 	}
 	return p
 }
+
+func bit[ID ~uint64](id ID) uint32 { return 1 << (id % pageSize) }
