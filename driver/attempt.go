@@ -32,17 +32,6 @@ type awayResult struct {
 	value  []byte           // what of it has come
 }
 
-// discard forgets an attempt that ended. Where nothing else can have it, its memory is
-// used again: those of barrier sets and those with results that wait elsewhere are in
-// lists.
-func (l *loop) discard(a *attempt) {
-	if a.away != nil || a.run.job.Barrier {
-		l.attempts.Leave(a.id)
-		return
-	}
-	l.attempts.Delete(a.id)
-}
-
 // gone is the place of an attempt that its executor runs no more.
 const gone = -1
 
@@ -75,6 +64,17 @@ func (all *attempts) remove(a *attempt) {
 	(*all)[end] = nil
 	*all = (*all)[:end]
 	a.place = gone
+}
+
+// keptAttempts is for how many attempts an executor keeps room when it runs none.
+const keptAttempts = 64
+
+// trim lets go of room for very many attempts where there are none: there may be very
+// many executors, and the next tasks long.
+func (all *attempts) trim() {
+	if len(*all) == 0 && cap(*all) > keptAttempts {
+		*all = nil
+	}
 }
 
 // takeAll removes all of them.

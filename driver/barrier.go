@@ -5,15 +5,16 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // gathering is a barrier set at work: one attempt of each task, from their
 // launches, which come all at once, to the end of the last of them.
 type gathering struct {
-	attempts []*attempt // in the order of their indexes
-	waiting  []*attempt // at the barrier that comes next
-	passed   uint32     // barriers
-	problem  string     // why no further barrier can be passed
+	attempts []scheduler.AttemptID // in the order of their indexes
+	waiting  []scheduler.AttemptID // at the barrier that comes next
+	passed   uint32                // barriers
+	problem  string                // why no further barrier can be passed
 }
 
 // gather notes the launch of an attempt of a barrier set.
@@ -21,7 +22,7 @@ func (r *run) gather(a *attempt) {
 	if r.gathering == nil || r.gathering.isComplete(r) {
 		r.gathering = &gathering{}
 	}
-	r.gathering.attempts = append(r.gathering.attempts, a)
+	r.gathering.attempts = append(r.gathering.attempts, a.id)
 }
 
 // isComplete is whether all tasks of the run were launched.
@@ -31,7 +32,8 @@ func (g *gathering) isComplete(r *run) bool { return len(g.attempts) == len(r.jo
 func (l *loop) introduce(r *run) {
 	gang := &wire.Gang{TaskSet: r.id}
 	told := map[*executor]struct{}{}
-	for _, a := range r.gathering.attempts {
+	for _, id := range r.gathering.attempts {
+		a := l.attempts.Get(id)
 		gang.Members = append(gang.Members, &wire.GangMember{ExecutorId: a.executor.id, Host: a.executor.host})
 		told[a.executor] = struct{}{}
 	}
@@ -52,7 +54,7 @@ func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
 		g.problem = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", a.index, arrival.GetPassed()+1, g.passed+1)
 	}
 	a.waits = true
-	g.waiting = append(g.waiting, a)
+	g.waiting = append(g.waiting, a.id)
 	if len(g.waiting) == len(a.run.job.Tasks) {
 		g.passed++
 		l.letPass(g)
@@ -63,9 +65,12 @@ func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
 
 // letPass answers those who wait.
 func (l *loop) letPass(g *gathering) {
-	for _, a := range g.waiting {
-		a.waits = false
-		if !a.killed && !a.isGone() {
+	for _, id := range g.waiting {
+		a := l.attempts.Get(id)
+		if a == nil {
+			continue
+		}
+		if a.waits = false; !a.killed && !a.isGone() {
 			message := l.outgoing(a.executor)
 			message.BarrierPasses = append(message.BarrierPasses, &wire.BarrierPass{Attempt: uint64(a.id), Error: g.problem})
 		}
@@ -88,9 +93,9 @@ func (l *loop) disperse(r *run) {
 	if r.gathering == nil {
 		return
 	}
-	for _, a := range r.gathering.attempts {
-		if a.held {
-			l.discard(a)
+	for _, id := range r.gathering.attempts {
+		if a := l.attempts.Get(id); a != nil && a.held {
+			l.attempts.Delete(id)
 		}
 	}
 	r.gathering = nil

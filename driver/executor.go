@@ -234,9 +234,10 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	attempts := e.attempts.takeAll()
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
 	for _, a := range attempts {
-		l.attempts.Leave(a.id) // it may be in lists
-		if a.away != nil {
-			l.fetch(a.run)
+		r, away := a.run, a.away != nil
+		l.attempts.Delete(a.id)
+		if away {
+			l.fetch(r)
 		}
 	}
 	l.noteEmpty()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // fetchWindow is how many bytes of a job's large results are fetched ahead of who
@@ -33,11 +34,11 @@ func (e *ResultSizeError) Error() string {
 type intake struct {
 	limit  int64
 	window int64
-	queue  []*attempt    // whose results are not asked for yet
-	coming int64         // bytes that were asked for and have not come whole
-	sizes  map[int]int64 // of results that wait at executors or are coming, by task
-	away   int64         // the sum of sizes
-	taken  int64         // bytes of all results that were handed on
+	queue  []scheduler.AttemptID // whose results are not asked for yet
+	coming int64                 // bytes that were asked for and have not come whole
+	sizes  map[int]int64         // of results that wait at executors or are coming, by task
+	away   int64                 // the sum of sizes
+	taken  int64                 // bytes of all results that were handed on
 }
 
 func newIntake(c *config.Config, job *Job) intake {
@@ -78,7 +79,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	case size > in.limit:
 		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: 1, Bytes: size, Limit: in.limit})
 	default:
-		in.queue = append(in.queue, a)
+		in.queue = append(in.queue, a.id)
 		l.fetch(r)
 	}
 }
@@ -87,8 +88,8 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 func (l *loop) fetch(r *run) {
 	in := &r.intake
 	for len(in.queue) > 0 && !r.ended {
-		a := in.queue[0]
-		if a.killed || a.isGone() {
+		a := l.attempts.Get(in.queue[0])
+		if a == nil || a.killed || a.isGone() {
 			in.queue = in.queue[1:]
 			continue
 		}

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -80,6 +83,41 @@ func TestResultsOfAnySizeComeWhole(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestResultsThatWereTakenAreLetGoOf has large results come while another job's task
+// runs on, and wants none of them to be in memory after.
+func TestResultsThatWereTakenAreLetGoOf(t *testing.T) {
+	d := start(t, driver.Options{Config: settings(t, nil)})
+	attach(t, d, executorbackend.Options{ID: "1", Cores: 2, Config: settings(t, nil)})
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error, 1)
+	go func() {
+		_, err := outcome(ctx, d, driver.Job{Function: "wait", Tasks: make([]driver.TaskSpec, 1)})
+		waits <- err
+	}()
+	defer func() {
+		cancel()
+		require.ErrorIs(t, <-waits, context.Canceled)
+	}()
+	require.Eventually(t, func() bool { return d.Status().Totals.Running == 1 }, 10*time.Second, time.Millisecond)
+	for _, barrier := range []bool{false, true} {
+		job := resultsOf(repeat(20, 2*mib)...)
+		if job.Barrier = barrier; barrier {
+			job.Tasks = job.Tasks[:1]
+		}
+		var values []weak.Pointer[byte]
+		for result, err := range d.Run(ctx, job) {
+			require.NoError(t, err)
+			values = append(values, weak.Make(&result.Value[0]))
+		}
+		require.Len(t, values, len(job.Tasks))
+		require.Eventually(t, func() bool {
+			runtime.GC()
+			return !slices.ContainsFunc(values, func(value weak.Pointer[byte]) bool { return value.Value() != nil })
+		}, 10*time.Second, 10*time.Millisecond)
+	}
+	require.Equal(t, 1, d.Status().Totals.Running)
 }
 
 func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {

@@ -167,18 +167,18 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	}
 	l.stopped(a)
 	a.executor.attempts.remove(a)
+	id, e, r, held, away := a.id, a.executor, a.run, a.held, a.away != nil
 	if outcome.Result == scheduler.Succeeded {
-		done, events := l.scheduler.Succeeded(a.id, outcome.Took)
-		if done && !a.run.ended {
+		done, events := l.scheduler.Succeeded(id, outcome.Took)
+		if done && !r.ended {
 			l.finished(a)
 		}
 		l.act(events)
 	} else {
-		l.act(l.scheduler.Finished(a.id, outcome))
+		l.act(l.scheduler.Finished(id, outcome))
 	}
-	e, r, away := a.executor, a.run, a.away != nil
-	if !a.held {
-		l.discard(a)
+	if !held { // else it stays until all of its barrier set have ended, or has gone by now
+		l.attempts.Delete(id)
 	}
 	if away {
 		l.fetch(r)
@@ -275,27 +275,26 @@ func (l *loop) act(events []scheduler.Event) {
 
 // finished hands a result to the run's consumer.
 func (l *loop) finished(a *attempt) {
-	r := a.run
-	l.settleCommit(a, true)
-	if a.held {
-		l.discard(a)
+	r, told := a.run, a.result
+	result := Result{
+		Index: a.index, Value: told.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
+		RunTime: time.Duration(told.GetMetrics().GetRunNanos()),
 	}
-	value := a.result.GetResult()
-	if len(value) > 0 {
-		if err := r.admit(int64(len(value))); err != nil {
+	l.settleCommit(a, true)
+	if a.told = nil; a.held {
+		l.attempts.Delete(a.id)
+	}
+	if size := int64(len(result.Value)); size > 0 {
+		if err := r.admit(size); err != nil {
 			l.endRun(r, err)
 			return
 		}
 	}
-	r.values.add(a.result.GetValues())
-	r.metrics.add(a.result.GetMetrics())
-	a.told = nil
+	r.values.add(told.GetValues())
+	r.metrics.add(told.GetMetrics())
 	r.done++
 	l.history.totals.Done++
-	r.results.put(Result{
-		Index: a.index, Value: value, AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
-		RunTime: time.Duration(a.result.GetMetrics().GetRunNanos()),
-	})
+	r.results.put(result)
 }
 
 // unfinished notes that an attempt ended without a result that counts, after so
@@ -303,17 +302,16 @@ func (l *loop) finished(a *attempt) {
 func (l *loop) unfinished(a *attempt, failures int) {
 	r := a.run
 	l.settleCommit(a, false)
-	if a.held {
-		l.discard(a)
-	}
 	if failures > 0 {
 		r.countsOf(a.index).scheduler = failures
 	}
-	if a.failure == nil {
-		return
+	switch {
+	case a.held: // it has not failed: another of its barrier set has
+		l.attempts.Delete(a.id)
+	case a.failure != nil:
+		l.noteFailure(a)
+		l.judge(r, a.index, a.executor, a.failure)
 	}
-	l.noteFailure(a)
-	l.judge(r, a.index, a.executor, a.failure)
 }
 
 func (l *loop) noteFailure(a *attempt) {
@@ -355,6 +353,7 @@ func (l *loop) endRun(r *run, err error) {
 	}
 	for e := range r.sentTo {
 		l.forget(e, r)
+		e.attempts.trim()
 	}
 	r.sentTo = nil
 	r.hindrance = ""

@@ -9,6 +9,9 @@ const (
 	// mostAhead is how many tasks wait at the most for each that an executor can
 	// run at a time.
 	mostAhead = 512
+	// mostAtOne is how many wait at the most at one executor of very many cores, but
+	// for one for each of these.
+	mostAtOne = 1 << 12
 	// exchange is about how long it takes the owner to send tasks to an executor and to
 	// hear how they ended, however many they are.
 	exchange = 32 * time.Microsecond
@@ -114,7 +117,7 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 		return 0, false
 	}
 	slots := time.Duration(e.Cores / set.cpus)
-	most := slots * min(s.config.LaunchAhead/set.pace.mean, mostAhead)
+	most := min(slots*min(s.config.LaunchAhead/set.pace.mean, mostAhead), max(slots, mostAtOne))
 	// The last tasks are for all executors, but for so many as are worth sending. What
 	// executors have got already counts: each has its part at once then, not a part of
 	// what is left again and again.

@@ -46,6 +46,18 @@ func TestHowManyTasksAreLaunchedAhead(t *testing.T) {
 	}
 }
 
+func TestAnExecutorOfManyCoresGetsABoundedPart(t *testing.T) {
+	for cores, want := range map[int]int{1: mostAhead, 4: 4 * mostAhead, 64: mostAtOne, 8000: 8000} {
+		s := New(Config{LaunchAhead: time.Millisecond})
+		require.NoError(t, s.AddExecutor(Executor{ID: "e", Host: "host", Cores: cores}))
+		require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 100_000}))
+		for _, l := range s.Offer(start) {
+			s.Succeeded(l.Attempt, time.Microsecond)
+		}
+		require.Len(t, s.Offer(start), cores+want)
+	}
+}
+
 func TestThoseAheadGetCoresInOrder(t *testing.T) {
 	s, launches := shortTasks(t, 250*time.Microsecond)
 	require.Len(t, launches, 10)
@@ -157,7 +169,7 @@ func TestEachExecutorHasItsPartAtOnce(t *testing.T) {
 		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "host", Cores: 1}))
 	}
 	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: (1 + each) * executors}))
-	took := 40 * time.Microsecond // a quarter of LaunchAhead is less than its part
+	took := 40 * time.Microsecond // what is worth sending is less than its part
 	for i, first := range s.Offer(start) {
 		s.Finished(first.Attempt, Outcome{Took: took})
 		launches := s.Offer(start)
@@ -240,6 +252,9 @@ func TestWhoEndsItsPartGetsTheNext(t *testing.T) {
 	}
 	require.Less(t, messages, 2*tasks/mostAhead)
 	require.Less(t, len(served), executors/10, "few can run what may wait at executors")
+	for _, e := range s.executors {
+		require.LessOrEqual(t, cap(e.running), keptRunning, "it runs nothing any more")
+	}
 }
 
 func TestAFewTasksThatAreHeldUpChangeLittle(t *testing.T) {

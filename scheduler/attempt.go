@@ -187,6 +187,9 @@ func push[T any](list []T, one T) []T {
 	return append(list, one)
 }
 
+// keptRunning is for how many attempts an executor keeps room when it runs none.
+const keptRunning = 64
+
 // release forgets an attempt that ended and frees its cores.
 func (s *Scheduler) release(a *attempt) {
 	set, e := a.set, a.executor
@@ -201,6 +204,9 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running[len(e.running)-1] = nil
 	e.running = e.running[:len(e.running)-1]
+	if len(e.running) == 0 && cap(e.running) > keptRunning {
+		e.running = nil // there may be very many executors, and this one's next tasks long
+	}
 
 	if !a.ran {
 		s.giveBack(a)

@@ -22,7 +22,8 @@
 // turn to the next. Within a set, tasks that come back after a failure or a loss
 // go first, then tasks in the order of their index. Tasks spread over the
 // executors: the one with the most free cores gets the next, the one that has
-// been waiting longest among equals.
+// been waiting longest among equals. Very short tasks go to few executors instead,
+// many at a time: see Config.LaunchAhead.
 //
 // A barrier set starts with all its tasks or not at all. Until it can, others
 // take the cores; after Config.BarrierPatience it goes first, and cores that

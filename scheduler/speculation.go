@@ -52,7 +52,7 @@ type stragglers struct {
 	wanted int
 }
 
-// straggler is an attempt; it has another id when it is used again.
+// straggler is an attempt; it has another id, or none, once it has ended.
 type straggler struct {
 	id      AttemptID
 	attempt *attempt

@@ -173,11 +173,12 @@ func runNoops(ctx context.Context, d *driver.Driver, tasks []driver.TaskSpec) er
 	return nil
 }
 
-// preferHosts has each task prefer one of so many hosts, in turn.
+// preferHosts has each task prefer one of so many hosts, in turn. Executors' ids
+// begin at 1, and so do the hosts of few.
 func preferHosts(tasks []driver.TaskSpec, count int) {
 	preferences := make([][]string, count)
 	for i := range preferences {
-		preferences[i] = []string{hostName(i)}
+		preferences[i] = []string{hostName((i + 1) % hosts)}
 	}
 	for i := range tasks {
 		tasks[i].Hosts = preferences[i%count]

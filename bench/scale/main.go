@@ -11,6 +11,10 @@
 // and after, to show what their number costs. Tasks come in several sets, so that
 // the driver's collector has its part in it.
 //
+// Tasks that do nothing go to about as few executors as can run what the driver
+// sends; how many these are is told. With -prefer each task prefers a host, so that
+// all executors get some.
+//
 // The processes are this program's own children. They end with it.
 //
 // Usage, from the module's root:
@@ -86,8 +90,8 @@ func measure(ctx context.Context) error {
 	options.Sets = *sets
 	small := options
 	small.Executors = *few
-	// A hundredth of the executors with all of the tasks get a hundred times as many
-	// with each message; so that is looked at apart.
+	// A hundredth of the executors with all of the tasks may get many more with each
+	// message; so that is looked at apart. Without -prefer few executors get any.
 	like := small
 	like.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
 	like.Sets = max(sameEach/like.Tasks, 1)

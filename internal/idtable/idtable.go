@@ -31,7 +31,6 @@ type Table[ID ~uint64, V any] struct {
 type page[V any] struct {
 	values [pageSize]V
 	there  uint32 // a bit for each value that there is
-	left   bool   // somebody has a value of it that is in the table no more
 }
 
 // Len is how many values there are.
@@ -46,8 +45,7 @@ func (t *Table[ID, V]) Get(id ID) *V {
 	return &p.values[id%pageSize]
 }
 
-// Add returns a zero value for an id that has none yet, and never had one that was
-// left.
+// Add returns a zero value for an id that has none.
 func (t *Table[ID, V]) Add(id ID) *V {
 	number := id / pageSize
 	p := t.page(number)
@@ -78,30 +76,14 @@ func (t *Table[ID, V]) Delete(id ID) {
 	}
 	var none V
 	p.values[id%pageSize] = none
-	t.remove(p, id)
-}
-
-// Leave forgets the value of an id, if it has one, and leaves it to those who have
-// it. Its memory is not used again.
-func (t *Table[ID, V]) Leave(id ID) {
-	p := t.page(id / pageSize)
-	if p == nil || p.there&bit(id) == 0 {
-		return
-	}
-	p.left = true
-	t.remove(p, id)
-}
-
-// remove takes a value's bit, and the page once that was the last.
-func (t *Table[ID, V]) remove(p *page[V], id ID) {
 	p.there &^= bit(id)
 	t.length--
 	if p.there != 0 {
 		return
 	}
-	delete(t.pages, id/pageSize)
+	delete(t.pages, number)
 	t.latest = nil
-	if !p.left && len(t.spare) < mostSpare/pageSize {
+	if len(t.spare) < mostSpare/pageSize {
 		t.spare = append(t.spare, p)
 	}
 }
