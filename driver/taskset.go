@@ -275,10 +275,10 @@ func (l *loop) act(events []scheduler.Event) {
 
 // finished hands a result to the run's consumer.
 func (l *loop) finished(a *attempt) {
-	r, told := a.run, a.result
+	r, update := a.run, a.result
 	result := Result{
-		Index: a.index, Value: told.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
-		RunTime: time.Duration(told.GetMetrics().GetRunNanos()),
+		Index: a.index, Value: update.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
+		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
 	}
 	l.settleCommit(a, true)
 	if a.told = nil; a.held {
@@ -290,8 +290,8 @@ func (l *loop) finished(a *attempt) {
 			return
 		}
 	}
-	r.values.add(told.GetValues())
-	r.metrics.add(told.GetMetrics())
+	r.values.add(update.GetValues())
+	r.metrics.add(update.GetMetrics())
 	r.done++
 	l.history.totals.Done++
 	r.results.put(result)

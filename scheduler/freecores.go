@@ -86,6 +86,22 @@ func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	}
 }
 
+// latestFirst goes through the same executors as atLeast does, but of those with as
+// many free cores through the ones first that were added last.
+func (f *freeCores) latestFirst(cores int) iter.Seq[*executor] {
+	return func(yield func(*executor) bool) {
+		for free := f.top; free >= cores; free-- {
+			for e := f.lists[free].last; e != nil; {
+				previous := e.links[f.scope].previous
+				if !yield(e) {
+					return
+				}
+				e = previous
+			}
+		}
+	}
+}
+
 // setFree changes how many cores of an executor are free, everywhere.
 func setFree(e *executor, free int) {
 	if !e.available {
@@ -118,21 +134,5 @@ func withdraw(e *executor) {
 	e.host.free.remove(e)
 	if e.host.rack != nil {
 		e.host.rack.free.remove(e)
-	}
-}
-
-// latestFirst goes through the same executors as atLeast does, but of those with as
-// many free cores through the ones first that were added last.
-func (f *freeCores) latestFirst(cores int) iter.Seq[*executor] {
-	return func(yield func(*executor) bool) {
-		for free := f.top; free >= cores; free-- {
-			for e := f.lists[free].last; e != nil; {
-				previous := e.links[f.scope].previous
-				if !yield(e) {
-					return
-				}
-				e = previous
-			}
-		}
 	}
 }
