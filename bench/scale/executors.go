@@ -20,7 +20,8 @@ func init() {
 	function.Register(noop, func(context.Context, function.Call) ([]byte, error) { return nil, nil })
 }
 
-// collectAt is by how many percent the heap grows between two collections.
+// collectAt is by how many percent the heap grows between two collections once all
+// have registered.
 const collectAt = 400
 
 // hosts is over how many hosts the executors say to be spread.
@@ -37,9 +38,10 @@ func runExecutors(ctx context.Context) error {
 	if err := parent.hear(&part); err != nil {
 		return err
 	}
-	// An executor of a process of its own has next to no heap to collect. Here
-	// collecting would take the CPU from the driver that is measured.
-	debug.SetGCPercent(collectAt)
+	// An executor of a process of its own has next to no heap to collect, and none
+	// that grows with every other executor that registers. Here collecting would
+	// take the CPU from the driver that is measured.
+	debug.SetGCPercent(-1)
 	before := liveBytes()
 	if err := parent.tell("ready"); err != nil {
 		return err
@@ -74,6 +76,7 @@ func runExecutors(ctx context.Context) error {
 	if err := profile.stop(); err != nil {
 		return err
 	}
+	debug.SetGCPercent(collectAt)
 	kilobytes := float64(liveBytes()-before) / 1e3 / float64(part.Count)
 	if profile, err = startProfile(part.Profiles[1]); err != nil {
 		return err

@@ -25,8 +25,8 @@ const keyDelimiter = "::"
 // Config is a checked set of values. It does not change after it was loaded
 // and is safe for concurrent use.
 type Config struct {
-	values map[string]string // every setting's value, defaults included, and the values below prefixes
-	set    map[string]string // what was set, by key, without the defaults
+	values map[string]string // what was set, by key, without the space around it
+	set    map[string]string // what was set, by key, as it was
 	source map[string]string // where each set value came from, as a person would name it
 }
 
@@ -148,6 +148,14 @@ func (c *Config) Source(key string) string {
 	return "default"
 }
 
+// value is what was set for a setting, or its default.
+func (c *Config) value(setting *Setting) string {
+	if value, ok := c.values[setting.Key]; ok {
+		return value
+	}
+	return setting.Default
+}
+
 // With returns a copy in which the given values are set, checked as Load does.
 func (c *Config) With(values map[string]string) (*Config, error) {
 	merged := maps.Clone(c.set)
@@ -160,12 +168,9 @@ func (c *Config) With(values map[string]string) (*Config, error) {
 
 func checked(set, source map[string]string) (*Config, error) {
 	config := &Config{
-		values: make(map[string]string, len(registry.settings)+len(set)),
+		values: make(map[string]string, len(set)),
 		set:    maps.Clone(set),
 		source: source,
-	}
-	for _, setting := range registry.settings {
-		config.values[setting.Key] = setting.Default
 	}
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(set)) {

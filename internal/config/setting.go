@@ -57,7 +57,7 @@ func (k Key[T]) Name() string { return k.setting.Key }
 
 // In returns the value that c has for the key, its default where none was set.
 func (k Key[T]) In(c *Config) T {
-	value, err := k.parse(c.values[k.setting.Key])
+	value, err := k.parse(c.value(k.setting))
 	if err != nil {
 		panic("config: " + k.setting.Key + " passed its check and does not parse: " + err.Error())
 	}

@@ -92,5 +92,5 @@ func atMost(c *Config) string {
 
 // said is a setting's value as an error names it, with its source.
 func said[T any](c *Config, key Key[T]) string {
-	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.values[key.Name()], c.Source(key.Name()))
+	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }
