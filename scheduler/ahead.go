@@ -74,9 +74,9 @@ func (s *Scheduler) Ahead(id AttemptID) bool {
 //
 // It is done for a set that nothing else competes with, so that nobody's share
 // or turn is touched; for tasks that never ran, and while none that came back
-// waits, so that those go first, and one whose executor was lost or that was
-// given back has a core of its own; and at no worse a place than the set's
-// best, so that no locality is lost by it.
+// waits for the executor, so that those go first, and one whose executor was lost
+// or that was given back has a core of its own; and at no worse a place than the
+// set's best, so that no locality is lost by it.
 func (s *Scheduler) launchAhead(p *profile) {
 	if s.config.LaunchAhead <= 0 || s.barriers > 0 || p.demand.WaitingTasks == 0 {
 		return
@@ -115,11 +115,14 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 // roomAhead is how many tasks of a set may wait at an executor, and whether these
 // are its part of all that is left.
 func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
-	if !s.isShort(set) || e.free >= set.cpus || len(set.requests) > 0 || set.returned > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e) {
+	switch {
+	case !s.isShort(set) || e.free >= set.cpus || len(set.requests) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e):
+		return 0, false
+	case set.returned > 0 && s.hasReturned(set, e):
 		return 0, false
 	}
 	slots := time.Duration(e.Cores / set.cpus)
-	most := min(slots*min(s.config.LaunchAhead/set.pace.mean, mostAhead), max(slots, mostAtOne))
+	most := min(slots*min(s.config.LaunchAhead/set.pace.mean(), mostAhead), max(slots, mostAtOne))
 	// The last tasks are for all executors, but for so many as are worth sending. What
 	// executors have got already counts: each has its part at once then, not a part of
 	// what is left again and again.
@@ -134,11 +137,26 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 	return int(min(most, max(share, least))), share < most
 }
 
+// hasReturned is whether a task of a set that came back may run on an executor now.
+func (s *Scheduler) hasReturned(set *taskSet, e *executor) bool {
+	if set.noPref.hasReturned(set) {
+		return true
+	}
+	if p := set.executors[e.ID]; p != nil && p.hasReturned(set) {
+		return true
+	}
+	if p := set.hosts[e.host]; p != nil && p.hasReturned(set) {
+		return true
+	}
+	level, _ := s.allowed(set)
+	return level >= RackLocal && set.anywhere.hasReturned(set)
+}
+
 // worthSending is how many of the tasks that are left an executor that runs so many at
 // a time gets even where others then have none: all of them end soonest where it takes
 // as long to send them off, in parts of that size, as to run one part.
 func (p *pace) worthSending(slots, tasks time.Duration) time.Duration {
-	return time.Duration(math.Sqrt(float64(tasks) * float64(exchange*slots) / float64(p.mean)))
+	return time.Duration(math.Sqrt(float64(tasks) * float64(exchange*slots) / p.nanos))
 }
 
 // takeFresh takes a waiting task that never ran, of the best that the set has

@@ -1,11 +1,17 @@
 package scheduler
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
-	// paceWeight is over how many outcomes the time that a task takes is averaged,
-	// once there are so many.
-	paceWeight = 64
+	// leastPaceWeight and mostPaceWeight bound over how many outcomes the time that a
+	// task takes is averaged, once there are so many: as many as a core has in
+	// Config.LaunchAhead. What holds a node up for a moment makes some tasks in a row
+	// take long; of very short ones, that must not be what they are known by.
+	leastPaceWeight = 64
+	mostPaceWeight  = 1 << 12
 	// priorWeight is how many outcomes count as much as what is known from an
 	// earlier set of the same function.
 	priorWeight = 16
@@ -20,9 +26,10 @@ const (
 
 // pace is about how long the tasks of a set take.
 type pace struct {
-	// mean is 0 where nothing is known.
-	mean time.Duration
-	// weight is how many outcomes the mean stands for.
+	// nanos is that time, in nanoseconds, of which very short tasks change the average
+	// by less than one; 0 where nothing is known.
+	nanos float64
+	// weight is how many outcomes it stands for.
 	weight int
 	// own is whether any of these was of this set.
 	own bool
@@ -30,16 +37,19 @@ type pace struct {
 	cameBack time.Duration
 }
 
-// add learns from a task that took so long.
-func (p *pace) add(took time.Duration) {
+// mean is about how long a task takes; 0 where nothing is known.
+func (p *pace) mean() time.Duration { return time.Duration(math.Ceil(p.nanos)) }
+
+// add learns from a task that took so long, where ahead is Config.LaunchAhead.
+func (p *pace) add(took, ahead time.Duration) {
 	p.own = true
-	p.weight = min(p.weight+1, paceWeight)
-	if p.mean == 0 {
-		p.mean = took
+	nanos := float64(took)
+	if p.nanos == 0 {
+		p.nanos, p.weight = nanos, 1
 		return
 	}
-	took = min(took, mostOverPace*p.mean)
-	p.mean = max(p.mean+(took-p.mean)/time.Duration(p.weight), time.Nanosecond)
+	p.weight = min(p.weight+1, max(leastPaceWeight, min(int(float64(ahead)/p.nanos), mostPaceWeight)))
+	p.nanos += (min(nanos, mostOverPace*p.nanos) - p.nanos) / float64(p.weight)
 }
 
 // notePace learns from an attempt that ended how long tasks of its set take. All
@@ -51,21 +61,21 @@ func (s *Scheduler) notePace(a *attempt, outcome Outcome) {
 	case outcome.Result == Succeeded && outcome.Took > s.config.LaunchAhead:
 		if a.executor.heldUp != now {
 			a.executor.heldUp = now
-			p.add(outcome.Took)
+			p.add(outcome.Took, s.config.LaunchAhead)
 		}
 	case outcome.Result == Succeeded && outcome.Took > 0:
-		p.add(outcome.Took)
+		p.add(outcome.Took, s.config.LaunchAhead)
 	case outcome.Result == Returned && !a.calledBack && p.cameBack != now:
 		p.cameBack = now
-		p.add(giveBackPenalty * s.config.LaunchAhead)
+		p.add(giveBackPenalty*s.config.LaunchAhead, s.config.LaunchAhead)
 	}
 }
 
 // pastPace is what is known, when a set is submitted, of how long its tasks take:
 // as long as those of the latest set that did the same, if they were short.
 func (s *Scheduler) pastPace(function string) pace {
-	if mean := s.paces[function]; mean > 0 {
-		return pace{mean: mean, weight: priorWeight}
+	if nanos := s.paces[function]; nanos > 0 {
+		return pace{nanos: nanos, weight: priorWeight}
 	}
 	return pace{}
 }
@@ -75,7 +85,7 @@ func (s *Scheduler) rememberPace(set *taskSet) {
 	switch {
 	case set.function == "" || !set.pace.own:
 	case s.isShort(set):
-		s.paces[set.function] = set.pace.mean
+		s.paces[set.function] = set.pace.nanos
 	default:
 		delete(s.paces, set.function)
 	}
@@ -84,5 +94,6 @@ func (s *Scheduler) rememberPace(set *taskSet) {
 // isShort is whether tasks of a set are known to be so short that some may wait at
 // an executor.
 func (s *Scheduler) isShort(set *taskSet) bool {
-	return set.pace.mean > 0 && set.pace.mean <= s.config.LaunchAhead
+	mean := set.pace.mean()
+	return mean > 0 && mean <= s.config.LaunchAhead
 }

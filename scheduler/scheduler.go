@@ -63,8 +63,9 @@ type Scheduler struct {
 	// profiles come in the order of their ids.
 	profiles []*profile
 	sets     map[uint64]*taskSet
-	// paces are about how long tasks took of the functions whose tasks are short.
-	paces map[string]time.Duration
+	// paces are about how many nanoseconds tasks took of the functions whose tasks are
+	// short.
+	paces map[string]float64
 	// excluded is what is excluded for the application, barriers how many barrier
 	// sets there are.
 	excluded applicationExclusion
@@ -99,7 +100,7 @@ func New(config Config) *Scheduler {
 		config:    config,
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
-		paces:     make(map[string]time.Duration),
+		paces:     make(map[string]float64),
 
 		mostAtOnce: mostAtOnce, enoughAhead: max(enoughAhead, int(config.LaunchAhead/leastDriverTime)),
 	}

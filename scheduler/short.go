@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -41,26 +42,55 @@ const (
 func (s *Scheduler) offerShort(p *profile) (finished bool) {
 	set := p.alone()
 	switch {
-	case set == nil || s.barriers > 0 || !s.isShort(set) || set.prefers() || set.isChoosy():
+	case set == nil || s.barriers > 0 || !s.isShort(set) || set.isChoosy():
 		return true
-	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean > s.config.LaunchAhead/shortBy:
+	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean() > s.config.LaunchAhead/shortBy:
 		return true
 	}
-	for e := range p.free.latestFirst(set.cpus) {
+	for e := range set.candidates() {
 		if s.stopShort(set) {
 			set.settled = false // it has not seen all that is free
 			return false
 		}
-		for e.free >= set.cpus {
-			index := set.noPref.take(set, e)
-			if index < 0 {
-				return true
-			}
-			s.launch(set, index, e, NoPref)
+		if set.waiting == 0 {
+			return true
+		}
+		for s.takeWithoutDelay(set, e) {
 		}
 		s.launchAheadOn(set, e)
 	}
 	return true
+}
+
+// candidates are the executors that may take tasks of a set of short ones. Those that
+// a settled set has left are not close to any of its tasks.
+func (set *taskSet) candidates() iter.Seq[*executor] {
+	p := set.profile
+	if !set.settled || !set.prefers() {
+		return p.free.latestFirst(set.cpus)
+	}
+	return func(yield func(*executor) bool) {
+		for _, e := range slices.Backward(p.freed) {
+			if e.isFree(set) && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// takeWithoutDelay launches on an executor the best task that a set has for it, if
+// that needs no wait for a better place.
+func (s *Scheduler) takeWithoutDelay(set *taskSet, e *executor) bool {
+	if !e.isFree(set) {
+		return false
+	}
+	level, _ := s.allowed(set)
+	for _, l := range [...]Locality{ProcessLocal, NodeLocal, NoPref} {
+		if (l <= level || l == NoPref) && s.take(set, e, l) {
+			return true
+		}
+	}
+	return false
 }
 
 // stopShort is whether no further executor gets tasks of a set in this offer.
@@ -98,7 +128,7 @@ func (p *profile) alone() *taskSet {
 // callBack appends an event for each attempt that waits at its executor, once,
 // where the set's tasks have proved to be long after it was launched.
 func (s *Scheduler) callBack(events []Event, set *taskSet) []Event {
-	if set.callable == 0 || set.over || set.pace.mean <= longBy*s.config.LaunchAhead {
+	if set.callable == 0 || set.over || set.pace.mean() <= longBy*s.config.LaunchAhead {
 		return events
 	}
 	waiting := slices.DeleteFunc(slices.Clone(set.running), func(a *attempt) bool { return !a.ahead || a.calledBack })
