@@ -37,6 +37,7 @@ type executor struct {
 	idleSince  time.Time
 	lastSet    uint64              // the task set whose common part was sent last
 	forget     []uint64            // task sets that have ended; it goes with the next message
+	forgotten  int                 // bytes of their common parts
 	holds      map[string]struct{} // keys of what it has that others may want
 	releasing  map[string]struct{} // keys released of which it has not said that it knows
 }

@@ -35,12 +35,12 @@ type loop struct {
 	arrival    arrival
 	losses     map[string]*openLoss // of executors whose end nobody has explained yet
 	departures departures
-	forgetting time.Time                 // when executors hear of task sets that ended; zero where none has
 	exclusions map[place]ExclusionStatus // for all jobs
 	history    history
 	values     values          // of jobs that have ended
 	emptied    []chan struct{} // closed when no executor is registered any more
 	success    wire.TaskUpdate // that is looked at; one serves for all
+	indexes    []uint32        // of tasks that go into a message; one list serves for all
 	stopping   bool
 	over       bool // this is the last turn
 }
@@ -128,12 +128,12 @@ func (l *loop) turn() time.Time {
 	hindrance := l.warnOfHindrances()
 	l.noteProgress()
 	reallocation := l.reallocate()
-	wake := earliest(l.vigil.next, l.tellOfEnded(), arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
+	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}
 	for _, e := range l.dirty {
-		e.outgoing.Forget, e.forget = e.forget, nil
+		e.outgoing.Forget, e.forget, e.forgotten = e.forget, nil, 0
 		e.link.out.put(e.outgoing)
 		e.outgoing = nil
 	}

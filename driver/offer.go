@@ -47,7 +47,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 	r.hindrance = ""
 	hold := r.results.bytes.Load() > r.intake.window
 	e.attempts = slices.Grow(e.attempts, len(launches))
-	var alike batch
+	alike := batch{indexes: l.indexes[:0]}
 	for i := range launches {
 		launch := &launches[i]
 		a := l.attempts.Add(launch.Attempt)
@@ -63,7 +63,8 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		l.history.totals.Locality.count(launch.Locality)
 		input := r.job.Tasks[a.index].Input
 		if !alike.takes(launch, len(input)) {
-			alike = batch{Launch: &wire.Launch{
+			alike.end()
+			alike = batch{indexes: alike.indexes[:0], Launch: &wire.Launch{
 				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
 				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, Last: launch.Last, HoldResult: hold,
 			}}
@@ -71,35 +72,41 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 		}
 		alike.add(launch.Index, input, min(len(launches)-i, usualAlike))
 	}
+	alike.end()
+	l.indexes = alike.indexes
 }
 
 // batch is a part of a message that grows.
 type batch struct {
 	*wire.Launch
-	size int // of the inputs, in bytes
+	indexes []uint32 // the message gets a copy, of no more room than it needs
+	size    int      // of the inputs, in bytes
+}
+
+func (b *batch) end() {
+	if b.Launch != nil {
+		b.Indexes = slices.Clone(b.indexes)
+	}
 }
 
 // takes is whether a further attempt fits in, with an input of so many bytes.
 func (b *batch) takes(next *scheduler.Launch, input int) bool {
-	return b.Launch != nil && b.size+input <= wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.Indexes)) &&
+	return b.Launch != nil && b.size+input <= wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.indexes)) &&
 		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Last == b.Last && next.Resources == nil && b.Resources == nil
 }
 
-// usualAlike is for how many attempts that are alike there is room at first, where so
-// many are launched.
+// usualAlike is for how many attempts that are alike there is room for inputs at
+// first, where so many are launched.
 const usualAlike = 128
 
-// add adds a task. The first ones make room for so many.
+// add adds a task. The first one with an input makes room for so many.
 func (b *batch) add(index int, input []byte, room int) {
-	if b.Indexes == nil {
-		b.Indexes = make([]uint32, 0, room)
-	}
 	if len(input) > 0 && b.Inputs == nil {
-		b.Inputs = make([][]byte, len(b.Indexes), len(b.Indexes)+room)
+		b.Inputs = make([][]byte, len(b.indexes), len(b.indexes)+room)
 	}
 	if b.Inputs != nil {
 		b.Inputs = append(b.Inputs, input)
 	}
-	b.Indexes = append(b.Indexes, uint32(index))
+	b.indexes = append(b.indexes, uint32(index))
 	b.size += len(input)
 }

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"math"
-	"slices"
 	"time"
 )
 
@@ -100,7 +99,7 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 	if set.over || set.waiting != set.profile.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
 		return
 	}
-	e.running = slices.Grow(e.running, min(room-e.queue.length, set.waiting))
+	s.makeRoom(e, min(room-e.queue.length, set.waiting))
 	for e.queue.length < room {
 		index, locality := set.takeFresh(e)
 		if index < 0 {

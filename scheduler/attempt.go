@@ -187,8 +187,36 @@ func push[T any](list []T, one T) []T {
 	return append(list, one)
 }
 
-// keptRunning is for how many attempts an executor keeps room when it runs none.
-const keptRunning = 64
+const (
+	// keptRunning is for how many attempts an executor keeps room when it runs none.
+	// There may be very many executors, and its next tasks may be long.
+	keptRunning = 64
+	// mostSpareLists is how many larger lists are kept for those that need one next.
+	mostSpareLists = 64
+)
+
+// makeRoom has an executor's list of attempts take so many more.
+func (s *Scheduler) makeRoom(e *executor, more int) {
+	last := len(s.spareLists) - 1
+	if last < 0 || cap(e.running)-len(e.running) >= more {
+		e.running = slices.Grow(e.running, more)
+		return
+	}
+	e.running = slices.Grow(append(s.spareLists[last], e.running...), more)
+	s.spareLists[last] = nil
+	s.spareLists = s.spareLists[:last]
+}
+
+// releaseRoom takes the room of an executor's empty list for others.
+func (s *Scheduler) releaseRoom(e *executor) {
+	if cap(e.running) <= keptRunning {
+		return
+	}
+	if len(s.spareLists) < mostSpareLists {
+		s.spareLists = append(s.spareLists, e.running)
+	}
+	e.running = nil
+}
 
 // release forgets an attempt that ended and frees its cores.
 func (s *Scheduler) release(a *attempt) {
@@ -204,8 +232,8 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[a.inExecutor], last.inExecutor = last, a.inExecutor
 	e.running[len(e.running)-1] = nil
 	e.running = e.running[:len(e.running)-1]
-	if len(e.running) == 0 && cap(e.running) > keptRunning {
-		e.running = nil // there may be very many executors, and this one's next tasks long
+	if len(e.running) == 0 {
+		s.releaseRoom(e)
 	}
 
 	if !a.ran {

@@ -73,6 +73,8 @@ type Scheduler struct {
 	// delayed is how many sets have a clock that runs.
 	delayed  int
 	attempts idtable.Table[AttemptID, attempt]
+	// spareLists have room for attempts, for executors that are to run many.
+	spareLists [][]*attempt
 
 	// launches serves the offer that is being made, more is whether that leaves
 	// something for the next one.
