@@ -6,8 +6,8 @@ const mostForgotten = 256 << 10
 
 // forget has an executor hear that no further launch will name the task set of a run:
 // with the next message that it gets for any reason, as one of its own would cost more
-// than a short set's tasks do. Each set that it has came with a message; so what it
-// keeps until then is what it was sent last.
+// than a short set's tasks do. Each set that it has came with a message; so it keeps no
+// more than those that ended since its latest one.
 func (l *loop) forget(e *executor, r *run) {
 	e.forget = append(e.forget, r.id)
 	e.forgotten += len(r.job.Common)

@@ -79,7 +79,7 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 // batch is a part of a message that grows.
 type batch struct {
 	*wire.Launch
-	indexes []uint32 // the message gets a copy, of no more room than it needs
+	indexes []uint32 // the message gets a copy, which has next to no room to spare
 	size    int      // of the inputs, in bytes
 }
 

@@ -29,9 +29,10 @@ const (
 	silence = 30 * time.Second
 
 	// Buffers are the connection's; there is one, and an idle executor should
-	// cost little. Windows are fixed, because gRPC's estimation of the bandwidth
-	// costs a ping for nearly every message.
-	bufferBytes = 32 << 10
+	// cost little. A record of TLS has no more than these hold. Windows are fixed,
+	// because gRPC's estimation of the bandwidth costs a ping for nearly every
+	// message.
+	bufferBytes = 16 << 10
 	windowBytes = 1 << 20
 )
 
@@ -57,6 +58,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		grpc.WithDisableServiceConfig(),
 		grpc.WithReadBufferSize(bufferBytes),
 		grpc.WithWriteBufferSize(bufferBytes),
+		grpc.WithSharedWriteBuffer(true),
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),

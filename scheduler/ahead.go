@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"iter"
 	"math"
 	"time"
 )
@@ -100,14 +101,16 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 		return
 	}
 	s.makeRoom(e, min(room-e.queue.length, set.waiting))
-	for e.queue.length < room {
-		index, locality := set.takeFresh(e)
-		if index < 0 {
-			return
+	for p, locality := range s.near(set, e) {
+		for e.queue.length < room {
+			index := p.takeFresh(set)
+			if index < 0 {
+				break
+			}
+			set.setWaiting(index, -1)
+			set.states[index] = taskRunning
+			s.start(set, index, e, Launch{Locality: locality, Ahead: true, Last: last})
 		}
-		set.setWaiting(index, -1)
-		set.states[index] = taskRunning
-		s.start(set, index, e, Launch{Locality: locality, Ahead: true, Last: last})
 	}
 }
 
@@ -136,19 +139,18 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 	return int(min(most, max(share, least))), share < most
 }
 
-// hasReturned is whether a task of a set that came back may run on an executor now.
+// hasReturned is whether what an executor would take next, of the best that a set has
+// for it, is a task that came back.
 func (s *Scheduler) hasReturned(set *taskSet, e *executor) bool {
-	if set.noPref.hasReturned(set) {
-		return true
+	for p := range s.near(set, e) {
+		if p.hasReturned(set) {
+			return true
+		}
+		if p.nextFresh(set) >= 0 {
+			return false
+		}
 	}
-	if p := set.executors[e.ID]; p != nil && p.hasReturned(set) {
-		return true
-	}
-	if p := set.hosts[e.host]; p != nil && p.hasReturned(set) {
-		return true
-	}
-	level, _ := s.allowed(set)
-	return level >= RackLocal && set.anywhere.hasReturned(set)
+	return false
 }
 
 // worthSending is how many of the tasks that are left an executor that runs so many at
@@ -158,20 +160,20 @@ func (p *pace) worthSending(slots, tasks time.Duration) time.Duration {
 	return time.Duration(math.Sqrt(float64(tasks) * float64(exchange*slots) / p.nanos))
 }
 
-// takeFresh takes a waiting task that never ran, of the best that the set has
-// for the executor, or returns -1.
-func (set *taskSet) takeFresh(e *executor) (int32, Locality) {
-	if p := set.executors[e.ID]; p != nil {
-		if index := p.takeFresh(set); index >= 0 {
-			return index, ProcessLocal
+// near goes through the waiting tasks of a set that an executor may run without a wait
+// for a better place, the best place first.
+func (s *Scheduler) near(set *taskSet, e *executor) iter.Seq2[*pending, Locality] {
+	return func(yield func(*pending, Locality) bool) {
+		if p := set.executors[e.ID]; p != nil && !yield(&p.pending, ProcessLocal) {
+			return
 		}
-	}
-	if p := set.hosts[e.host]; p != nil {
-		if index := p.takeFresh(set); index >= 0 {
-			return index, NodeLocal
+		if p := set.hosts[e.host]; p != nil {
+			if level, _ := s.allowed(set); level >= NodeLocal && !yield(&p.pending, NodeLocal) {
+				return
+			}
 		}
+		yield(&set.noPref, NoPref)
 	}
-	return set.noPref.takeFresh(set), NoPref
 }
 
 // promote gives free cores to those that wait for them.

@@ -7,11 +7,11 @@ import (
 
 const (
 	// leastPaceWeight and mostPaceWeight bound over how many outcomes the time that a
-	// task takes is averaged, once there are so many: as many as a core has in
+	// task takes is averaged, once there are so many: as many as a core runs in
 	// Config.LaunchAhead. What holds a node up for a moment makes some tasks in a row
 	// take long; of very short ones, that must not be what they are known by.
 	leastPaceWeight = 64
-	mostPaceWeight  = 1 << 12
+	mostPaceWeight  = 1 << 10
 	// priorWeight is how many outcomes count as much as what is known from an
 	// earlier set of the same function.
 	priorWeight = 16
@@ -26,8 +26,8 @@ const (
 
 // pace is about how long the tasks of a set take.
 type pace struct {
-	// nanos is that time, in nanoseconds, of which very short tasks change the average
-	// by less than one; 0 where nothing is known.
+	// nanos is that time in nanoseconds, of which an outcome may change it by a small
+	// part; 0 where nothing is known.
 	nanos float64
 	// weight is how many outcomes it stands for.
 	weight int

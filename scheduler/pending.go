@@ -46,12 +46,20 @@ func (p *pending) hasReturned(set *taskSet) bool {
 
 // takeFresh removes the first task that never ran and returns it, or -1.
 func (p *pending) takeFresh(set *taskSet) int32 {
-	for p.next < p.end {
+	index := p.nextFresh(set)
+	if index >= 0 {
+		p.next++
+	}
+	return index
+}
+
+// nextFresh is the first task that never ran, or -1.
+func (p *pending) nextFresh(set *taskSet) int32 {
+	for ; p.next < p.end; p.next++ {
 		index := p.next
 		if p.fresh != nil {
 			index = p.fresh[p.next]
 		}
-		p.next++
 		if set.states[index] == taskFresh {
 			return index
 		}

@@ -33,8 +33,9 @@ const (
 // executor by executor, each with what is to wait there, so that all of it goes
 // in one message. Those that came back last are first: where these can run what
 // the owner can send, the others' connections stay quiet, and executors that are not
-// needed fall idle. It returns false where it stopped halfway, so that of a million
-// tasks the first are sent, and some have ended, before the last are looked at.
+// needed fall idle. Tasks for which an executor is not close enough yet are left to
+// offerPool. It returns false where it stopped halfway, so that of a million tasks the
+// first are sent, and some have ended, before the last are looked at.
 //
 // Where the set's own tasks have not been timed yet, it is done only if there is
 // enough for all cores, and without a pause: a few tasks that turned out to be long
@@ -53,17 +54,20 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 			return false
 		}
 		if set.waiting == 0 {
-			return true
+			break
 		}
-		for s.takeWithoutDelay(set, e) {
+		for s.takeNear(set, e) {
 		}
 		s.launchAheadOn(set, e)
+	}
+	if set.waiting == 0 || p.free.top < set.cpus {
+		s.setDelayed(set, false) // it took all that it was offered
 	}
 	return true
 }
 
-// candidates are the executors that may take tasks of a set of short ones. Those that
-// a settled set has left are not close to any of its tasks.
+// candidates are the executors that may take tasks of a set of short ones. In those
+// that a settled set has left, there was nothing that it could take without a wait.
 func (set *taskSet) candidates() iter.Seq[*executor] {
 	p := set.profile
 	if !set.settled || !set.prefers() {
@@ -78,15 +82,15 @@ func (set *taskSet) candidates() iter.Seq[*executor] {
 	}
 }
 
-// takeWithoutDelay launches on an executor the best task that a set has for it, if
-// that needs no wait for a better place.
-func (s *Scheduler) takeWithoutDelay(set *taskSet, e *executor) bool {
+// takeNear launches on an executor the best task that a set has for it, if that needs
+// no wait for a better place.
+func (s *Scheduler) takeNear(set *taskSet, e *executor) bool {
 	if !e.isFree(set) {
 		return false
 	}
-	level, _ := s.allowed(set)
-	for _, l := range [...]Locality{ProcessLocal, NodeLocal, NoPref} {
-		if (l <= level || l == NoPref) && s.take(set, e, l) {
+	for p, locality := range s.near(set, e) {
+		if index := p.take(set, e); index >= 0 {
+			s.launch(set, index, e, locality)
 			return true
 		}
 	}

@@ -56,19 +56,97 @@ func TestShortTasksThatPreferHostsGoExecutorByExecutor(t *testing.T) {
 	}
 }
 
-func TestShortTasksWaitForTheirExecutorBeforeItsHost(t *testing.T) {
-	s := manyExecutors(t, 4)
-	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 400, Function: "f", Preferences: func(i int) Preferences {
-		return Preferences{Executors: []string{fmt.Sprint(i % 2)}, Hosts: []string{"host"}}
-	}}))
-	s.waits[ProcessLocal] = time.Minute
-	perExecutor := map[string]int{}
-	for _, l := range s.Offer(start) {
-		require.Equal(t, ProcessLocal, l.Locality)
-		require.Equal(t, fmt.Sprint(l.Index%2), l.Executor)
-		perExecutor[l.Executor]++
+// offerAll offers until there is no more.
+func offerAll(s *Scheduler, now time.Time) []Launch {
+	launches := s.Offer(now)
+	for s.More() {
+		launches = append(launches, s.Offer(now)...)
 	}
-	require.Len(t, perExecutor, 2, "the others are not close enough yet")
+	return launches
+}
+
+func TestShortTasksWaitForTheirExecutorBeforeItsHost(t *testing.T) {
+	for name, executorOf := range map[string]func(int) int{
+		"both executors have tasks of their own": func(i int) int { return i % 2 },
+		"one has next to none":                   func(i int) int { return min(i, 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := manyExecutors(t, 4)
+			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1000, Function: "f", Preferences: func(i int) Preferences {
+				return Preferences{Executors: []string{fmt.Sprint(executorOf(i))}, Hosts: []string{"host"}}
+			}}))
+			s.waits[ProcessLocal] = time.Minute
+			perExecutor := map[string]int{}
+			for _, l := range offerAll(s, start) {
+				require.Equal(t, ProcessLocal, l.Locality)
+				perExecutor[l.Executor]++
+			}
+			require.Len(t, perExecutor, 2, "the others are not close enough yet")
+		})
+	}
+}
+
+func TestShortTasksThatTakeAllTheyAreOfferedDoNotWait(t *testing.T) {
+	s := onHosts(t, 2, 1)
+	s.waits[NodeLocal] = 3 * time.Second
+	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 200_000, Function: "f", Preferences: func(int) Preferences {
+		return Preferences{Hosts: []string{hostOf(0)}}
+	}}))
+	now, launches := start, offerAll(s, start)
+	require.True(t, s.sets[2].delay.running, "an executor of another host is left")
+	s.RemoveExecutor("1", Loss{})
+	for range 40 {
+		now = now.Add(100 * time.Millisecond)
+		s.Advance(now)
+		for _, l := range launches {
+			s.Succeeded(l.Attempt, 2*time.Microsecond)
+		}
+		launches = offerAll(s, now)
+	}
+	require.NoError(t, s.AddExecutor(Executor{ID: "new", Host: hostOf(1), Cores: 1}))
+	require.Empty(t, offerAll(s, now), "it has yet to wait for its host")
+}
+
+func TestTasksThatCameBackAndMustWaitHoldUpNobody(t *testing.T) {
+	const tasks = 60_000
+	byHost := func(i int) Preferences { return Preferences{Hosts: []string{hostOf(i % 3)}} }
+	for name, test := range map[string]struct {
+		hosts   int // the three executors are on so many
+		waits   time.Duration
+		prefers func(int) Preferences
+	}{
+		"for any executor, after those of hosts": {3, 0, byHost},
+		"for a host, until it is its turn":       {3, time.Minute, byHost},
+		"for a host, after those of executors": {1, time.Minute, func(i int) Preferences {
+			return Preferences{Executors: []string{fmt.Sprint(i % 3)}, Hosts: []string{hostOf(0)}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := manyExecutors(t, 0)
+			for i := range 3 {
+				require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: hostOf(i % test.hosts), Cores: 1}))
+			}
+			for level := range s.waits {
+				s.waits[level] = test.waits
+			}
+			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: tasks, Function: "f", Preferences: test.prefers}))
+			now, running := start, offerAll(s, start)
+			s.RemoveExecutor("2", Loss{})
+			require.Positive(t, s.sets[2].returned)
+			most := 0
+			for range 200 {
+				now = now.Add(100 * time.Microsecond)
+				s.Advance(now)
+				for _, l := range running {
+					s.Succeeded(l.Attempt, 2*time.Microsecond)
+				}
+				running = offerAll(s, now)
+				most = max(most, len(running))
+			}
+			require.LessOrEqual(t, s.sets[2].waiting, tasks/3, "all that is close to the others has gone")
+			require.Greater(t, most, mostAhead/2, "in few messages")
+		})
+	}
 }
 
 func TestWhatComesBackHoldsUpOnlyThoseWhoMayRunIt(t *testing.T) {
@@ -81,11 +159,9 @@ func TestWhatComesBackHoldsUpOnlyThoseWhoMayRunIt(t *testing.T) {
 	attempts := map[string][]AttemptID{}
 	offer := func() (launched map[string][]int) {
 		launched = map[string][]int{}
-		for more := true; more; more = s.More() {
-			for _, l := range s.Offer(start) {
-				attempts[l.Executor] = append(attempts[l.Executor], l.Attempt)
-				launched[l.Executor] = append(launched[l.Executor], l.Index)
-			}
+		for _, l := range offerAll(s, start) {
+			attempts[l.Executor] = append(attempts[l.Executor], l.Attempt)
+			launched[l.Executor] = append(launched[l.Executor], l.Index)
 		}
 		return launched
 	}

@@ -55,7 +55,7 @@ func runDriver(ctx context.Context) error {
 	// What each set is told to do is the caller's, and the same for all.
 	tasks := make([]driver.TaskSpec, max(r.Tasks, warmUps*r.Executors*r.Cores))
 	if r.Prefer {
-		preferHosts(tasks, min(hosts, r.Executors))
+		preferHosts(tasks, r)
 	}
 	before := liveBytes()
 	if err := parent.tell(invitation{Address: d.Addr(), Pass: id.Pass()}); err != nil {
@@ -173,15 +173,15 @@ func runNoops(ctx context.Context, d *driver.Driver, tasks []driver.TaskSpec) er
 	return nil
 }
 
-// preferHosts has each task prefer one of so many hosts, in turn. Executors' ids
-// begin at 1, and so do the hosts of few.
-func preferHosts(tasks []driver.TaskSpec, count int) {
-	preferences := make([][]string, count)
+// preferHosts has each task prefer one of the executors' hosts, in turn. Executors'
+// ids begin at 1.
+func preferHosts(tasks []driver.TaskSpec, r round) {
+	preferences := make([][]string, min(r.Hosts, r.Executors))
 	for i := range preferences {
-		preferences[i] = []string{hostName((i + 1) % hosts)}
+		preferences[i] = []string{hostOf(i+1, r.Hosts)}
 	}
 	for i := range tasks {
-		tasks[i].Hosts = preferences[i%count]
+		tasks[i].Hosts = preferences[i%len(preferences)]
 	}
 }
 

@@ -24,10 +24,8 @@ func init() {
 // have registered.
 const collectAt = 400
 
-// hosts is over how many hosts the executors say to be spread.
-const hosts = 500
-
-func hostName(number int) string { return fmt.Sprintf("host%d", number) }
+// hostOf is the host that an executor says to be on, of so many.
+func hostOf(executor, hosts int) string { return fmt.Sprintf("host%d", executor%hosts) }
 
 // runExecutors is a process that has a share of the executors.
 func runExecutors(ctx context.Context) error {
@@ -62,7 +60,7 @@ func runExecutors(ctx context.Context) error {
 		running.Go(func() {
 			own := troubleHandler{troubles: troubles, executor: id}
 			err := executorbackend.Run(ctx, executorbackend.Options{
-				ID: strconv.Itoa(id), Host: hostName(id % hosts), Cores: part.Cores, Logger: slog.New(own), Shared: true,
+				ID: strconv.Itoa(id), Host: hostOf(id, part.Hosts), Cores: part.Cores, Logger: slog.New(own), Shared: true,
 			}, part.Address, part.Pass)
 			if err != nil && ctx.Err() == nil {
 				troubles.note(id, err.Error())

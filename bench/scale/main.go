@@ -12,14 +12,14 @@
 // the driver's collector has its part in it.
 //
 // Tasks that do nothing go to about as few executors as can run what the driver
-// sends; how many these are is told. With -prefer each task prefers a host, so that
-// all executors get some.
+// sends; how many these are is told. With -prefer each task prefers a host; where all
+// executors have hosts of their own, all get some.
 //
 // The processes are this program's own children. They end with it.
 //
 // Usage, from the module's root:
 //
-//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-tasks 1000000] [-sets 3] [-prefer] [-profiles DIR]
+//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-hosts 500] [-tasks 1000000] [-sets 3] [-prefer] [-profiles DIR]
 package main
 
 import (
@@ -71,14 +71,15 @@ func measure(ctx context.Context) error {
 	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks in a set")
 	sets := flag.Int("sets", 3, "how many sets, one after the other")
 	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
-	flag.BoolVar(&options.Prefer, "prefer", false, "have each task prefer a host, so that all executors get some: those that prefer none go to as few as can run what the driver sends")
+	flag.IntVar(&options.Hosts, "hosts", 500, "over how many hosts the executors say to be spread")
+	flag.BoolVar(&options.Prefer, "prefer", false, "have each task prefer a host, one after the other: those that prefer none go to as few executors as can run what the driver sends")
 	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("%q: there are no arguments, only flags", flag.Args())
 	}
 	for name, value := range map[string]int{
-		"executors": options.Executors, "few": *few, "sets": *sets, "cores": options.Cores, "tasks": options.Tasks, "processes": options.processes,
+		"executors": options.Executors, "few": *few, "sets": *sets, "cores": options.Cores, "hosts": options.Hosts, "tasks": options.Tasks, "processes": options.processes,
 	} {
 		if value < 1 {
 			return fmt.Errorf("-%s %d: want at least 1", name, value)

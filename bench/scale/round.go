@@ -14,6 +14,7 @@ import (
 type round struct {
 	Executors int
 	Cores     int // of each executor
+	Hosts     int // over which the executors are spread
 	Tasks     int
 	Sets      int    // of so many tasks each, one after the other
 	Prefer    bool   // every task prefers a host
@@ -61,6 +62,7 @@ type share struct {
 	First    int // the first executor's id; the others follow
 	Count    int
 	Cores    int
+	Hosts    int
 	Profiles [2]string // files for CPU profiles of registering and of tasks; "" for none
 }
 
@@ -162,7 +164,7 @@ func (r round) startExecutors(ctx context.Context, invited invitation) ([]*child
 			return executors, err
 		}
 		executors = append(executors, child)
-		part := share{invitation: invited, First: first, Count: count, Cores: r.Cores}
+		part := share{invitation: invited, First: first, Count: count, Cores: r.Cores, Hosts: r.Hosts}
 		if i == 0 {
 			part.Profiles = [2]string{r.profile("executors-registering"), r.profile("executors-tasks")}
 		}
