@@ -29,6 +29,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
@@ -70,7 +71,7 @@ func measure(ctx context.Context) error {
 	flag.IntVar(&options.Cores, "cores", 1, "cores of each executor, which run a task each")
 	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks in a set")
 	sets := flag.Int("sets", 3, "how many sets, one after the other")
-	flag.IntVar(&options.processes, "processes", 4, "over how many processes the executors are spread")
+	flag.IntVar(&options.processes, "processes", runtime.NumCPU(), "over how many processes the executors are spread; as many as there are cores unless told otherwise: more would only take turns")
 	flag.IntVar(&options.Hosts, "hosts", 500, "over how many hosts the executors say to be spread")
 	flag.BoolVar(&options.Prefer, "prefer", false, "have each task prefer a host, one after the other: those that prefer none go to as few executors as can run what the driver sends")
 	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
