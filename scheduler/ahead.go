@@ -97,7 +97,7 @@ func (s *Scheduler) launchAhead(p *profile) {
 // launchAheadOn launches as many tasks of a set ahead as are to wait at an executor.
 func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 	room, last := s.roomAhead(set, e)
-	if set.over || set.waiting != set.profile.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
+	if room == 0 || set.over || set.waiting != set.profile.demand.WaitingTasks || e.queue.length > room*refillAt/8 {
 		return
 	}
 	s.makeRoom(e, min(room-e.queue.length, set.waiting))

@@ -48,6 +48,11 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 	case !set.pace.own && set.waiting+len(set.running) < p.sizes.slots(set) || set.pace.mean() > s.config.LaunchAhead/shortBy:
 		return true
 	}
+	return s.offerEach(set)
+}
+
+// offerEach is offerShort for a set that is to be offered so.
+func (s *Scheduler) offerEach(set *taskSet) (finished bool) {
 	for e := range set.candidates() {
 		if s.stopShort(set) {
 			set.settled = false // it has not seen all that is free
@@ -60,7 +65,7 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 		}
 		s.launchAheadOn(set, e)
 	}
-	if set.waiting == 0 || p.free.top < set.cpus {
+	if set.waiting == 0 || set.profile.free.top < set.cpus {
 		s.setDelayed(set, false) // it took all that it was offered
 	}
 	return true
