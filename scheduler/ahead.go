@@ -153,6 +153,17 @@ func (s *Scheduler) hasReturned(set *taskSet, e *executor) bool {
 	return false
 }
 
+// hasNear is whether a task of a set waits that an executor may run without a wait for
+// a better place.
+func (s *Scheduler) hasNear(set *taskSet, e *executor) bool {
+	for p := range s.near(set, e) {
+		if p.hasReturned(set) || p.nextFresh(set) >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // worthSending is how many of the tasks that are left an executor that runs so many at
 // a time gets even where others then have none: all of them end soonest where it takes
 // as long to send them off, in parts of that size, as to run one part.

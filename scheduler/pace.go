@@ -26,8 +26,8 @@ const (
 
 // pace is about how long the tasks of a set take.
 type pace struct {
-	// nanos is that time in nanoseconds, of which an outcome may change it by a small
-	// part; 0 where nothing is known.
+	// nanos is that time in nanoseconds; 0 where nothing is known. It has a fraction, as
+	// one of many outcomes may change it by less than a nanosecond.
 	nanos float64
 	// weight is how many outcomes it stands for.
 	weight int
@@ -57,17 +57,18 @@ func (p *pace) add(took, ahead time.Duration) {
 // thing only: that they were held up.
 func (s *Scheduler) notePace(a *attempt, outcome Outcome) {
 	p, now := &a.set.pace, s.clock+1 // so that the zero time is before any
+	ahead := s.config.LaunchAhead
 	switch {
-	case outcome.Result == Succeeded && outcome.Took > s.config.LaunchAhead:
+	case outcome.Result == Succeeded && outcome.Took > ahead:
 		if a.executor.heldUp != now {
 			a.executor.heldUp = now
-			p.add(outcome.Took, s.config.LaunchAhead)
+			p.add(outcome.Took, ahead)
 		}
 	case outcome.Result == Succeeded && outcome.Took > 0:
-		p.add(outcome.Took, s.config.LaunchAhead)
+		p.add(outcome.Took, ahead)
 	case outcome.Result == Returned && !a.calledBack && p.cameBack != now:
 		p.cameBack = now
-		p.add(giveBackPenalty*s.config.LaunchAhead, s.config.LaunchAhead)
+		p.add(giveBackPenalty*ahead, ahead)
 	}
 }
 

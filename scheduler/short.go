@@ -54,14 +54,14 @@ func (s *Scheduler) offerShort(p *profile) (finished bool) {
 // offerEach is offerShort for a set that is to be offered so.
 func (s *Scheduler) offerEach(set *taskSet) (finished bool) {
 	for e := range set.candidates() {
-		if s.stopShort(set) {
+		if s.stopShort(set, e) {
 			set.settled = false // it has not seen all that is free
 			return false
 		}
 		if set.waiting == 0 {
 			break
 		}
-		for s.takeNear(set, e) {
+		for s.offerOne(set, e, NoPref) {
 		}
 		s.launchAheadOn(set, e)
 	}
@@ -87,28 +87,16 @@ func (set *taskSet) candidates() iter.Seq[*executor] {
 	}
 }
 
-// takeNear launches on an executor the best task that a set has for it, if that needs
-// no wait for a better place.
-func (s *Scheduler) takeNear(set *taskSet, e *executor) bool {
-	if !e.isFree(set) {
-		return false
-	}
-	for p, locality := range s.near(set, e) {
-		if index := p.take(set, e); index >= 0 {
-			s.launch(set, index, e, locality)
-			return true
-		}
-	}
-	return false
-}
-
-// stopShort is whether no further executor gets tasks of a set in this offer.
-func (s *Scheduler) stopShort(set *taskSet) bool {
+// stopShort is whether no further executor gets tasks of a set in this offer, where
+// the next one would be e.
+func (s *Scheduler) stopShort(set *taskSet, e *executor) bool {
 	full := set.pace.own && set.queued >= s.enoughAhead
 	pauses := full && s.clock < set.paused
 	switch {
 	case !pauses && len(s.launches) < s.mostAtOnce:
 		return false
+	case !full && !s.hasNear(set, e):
+		return false // it gets none in any case, and neither may those behind it
 	case !full:
 		s.more = true
 		return true

@@ -47,22 +47,19 @@ func TestShortTasksThatPreferHostsGoExecutorByExecutor(t *testing.T) {
 		}
 		require.NotEmpty(t, running, "something runs or is launched")
 		half := (len(running) + 1) / 2
-		for _, id := range running[:half] {
-			succeeded, _ := s.Succeeded(id, 2*time.Microsecond)
-			require.True(t, succeeded)
-			done++
-		}
-		running = running[half:]
+		succeed(t, s, running[:half])
+		running, done = running[half:], done+half
 	}
 }
 
-// offerAll offers until there is no more.
-func offerAll(s *Scheduler, now time.Time) []Launch {
-	launches := s.Offer(now)
-	for s.More() {
-		launches = append(launches, s.Offer(now)...)
+// endAndOfferAll ends attempts, of which some may have ended before, and offers what
+// there is then.
+func endAndOfferAll(s *Scheduler, now time.Time, launches []Launch) []Launch {
+	s.Advance(now)
+	for _, l := range launches {
+		s.Succeeded(l.Attempt, 2*time.Microsecond)
 	}
-	return launches
+	return offerAll(s, now)
 }
 
 func TestShortTasksWaitForTheirExecutorBeforeItsHost(t *testing.T) {
@@ -97,11 +94,7 @@ func TestShortTasksThatTakeAllTheyAreOfferedDoNotWait(t *testing.T) {
 	s.RemoveExecutor("1", Loss{})
 	for range 40 {
 		now = now.Add(100 * time.Millisecond)
-		s.Advance(now)
-		for _, l := range launches {
-			s.Succeeded(l.Attempt, 2*time.Microsecond)
-		}
-		launches = offerAll(s, now)
+		launches = endAndOfferAll(s, now, launches)
 	}
 	require.NoError(t, s.AddExecutor(Executor{ID: "new", Host: hostOf(1), Cores: 1}))
 	require.Empty(t, offerAll(s, now), "it has yet to wait for its host")
@@ -136,11 +129,7 @@ func TestTasksThatCameBackAndMustWaitHoldUpNobody(t *testing.T) {
 			most := 0
 			for range 200 {
 				now = now.Add(100 * time.Microsecond)
-				s.Advance(now)
-				for _, l := range running {
-					s.Succeeded(l.Attempt, 2*time.Microsecond)
-				}
-				running = offerAll(s, now)
+				running = endAndOfferAll(s, now, running)
 				most = max(most, len(running))
 			}
 			require.LessOrEqual(t, s.sets[2].waiting, tasks/3, "all that is close to the others has gone")
@@ -189,26 +178,4 @@ func TestWhatComesBackHoldsUpOnlyThoseWhoMayRunIt(t *testing.T) {
 	third := offer()
 	require.Equal(t, []int{first["0"][1]}, third["0"][:1], "it goes first")
 	require.Greater(t, len(third["0"]), mostAhead/2, "and others behind it")
-}
-
-func TestPauseOfANodeDoesNotMakeShortTasksLong(t *testing.T) {
-	const ahead = time.Millisecond
-	p := pace{}
-	for range 10_000 {
-		p.add(time.Microsecond, ahead)
-	}
-	for range 10 {
-		p.add(20*time.Millisecond, ahead)
-	}
-	require.Less(t, p.mean(), 3*time.Microsecond)
-	for range 10_000 {
-		p.add(time.Microsecond, ahead)
-	}
-	require.InDelta(t, time.Microsecond, p.mean(), 100)
-
-	long := 0
-	for ; p.mean() <= ahead; long++ {
-		p.add(time.Second, ahead)
-	}
-	require.LessOrEqual(t, long, 100, "tasks that have become long are noticed")
 }

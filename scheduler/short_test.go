@@ -26,6 +26,23 @@ func manyExecutors(t *testing.T, executors int) *Scheduler {
 	return s
 }
 
+// offerAll offers until there is no more.
+func offerAll(s *Scheduler, now time.Time) []Launch {
+	launches := s.Offer(now)
+	for s.More() {
+		launches = append(launches, s.Offer(now)...)
+	}
+	return launches
+}
+
+// succeed ends attempts whose tasks have no result yet.
+func succeed(t *testing.T, s *Scheduler, attempts []AttemptID) {
+	for _, id := range attempts {
+		succeeded, _ := s.Succeeded(id, 2*time.Microsecond)
+		require.True(t, succeeded)
+	}
+}
+
 func TestTasksAreTakenForAsShortAsThoseBeforeThem(t *testing.T) {
 	const executors, tasks = 10, 200
 	for name, test := range map[string]struct {
@@ -151,12 +168,8 @@ func TestOneOfferDoesNotLaunchAMillionTasks(t *testing.T) {
 		}
 		require.NotEmpty(t, running, "something runs or is launched")
 		half := (len(running) + 1) / 2
-		for _, id := range running[:half] {
-			succeeded, _ := s.Succeeded(id, 2*time.Microsecond)
-			require.True(t, succeeded)
-			done++
-		}
-		running = running[half:]
+		succeed(t, s, running[:half])
+		running, done = running[half:], done+half
 	}
 	require.Len(t, served, executors, "nobody was left out")
 }
@@ -219,10 +232,7 @@ func TestEachProfileIsOfferedAllThatItHas(t *testing.T) {
 	for profile := range 2 {
 		require.NoError(t, s.Submit(TaskSet{ID: uint64(2 + profile), Tasks: 5000, Function: "f", Profile: profile}))
 	}
-	launches := s.Offer(start)
-	for s.More() {
-		launches = append(launches, s.Offer(start)...)
-	}
+	launches := offerAll(s, start)
 	require.Len(t, launches, 10_000)
 }
 
@@ -232,10 +242,7 @@ func TestOnePauseOfAnExecutorSaysOneThing(t *testing.T) {
 		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: "host", Cores: 32}))
 	}
 	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 6000, Function: "f"}))
-	launches := s.Offer(start)
-	for s.More() {
-		launches = append(launches, s.Offer(start)...)
-	}
+	launches := offerAll(s, start)
 	now := start.Add(time.Second)
 	s.Advance(now)
 	for _, l := range launches[:32] { // which had all of its cores

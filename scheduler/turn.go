@@ -109,7 +109,7 @@ func (s *Scheduler) offerSet(set *taskSet, most int) (took int) {
 func (s *Scheduler) step(set *taskSet) bool {
 	t := &set.turn
 	if t.freed {
-		if t.places.next(func(c candidate) bool { return s.offerOne(set, c.executor) }) {
+		if t.places.next(func(c candidate) bool { return s.offerOne(set, c.executor, copies) }) {
 			return true
 		}
 		// The last task of a place may have gone, and its level with it.
@@ -216,13 +216,14 @@ func (set *taskSet) placesAt(level Locality) int {
 // isFree is whether an executor has cores for a task of a set.
 func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
 
-// offerOne has a set take the best task that it has for an executor.
-func (s *Scheduler) offerOne(set *taskSet, e *executor) bool {
+// offerOne has a set take the best task that it has for an executor, at no level
+// after the last.
+func (s *Scheduler) offerOne(set *taskSet, e *executor, last Locality) bool {
 	if !e.isFree(set) {
 		return false
 	}
 	level, _ := s.allowed(set)
-	for l := ProcessLocal; l <= copies; l++ {
+	for l := ProcessLocal; l <= last; l++ {
 		if (l <= level || l == NoPref || l == copies) && s.take(set, e, l) {
 			return true
 		}
