@@ -114,8 +114,8 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 	}
 }
 
-// roomAhead is how many tasks of a set may wait at an executor, and whether these
-// are its part of all that is left.
+// roomAhead is how many tasks of a set may wait at an executor, and whether it needs
+// to ask for more only when none of them is left; see Launch.Last.
 func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 	switch {
 	case !s.isShort(set) || e.free >= set.cpus || len(set.requests) > 0 || set.stragglers.wanted > 0 || set.excluded.excludes(e):
@@ -136,7 +136,25 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 		tasks += all - 1 // what is left over may go with any of them
 	}
 	share := tasks/all - slots
-	return int(min(most, max(share, least))), share < most
+	return int(min(most, max(share, least))), share < most || s.hasIdle(set, e)
+}
+
+// hasIdle is whether another executor that could run what an executor gets of a set
+// has been idle for longer than a task may wait. Then executors run all that the owner
+// sends, and each message that it does not get is worth more than one that comes in time.
+func (s *Scheduler) hasIdle(set *taskSet, e *executor) bool {
+	free := &set.profile.free
+	switch {
+	case len(set.executors) > 0:
+		return false // those tasks are for one executor
+	case set.prefers():
+		free = &e.host.free
+	}
+	if free.top < set.cpus {
+		return false
+	}
+	oldest := free.lists[free.top].first
+	return !oldest.freed && s.clock-oldest.offered > s.config.LaunchAhead && !set.excluded.excludes(oldest)
 }
 
 // hasReturned is whether what an executor would take next, of the best that a set has

@@ -57,6 +57,8 @@ type executor struct {
 	heldUp time.Duration
 	// freed is whether it is among the scheduler's freed executors.
 	freed bool
+	// offered is when it was offered last as one of these.
+	offered time.Duration
 	// running are all attempts that it was sent, those in the queue included.
 	running []*attempt
 	queue   queue

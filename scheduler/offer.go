@@ -22,8 +22,9 @@ type Launch struct {
 	// Ahead is whether the attempt is to wait at its executor until a core is
 	// free there; see Config.LaunchAhead. The executor may give it back.
 	Ahead bool
-	// Last is whether the executor has with it, as things are, its whole part of what
-	// is left of the set: it needs to ask for more only when nothing is left to it.
+	// Last is whether the executor needs to ask for more only when nothing is left to
+	// it: as things are, it has its whole part of what is left of the set, or others
+	// are idle, so that it would wait for its owner in any case.
 	Last bool
 	// Resources are the addresses that the attempt may use, by the name of the
 	// resource; nil where its set asks for none.
@@ -93,7 +94,7 @@ func (s *Scheduler) offerProfile(p *profile) {
 		}
 	}
 	for i, e := range p.freed {
-		e.freed, p.freed[i] = false, nil
+		e.freed, e.offered, p.freed[i] = false, s.clock, nil
 	}
 	p.freed = p.freed[:0]
 }

@@ -11,7 +11,12 @@ import (
 // manyExecutors is a scheduler with executors of one core, for which tasks of the
 // function f are known to be short.
 func manyExecutors(t *testing.T, executors int) *Scheduler {
-	s := New(Config{LaunchAhead: time.Millisecond, Mode: FAIR})
+	return manyPatientExecutors(t, executors, 0)
+}
+
+// manyPatientExecutors is one where a task waits so long for a better place.
+func manyPatientExecutors(t *testing.T, executors int, wait time.Duration) *Scheduler {
+	s := New(Config{LaunchAhead: time.Millisecond, Mode: FAIR, LocalityWaitProcess: wait, LocalityWaitNode: wait, LocalityWaitRack: wait})
 	require.NoError(t, s.AddExecutor(Executor{ID: "first", Host: "host", Cores: 1}))
 	require.NoError(t, s.Submit(TaskSet{ID: 1, Tasks: 1, Function: "f"}))
 	first := s.Offer(start)
@@ -68,6 +73,70 @@ func TestTasksAreTakenForAsShortAsThoseBeforeThem(t *testing.T) {
 			for _, n := range perExecutor {
 				require.InDelta(t, test.launches/executors, n, 1)
 			}
+		})
+	}
+}
+
+// partsOf are the attempts that were launched, by executor, and whether it is told
+// to speak only when all of its own have ended.
+func partsOf(t *testing.T, launches []Launch) (parts map[string][]AttemptID, last map[string]bool) {
+	parts, last = map[string][]AttemptID{}, map[string]bool{}
+	for _, l := range launches {
+		parts[l.Executor] = append(parts[l.Executor], l.Attempt)
+		if told, found := last[l.Executor]; found && l.Ahead {
+			require.Equal(t, told, l.Last)
+		}
+		if l.Ahead {
+			last[l.Executor] = l.Last
+		}
+	}
+	return parts, last
+}
+
+func TestExecutorsNeedNotSpeakInTimeWhereOthersAreIdle(t *testing.T) {
+	onHost := func(host string) func(int) Preferences {
+		return func(int) Preferences { return Preferences{Hosts: []string{host}} }
+	}
+	for name, test := range map[string]struct {
+		all     bool // executors have some, and come back together
+		prefers func(int) Preferences
+		after   time.Duration // they come back
+		last    bool
+	}{
+		"others are idle":                  {after: 2 * time.Millisecond, last: true},
+		"others have just been offered":    {after: time.Millisecond / 2},
+		"all have some and come back":      {after: 2 * time.Millisecond, all: true},
+		"others of the same host are idle": {after: 2 * time.Millisecond, last: true, prefers: onHost("host")},
+		"only those elsewhere are idle":    {after: 2 * time.Millisecond, prefers: onHost("far")},
+		"the tasks are for that one": {after: 2 * time.Millisecond, prefers: func(int) Preferences {
+			return Preferences{Executors: []string{"0"}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := manyPatientExecutors(t, 20, time.Hour)
+			require.NoError(t, s.AddExecutor(Executor{ID: "alone", Host: "far", Cores: 1}))
+			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1 << 20, Function: "f", Preferences: test.prefers}))
+			launches := s.Offer(start)
+			if test.all {
+				launches = append(launches, offerAll(s, start)...)
+			}
+			parts, last := partsOf(t, launches)
+			for _, told := range last {
+				require.False(t, told, "nobody is known to be idle")
+			}
+			back := launches[0].Executor
+			s.Advance(start.Add(test.after))
+			for id, part := range parts {
+				if id == back || test.all {
+					succeed(t, s, part)
+				}
+			}
+			parts, last = partsOf(t, s.Offer(start.Add(test.after)))
+			for id, told := range last {
+				require.Greater(t, len(parts[id]), 100)
+				require.Equal(t, test.last, told)
+			}
+			require.NotEmpty(t, last)
 		})
 	}
 }
