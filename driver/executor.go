@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/allocation"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -145,20 +146,22 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 			l.update(a, update)
 		}
 	}
-	successes := message.GetSuccesses()
-	for i, id := range successes.GetAttempts() {
-		a := l.attemptAt(e, id)
+	successes := message.GetSuccesses().Read(&l.success)
+	for successes.Next() {
+		a := l.attemptAt(e, l.success.GetAttempt())
 		if a == nil {
 			continue
 		}
 		update := &l.success
 		if a.run.job.Barrier { // it is kept until all of the set have succeeded
-			update = &wire.TaskUpdate{}
+			update = proto.CloneOf(update)
 		}
-		successes.Update(i, update)
 		l.update(a, update)
 	}
 	l.success.Result = nil // whoever has it now may let go of it
+	if err := successes.Err(); err != nil && e.link.executor == e {
+		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
+	}
 }
 
 // streamEnded is the end of a link, said by both of its goroutines.

@@ -247,7 +247,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 		go func() {
 			for range 40 {
 				time.Sleep(10 * time.Second)
-				lively.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{Running: []uint64{launch.GetAttempt()}}})
+				lively.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{Progress: []*wire.TaskProgress{{Attempt: launch.GetAttempt()}}}})
 			}
 			lively.finish(launch, "")
 			lively.finish(lively.launches(1)[0], "")

@@ -66,6 +66,27 @@ func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
 	p.leave()
 }
 
+func TestExecutorThatTellsWhatCannotBeReadIsLost(t *testing.T) {
+	d := start(t, driver.Options{})
+	p := join(t, d, "1", "h", 1)
+	done := running(t, d, squares(1))
+	cut := successes(p.launches(1))
+	cut.RunNanos = cut.RunNanos[:1]
+	p.send(&wire.ExecutorMessage{Successes: cut})
+	_, err := p.stream.Recv()
+	require.Error(t, err)
+
+	other := join(t, d, "2", "h", 1)
+	again := other.launches(1)[0]
+	require.EqualValues(t, 1, again.GetAttemptNumber(), "it has failed once")
+	other.finish(again, "all of it")
+	end := <-done
+	require.NoError(t, end.err)
+	require.Equal(t, "all of it", string(end.results[0].Value))
+	require.Contains(t, d.Status().Executors[1].LossText, "cannot be read")
+	other.leave()
+}
+
 func TestLongTasksAreCalledBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, done, _ := short(t, squares(100))

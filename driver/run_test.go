@@ -318,7 +318,7 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 	}
 	p.send(&wire.ExecutorMessage{})
 	p.send(&wire.ExecutorMessage{
-		Heartbeat: &wire.Heartbeat{ResidentBytes: 5, Running: []uint64{mine.GetAttempt(), 77}},
+		Heartbeat: &wire.Heartbeat{ResidentBytes: 5, Progress: []*wire.TaskProgress{{Attempt: mine.GetAttempt()}, {Attempt: 77}}},
 		Updates: []*wire.TaskUpdate{
 			finished(12345, "unknown"),
 			finished(other.GetAttempt(), "another executor's"),

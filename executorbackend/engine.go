@@ -165,7 +165,10 @@ func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 // noteDecommission tells that the executor will be taken away. The driver sends
 // no further task, and a Stop when those that run have ended.
 func (e *engine) noteDecommission(notice *wire.Decommission) {
-	attributes := []any{"executor", e.options.ID, "reason", notice.GetReason(), "tasks", len(e.attempts())}
+	e.mu.Lock()
+	tasks := len(e.tasks)
+	e.mu.Unlock()
+	attributes := []any{"executor", e.options.ID, "reason", notice.GetReason(), "tasks", tasks}
 	if millis := notice.GetDeadlineMillis(); millis != 0 {
 		attributes = append(attributes, "deadline", time.UnixMilli(millis))
 	}
@@ -335,18 +338,6 @@ func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wi
 		e.out.put(updates...)
 	}
 	return next
-}
-
-// attempts are those that run or wait here, for the heartbeat.
-func (e *engine) attempts() []uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	attempts := make([]uint64, 0, len(e.tasks))
-	for attempt := range e.tasks {
-		attempts = append(attempts, attempt)
-	}
-	slices.Sort(attempts)
-	return attempts
 }
 
 // end waits for cancelled tasks, a bounded time, and reports whether all have

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
@@ -120,10 +121,9 @@ func (s *scripted) update() *wire.TaskUpdate {
 // updatesOf are all updates of a message.
 func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
 	updates := message.GetUpdates()
-	for i := range message.GetSuccesses().GetAttempts() {
-		update := &wire.TaskUpdate{}
-		message.GetSuccesses().Update(i, update)
-		updates = append(updates, update)
+	one := &wire.TaskUpdate{}
+	for successes := message.GetSuccesses().Read(one); successes.Next(); {
+		updates = append(updates, proto.CloneOf(one))
 	}
 	return updates
 }
@@ -296,7 +296,9 @@ func TestHeartbeats(t *testing.T) {
 		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(5, ""), launch(6, ""), launch(4, "")}})
 		first := s.recv().GetHeartbeat()
 		require.Less(t, time.Since(began), 10*time.Second)
-		require.Equal(t, []uint64{4, 5, 6}, first.GetRunning())
+		require.Len(t, first.GetProgress(), 2)
+		require.EqualValues(t, 5, first.GetProgress()[0].GetAttempt())
+		require.EqualValues(t, 6, first.GetProgress()[1].GetAttempt(), "the third has no core")
 		require.Greater(t, first.GetResidentBytes(), uint64(1<<20))
 		at := time.Now()
 		for range 5 {

@@ -38,7 +38,7 @@ func (e *engine) startHeartbeat(leave func()) *heartbeat {
 				leave()
 				return
 			}
-			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Running: e.attempts(), Progress: e.progress()}
+			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
 			// Sending may block, and this is the goroutine that notices.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)

@@ -345,22 +345,24 @@ func (x *ExecutorMessage) GetSuccesses() *Successes {
 }
 
 // Successes tells of many attempts in a few fields: for very short tasks, a
-// message for each would cost more than they do.
+// message for each would cost more than they do. Numbers are varints, one behind the
+// other, which whoever reads them need not have in memory as a list.
 type Successes struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Attempts []uint64               `protobuf:"varint,1,rep,packed,name=attempts,proto3" json:"attempts,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The attempts: of each how much more its id is than the one before, zigzag encoded.
+	Attempts []byte `protobuf:"bytes,1,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// The attempts' results, in their order; empty where none has one.
 	Results [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
 	// The fields of the attempts' Metrics, each in the attempts' order; empty where it
 	// is 0 for all of them.
-	RunNanos        []uint64 `protobuf:"varint,4,rep,packed,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
-	ResultBytes     []uint64 `protobuf:"varint,5,rep,packed,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
-	QueueNanos      []uint64 `protobuf:"varint,6,rep,packed,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
-	DecodeNanos     []uint64 `protobuf:"varint,7,rep,packed,name=decode_nanos,json=decodeNanos,proto3" json:"decode_nanos,omitempty"`
-	EncodeNanos     []uint64 `protobuf:"varint,8,rep,packed,name=encode_nanos,json=encodeNanos,proto3" json:"encode_nanos,omitempty"`
-	PeakMemoryBytes []uint64 `protobuf:"varint,9,rep,packed,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
-	BytesRead       []uint64 `protobuf:"varint,10,rep,packed,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
-	BytesWritten    []uint64 `protobuf:"varint,11,rep,packed,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
+	RunNanos        []byte `protobuf:"bytes,4,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
+	ResultBytes     []byte `protobuf:"bytes,5,opt,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
+	QueueNanos      []byte `protobuf:"bytes,6,opt,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
+	DecodeNanos     []byte `protobuf:"bytes,7,opt,name=decode_nanos,json=decodeNanos,proto3" json:"decode_nanos,omitempty"`
+	EncodeNanos     []byte `protobuf:"bytes,8,opt,name=encode_nanos,json=encodeNanos,proto3" json:"encode_nanos,omitempty"`
+	PeakMemoryBytes []byte `protobuf:"bytes,9,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
+	BytesRead       []byte `protobuf:"bytes,10,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
+	BytesWritten    []byte `protobuf:"bytes,11,opt,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -395,7 +397,7 @@ func (*Successes) Descriptor() ([]byte, []int) {
 	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
 }
 
-func (x *Successes) GetAttempts() []uint64 {
+func (x *Successes) GetAttempts() []byte {
 	if x != nil {
 		return x.Attempts
 	}
@@ -409,56 +411,56 @@ func (x *Successes) GetResults() [][]byte {
 	return nil
 }
 
-func (x *Successes) GetRunNanos() []uint64 {
+func (x *Successes) GetRunNanos() []byte {
 	if x != nil {
 		return x.RunNanos
 	}
 	return nil
 }
 
-func (x *Successes) GetResultBytes() []uint64 {
+func (x *Successes) GetResultBytes() []byte {
 	if x != nil {
 		return x.ResultBytes
 	}
 	return nil
 }
 
-func (x *Successes) GetQueueNanos() []uint64 {
+func (x *Successes) GetQueueNanos() []byte {
 	if x != nil {
 		return x.QueueNanos
 	}
 	return nil
 }
 
-func (x *Successes) GetDecodeNanos() []uint64 {
+func (x *Successes) GetDecodeNanos() []byte {
 	if x != nil {
 		return x.DecodeNanos
 	}
 	return nil
 }
 
-func (x *Successes) GetEncodeNanos() []uint64 {
+func (x *Successes) GetEncodeNanos() []byte {
 	if x != nil {
 		return x.EncodeNanos
 	}
 	return nil
 }
 
-func (x *Successes) GetPeakMemoryBytes() []uint64 {
+func (x *Successes) GetPeakMemoryBytes() []byte {
 	if x != nil {
 		return x.PeakMemoryBytes
 	}
 	return nil
 }
 
-func (x *Successes) GetBytesRead() []uint64 {
+func (x *Successes) GetBytesRead() []byte {
 	if x != nil {
 		return x.BytesRead
 	}
 	return nil
 }
 
-func (x *Successes) GetBytesWritten() []uint64 {
+func (x *Successes) GetBytesWritten() []byte {
 	if x != nil {
 		return x.BytesWritten
 	}
@@ -680,9 +682,7 @@ func (x *BarrierArrival) GetPassed() uint32 {
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
-	// The attempts that the executor is running.
-	Running []uint64 `protobuf:"varint,2,rep,packed,name=running,proto3" json:"running,omitempty"`
-	// Of those that run.
+	// Of the attempts that run.
 	Progress      []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -723,13 +723,6 @@ func (x *Heartbeat) GetResidentBytes() uint64 {
 		return x.ResidentBytes
 	}
 	return 0
-}
-
-func (x *Heartbeat) GetRunning() []uint64 {
-	if x != nil {
-		return x.Running
-	}
-	return nil
 }
 
 func (x *Heartbeat) GetProgress() []*TaskProgress {
@@ -1664,8 +1657,8 @@ type Launch struct {
 	// Set where the driver knows that no core is free: the attempts wait for one,
 	// and are RETURNED where that takes long.
 	Ahead bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
-	// Set where the driver has no more for this executor as things are: it need not
-	// hear when half of these attempts have run.
+	// Set where the driver has no more for this executor as things are, or others are
+	// idle: it need not hear when half of these attempts have run.
 	Last          bool `protobuf:"varint,22,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1960,19 +1953,19 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\x124\n" +
 	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\"\xd8\x02\n" +
 	"\tSuccesses\x12\x1a\n" +
-	"\battempts\x18\x01 \x03(\x04R\battempts\x12\x18\n" +
+	"\battempts\x18\x01 \x01(\fR\battempts\x12\x18\n" +
 	"\aresults\x18\x02 \x03(\fR\aresults\x12\x1b\n" +
-	"\trun_nanos\x18\x04 \x03(\x04R\brunNanos\x12!\n" +
-	"\fresult_bytes\x18\x05 \x03(\x04R\vresultBytes\x12\x1f\n" +
-	"\vqueue_nanos\x18\x06 \x03(\x04R\n" +
+	"\trun_nanos\x18\x04 \x01(\fR\brunNanos\x12!\n" +
+	"\fresult_bytes\x18\x05 \x01(\fR\vresultBytes\x12\x1f\n" +
+	"\vqueue_nanos\x18\x06 \x01(\fR\n" +
 	"queueNanos\x12!\n" +
-	"\fdecode_nanos\x18\a \x03(\x04R\vdecodeNanos\x12!\n" +
-	"\fencode_nanos\x18\b \x03(\x04R\vencodeNanos\x12*\n" +
-	"\x11peak_memory_bytes\x18\t \x03(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
+	"\fdecode_nanos\x18\a \x01(\fR\vdecodeNanos\x12!\n" +
+	"\fencode_nanos\x18\b \x01(\fR\vencodeNanos\x12*\n" +
+	"\x11peak_memory_bytes\x18\t \x01(\fR\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\n" +
-	" \x03(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\v \x03(\x04R\fbytesWritten\"\xd1\x04\n" +
+	" \x01(\fR\tbytesRead\x12#\n" +
+	"\rbytes_written\x18\v \x01(\fR\fbytesWritten\"\xd1\x04\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -1999,10 +1992,9 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\taddresses\x18\x01 \x03(\tR\taddresses\"B\n" +
 	"\x0eBarrierArrival\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x16\n" +
-	"\x06passed\x18\x02 \x01(\rR\x06passed\"\x83\x01\n" +
+	"\x06passed\x18\x02 \x01(\rR\x06passed\"i\n" +
 	"\tHeartbeat\x12%\n" +
-	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x12\x18\n" +
-	"\arunning\x18\x02 \x03(\x04R\arunning\x125\n" +
+	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x125\n" +
 	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\"\x9c\x02\n" +
 	"\n" +
 	"TaskUpdate\x12\x18\n" +

@@ -1,17 +1,28 @@
 package wire
 
+import (
+	"encoding/binary"
+	"errors"
+)
+
 // IsPlain is whether an update tells of a success, and of nothing that Successes
 // has no field for.
 func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
 
+// usualBytes is how many bytes a number takes for which there is room at first: a
+// time of some milliseconds takes no more.
+const usualBytes = 3
+
 // NewSuccesses tells what plain updates do.
 func NewSuccesses(updates []*TaskUpdate) *Successes {
-	s := &Successes{Attempts: make([]uint64, len(updates))}
+	s := &Successes{Attempts: make([]byte, 0, len(updates)+binary.MaxVarintLen64)} // most ids follow each other
 	columns := s.columns()
+	before := uint64(0)
 	for i, u := range updates {
-		s.Attempts[i] = u.GetAttempt()
+		s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-before))
+		before = u.GetAttempt()
 		if len(u.GetResult()) > 0 && s.Results == nil {
 			s.Results = make([][]byte, len(updates))
 		}
@@ -19,40 +30,93 @@ func NewSuccesses(updates []*TaskUpdate) *Successes {
 			s.Results[i] = u.GetResult()
 		}
 		for at, field := range u.Metrics.fields() {
-			if *field == 0 {
+			column := columns[at]
+			if *field == 0 && *column == nil {
 				continue
 			}
-			if column := columns[at]; *column == nil {
-				*column = make([]uint64, len(updates))
+			if *column == nil {
+				*column = make([]byte, i, i+(len(updates)-i)*usualBytes) // zeros, of a byte each
 			}
-			(*columns[at])[i] = *field
+			*column = binary.AppendUvarint(*column, *field)
 		}
 	}
 	return s
 }
 
-// Update is what is told of the attempt at a place. It overwrites into and its
-// metrics, so that one update serves for all.
-func (s *Successes) Update(at int, into *TaskUpdate) {
-	into.Attempt, into.State, into.Result = s.GetAttempts()[at], TaskState_TASK_STATE_FINISHED, nil
-	if results := s.GetResults(); at < len(results) {
-		into.Result = results[at]
-	}
-	if into.Metrics == nil {
-		into.Metrics = &Metrics{}
-	}
-	fields := into.Metrics.fields()
-	for i, column := range s.columns() {
-		*fields[i] = 0
-		if at < len(*column) {
-			*fields[i] = (*column)[at]
-		}
-	}
+// SuccessReader reads what Successes tell, one attempt after the other.
+type SuccessReader struct {
+	into     *TaskUpdate
+	attempts []byte
+	results  [][]byte
+	columns  [8]column
+	used     int // of the columns
+	err      error
 }
 
+// column is what is left of a metric, and where it goes.
+type column struct {
+	value *uint64
+	rest  []byte
+}
+
+var errUnreadable = errors.New("a message of successes is cut short, or has numbers beyond 64 bits")
+
+// Read reads what is told from the beginning, attempt by attempt, into an update and
+// its metrics: one serves for all.
+func (s *Successes) Read(into *TaskUpdate) SuccessReader {
+	into.Reset()
+	into.State, into.Metrics = TaskState_TASK_STATE_FINISHED, &Metrics{}
+	r := SuccessReader{into: into, attempts: s.GetAttempts(), results: s.GetResults()}
+	if s == nil {
+		return r
+	}
+	fields := into.Metrics.fields()
+	for i, content := range s.columns() {
+		if len(*content) > 0 {
+			r.columns[r.used] = column{value: fields[i], rest: *content}
+			r.used++
+		}
+	}
+	return r
+}
+
+// Next reads what is told of the next attempt. It returns false where there is no
+// further one, or an error.
+func (r *SuccessReader) Next() bool {
+	if len(r.attempts) == 0 {
+		return false
+	}
+	step, n := binary.Varint(r.attempts)
+	if n <= 0 {
+		return r.fail()
+	}
+	r.attempts = r.attempts[n:]
+	r.into.Attempt += uint64(step)
+	r.into.Result = nil
+	if len(r.results) > 0 {
+		r.into.Result, r.results = r.results[0], r.results[1:]
+	}
+	for i := range r.columns[:r.used] {
+		c := &r.columns[i]
+		if *c.value, n = binary.Uvarint(c.rest); n <= 0 {
+			return r.fail()
+		}
+		c.rest = c.rest[n:]
+	}
+	return true
+}
+
+func (r *SuccessReader) fail() bool {
+	r.attempts, r.err = nil, errUnreadable
+	return false
+}
+
+// Err is why Next returned false; nil where all was read.
+func (r *SuccessReader) Err() error { return r.err }
+
 // columns are the metrics of all attempts, field by field.
-func (s *Successes) columns() [8]*[]uint64 {
-	return [...]*[]uint64{&s.RunNanos, &s.ResultBytes, &s.QueueNanos, &s.DecodeNanos, &s.EncodeNanos, &s.PeakMemoryBytes, &s.BytesRead, &s.BytesWritten}
+func (s *Successes) columns() [8]*[]byte {
+	return [...]*[]byte{&s.RunNanos, &s.ResultBytes, &s.QueueNanos, &s.DecodeNanos, &s.EncodeNanos, &s.PeakMemoryBytes, &s.BytesRead, &s.BytesWritten}
 }
 
 // fields are those of the columns.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"math"
 	"testing"
 
@@ -34,13 +35,15 @@ func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
 		require.NoError(t, err)
 		came := &Successes{}
 		require.NoError(t, proto.Unmarshal(content, came))
-		require.Len(t, came.GetAttempts(), len(updates))
-		one := &TaskUpdate{}
-		for i, update := range updates {
+		one := &TaskUpdate{Attempt: 7, Failure: &Failure{}, Metrics: &Metrics{RunNanos: 7}}
+		successes := came.Read(one)
+		for _, update := range updates {
 			require.True(t, update.IsPlain())
-			came.Update(i, one)
+			require.True(t, successes.Next())
 			require.True(t, proto.Equal(update, one), "%v became %v", update, one)
 		}
+		require.False(t, successes.Next())
+		require.NoError(t, successes.Err())
 	})
 }
 
@@ -55,11 +58,51 @@ func TestMostUpdatesAreNotPlain(t *testing.T) {
 	}
 }
 
-// Both sides are of one binary; still a driver must not panic over a message.
-func TestSuccessesThatLackMetricsAndResults(t *testing.T) {
-	one := &TaskUpdate{}
-	(&Successes{Attempts: []uint64{1, 2}, Results: [][]byte{nil}, RunNanos: []uint64{1, 2, 3}, QueueNanos: []uint64{4}}).Update(1, one)
-	require.True(t, proto.Equal(&TaskUpdate{Attempt: 2, State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{RunNanos: 2}}, one))
-	(&Successes{Attempts: []uint64{1, 2}}).Update(1, one)
-	require.True(t, proto.Equal(&TaskUpdate{Attempt: 2, State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{}}, one))
+func TestSuccessesOfIdsThatFollowEachOtherAreSmall(t *testing.T) {
+	var updates []*TaskUpdate
+	for i := range uint64(512) {
+		updates = append(updates, &TaskUpdate{Attempt: 1<<40 + i, State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{RunNanos: 100 + i%20}})
+	}
+	require.Less(t, proto.Size(NewSuccesses(updates)), 512*2+20)
+}
+
+// Both sides are of one binary; still a driver must not panic over a message, and
+// must not take half of one for the whole.
+func TestSuccessesThatCannotBeRead(t *testing.T) {
+	for name, s := range map[string]*Successes{
+		"too few metrics": {Attempts: []byte{2, 2}, RunNanos: []byte{1}},
+		"half a number":   {Attempts: []byte{2, 0x80}},
+		"half a metric":   {Attempts: []byte{2, 2}, QueueNanos: []byte{1, 0xff}},
+		"a huge metric":   {Attempts: []byte{2, 2}, RunNanos: append([]byte{1}, bytes.Repeat([]byte{0xff}, 10)...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := &TaskUpdate{}
+			successes := s.Read(one)
+			require.True(t, successes.Next())
+			require.EqualValues(t, 1, one.GetAttempt())
+			require.False(t, successes.Next())
+			require.Error(t, successes.Err())
+			require.False(t, successes.Next(), "it stays so")
+			require.Error(t, successes.Err())
+		})
+	}
+}
+
+func TestNoSuccesses(t *testing.T) {
+	var none *Successes
+	successes := none.Read(&TaskUpdate{})
+	require.False(t, successes.Next())
+	require.NoError(t, successes.Err())
+}
+
+func FuzzSuccesses(f *testing.F) {
+	f.Add([]byte{2, 2}, []byte{1, 1}, []byte{})
+	f.Fuzz(func(t *testing.T, attempts, runNanos, queueNanos []byte) {
+		successes := (&Successes{Attempts: attempts, RunNanos: runNanos, QueueNanos: queueNanos, Results: [][]byte{nil}}).Read(&TaskUpdate{})
+		read := 0
+		for successes.Next() {
+			read++
+		}
+		require.LessOrEqual(t, read, len(attempts))
+	})
 }
