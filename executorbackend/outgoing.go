@@ -42,8 +42,10 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 
 const (
 	// batch is how many updates leave together, where further tasks are about to
-	// end, and batchWait how long the first of them waits for the others.
-	batch     = 512
+	// end: more than the driver sends ahead, so that a part of tasks does not take two
+	// messages because it has one more. batchWait is how long the first of them waits
+	// for the others.
+	batch     = 1 << 13
 	batchWait = 5 * time.Millisecond
 )
 

@@ -20,9 +20,9 @@ func init() {
 	function.Register(noop, func(context.Context, function.Call) ([]byte, error) { return nil, nil })
 }
 
-// collectAt is by how many percent the heap grows between two collections once all
-// have registered.
-const collectAt = 400
+// growth is by how many bytes a process's heap may grow while tasks run before it
+// collects garbage.
+const growth = 4 << 30
 
 // hostOf is the host that an executor says to be on, of so many.
 func hostOf(executor, hosts int) string { return fmt.Sprintf("host%d", executor%hosts) }
@@ -38,7 +38,8 @@ func runExecutors(ctx context.Context) error {
 	}
 	// An executor of a process of its own has next to no heap to collect, and none
 	// that grows with every other executor that registers. Here collecting would
-	// take the CPU from the driver that is measured.
+	// take the CPU from the driver that is measured, and hold up all tasks for some
+	// 100 ms: so it is only done where memory would run short.
 	debug.SetGCPercent(-1)
 	before := liveBytes()
 	if err := parent.tell("ready"); err != nil {
@@ -74,8 +75,9 @@ func runExecutors(ctx context.Context) error {
 	if err := profile.stop(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(collectAt)
-	kilobytes := float64(liveBytes()-before) / 1e3 / float64(part.Count)
+	registered := liveBytes()
+	debug.SetMemoryLimit(int64(registered) + growth)
+	kilobytes := float64(registered-before) / 1e3 / float64(part.Count)
 	if profile, err = startProfile(part.Profiles[1]); err != nil {
 		return err
 	}
