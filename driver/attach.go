@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
@@ -31,6 +32,7 @@ type event struct {
 type link struct {
 	out      *outbox
 	executor *executor // the event loop's; nil before registration and after the loss
+	pulse    pulse
 }
 
 var errNotRegistering = errors.New("an executor's first message must register it")
@@ -54,7 +56,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if err != nil {
 		return err
 	}
-	l := &link{out: out}
+	l := &link{out: out, pulse: pulse{began: time.Now()}}
 	if !d.post(event{link: l, message: first}) {
 		return ErrStopped
 	}
@@ -65,7 +67,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 				d.do(func(loop *loop) { loop.streamEnded(l, err) })
 				return
 			}
-			if !d.post(event{link: l, message: message}) {
+			if !l.pulse.takes(message) && !d.post(event{link: l, message: message}) {
 				return
 			}
 		}

@@ -269,6 +269,26 @@ func TestSilentExecutorIsLost(t *testing.T) {
 	})
 }
 
+func TestExecutorWithNothingToDoIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := start(t, driver.Options{})
+		p := join(t, d, "1", "h", 1)
+		for i := range uint64(31) {
+			time.Sleep(10 * time.Second)
+			p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: i}})
+		}
+		synctest.Wait()
+		status := d.Status().Executors[0]
+		require.Equal(t, driver.ExecutorRegistered, status.State)
+		require.EqualValues(t, 30, status.ResidentBytes)
+		require.WithinDuration(t, time.Now(), status.LastHeard, 0)
+		began := time.Now()
+		require.ErrorContains(t, <-p.err, "executor 1 said nothing for 2m")
+		require.InDelta(t, 2*time.Minute, time.Since(began), float64(30*time.Second))
+		p.leave()
+	})
+}
+
 func TestStatusShowsWhatExecutorsSay(t *testing.T) {
 	d := start(t, driver.Options{ApplicationID: "application_1_2", User: "ann"})
 	p := play(t, d)
