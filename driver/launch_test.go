@@ -25,13 +25,13 @@ func short(t *testing.T, job driver.Job) (p *puppet, done <-chan ended, ahead *w
 
 // successes are of attempts that took a microsecond; the result is the input.
 func successes(launches []*wire.Launch) *wire.Successes {
-	var updates []*wire.TaskUpdate
+	var b wire.SuccessBuilder
 	for _, launch := range launches {
-		updates = append(updates, &wire.TaskUpdate{
+		b.Add(&wire.TaskUpdate{
 			Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: launch.Input(0), Metrics: &wire.Metrics{RunNanos: 1000},
 		})
 	}
-	return wire.NewSuccesses(updates)
+	return b.Take()
 }
 
 func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {

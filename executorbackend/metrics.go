@@ -11,24 +11,22 @@ import (
 // which costs as much as some tasks do.
 const measuredFrom = 10 * time.Millisecond
 
-// metrics are those of an attempt that has run so long.
-func (t *task) metrics(took time.Duration, resultBytes int) *wire.Metrics {
+// measure sets the metrics of an attempt that has run so long.
+func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	decode, encode := t.usage.Decode, t.usage.Encode
-	m := t.progressMetrics(took - decode - encode)
+	t.measureProgress(m, took-decode-encode)
 	m.ResultBytes, m.DecodeNanos, m.EncodeNanos = uint64(resultBytes), uint64(decode), uint64(encode)
 	if took >= measuredFrom {
 		t.peak.raise(heapBytes())
 	}
 	m.PeakMemoryBytes = t.peak.bytes.Load()
-	return m
 }
 
-// progressMetrics are those that are known while an attempt runs.
-func (t *task) progressMetrics(ran time.Duration) *wire.Metrics {
+// measureProgress sets those that are known while an attempt runs.
+func (t *task) measureProgress(m *wire.Metrics, ran time.Duration) {
 	read, written := t.usage.Bytes()
-	return &wire.Metrics{
-		RunNanos: uint64(max(ran, 0)), QueueNanos: uint64(t.began.Sub(t.received)), BytesRead: uint64(read), BytesWritten: uint64(written),
-	}
+	m.RunNanos, m.QueueNanos = uint64(max(ran, 0)), uint64(t.began.Sub(t.received))
+	m.BytesRead, m.BytesWritten = uint64(read), uint64(written)
 }
 
 // heapBytes is what this process's heap holds now, garbage included that was not

@@ -17,9 +17,11 @@ type outgoing struct {
 
 	mu        sync.Mutex
 	life      *life
-	released  []string // keys, to be acknowledged
-	updates   []*wire.TaskUpdate
-	transfers []*transfer // of results that were fetched, in turns
+	released  []string            // keys, to be acknowledged
+	updates   []*wire.TaskUpdate  // that are not plain
+	successes wire.SuccessBuilder // what plain ones tell
+	full      []*wire.Successes   // those that are as large as a message may be
+	transfers []*transfer         // of results that were fetched, in turns
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
 	holds     []string           // of those that life has, the ones that are not told yet
@@ -32,10 +34,10 @@ type outgoing struct {
 	broken    bool      // the stream takes nothing more; its receiving side says why
 }
 
-// put adds updates and sends, unless somebody already does.
+// put takes updates over and sends, unless somebody already does.
 func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
-	o.updates = append(o.updates, updates...)
+	o.add(updates)
 	o.hasty = true
 	o.flush()
 }
@@ -49,17 +51,35 @@ const (
 	batchWait = 5 * time.Millisecond
 )
 
-// putSoon adds updates which those of tasks that are about to end may join: a
+// putSoon takes updates over which those of tasks that are about to end may join: a
 // message costs much more than a very short task does.
 func (o *outgoing) putSoon(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
-	o.updates = append(o.updates, updates...)
-	if len(o.updates) < batch && len(o.updates) > len(updates) {
+	o.add(updates)
+	if waiting := o.waiting(); waiting < batch && waiting > len(updates) && len(o.full) == 0 {
 		o.mu.Unlock() // the first of them has set the timer
 		return
 	}
 	o.flush()
 }
+
+// add is called with the lock held.
+func (o *outgoing) add(updates []*wire.TaskUpdate) {
+	for _, update := range updates {
+		if !update.IsPlain() {
+			o.updates = append(o.updates, update)
+			continue
+		}
+		if size := o.successes.Size(); size > 0 && size+len(update.GetResult()) > wire.MaxPart {
+			o.full = append(o.full, o.successes.Take())
+		}
+		o.successes.Add(update)
+		spare(update)
+	}
+}
+
+// waiting is how many updates may wait for others. It is called with the lock held.
+func (o *outgoing) waiting() int { return len(o.updates) + o.successes.Count() }
 
 // hurry sends what waits for others.
 func (o *outgoing) hurry() {
@@ -179,7 +199,7 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (len(o.updates) >= batch || o.hasty && len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
+	for !o.broken && (o.waiting() >= batch || o.hasty && o.waiting() > 0 || len(o.full) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
 		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
 		message, piece := o.next(), o.nextPiece()
 		o.since = time.Now()
@@ -193,7 +213,7 @@ func (o *outgoing) flush() {
 	}
 	o.sending = false
 	switch {
-	case o.broken || len(o.updates) == 0:
+	case o.broken || o.waiting() == 0:
 		o.hasty = false
 	case o.later == nil:
 		o.later = time.AfterFunc(batchWait, o.hurry)
@@ -201,7 +221,8 @@ func (o *outgoing) flush() {
 		o.later.Reset(batchWait)
 	}
 	if o.broken {
-		o.updates, o.heartbeat, o.wish, o.holds = nil, nil, nil, nil
+		o.updates, o.successes, o.full = nil, wire.SuccessBuilder{}, nil
+		o.heartbeat, o.wish, o.holds = nil, nil, nil
 		o.asking, o.arrivals = nil, nil
 		for _, t := range o.transfers {
 			t.result.drop()
@@ -229,6 +250,10 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		return message
 	}
 	message.Holds, o.holds = o.holds, nil
+	if len(o.full) > 0 {
+		message.Successes, o.full = o.full[0], o.full[1:]
+		return message
+	}
 	taken, size := 0, 0
 	for _, update := range o.updates {
 		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
@@ -238,18 +263,11 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		size += own
 		taken++
 	}
-	var plain []*wire.TaskUpdate
-	for _, update := range o.updates[:taken] {
-		if update.IsPlain() {
-			plain = append(plain, update)
-		} else {
-			message.Updates = append(message.Updates, update)
-		}
+	message.Updates, o.updates = o.updates[:taken:taken], o.updates[taken:]
+	if size == 0 || len(o.updates) == 0 && size+o.successes.Size() <= wire.MaxPart {
+		message.Successes = o.successes.Take()
 	}
-	if len(plain) > 0 {
-		message.Successes = wire.NewSuccesses(plain)
-	}
-	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
+	if o.waiting() == 0 {
 		o.updates, o.hasty = nil, false
 	}
 	return message

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -67,7 +68,10 @@ func (e *engine) run(t *task, woken bool) (next *task) {
 			next = e.finished(t, returned, nil)
 			return
 		}
-		update.Metrics = t.metrics(time.Since(began), len(update.GetResult()))
+		if update.Metrics == nil {
+			update.Metrics = &wire.Metrics{}
+		}
+		t.measure(update.Metrics, time.Since(began), len(update.GetResult()))
 		next = e.finished(t, returned, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
@@ -117,20 +121,37 @@ func permanent(err error) bool {
 }
 
 func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
-	attempt := t.attempt
-	var killed *killedError
 	switch {
-	case failure != nil && errors.As(context.Cause(t.ctx), &killed):
-		return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED,
-			Failure: &wire.Failure{Message: killed.reason}}
 	case failure != nil:
-		return failed(attempt, failure)
+		var killed *killedError
+		if errors.As(context.Cause(t.ctx), &killed) {
+			return killedUpdate(t.attempt, killed.reason)
+		}
+		return failed(t.attempt, failure)
 	case int64(len(result)) > e.maxResult:
-		return failed(attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
+		return failed(t.attempt, &wire.Failure{Permanent: true, Message: fmt.Sprintf(
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
 			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
 	}
-	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.told()}
+	update := newUpdate()
+	update.Attempt, update.State, update.Result, update.Values = t.attempt, wire.TaskState_TASK_STATE_FINISHED, result, t.told()
+	return update
+}
+
+// spares are plain updates that have been told, with their metrics: of very short
+// tasks there are a million in a second.
+var spares = sync.Pool{New: func() any { return &wire.TaskUpdate{Metrics: &wire.Metrics{}} }}
+
+// newUpdate is an update with metrics.
+func newUpdate() *wire.TaskUpdate { return spares.Get().(*wire.TaskUpdate) }
+
+// spare has an update used again that was plain.
+func spare(update *wire.TaskUpdate) {
+	metrics := update.Metrics
+	metrics.Reset()
+	update.Reset()
+	update.Metrics = metrics
+	spares.Put(update)
 }
 
 // abnormalEnd describes the end of a function that did not return: recovered

@@ -26,8 +26,8 @@ func (e *engine) progress() []*wire.TaskProgress {
 	for attempt, t := range e.tasks {
 		if t.started {
 			t.peak.raise(heap)
-			metrics := t.progressMetrics(time.Since(t.began))
-			metrics.PeakMemoryBytes = heap
+			metrics := &wire.Metrics{PeakMemoryBytes: heap}
+			t.measureProgress(metrics, time.Since(t.began))
 			all = append(all, &wire.TaskProgress{Attempt: attempt, Values: t.told(), Metrics: metrics})
 		}
 	}

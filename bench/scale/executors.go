@@ -22,7 +22,7 @@ func init() {
 
 // growth is by how many bytes a process's heap may grow while tasks run before it
 // collects garbage.
-const growth = 4 << 30
+const growth = 2 << 30
 
 // hostOf is the host that an executor says to be on, of so many.
 func hostOf(executor, hosts int) string { return fmt.Sprintf("host%d", executor%hosts) }

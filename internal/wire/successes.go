@@ -11,36 +11,66 @@ func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
 
-// usualBytes is how many bytes a number takes for which there is room at first: a
-// time of some milliseconds takes no more.
-const usualBytes = 3
+// SuccessBuilder collects what plain updates tell. The zero value has nothing yet.
+type SuccessBuilder struct {
+	told   *Successes
+	count  int
+	size   int
+	latest uint64 // attempt
+	usual  int    // attempts that were told of together the last time
+}
 
-// NewSuccesses tells what plain updates do.
-func NewSuccesses(updates []*TaskUpdate) *Successes {
-	s := &Successes{Attempts: make([]byte, 0, len(updates)+binary.MaxVarintLen64)} // most ids follow each other
-	columns := s.columns()
-	before := uint64(0)
-	for i, u := range updates {
-		s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-before))
-		before = u.GetAttempt()
-		if len(u.GetResult()) > 0 && s.Results == nil {
-			s.Results = make([][]byte, len(updates))
-		}
-		if s.Results != nil {
-			s.Results[i] = u.GetResult()
-		}
-		for at, field := range u.Metrics.fields() {
-			column := columns[at]
-			if *field == 0 && *column == nil {
-				continue
-			}
-			if *column == nil {
-				*column = make([]byte, i, i+(len(updates)-i)*usualBytes) // zeros, of a byte each
-			}
-			*column = binary.AppendUvarint(*column, *field)
-		}
+const (
+	// usualBytes is how many bytes a number takes for which there is room at first: a
+	// time of some milliseconds takes no more.
+	usualBytes = 3
+	// successOverhead is about what an attempt takes beside its result.
+	successOverhead = 16
+)
+
+// Add adds what a plain update tells. Nothing of the update is kept but its result.
+func (b *SuccessBuilder) Add(u *TaskUpdate) {
+	room := max(b.usual-b.count, 1)
+	if b.told == nil {
+		b.told = &Successes{Attempts: make([]byte, 0, room+binary.MaxVarintLen64)} // most ids follow each other
 	}
-	return s
+	s := b.told
+	s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-b.latest))
+	b.latest = u.GetAttempt()
+	if len(u.GetResult()) > 0 && s.Results == nil {
+		s.Results = make([][]byte, b.count, b.count+room)
+	}
+	if s.Results != nil {
+		s.Results = append(s.Results, u.GetResult())
+	}
+	columns := s.columns()
+	for i, field := range u.Metrics.fields() {
+		column := columns[i]
+		if *field == 0 && *column == nil {
+			continue
+		}
+		if *column == nil {
+			*column = make([]byte, b.count, b.count+room*usualBytes) // zeros, of a byte each
+		}
+		*column = binary.AppendUvarint(*column, *field)
+	}
+	b.count++
+	b.size += len(u.GetResult()) + successOverhead
+}
+
+// Count is of how many attempts Take will tell.
+func (b *SuccessBuilder) Count() int { return b.count }
+
+// Size is about how many bytes that takes.
+func (b *SuccessBuilder) Size() int { return b.size }
+
+// Take returns what was added, nil for nothing, and begins anew.
+func (b *SuccessBuilder) Take() *Successes {
+	told := b.told
+	if told != nil {
+		*b = SuccessBuilder{usual: b.count}
+	}
+	return told
 }
 
 // SuccessReader reads what Successes tell, one attempt after the other.

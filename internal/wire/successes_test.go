@@ -22,6 +22,28 @@ func filled(t *rapid.T) *Metrics {
 	return m
 }
 
+// built tells what updates do.
+func built(b *SuccessBuilder, updates []*TaskUpdate) *Successes {
+	for _, update := range updates {
+		b.Add(update)
+	}
+	return b.Take()
+}
+
+func TestSuccessesAreCounted(t *testing.T) {
+	var b SuccessBuilder
+	require.Nil(t, b.Take())
+	update := &TaskUpdate{Attempt: 3, Result: make([]byte, 1000), Metrics: &Metrics{}}
+	b.Add(update)
+	b.Add(update)
+	require.Equal(t, 2, b.Count())
+	require.InDelta(t, 2000, b.Size(), 100)
+	require.NotNil(t, b.Take())
+	require.Zero(t, b.Count())
+	require.Zero(t, b.Size())
+	require.Nil(t, b.Take())
+}
+
 func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var updates []*TaskUpdate
@@ -31,7 +53,12 @@ func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
 				Result: rapid.SampledFrom([][]byte{nil, []byte("result")}).Draw(t, "result"),
 			})
 		}
-		content, err := proto.Marshal(NewSuccesses(updates))
+		var b SuccessBuilder
+		for range rapid.IntRange(0, 3).Draw(t, "before") {
+			b.Add(updates[0])
+		}
+		b.Take()
+		content, err := proto.Marshal(built(&b, updates))
 		require.NoError(t, err)
 		came := &Successes{}
 		require.NoError(t, proto.Unmarshal(content, came))
@@ -63,7 +90,7 @@ func TestSuccessesOfIdsThatFollowEachOtherAreSmall(t *testing.T) {
 	for i := range uint64(512) {
 		updates = append(updates, &TaskUpdate{Attempt: 1<<40 + i, State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{RunNanos: 100 + i%20}})
 	}
-	require.Less(t, proto.Size(NewSuccesses(updates)), 512*2+20)
+	require.Less(t, proto.Size(built(&SuccessBuilder{}, updates)), 512*2+20)
 }
 
 // Both sides are of one binary; still a driver must not panic over a message, and
