@@ -1,6 +1,8 @@
 package executorbackend
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -92,6 +94,32 @@ func TestUpdatesOfVeryManyTasksDoNotWaitForAllOfThem(t *testing.T) {
 		require.Len(t, updatesOf(s.recv()), batch)
 		require.Len(t, updatesOf(s.recv()), batch)
 		require.Len(t, updatesOf(s.recv()), 1)
+		s.stop()
+	})
+}
+
+func TestLargeResultsOfShortTasksTakeSeveralMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const part, size = 10, wire.MaxPart / 3
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		launches := []*wire.Launch{launch(1, fmt.Sprint(size))}
+		for attempt := range uint64(part - 1) {
+			l := ahead(2+attempt, fmt.Sprint(size))
+			l.Last = true
+			launches = append(launches, l)
+		}
+		s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: launches})
+		next := uint64(1)
+		for next <= part {
+			carried := 0
+			for _, update := range updatesOf(s.recv()) {
+				require.Equal(t, next, update.GetAttempt())
+				require.True(t, bytes.Equal(pattern(size), update.GetResult()))
+				carried += len(update.GetResult())
+				next++
+			}
+			require.LessOrEqual(t, carried, wire.MaxPart)
+		}
 		s.stop()
 	})
 }
