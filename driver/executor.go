@@ -28,6 +28,7 @@ type executor struct {
 	attempts   attempts            // that it runs
 	registered time.Time
 	lastHeard  time.Time
+	felt       int64 // of its pulse that was felt last, when it was heard
 	resident   uint64
 	ran        int        // attempts whose results wait here
 	done       int        // tasks

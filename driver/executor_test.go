@@ -277,6 +277,7 @@ func TestExecutorWithNothingToDoIsHeard(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: i}})
 		}
+		p.send(&wire.ExecutorMessage{}) // is heard too, and tells nothing of memory
 		synctest.Wait()
 		status := d.Status().Executors[0]
 		require.Equal(t, driver.ExecutorRegistered, status.State)

@@ -30,10 +30,11 @@ func (p *pulse) takes(message *wire.ExecutorMessage) bool {
 func (e *executor) feelPulse() {
 	p := &e.link.pulse
 	heard := p.heard.Load()
-	if heard == 0 {
+	if heard == e.felt {
 		return
 	}
+	e.felt, e.resident = heard, p.resident.Load()
 	if at := p.began.Add(time.Duration(heard)); at.After(e.lastHeard) {
-		e.lastHeard, e.resident = at, p.resident.Load()
+		e.lastHeard = at
 	}
 }

@@ -110,6 +110,7 @@ func (s *Scheduler) launchAheadOn(set *taskSet, e *executor) {
 			set.setWaiting(index, -1)
 			set.states[index] = taskRunning
 			s.start(set, index, e, Launch{Locality: locality, Ahead: true, Last: last})
+			e.ahead = set.id
 		}
 	}
 }
@@ -140,8 +141,9 @@ func (s *Scheduler) roomAhead(set *taskSet, e *executor) (room int, last bool) {
 }
 
 // hasIdle is whether another executor that could run what an executor gets of a set
-// has been idle for longer than a task may wait. Then executors run all that the owner
-// sends, and each message that it does not get is worth more than one that comes in time.
+// has been left idle by it for longer than a task may wait. Then executors run all that
+// the owner sends, and each message that it does not get is worth more than one that
+// comes in time.
 func (s *Scheduler) hasIdle(set *taskSet, e *executor) bool {
 	free := &set.profile.free
 	switch {
@@ -154,7 +156,7 @@ func (s *Scheduler) hasIdle(set *taskSet, e *executor) bool {
 		return false
 	}
 	oldest := free.lists[free.top].first
-	return !oldest.freed && s.clock-oldest.offered > s.config.LaunchAhead && !set.excluded.excludes(oldest)
+	return !oldest.freed && s.clock-max(oldest.offered, set.submitted) > s.config.LaunchAhead && !set.excluded.excludes(oldest)
 }
 
 // hasReturned is whether what an executor would take next, of the best that a set has

@@ -57,8 +57,10 @@ type executor struct {
 	heldUp time.Duration
 	// freed is whether it is among the scheduler's freed executors.
 	freed bool
-	// offered is when it was offered last as one of these.
+	// offered is when the latest offer was in which it was one of these, and ahead the
+	// latest set of which it was sent tasks ahead.
 	offered time.Duration
+	ahead   uint64
 	// running are all attempts that it was sent, those in the queue included.
 	running []*attempt
 	queue   queue

@@ -14,8 +14,8 @@ const (
 	// some 10 ms of work for the owner, so nothing would be gained by more, and of so
 	// many, what is known of each is still in the processor's cache when it ends.
 	enoughAhead = 1 << 14
-	// pauseAhead is how long it pauses for then, at the most: the executors that have
-	// tasks may be slow, or hang, and further ones get some all the same.
+	// pauseAhead is how long it pauses for then: the executors that have tasks may be
+	// slow, or hang, and further ones get some all the same where few tasks end.
 	pauseAhead = 20 * time.Millisecond
 	// leastDriverTime is less than any owner takes for a task. Where Config.LaunchAhead
 	// is so long that executors need more than enoughAhead to be busy until the owner
@@ -90,8 +90,8 @@ func (set *taskSet) candidates() iter.Seq[*executor] {
 // stopShort is whether no further executor gets tasks of a set in this offer, where
 // the next one would be e.
 func (s *Scheduler) stopShort(set *taskSet, e *executor) bool {
-	full := set.pace.own && set.queued >= s.enoughAhead
-	pauses := full && s.clock < set.paused
+	full := set.pace.own && set.queued >= s.enoughAhead && !s.comesBack(set, e)
+	pauses := full && s.pauses(set)
 	switch {
 	case !pauses && len(s.launches) < s.mostAtOnce:
 		return false
@@ -101,12 +101,39 @@ func (s *Scheduler) stopShort(set *taskSet, e *executor) bool {
 		s.more = true
 		return true
 	case !pauses:
-		set.paused = s.clock + pauseAhead
+		s.pause(set)
 	}
 	if s.resume == 0 || set.paused < s.resume {
 		s.resume = set.paused
 	}
 	return true
+}
+
+// pause has a set pause.
+func (s *Scheduler) pause(set *taskSet) {
+	set.paused, set.endedBefore = s.clock+pauseAhead, set.ended()
+}
+
+// pauses is whether a set pauses. It goes on doing so where enough of its tasks have
+// ended since: then executors that have some do not hang, and wait for the owner.
+func (s *Scheduler) pauses(set *taskSet) bool {
+	if s.clock < set.paused {
+		return true
+	}
+	if set.paused == 0 || set.ended()-set.endedBefore < s.enoughAhead/2 {
+		return false
+	}
+	s.pause(set)
+	return true
+}
+
+// ended is how many tasks of a set neither wait nor run.
+func (set *taskSet) ended() int { return len(set.states) - set.waiting - len(set.running) }
+
+// comesBack is whether an executor has had tasks of a set ahead and came back from them
+// lately. It gets more in any case: those that hang must not hold it up.
+func (s *Scheduler) comesBack(set *taskSet, e *executor) bool {
+	return e.ahead == set.id && (e.freed || s.clock-e.offered < pauseAhead)
 }
 
 // alone is the only set of a profile that has anything to launch; nil where there

@@ -100,12 +100,14 @@ func TestExecutorsNeedNotSpeakInTimeWhereOthersAreIdle(t *testing.T) {
 	for name, test := range map[string]struct {
 		all     bool // executors have some, and come back together
 		prefers func(int) Preferences
+		quiet   time.Duration // before it
 		after   time.Duration // they come back
 		last    bool
 	}{
 		"others are idle":                  {after: 2 * time.Millisecond, last: true},
 		"others have just been offered":    {after: time.Millisecond / 2},
 		"all have some and come back":      {after: 2 * time.Millisecond, all: true},
+		"there was nothing to do":          {after: time.Millisecond / 2, quiet: time.Second},
 		"others of the same host are idle": {after: 2 * time.Millisecond, last: true, prefers: onHost("host")},
 		"only those elsewhere are idle":    {after: 2 * time.Millisecond, prefers: onHost("far")},
 		"the tasks are for that one": {after: 2 * time.Millisecond, prefers: func(int) Preferences {
@@ -115,6 +117,9 @@ func TestExecutorsNeedNotSpeakInTimeWhereOthersAreIdle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := manyPatientExecutors(t, 20, time.Hour)
 			require.NoError(t, s.AddExecutor(Executor{ID: "alone", Host: "far", Cores: 1}))
+			s.Offer(start)
+			start := start.Add(test.quiet)
+			s.Advance(start)
 			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1 << 20, Function: "f", Preferences: test.prefers}))
 			launches := s.Offer(start)
 			if test.all {
@@ -274,8 +279,21 @@ func TestExecutorsThatHangHoldUpNobody(t *testing.T) {
 	require.True(t, found)
 	require.Equal(t, start.Add(pauseAhead), deadline)
 	hang := len(served)
-	require.NotEmpty(t, offer(deadline), "none of them has reported anything")
+	launches := offer(deadline)
+	require.NotEmpty(t, launches, "none of them has reported anything")
 	require.Greater(t, len(served), hang)
+
+	working := launches[0].Executor
+	for now := deadline; now.Before(deadline.Add(10 * time.Millisecond)); {
+		now = now.Add(time.Millisecond)
+		s.Advance(now)
+		for _, l := range launches {
+			require.Equal(t, working, l.Executor)
+			succeed(t, s, []AttemptID{l.Attempt})
+		}
+		launches = offer(now)
+		require.Greater(t, len(launches), 200, "it has done all that it had")
+	}
 }
 
 func TestAnotherSetIsServedWhereAnOfferStopped(t *testing.T) {

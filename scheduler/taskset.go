@@ -62,8 +62,9 @@ type taskSet struct {
 	cpus, maxFailures int
 	profile           *profile
 	requests          []request
-	// order counts sets as they are submitted.
-	order uint64
+	// order counts sets as they are submitted, and submitted is when.
+	order     uint64
+	submitted time.Duration
 	// node is its place in the tree of pools.
 	node schedulable
 	// hardExclusion is whether exclusion is enabled.
@@ -99,10 +100,12 @@ type taskSet struct {
 	// function and pace are what its tasks do, and about how long they take.
 	function string
 	pace     pace
-	// callable is how many of those queued were not called back, and paused until when
-	// no executor gets its first tasks; see enoughAhead.
+	// callable is how many of those queued were not called back.
 	callable int
-	paused   time.Duration
+	// paused is until when no executor gets its first tasks, 0 before the first pause,
+	// and endedBefore how many tasks had ended when that began; see enoughAhead.
+	paused      time.Duration
+	endedBefore int
 	// durations are how long successful attempts took.
 	durations median
 	failures  setFailures
@@ -194,6 +197,7 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 		states:      make([]taskState, submitted.Tasks),
 		function:    submitted.Function,
 		pace:        s.pastPace(submitted.Function),
+		submitted:   s.clock,
 	}
 	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: setRank + set.order}
 	if submitted.Barrier {

@@ -20,8 +20,8 @@ func init() {
 	function.Register(noop, func(context.Context, function.Call) ([]byte, error) { return nil, nil })
 }
 
-// growth is by how many bytes a process's heap may grow while tasks run before it
-// collects garbage.
+// growth is about how many bytes of garbage a process of executors may have before it
+// collects that.
 const growth = 2 << 30
 
 // hostOf is the host that an executor says to be on, of so many.

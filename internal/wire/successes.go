@@ -24,8 +24,11 @@ const (
 	// usualBytes is how many bytes a number takes for which there is room at first: a
 	// time of some milliseconds takes no more.
 	usualBytes = 3
-	// successOverhead is about what an attempt takes beside its result.
-	successOverhead = 16
+	// successOverhead is the most that an attempt takes beside its result: its id and
+	// eight metrics.
+	successOverhead = 9 * binary.MaxVarintLen64
+	// mostUsual is for how many attempts there is room at first at the most.
+	mostUsual = 1 << 10
 )
 
 // Add adds what a plain update tells. Nothing of the update is kept but its result.
@@ -61,14 +64,14 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 // Count is of how many attempts Take will tell.
 func (b *SuccessBuilder) Count() int { return b.count }
 
-// Size is about how many bytes that takes.
+// Size is how many bytes that takes at the most.
 func (b *SuccessBuilder) Size() int { return b.size }
 
 // Take returns what was added, nil for nothing, and begins anew.
 func (b *SuccessBuilder) Take() *Successes {
 	told := b.told
 	if told != nil {
-		*b = SuccessBuilder{usual: b.count}
+		*b = SuccessBuilder{usual: min(b.count, mostUsual)}
 	}
 	return told
 }
@@ -77,7 +80,8 @@ func (b *SuccessBuilder) Take() *Successes {
 type SuccessReader struct {
 	into     *TaskUpdate
 	attempts []byte
-	results  [][]byte
+	results  [][]byte // those that are left
+	plain    bool     // there are no results
 	columns  [8]column
 	used     int // of the columns
 	err      error
@@ -89,18 +93,23 @@ type column struct {
 	rest  []byte
 }
 
-var errUnreadable = errors.New("a message of successes is cut short, or has numbers beyond 64 bits")
+var errUnreadable = errors.New("a message of successes has not as much of everything as it has attempts, or numbers beyond 64 bits")
 
 // Read reads what is told from the beginning, attempt by attempt, into an update and
 // its metrics: one serves for all.
 func (s *Successes) Read(into *TaskUpdate) SuccessReader {
-	into.Reset()
-	into.State, into.Metrics = TaskState_TASK_STATE_FINISHED, &Metrics{}
-	r := SuccessReader{into: into, attempts: s.GetAttempts(), results: s.GetResults()}
 	if s == nil {
-		return r
+		return SuccessReader{}
 	}
-	fields := into.Metrics.fields()
+	metrics := into.GetMetrics()
+	if metrics == nil {
+		metrics = &Metrics{}
+	}
+	metrics.Reset()
+	into.Reset()
+	into.State, into.Metrics = TaskState_TASK_STATE_FINISHED, metrics
+	r := SuccessReader{into: into, attempts: s.GetAttempts(), results: s.GetResults(), plain: len(s.GetResults()) == 0}
+	fields := metrics.fields()
 	for i, content := range s.columns() {
 		if len(*content) > 0 {
 			r.columns[r.used] = column{value: fields[i], rest: *content}
@@ -114,7 +123,7 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 // further one, or an error.
 func (r *SuccessReader) Next() bool {
 	if len(r.attempts) == 0 {
-		return false
+		return r.end()
 	}
 	step, n := binary.Varint(r.attempts)
 	if n <= 0 {
@@ -123,8 +132,11 @@ func (r *SuccessReader) Next() bool {
 	r.attempts = r.attempts[n:]
 	r.into.Attempt += uint64(step)
 	r.into.Result = nil
-	if len(r.results) > 0 {
+	switch {
+	case len(r.results) > 0:
 		r.into.Result, r.results = r.results[0], r.results[1:]
+	case !r.plain:
+		return r.fail()
 	}
 	for i := range r.columns[:r.used] {
 		c := &r.columns[i]
@@ -134,6 +146,18 @@ func (r *SuccessReader) Next() bool {
 		c.rest = c.rest[n:]
 	}
 	return true
+}
+
+// end looks whether anything is left that is no attempt's.
+func (r *SuccessReader) end() bool {
+	left := len(r.results)
+	for i := range r.columns[:r.used] {
+		left += len(r.columns[i].rest)
+	}
+	if left > 0 {
+		return r.fail()
+	}
+	return false
 }
 
 func (r *SuccessReader) fail() bool {
