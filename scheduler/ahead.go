@@ -31,6 +31,9 @@ type queue struct {
 
 func (q *queue) push(a *attempt) {
 	a.ahead = true
+	if q.length == 0 {
+		a.set.profile.queues++
+	}
 	a.set.queued++
 	a.set.callable++
 	if a.previous = q.last; a.previous == nil {
@@ -58,7 +61,9 @@ func (q *queue) remove(a *attempt) {
 	if !a.calledBack {
 		a.set.callable--
 	}
-	q.length--
+	if q.length--; q.length == 0 {
+		a.set.profile.queues--
+	}
 }
 
 // Ahead is whether an attempt was launched ahead and waits for a core of its

@@ -26,6 +26,8 @@ type profile struct {
 	// freed are the executors that came or got cores back since the latest
 	// offer.
 	freed []*executor
+	// queues is how many executors have attempts that wait there.
+	queues int
 	// What serves the offer that is being made: touched are those that have a part
 	// in it, those before that they are in; saved is whether the cores that are
 	// left are kept for a barrier set.

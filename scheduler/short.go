@@ -14,9 +14,16 @@ const (
 	// some 10 ms of work for the owner, so nothing would be gained by more, and of so
 	// many, what is known of each is still in the processor's cache when it ends.
 	enoughAhead = 1 << 14
+	// exchangeTasks is as many tasks as take the owner as long as the messages to and
+	// from an executor.
+	exchangeTasks = int(exchange / leastDriverTime)
 	// pauseAhead is how long it pauses for then: the executors that have tasks may be
 	// slow, or hang, and further ones get some all the same where few tasks end.
 	pauseAhead = 20 * time.Millisecond
+	// pauseUntimed is how long it does so before any of its own tasks has ended: long
+	// enough for short ones to do so, and short enough that all executors soon have some
+	// where they prove to be long.
+	pauseUntimed = 2 * time.Millisecond
 	// leastDriverTime is less than any owner takes for a task. Where Config.LaunchAhead
 	// is so long that executors need more than enoughAhead to be busy until the owner
 	// comes back to them, that is how many wait.
@@ -38,7 +45,7 @@ const (
 // first are sent, and some have ended, before the last are looked at.
 //
 // Where the set's own tasks have not been timed yet, it is done only if there is
-// enough for all cores, and without a pause: a few tasks that turned out to be long
+// enough for all cores, and with short pauses: a few tasks that turned out to be long
 // would otherwise be together on a few executors.
 func (s *Scheduler) offerShort(p *profile) (finished bool) {
 	set := p.alone()
@@ -90,7 +97,7 @@ func (set *taskSet) candidates() iter.Seq[*executor] {
 // stopShort is whether no further executor gets tasks of a set in this offer, where
 // the next one would be e.
 func (s *Scheduler) stopShort(set *taskSet, e *executor) bool {
-	full := set.pace.own && set.queued >= s.enoughAhead && !s.comesBack(set, e)
+	full := set.queued+set.profile.queues*exchangeTasks >= s.enoughAhead && !s.comesBack(set, e)
 	pauses := full && s.pauses(set)
 	switch {
 	case !pauses && len(s.launches) < s.mostAtOnce:
@@ -111,7 +118,11 @@ func (s *Scheduler) stopShort(set *taskSet, e *executor) bool {
 
 // pause has a set pause.
 func (s *Scheduler) pause(set *taskSet) {
-	set.paused, set.endedBefore = s.clock+pauseAhead, set.ended()
+	length := pauseAhead
+	if !set.pace.own {
+		length = pauseUntimed
+	}
+	set.paused, set.endedBefore = s.clock+length, set.ended()
 }
 
 // pauses is whether a set pauses. It goes on doing so where enough of its tasks have
