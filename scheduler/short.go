@@ -24,7 +24,7 @@ const (
 	// enough for short ones to do so, and short enough that all executors soon have some
 	// where they prove to be long.
 	pauseUntimed = 2 * time.Millisecond
-	// leastDriverTime is less than any owner takes for a task. Where Config.LaunchAhead
+	// leastDriverTime is about the least that an owner takes for a task. Where Config.LaunchAhead
 	// is so long that executors need more than enoughAhead to be busy until the owner
 	// comes back to them, that is how many wait.
 	leastDriverTime = 500 * time.Nanosecond

@@ -308,6 +308,38 @@ func TestExecutorsThatHangHoldUpNobody(t *testing.T) {
 	}
 }
 
+func TestFewExecutorsServeAnOwnerThatIsTheLimit(t *testing.T) {
+	const executors = 1000
+	for name, took := range map[string]time.Duration{"in large parts": 2 * time.Microsecond, "in small parts": 50 * time.Microsecond} {
+		t.Run(name, func(t *testing.T) {
+			s := manyExecutors(t, executors)
+			require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 1 << 20, Function: "f"}))
+			served, parts, ended := map[string]bool{}, []string{}, 0
+			running := map[string][]AttemptID{}
+			for now := start; now.Before(start.Add(100 * time.Millisecond)); now = now.Add(time.Millisecond) {
+				for _, l := range offerAll(s, now) {
+					if len(running[l.Executor]) == 0 {
+						parts = append(parts, l.Executor)
+					}
+					served[l.Executor] = true
+					running[l.Executor] = append(running[l.Executor], l.Attempt)
+				}
+				s.Advance(now)
+				for most := ended + 600; ended < most && len(parts) > 0; parts = parts[1:] { // that is all the owner can do
+					for _, id := range running[parts[0]] {
+						done, _ := s.Succeeded(id, took)
+						require.True(t, done)
+						ended++
+					}
+					delete(running, parts[0])
+				}
+			}
+			require.Greater(t, ended, 50_000)
+			require.Less(t, len(served), executors/3)
+		})
+	}
+}
+
 func TestAnotherSetIsServedWhereAnOfferStopped(t *testing.T) {
 	s := manyExecutors(t, 1000)
 	require.NoError(t, s.Submit(TaskSet{ID: 2, Tasks: 100_000, Function: "f", Pool: "large"}))
