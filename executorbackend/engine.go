@@ -295,8 +295,7 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	delete(e.tasks, kill.GetAttempt())
 	e.waiting = slices.DeleteFunc(e.waiting, func(other *task) bool { return other == t })
 	e.startWaiting()
-	return &wire.TaskUpdate{Attempt: kill.GetAttempt(), State: wire.TaskState_TASK_STATE_KILLED,
-		Failure: &wire.Failure{Message: kill.GetReason()}}
+	return killedUpdate(kill.GetAttempt(), kill.GetReason())
 }
 
 // finished frees an attempt's cores, starts what waited for them and reports
