@@ -45,8 +45,8 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 const (
 	// batch is how many updates leave together, where further tasks are about to
 	// end: more than the driver sends ahead of some thousand cores, so that a part of
-	// tasks does not take two messages because it has one more. batchWait is how long the first of them waits
-	// for the others.
+	// tasks does not take two messages because it has one more. batchWait is how long
+	// the first of them waits for the others.
 	batch     = 1 << 13
 	batchWait = 5 * time.Millisecond
 )

@@ -3,8 +3,6 @@ package executorbackend
 import (
 	"fmt"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
 // reap gives a task up that was killed and does not end: it is told to be
@@ -32,6 +30,5 @@ func (e *engine) reap(t *task, reason string) {
 		return
 	}
 	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.GetName(), waited))
-	e.out.put(&wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_KILLED,
-		Failure: &wire.Failure{Message: reason}})
+	e.out.put(killedUpdate(t.attempt, reason))
 }

@@ -24,9 +24,9 @@ const (
 	// enough for short ones to do so, and short enough that all executors soon have some
 	// where they prove to be long.
 	pauseUntimed = 2 * time.Millisecond
-	// leastDriverTime is about the least that an owner takes for a task. Where Config.LaunchAhead
-	// is so long that executors need more than enoughAhead to be busy until the owner
-	// comes back to them, that is how many wait.
+	// leastDriverTime is about the least that an owner takes for a task. Where
+	// Config.LaunchAhead is so long that executors need more than enoughAhead to be busy
+	// until the owner comes back to them, that is how many wait.
 	leastDriverTime = 500 * time.Nanosecond
 	// shortBy is by how many times tasks are shorter than Config.LaunchAhead where their
 	// set is offered executor by executor.
