@@ -33,7 +33,7 @@ func (l *loop) introduce(r *run) {
 	gang := &wire.Gang{TaskSet: r.id}
 	told := map[*executor]struct{}{}
 	for _, id := range r.gathering.attempts {
-		a := l.attempts.Get(id)
+		a := l.attempts[id]
 		gang.Members = append(gang.Members, &wire.GangMember{ExecutorId: a.executor.id, Host: a.executor.host})
 		told[a.executor] = struct{}{}
 	}
@@ -66,7 +66,7 @@ func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
 // letPass answers those who wait.
 func (l *loop) letPass(g *gathering) {
 	for _, id := range g.waiting {
-		a := l.attempts.Get(id)
+		a := l.attempts[id]
 		if a == nil {
 			continue
 		}
@@ -94,8 +94,8 @@ func (l *loop) disperse(r *run) {
 		return
 	}
 	for _, id := range r.gathering.attempts {
-		if a := l.attempts.Get(id); a != nil && a.held {
-			l.attempts.Delete(id)
+		if a := l.attempts[id]; a != nil && a.held {
+			delete(l.attempts, id)
 		}
 	}
 	r.gathering = nil

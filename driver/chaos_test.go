@@ -61,11 +61,8 @@ func chaos(t *rapid.T) {
 			})
 		})
 	}
-	submit := func(tasks, cpus int, preferring, barrier bool, pool string) {
-		job := driver.Job{Name: "chaos", Function: "flaky square", CPUs: cpus, MaxFailures: 1000, Pool: pool, Barrier: barrier}
-		if barrier {
-			job.Function = "flaky meeting"
-		}
+	submit := func(function string, tasks, cpus int, preferring bool, pool string) {
+		job := driver.Job{Name: "chaos", Function: function, CPUs: cpus, MaxFailures: 1000, Pool: pool, Barrier: function == "flaky meeting"}
 		for i := range tasks {
 			spec := driver.TaskSpec{Input: number(uint64(i))}
 			if preferring {
@@ -88,12 +85,17 @@ func chaos(t *rapid.T) {
 
 	t.Repeat(map[string]func(*rapid.T){
 		"submit": func(t *rapid.T) {
-			submit(rapid.IntRange(0, 200).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"), rapid.Bool().Draw(t, "preferring"), false,
-				rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "pool"))
+			submit("flaky square", rapid.IntRange(0, 200).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"),
+				rapid.Bool().Draw(t, "preferring"), rapid.SampledFrom([]string{"", "one", "two", "three"}).Draw(t, "pool"))
+		},
+		"submit short ones": func(t *rapid.T) {
+			submit("short square", rapid.IntRange(500, 3000).Draw(t, "tasks"), rapid.IntRange(1, 2).Draw(t, "cpus"),
+				rapid.Bool().Draw(t, "preferring"), rapid.SampledFrom([]string{"", "one", "two"}).Draw(t, "pool"))
+			time.Sleep(time.Millisecond) // some are queued by then
 		},
 		"gather": func(t *rapid.T) {
 			if managed { // the executors of a driver on its own do not come and go
-				submit(rapid.IntRange(1, 4).Draw(t, "tasks"), 1, rapid.Bool().Draw(t, "preferring"), true, "one")
+				submit("flaky meeting", rapid.IntRange(1, 4).Draw(t, "tasks"), 1, rapid.Bool().Draw(t, "preferring"), "one")
 			}
 		},
 		"join": func(t *rapid.T) {

@@ -1,10 +1,13 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -24,8 +27,8 @@ type executor struct {
 	cores      int
 	logURLs    map[string]string
 	link       *link
-	outgoing   *wire.DriverMessage // of this turn
-	attempts   attempts            // that it runs
+	outgoing   *wire.DriverMessage              // of this turn
+	attempts   map[scheduler.AttemptID]*attempt // that it runs
 	registered time.Time
 	lastHeard  time.Time
 	felt       int64 // of its pulse that was felt last, when it was heard
@@ -38,6 +41,7 @@ type executor struct {
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
 	lastSet    uint64              // the task set whose common part was sent last
+	lastLaunch int                 // bytes of the inputs of the latest launch of this turn's message
 	forget     []uint64            // task sets that have ended; it goes with the next message
 	forgotten  int                 // bytes of their common parts
 	holds      map[string]struct{} // keys of what it has that others may want
@@ -97,6 +101,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
 		link: from, registered: l.now, lastHeard: l.now,
 		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now, instance: r.GetInstance(),
+		attempts: map[scheduler.AttemptID]*attempt{},
 	}
 	if e.kind.pool != nil {
 		e.member = e.kind.pool.Add(id, l.now)
@@ -163,6 +168,9 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 	if err := successes.Err(); err != nil && e.link.executor == e {
 		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
+	if window := message.GetWindow(); window != nil {
+		l.scheduler.Grant(e.id, window.GetTaskSet(), int(window.GetTasks()))
+	}
 }
 
 // streamEnded is the end of a link, said by both of its goroutines.
@@ -226,9 +234,11 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		delete(r.sentTo, e)
 	}
 	tasks := make([]lostTask, 0, len(e.attempts))
-	for _, a := range e.attempts {
+	attempts := slices.SortedFunc(maps.Values(e.attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
+	clear(e.attempts)
+	for _, a := range attempts {
 		l.stopped(a)
-		if a.away != nil || l.scheduler.Ahead(a.id) {
+		if !l.scheduler.Runs(a.id) {
 			continue // it runs again, and has not failed
 		}
 		if loss.CountsAsFailure {
@@ -236,11 +246,10 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		}
 		tasks = append(tasks, lostTask{run: a.run, index: a.index})
 	}
-	attempts := e.attempts.takeAll()
 	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
 	for _, a := range attempts {
 		r, away := a.run, a.away != nil
-		l.attempts.Delete(a.id)
+		delete(l.attempts, a.id)
 		if away {
 			l.fetch(r)
 		}

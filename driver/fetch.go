@@ -61,10 +61,10 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	}
 	r := a.run
 	a.away = &awayResult{update: update}
-	a.told = &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()}
+	r.progressed(a, &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()})
 	a.executor.ran++
 	r.running--
-	l.scheduler.Ran(a.id)
+	l.scheduler.Ran(a.id, tookOf(update.GetMetrics()))
 	if r.ended || a.killed {
 		return // it is told to drop its result
 	}
@@ -88,7 +88,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 func (l *loop) fetch(r *run) {
 	in := &r.intake
 	for len(in.queue) > 0 && !r.ended {
-		a := l.attempts.Get(in.queue[0])
+		a := l.attempts[in.queue[0]]
 		if a == nil || a.killed || a.isGone() {
 			in.queue = in.queue[1:]
 			continue
@@ -142,6 +142,7 @@ func (a *attempt) whole(last *wire.TaskUpdate) *wire.TaskUpdate {
 // those that run and of results that wait.
 func (l *loop) stopped(a *attempt) {
 	r := a.run
+	delete(r.reporting, a.id)
 	if a.away == nil {
 		r.running--
 		return

@@ -69,6 +69,18 @@ func TestMain(m *testing.M) {
 		}
 		return number(n * n), nil
 	})
+	function.Register("short square", func(ctx context.Context, call function.Call) ([]byte, error) {
+		n := binary.BigEndian.Uint64(call.Input)
+		switch {
+		case n%97 == 5 && call.AttemptNumber == 0:
+			return nil, errors.New("not yet")
+		case n%1013 == 7:
+			time.Sleep(300 * time.Millisecond) // what waits behind it goes back
+		default:
+			time.Sleep(time.Duration(n%20) * time.Microsecond)
+		}
+		return number(n * n), nil
+	})
 	function.Register("flaky meeting", func(ctx context.Context, call function.Call) ([]byte, error) {
 		n := binary.BigEndian.Uint64(call.Input)
 		for i := range 3 {

@@ -87,7 +87,7 @@ func (l *loop) status() Status {
 	}
 	for _, e := range l.executors {
 		shown := e.status()
-		shown.Running -= l.ahead(e)
+		shown.Running -= l.scheduler.QueuedAt(e.id)
 		status.Executors = append(status.Executors, shown)
 		if e.departure == nil {
 			status.Totals.Cores += e.cores

@@ -12,14 +12,14 @@ import (
 )
 
 // short plays the executor of a job with one core: it ends the first task after a
-// microsecond, so that others are sent ahead, and gives the message with these.
-func short(t *testing.T, job driver.Job) (p *puppet, done <-chan ended, ahead *wire.DriverMessage) {
-	d := start(t, driver.Options{})
+// microsecond and grants a window of so many, and gives the message that fills it.
+func short(t *testing.T, d *driver.Driver, job driver.Job, window uint32) (p *puppet, done <-chan ended, queued *wire.DriverMessage) {
 	p = join(t, d, "1", "h", 1)
 	done = running(t, d, job)
 	first := p.launches(1)[0]
-	require.False(t, first.GetAhead())
-	p.send(&wire.ExecutorMessage{Successes: successes(single(&wire.DriverMessage{Launches: []*wire.Launch{first}}))})
+	require.False(t, first.GetQueued())
+	p.send(&wire.ExecutorMessage{Successes: successes(single(&wire.DriverMessage{Launches: []*wire.Launch{first}})),
+		Window: &wire.Window{TaskSet: first.GetTaskSet(), Tasks: window}})
 	return p, done, p.recv()
 }
 
@@ -36,14 +36,14 @@ func successes(launches []*wire.Launch) *wire.Successes {
 
 func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
 	job := squares(100)
-	p, done, message := short(t, job)
+	p, done, message := short(t, start(t, driver.Options{}), job, 1000)
 	require.Len(t, message.GetLaunches(), 2)
 	require.Len(t, message.GetLaunches()[0].GetIndexes(), 1, "it has a core")
-	ahead := message.GetLaunches()[1]
-	require.True(t, ahead.GetAhead())
-	require.Len(t, ahead.GetIndexes(), 98)
-	for i, index := range ahead.GetIndexes() {
-		require.Equal(t, job.Tasks[index].Input, ahead.Input(i))
+	queued := message.GetLaunches()[1]
+	require.True(t, queued.GetQueued())
+	require.Len(t, queued.GetIndexes(), 98)
+	for i, index := range queued.GetIndexes() {
+		require.Equal(t, job.Tasks[index].Input, queued.Input(i))
 	}
 
 	launches := p.launches(99)
@@ -87,39 +87,62 @@ func TestExecutorThatTellsWhatCannotBeReadIsLost(t *testing.T) {
 	other.leave()
 }
 
-func TestLongTasksAreCalledBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, done, _ := short(t, squares(100))
-		launches := p.launches(99)
-		const long = 10
-		var back []*wire.TaskUpdate
-		for i, launch := range launches {
-			require.Equal(t, i > 0, launch.GetAhead())
-			if i >= long {
-				back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
-				continue
-			}
-			time.Sleep(time.Millisecond) // each is said at another time
-			p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{
-				Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Metrics: &wire.Metrics{RunNanos: 1e9},
-			}}})
+// What waits at an executor goes back when the executor will be taken away: it
+// has not failed, and runs on a core of its own next.
+func TestQueuedTasksAreRecalled(t *testing.T) {
+	d := start(t, driver.Options{})
+	p, done, _ := short(t, d, squares(100), 10)
+	launches := p.launches(11)
+	d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes"})
+	for !p.recv().GetRecall() {
+	}
+	var back []*wire.TaskUpdate
+	for _, launch := range launches[1:] {
+		require.True(t, launch.GetQueued())
+		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+	}
+	p.send(&wire.ExecutorMessage{Updates: back})
+	other := join(t, d, "2", "h", 1)
+	for i := range 98 {
+		again := other.launches(1)[0]
+		require.False(t, again.GetQueued())
+		require.Zero(t, again.GetAttemptNumber(), "it was not begun")
+		if i < 10 {
+			require.Equal(t, launches[1+i].GetIndexes(), again.GetIndexes(), "what came back goes first")
 		}
-		called := p.recv().GetCallBacks()
-		for _, update := range back[1:] { // the first has the core
-			require.Contains(t, called, update.GetAttempt())
+		other.finish(again, "")
+	}
+	p.finish(launches[0], "")
+	end := <-done
+	require.NoError(t, end.err)
+	require.Len(t, end.results, 100)
+	other.leave()
+}
+
+// A job of another pool gets the cores that queued tasks wait for.
+func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
+	d := start(t, driver.Options{Config: settings(t, map[string]string{"scheduler.mode": "FAIR"})})
+	p, done, _ := short(t, d, squares(100), 10)
+	launches := p.launches(11)
+	second := squares(1)
+	second.Pool = "second"
+	other := running(t, d, second)
+	require.True(t, p.recv().GetRecall())
+	message := &wire.ExecutorMessage{Successes: successes(launches[:1])}
+	for _, launch := range launches[1:] {
+		message.Updates = append(message.Updates, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+	}
+	p.send(message)
+	for range 99 {
+		for len(p.came) == 0 {
+			p.recv()
 		}
-		p.send(&wire.ExecutorMessage{Updates: back})
-		for range back {
-			again := p.launches(1)[0]
-			require.False(t, again.GetAhead())
-			require.Zero(t, again.GetAttemptNumber(), "it was not begun")
-			p.finish(again, "")
-		}
-		end := <-done
-		require.NoError(t, end.err)
-		require.Len(t, end.results, 100)
-		p.leave()
-	})
+		p.finish(p.came[0], "")
+		p.came = p.came[1:]
+	}
+	require.NoError(t, (<-other).err)
+	require.NoError(t, (<-done).err)
+	p.leave()
 }
 
 func TestLargeInputsGoInSeveralMessages(t *testing.T) {
@@ -127,7 +150,7 @@ func TestLargeInputsGoInSeveralMessages(t *testing.T) {
 	for i := range job.Tasks {
 		job.Tasks[i].Input = make([]byte, wire.MaxPart/3+i)
 	}
-	p, done, message := short(t, job)
+	p, done, message := short(t, start(t, driver.Options{}), job, 1000)
 	messages := []*wire.DriverMessage{message}
 	for len(p.came) < 19 {
 		messages = append(messages, p.recv())

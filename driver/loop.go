@@ -2,10 +2,8 @@ package driver
 
 import (
 	"log/slog"
-	"runtime"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/internal/idtable"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
@@ -25,7 +23,7 @@ type loop struct {
 	dirty      []*executor          // those with a message of this turn
 	runs       map[uint64]*run      // not ended, by task set
 	lastRun    uint64
-	attempts   idtable.Table[scheduler.AttemptID, attempt] // running, and those whose results barrier sets hold
+	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
 	vigil      vigil
@@ -40,7 +38,6 @@ type loop struct {
 	values     values          // of jobs that have ended
 	emptied    []chan struct{} // closed when no executor is registered any more
 	success    wire.TaskUpdate // that is looked at; one serves for all
-	indexes    []uint32        // of tasks that go into a message; one list serves for all
 	stopping   bool
 	over       bool // this is the last turn
 }
@@ -57,6 +54,7 @@ func newLoop(d *Driver) *loop {
 		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
+		attempts:   map[scheduler.AttemptID]*attempt{},
 		demand:     demand{manager: d.options.Manager, changed: true},
 		kinds:      []*kind{newKind(d.options.Config, profile.Default(d.options.Config))},
 		vigil:      newVigil(d.options.Config, now),
@@ -74,7 +72,7 @@ func (l *loop) run() {
 	defer alarm.stop()
 	for !l.over {
 		alarm.set(l.turn(), l.now)
-		e := l.next()
+		e := <-l.d.inbox
 		l.now = time.Now()
 		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
@@ -83,21 +81,6 @@ func (l *loop) run() {
 		for range min(len(l.d.inbox), turnEvents) {
 			l.handle(<-l.d.inbox)
 		}
-	}
-}
-
-// next is the next event. It does not wait for one where there is more to offer:
-// then nothing may have happened.
-func (l *loop) next() event {
-	if l.stopping || !l.scheduler.More() {
-		return <-l.d.inbox
-	}
-	select {
-	case e := <-l.d.inbox:
-		return e
-	default:
-		runtime.Gosched() // what was offered leaves before there is more to send
-		return event{}
 	}
 }
 

@@ -38,10 +38,10 @@ func (l *loop) runningMetrics() map[*run]*Metrics {
 	for _, r := range l.runs {
 		sum := r.metrics
 		all[r] = &sum
-	}
-	for a := range l.attempts.All() {
-		if metrics := a.told.GetMetrics(); metrics != nil && !a.run.ended {
-			all[a.run].add(metrics)
+		for _, a := range r.reporting {
+			if metrics := a.progress.GetMetrics(); metrics != nil {
+				sum.add(metrics)
+			}
 		}
 	}
 	return all

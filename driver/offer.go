@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -10,25 +9,23 @@ import (
 
 // offer has the scheduler hand out the free cores and launches what it says.
 func (l *loop) offer() {
-	all := l.scheduler.Offer(l.now)
-	for launches := all; len(launches) > 0; {
-		first, n := launches[0], 1
-		for n < len(launches) && launches[n].Executor == first.Executor && launches[n].TaskSet == first.TaskSet {
-			n++
+	launches, recalls := l.scheduler.Offer(l.now)
+	l.act(recalls)
+	for i := range launches {
+		launch := &launches[i]
+		r := l.runs[launch.TaskSet]
+		if r == nil {
+			continue // what was recalled ended its job
 		}
-		r := l.runs[first.TaskSet]
-		l.launch(l.executors[first.Executor], r, launches[:n])
+		l.launch(l.executors[launch.Executor], r, launch)
 		if r.job.Barrier && r.gathering.isComplete(r) {
 			l.introduce(r)
 		}
-		launches = launches[n:]
 	}
-	l.scheduler.Reuse(all)
 }
 
-// launch sends an executor tasks of a run: what it takes for them, it takes for
-// all of them at once.
-func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
+// launch sends an executor a task of a run.
+func (l *loop) launch(e *executor, r *run, launch *scheduler.Launch) {
 	if e.member != nil && len(e.attempts) == 0 {
 		e.member.Busy()
 	}
@@ -42,71 +39,45 @@ func (l *loop) launch(e *executor, r *run, launches []scheduler.Launch) {
 			})
 		}
 	}
-	r.running += len(launches)
-	r.launches += len(launches)
+	a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
+	l.attempts[a.id], e.attempts[a.id] = a, a
+	r.running++
+	r.launches++
 	r.hindrance = ""
-	hold := r.results.bytes.Load() > r.intake.window
-	e.attempts = slices.Grow(e.attempts, len(launches))
-	alike := batch{indexes: l.indexes[:0]}
-	for i := range launches {
-		launch := &launches[i]
-		a := l.attempts.Add(launch.Attempt)
-		a.id, a.run, a.index, a.try, a.executor = launch.Attempt, r, launch.Index, int32(launch.Number), e
-		e.attempts.add(a)
-		if launch.Speculative {
-			r.copies++
+	if launch.Speculative {
+		r.copies++
+	}
+	if r.job.Barrier {
+		r.gather(a)
+	}
+	r.locality.count(launch.Locality)
+	l.history.totals.Locality.count(launch.Locality)
+	e.addLaunch(message, launch, &wire.Launch{
+		Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus), Resources: wire.ResourcesOf(launch.Resources),
+		Queued: launch.Queued, HoldResult: r.results.bytes.Load() > r.intake.window,
+	}, r.job.Tasks[a.index].Input)
+}
+
+// addLaunch adds an attempt to a message: to the launch before it, where both are
+// alike, as a launch of its own costs more than a short task does.
+func (e *executor) addLaunch(message *wire.DriverMessage, launch *scheduler.Launch, own *wire.Launch, input []byte) {
+	last := own
+	if n := len(message.Launches); n > 0 {
+		last = message.Launches[n-1]
+	}
+	alike := last != own && last.TaskSet == own.TaskSet && last.Attempt+uint64(len(last.Indexes)) == own.Attempt &&
+		last.AttemptNumber == own.AttemptNumber && last.Queued == own.Queued && last.HoldResult == own.HoldResult &&
+		last.Resources == nil && own.Resources == nil && e.lastLaunch+len(input) <= wire.MaxPart
+	if !alike {
+		last, e.lastLaunch = own, 0
+		message.Launches = append(message.Launches, own)
+	}
+	e.lastLaunch += len(input)
+	last.Indexes = append(last.Indexes, uint32(launch.Index))
+	if len(input) > 0 || last.Inputs != nil {
+		for len(last.Inputs) < len(last.Indexes)-1 {
+			last.Inputs = append(last.Inputs, nil)
 		}
-		if r.job.Barrier {
-			r.gather(a)
-		}
-		r.locality.count(launch.Locality)
-		l.history.totals.Locality.count(launch.Locality)
-		input := r.job.Tasks[a.index].Input
-		if !alike.takes(launch, len(input)) {
-			alike.end()
-			alike = batch{indexes: alike.indexes[:0], Launch: &wire.Launch{
-				Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus),
-				Resources: wire.ResourcesOf(launch.Resources), Ahead: launch.Ahead, Last: launch.Last, HoldResult: hold,
-			}}
-			message.Launches = append(message.Launches, alike.Launch)
-		}
-		alike.add(launch.Index, input, min(len(launches)-i, usualAlike))
+		last.Inputs = append(last.Inputs, input)
 	}
-	alike.end()
-	l.indexes = alike.indexes
-}
-
-// batch is a part of a message that grows.
-type batch struct {
-	*wire.Launch
-	indexes []uint32 // the message gets a copy, which has next to no room to spare
-	size    int      // of the inputs, in bytes
-}
-
-func (b *batch) end() {
-	if b.Launch != nil {
-		b.Indexes = slices.Clone(b.indexes)
-	}
-}
-
-// takes is whether a further attempt fits in, with an input of so many bytes.
-func (b *batch) takes(next *scheduler.Launch, input int) bool {
-	return b.Launch != nil && b.size+input <= wire.MaxPart && uint64(next.Attempt) == b.Attempt+uint64(len(b.indexes)) &&
-		uint32(next.Number) == b.AttemptNumber && next.Ahead == b.Ahead && next.Last == b.Last && next.Resources == nil && b.Resources == nil
-}
-
-// usualAlike is for how many attempts that are alike there is room for inputs at
-// first, where so many are launched.
-const usualAlike = 128
-
-// add adds a task. The first one with an input makes room for so many.
-func (b *batch) add(index int, input []byte, room int) {
-	if len(input) > 0 && b.Inputs == nil {
-		b.Inputs = make([][]byte, len(b.indexes), len(b.indexes)+room)
-	}
-	if b.Inputs != nil {
-		b.Inputs = append(b.Inputs, input)
-	}
-	b.indexes = append(b.indexes, uint32(index))
-	b.size += len(input)
 }

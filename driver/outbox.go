@@ -45,7 +45,7 @@ func join(into, message *wire.DriverMessage) {
 	into.Kills = append(into.Kills, message.Kills...)
 	into.Forget = append(into.Forget, message.Forget...)
 	into.Release = append(into.Release, message.Release...)
-	into.CallBacks = append(into.CallBacks, message.CallBacks...)
+	into.Recall = into.Recall || message.Recall
 	into.Fetches = append(into.Fetches, message.Fetches...)
 	into.CommitReplies = append(into.CommitReplies, message.CommitReplies...)
 	into.BarrierPasses = append(into.BarrierPasses, message.BarrierPasses...)

@@ -19,7 +19,6 @@ func schedulerConfig(o *Options) scheduler.Config {
 		Speculation:     speculationOf(c),
 		BarrierPatience: config.BarrierPatience.In(c),
 		BarrierTimeout:  config.BarrierTimeout.In(c),
-		LaunchAhead:     config.LaunchAhead.In(c),
 	}
 }
 

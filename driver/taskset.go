@@ -40,6 +40,7 @@ type run struct {
 	intake         intake
 	values         values // of tasks that are done
 	metrics        Metrics
+	reporting      map[scheduler.AttemptID]*attempt // those that run and have reported progress
 
 	launches     int // of attempts
 	launchesSeen int // at the latest look for hindrances
@@ -85,6 +86,7 @@ func (l *loop) submit(r *run) {
 	r.intake = newIntake(l.d.options.Config, &r.job)
 	r.sentTo = map[*executor]struct{}{}
 	r.failures = map[int]*failureCounts{}
+	r.reporting = map[scheduler.AttemptID]*attempt{}
 	l.history.totals.Jobs++
 	l.runs[r.id] = r
 	if l.stopping {
@@ -117,7 +119,7 @@ func (l *loop) submit(r *run) {
 			choosy++
 		}
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Function: r.job.Function, Profile: r.kind.profile.ID,
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID,
 		Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
 		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier}
 	if choosy > 0 {
@@ -166,19 +168,11 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: !a.failure.GetUncounted()}
 	}
 	l.stopped(a)
-	a.executor.attempts.remove(a)
+	delete(a.executor.attempts, a.id)
 	id, e, r, held, away := a.id, a.executor, a.run, a.held, a.away != nil
-	if outcome.Result == scheduler.Succeeded {
-		done, events := l.scheduler.Succeeded(id, outcome.Took)
-		if done && !r.ended {
-			l.finished(a)
-		}
-		l.act(events)
-	} else {
-		l.act(l.scheduler.Finished(id, outcome))
-	}
+	l.act(l.scheduler.Finished(id, outcome))
 	if !held { // else it stays until all of its barrier set have ended, or has gone by now
-		l.attempts.Delete(id)
+		delete(l.attempts, id)
 	}
 	if away {
 		l.fetch(r)
@@ -191,17 +185,6 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 // tookOf is how long an attempt had its core.
 func tookOf(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
-}
-
-// ahead is how many of an executor's attempts wait there for cores.
-func (l *loop) ahead(e *executor) int {
-	waiting := 0
-	for _, a := range e.attempts {
-		if l.scheduler.Ahead(a.id) {
-			waiting++
-		}
-	}
-	return waiting
 }
 
 // idle notes that an executor runs nothing any more.
@@ -223,7 +206,7 @@ func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
 		case scheduler.TaskDone:
-			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
 				l.finished(a)
 			}
 		case scheduler.TaskSetDone:
@@ -231,15 +214,15 @@ func (l *loop) act(events []scheduler.Event) {
 				l.endRun(r, nil)
 			}
 		case scheduler.TaskRetry:
-			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
 				l.unfinished(a, event.Failures)
 			}
 		case scheduler.CopyEnded:
-			if a := l.attempts.Get(event.Attempt); a != nil && !a.run.ended {
+			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
 				l.unfinished(a, event.Failures)
 			}
 		case scheduler.TaskSetFailed:
-			if a := l.attempts.Get(event.Attempt); !a.run.ended {
+			if a := l.attempts[event.Attempt]; !a.run.ended {
 				a.run.countsOf(a.index).scheduler = event.Failures
 				l.noteFailure(a)
 				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
@@ -256,13 +239,12 @@ func (l *loop) act(events []scheduler.Event) {
 			if e := l.executors[event.Executor]; e != nil {
 				l.departByItself(e, event.Reason)
 			}
-		case scheduler.CallBack:
-			if a := l.attempts.Get(event.Attempt); a != nil {
-				message := l.outgoing(a.executor)
-				message.CallBacks = append(message.CallBacks, uint64(a.id))
+		case scheduler.Recall:
+			if e := l.executors[event.Executor]; e != nil {
+				l.outgoing(e).Recall = true
 			}
 		case scheduler.KillAttempt:
-			if a := l.attempts.Get(event.Attempt); a != nil {
+			if a := l.attempts[event.Attempt]; a != nil {
 				a.killed = true
 				message := l.outgoing(a.executor)
 				// The reason may be an error of the user's, of any bytes.
@@ -281,8 +263,8 @@ func (l *loop) finished(a *attempt) {
 		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
 	}
 	l.settleCommit(a, true)
-	if a.told = nil; a.held {
-		l.attempts.Delete(a.id)
+	if a.progress = nil; a.held {
+		delete(l.attempts, a.id)
 	}
 	if size := int64(len(result.Value)); size > 0 {
 		if err := r.admit(size); err != nil {
@@ -307,7 +289,7 @@ func (l *loop) unfinished(a *attempt, failures int) {
 	}
 	switch {
 	case a.held: // it has not failed: another of its barrier set has
-		l.attempts.Delete(a.id)
+		delete(l.attempts, a.id)
 	case a.failure != nil:
 		l.noteFailure(a)
 		l.judge(r, a.index, a.executor, a.failure)
@@ -353,7 +335,6 @@ func (l *loop) endRun(r *run, err error) {
 	}
 	for e := range r.sentTo {
 		l.forget(e, r)
-		e.attempts.trim()
 	}
 	r.sentTo = nil
 	r.hindrance = ""

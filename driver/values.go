@@ -114,7 +114,7 @@ func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
 	if a == nil || a.away != nil {
 		return // it has ended, and told more then
 	}
-	a.told = progress
+	a.run.progressed(a, progress)
 	for name, value := range progress.GetValues().GetGauges() {
 		a.run.values.gauge(name, GaugeStatus{Peak: value})
 	}
@@ -127,11 +127,17 @@ func (l *loop) runningValues() map[*run]*values {
 	for _, r := range l.runs {
 		all[r] = &values{}
 		all[r].join(&r.values)
-	}
-	for a := range l.attempts.All() {
-		if values := a.told.GetValues(); values != nil && !a.run.ended {
-			all[a.run].addRunning(values)
+		for _, a := range r.reporting {
+			if values := a.progress.GetValues(); values != nil {
+				all[r].addRunning(values)
+			}
 		}
 	}
 	return all
+}
+
+// progressed notes what an attempt that runs has reported.
+func (r *run) progressed(a *attempt, progress *wire.TaskProgress) {
+	a.progress = progress
+	r.reporting[a.id] = a
 }

@@ -47,16 +47,15 @@ type engine struct {
 	gangs      map[uint64][]*wire.GangMember // of barrier sets
 	tasks      map[uint64]*task              // waiting and running, by attempt
 	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
-	waiting    []*task                       // launched beyond the free cores, in order
-	askAt      int                           // once so many attempts are left, the driver is to hear that it may send more
+	waiting    []*task                       // for cores, in order
 	free       int                           // cores
 	ended      bool                          // nothing starts any more
 	stuck      map[*task]struct{}            // given up and not ended
 	origins    origins
+	pace       pace
 	impatience impatience
 	leaving    *ExitError // once this executor wished to leave
 	running    sync.WaitGroup
-	crew       *crew
 	results    *resultStore
 }
 
@@ -89,13 +88,11 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		results:     newResultStore(options),
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
-		impatience:  newImpatience(options.Config),
 		free:        options.Cores,
 	}
-	e.crew = &crew{run: e.run, most: options.Cores, alive: &e.running}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
-		LogUrls: options.LogURLs, Attributes: options.Attributes, ResourceProfile: uint32(options.Profile), Version: wire.Version,
+		LogUrls: options.LogURLs, ResourceProfile: uint32(options.Profile), Version: wire.Version,
 		Instance: life.instance, Resources: wire.ResourcesOf(options.Resources),
 	}, Holds: life.holding()}); err != nil {
 		// gRPC tells the receiving side why a stream takes no messages.
@@ -127,7 +124,6 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	close(quit)
 	heeding.Wait()
 	idle := e.end()
-	out.end()
 	e.results.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -182,7 +178,8 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on what a message says of tasks, in the order of its fields.
+// take acts on what a message says of tasks, in the order that wire.DriverMessage
+// says.
 func (e *engine) take(message *wire.DriverMessage) {
 	var unable []*wire.TaskUpdate
 	e.mu.Lock()
@@ -193,6 +190,9 @@ func (e *engine) take(message *wire.DriverMessage) {
 		e.gangs[gang.GetTaskSet()] = gang.GetMembers()
 	}
 	e.answer(message)
+	if message.GetRecall() {
+		unable = e.giveBackQueued()
+	}
 	for _, launch := range message.GetLaunches() {
 		for i, index := range launch.GetIndexes() {
 			t := &task{engine: e, launch: launch, attempt: launch.GetAttempt() + uint64(i), index: int(index), input: launch.Input(i)}
@@ -201,7 +201,6 @@ func (e *engine) take(message *wire.DriverMessage) {
 			}
 		}
 	}
-	unable = append(unable, e.callBack(message.GetCallBacks())...)
 	for _, kill := range message.GetKills() {
 		if update := e.kill(kill); update != nil {
 			unable = append(unable, update)
@@ -246,36 +245,36 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	t.gang, t.received = e.gangs[t.set.GetId()], time.Now()
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[t.attempt] = t
-	e.waiting = append(e.waiting, t)
-	if e.startWaiting(); t.launch.GetAhead() && !t.started {
-		e.sentAhead()
-	}
-	if e.askAt = len(e.waiting)/2 + 1; t.launch.GetLast() {
-		e.askAt = 0
-	}
+	e.wait(t)
+	e.startWaiting()
 	return nil
+}
+
+// wait has a task wait for cores: one that was not queued by the driver goes
+// before those that were.
+func (e *engine) wait(t *task) {
+	if t.launch.GetQueued() {
+		e.waiting = append(e.waiting, t)
+		e.impatience.watch(e.giveBackLate)
+		return
+	}
+	at := slices.IndexFunc(e.waiting, func(other *task) bool { return other.launch.GetQueued() })
+	if at < 0 {
+		at = len(e.waiting)
+	}
+	e.waiting = slices.Insert(e.waiting, at, t)
 }
 
 // startWaiting starts what waits, in order, as far as cores are free.
 func (e *engine) startWaiting() {
-	for e.nextFits() {
-		e.crew.start(e.takeWaiting())
+	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
+		t := e.waiting[0]
+		e.waiting[0], e.waiting = nil, e.waiting[1:]
+		e.free -= t.cpus
+		t.started, t.began = true, time.Now()
+		e.impatience.moved = t.began
+		e.running.Go(func() { e.run(t) })
 	}
-}
-
-// nextFits is whether the first of those that wait can start.
-func (e *engine) nextFits() bool {
-	return len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended
-}
-
-// takeWaiting takes the first of those that wait, with its cores.
-func (e *engine) takeWaiting() *task {
-	t := e.waiting[0]
-	e.waiting[0], e.waiting = nil, e.waiting[1:]
-	e.free -= t.cpus
-	t.started, t.began = true, time.Now()
-	e.impatience.moved = t.began
-	return t
 }
 
 // kill cancels an attempt's context. It returns the last update of one that
@@ -299,10 +298,8 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 }
 
 // finished frees an attempt's cores, starts what waited for them and reports
-// what there is to report. kept is its result where that stays here. Where its
-// goroutine goes on, that takes over the first that was sent ahead: for a short
-// task it takes longer to wake another.
-func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wire.TaskUpdate) (next *task) {
+// what there is to report. kept is its result where that stays here.
+func (e *engine) finished(t *task, took time.Duration, kept *keptResult, updates ...*wire.TaskUpdate) {
 	t.cancel(nil)
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -318,25 +315,10 @@ func (e *engine) finished(t *task, goesOn bool, kept *keptResult, updates ...*wi
 	delete(e.tasks, t.attempt)
 	e.origins.ended = true
 	e.free += t.cpus
-	if goesOn && e.nextFits() && e.waiting[0].launch.GetAhead() {
-		next = e.takeWaiting()
-	}
 	e.startWaiting()
-	left := len(e.waiting)
-	if next != nil {
-		left++
-	}
-	soon := left > e.askAt && (next != nil || e.waiting[0].launch.GetAhead())
-	if !soon {
-		e.askAt = 0
-	}
+	window := e.pace.window(t, took, e.options.Cores)
 	e.mu.Unlock()
-	if soon {
-		e.out.putSoon(updates...)
-	} else {
-		e.out.put(updates...)
-	}
-	return next
+	e.out.report(window, updates...)
 }
 
 // end waits for cancelled tasks, a bounded time, and reports whether all have
@@ -349,11 +331,8 @@ func (e *engine) end() bool {
 		delete(e.tasks, t.attempt)
 	}
 	e.waiting = nil
-	if e.impatience.timer != nil {
-		e.impatience.timer.Stop()
-	}
+	e.impatience.stop()
 	e.mu.Unlock()
-	e.crew.close()
 
 	quiet := make(chan struct{})
 	go func() { e.running.Wait(); close(quiet) }()

@@ -17,18 +17,15 @@ type outgoing struct {
 
 	mu        sync.Mutex
 	life      *life
-	released  []string            // keys, to be acknowledged
-	updates   []*wire.TaskUpdate  // that are not plain
-	successes wire.SuccessBuilder // what plain ones tell
-	full      []*wire.Successes   // those that are as large as a message may be
-	transfers []*transfer         // of results that were fetched, in turns
+	released  []string // keys, to be acknowledged
+	updates   []*wire.TaskUpdate
+	window    *wire.Window // that goes with the next updates
+	transfers []*transfer  // of results that were fetched, in turns
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
 	holds     []string           // of those that life has, the ones that are not told yet
 	asking    []uint64           // attempts that ask whether they may commit
 	arrivals  []*wire.BarrierArrival
-	hasty     bool        // the updates are not to wait for others
-	later     *time.Timer // nil until an update was to wait
 	sending   bool
 	since     time.Time // when the message now being sent was begun
 	broken    bool      // the stream takes nothing more; its receiving side says why
@@ -37,64 +34,15 @@ type outgoing struct {
 // put takes updates over and sends, unless somebody already does.
 func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
-	o.add(updates)
-	o.hasty = true
+	o.updates = append(o.updates, updates...)
 	o.flush()
 }
 
-const (
-	// batch is how many updates leave together, where further tasks are about to
-	// end: more than the driver sends ahead of some thousand cores, so that a part of
-	// tasks does not take two messages because it has one more. batchWait is how long
-	// the first of them waits for the others.
-	batch     = 1 << 13
-	batchWait = 5 * time.Millisecond
-)
-
-// putSoon takes updates over which those of tasks that are about to end may join: a
-// message costs much more than a very short task does.
-func (o *outgoing) putSoon(updates ...*wire.TaskUpdate) {
+// report is put with the window that the executor has by now.
+func (o *outgoing) report(window *wire.Window, updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
-	o.add(updates)
-	if waiting := o.waiting(); waiting < batch && waiting > len(updates) && len(o.full) == 0 {
-		o.mu.Unlock() // the first of them has set the timer
-		return
-	}
+	o.updates, o.window = append(o.updates, updates...), window
 	o.flush()
-}
-
-// add is called with the lock held.
-func (o *outgoing) add(updates []*wire.TaskUpdate) {
-	for _, update := range updates {
-		if !update.IsPlain() {
-			o.updates = append(o.updates, update)
-			continue
-		}
-		if size := o.successes.Size(); size > 0 && size+len(update.GetResult()) > wire.MaxPart {
-			o.full = append(o.full, o.successes.Take())
-		}
-		o.successes.Add(update)
-		spare(update)
-	}
-}
-
-// waiting is how many updates may wait for others. It is called with the lock held.
-func (o *outgoing) waiting() int { return len(o.updates) + o.successes.Count() }
-
-// hurry sends what waits for others.
-func (o *outgoing) hurry() {
-	o.mu.Lock()
-	o.hasty = true
-	o.flush()
-}
-
-// end has no timer go off any more. The stream has ended by then.
-func (o *outgoing) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.later != nil {
-		o.later.Stop()
-	}
 }
 
 // beat adds a heartbeat. Where one is still waiting, it is replaced.
@@ -199,7 +147,7 @@ func (o *outgoing) flush() {
 		return
 	}
 	o.sending = true
-	for !o.broken && (o.waiting() >= batch || o.hasty && o.waiting() > 0 || len(o.full) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
 		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
 		message, piece := o.next(), o.nextPiece()
 		o.since = time.Now()
@@ -212,16 +160,8 @@ func (o *outgoing) flush() {
 		o.broken = err != nil
 	}
 	o.sending = false
-	switch {
-	case o.broken || o.waiting() == 0:
-		o.hasty = false
-	case o.later == nil:
-		o.later = time.AfterFunc(batchWait, o.hurry)
-	default:
-		o.later.Reset(batchWait)
-	}
 	if o.broken {
-		o.updates, o.successes, o.full = nil, wire.SuccessBuilder{}, nil
+		o.updates = nil
 		o.heartbeat, o.wish, o.holds = nil, nil, nil
 		o.asking, o.arrivals = nil, nil
 		for _, t := range o.transfers {
@@ -250,10 +190,7 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		return message
 	}
 	message.Holds, o.holds = o.holds, nil
-	if len(o.full) > 0 {
-		message.Successes, o.full = o.full[0], o.full[1:]
-		return message
-	}
+	var successes wire.SuccessBuilder
 	taken, size := 0, 0
 	for _, update := range o.updates {
 		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
@@ -262,13 +199,15 @@ func (o *outgoing) next() *wire.ExecutorMessage {
 		}
 		size += own
 		taken++
+		if update.IsPlain() {
+			successes.Add(update)
+		} else {
+			message.Updates = append(message.Updates, update)
+		}
 	}
-	message.Updates, o.updates = o.updates[:taken:taken], o.updates[taken:]
-	if size == 0 || len(o.updates) == 0 && size+o.successes.Size() <= wire.MaxPart {
-		message.Successes = o.successes.Take()
+	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
+		o.updates = nil
 	}
-	if o.waiting() == 0 {
-		o.updates, o.hasty = nil, false
-	}
+	message.Successes, message.Window = successes.Take(), o.window
 	return message
 }

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -49,34 +48,27 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 
 // run runs an attempt. Whatever the function does, return, panic or end its
 // goroutine, there is one last update.
-func (e *engine) run(t *task, woken bool) (next *task) {
+func (e *engine) run(t *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
-	defer pprof.SetGoroutineLabels(context.Background())
-	if woken { // until now it waited, for longer than a short task takes
-		e.mu.Lock()
-		t.began = time.Now()
-		e.mu.Unlock()
-	}
 	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
-		returned := update != nil
-		if !returned {
+		if update == nil {
 			update = failed(t.attempt, abnormalEnd(recover()))
 		}
+		took := time.Since(began)
 		if e.cutShort(update) {
-			next = e.finished(t, returned, nil)
+			e.finished(t, took, nil)
 			return
 		}
 		if update.Metrics == nil {
 			update.Metrics = &wire.Metrics{}
 		}
-		t.measure(update.Metrics, time.Since(began), len(update.GetResult()))
-		next = e.finished(t, returned, e.keep(t, update), update)
+		t.measure(update.Metrics, took, len(update.GetResult()))
+		e.finished(t, took, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
-	return nil
 }
 
 // cutShort reports whether an attempt failed because this executor ends. That
@@ -133,25 +125,7 @@ func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.Ta
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
 			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
 	}
-	update := newUpdate()
-	update.Attempt, update.State, update.Result, update.Values = t.attempt, wire.TaskState_TASK_STATE_FINISHED, result, t.told()
-	return update
-}
-
-// spares are plain updates that have been told, with their metrics: of very short
-// tasks there are a million in a second.
-var spares = sync.Pool{New: func() any { return &wire.TaskUpdate{Metrics: &wire.Metrics{}} }}
-
-// newUpdate is an update with metrics.
-func newUpdate() *wire.TaskUpdate { return spares.Get().(*wire.TaskUpdate) }
-
-// spare has an update used again that was plain.
-func spare(update *wire.TaskUpdate) {
-	metrics := update.Metrics
-	metrics.Reset()
-	update.Reset()
-	update.Metrics = metrics
-	spares.Put(update)
+	return &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.told()}
 }
 
 // abnormalEnd describes the end of a function that did not return: recovered

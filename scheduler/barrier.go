@@ -62,7 +62,7 @@ func (s *Scheduler) offerBarrier(set *taskSet) int {
 	}
 	b.passed = time.Time{}
 	for index, e := range places {
-		s.launch(set, int32(index), e, set.locality(int32(index), e))
+		s.launch(set, int32(index), e, set.locality(int32(index), e), false)
 	}
 	return tasks
 }
@@ -179,7 +179,7 @@ func (set *taskSet) locality(index int32, e *executor) Locality {
 
 // concludeBarrier appends what follows from the end of an attempt of a barrier
 // set.
-func (s *Scheduler) concludeBarrier(events []Event, a attempt, outcome Outcome) []Event {
+func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
 	if outcome.Result == Succeeded {
 		if !b.rolling {
@@ -217,7 +217,7 @@ func (set *taskSet) tryAgain(index int32, attempt AttemptID, failures int, reaso
 }
 
 // holdResult keeps a success until all tasks have theirs.
-func (s *Scheduler) holdResult(events []Event, a attempt) []Event {
+func (s *Scheduler) holdResult(events []Event, a *attempt) []Event {
 	set, b := a.set, a.set.barrier
 	set.states[a.index] = taskHeld
 	b.held[a.index] = a.id

@@ -25,7 +25,7 @@ func BenchmarkOffer(b *testing.B) {
 				s := farm(b, Config{LocalityWaitNode: 3 * time.Second, LocalityWaitRack: 3 * time.Second}, executors)
 				require.NoError(b, s.Submit(TaskSet{Tasks: waitingTasks, Preferences: replicas(executors)}))
 				m.goOn()
-				m.assignments += len(s.Offer(time.Unix(0, 0)))
+				m.assignments += len(launched(s, time.Unix(0, 0)))
 			}
 			m.report()
 		})
@@ -56,7 +56,7 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 	var running []Launch
 	submit := func(id int) {
 		require.NoError(b, s.Submit(TaskSet{ID: uint64(id), Tasks: waitingTasks, Preferences: replicas(preferred)}))
-		running = append(running, s.Offer(now)...)
+		running = append(running, launched(s, now)...)
 	}
 	submit(0)
 	submit(1)
@@ -71,7 +71,7 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 		}
 		now = now.Add(time.Microsecond)
 		s.Finished(running[at].Attempt, Outcome{})
-		launches := s.Offer(now)
+		launches := launched(s, now)
 		s.NextDeadline()
 		for i, launch := range launches {
 			if i == 0 {
@@ -101,7 +101,7 @@ func BenchmarkPools(b *testing.B) {
 			for id := range uint64(pools) {
 				submit(id)
 			}
-			running, at := s.Offer(now), 0
+			running, at := launched(s, now), 0
 			m := startMeter(b)
 			for b.Loop() {
 				now = now.Add(time.Microsecond)
@@ -112,7 +112,7 @@ func BenchmarkPools(b *testing.B) {
 						m.goOn()
 					}
 				}
-				for _, launch := range s.Offer(now) {
+				for _, launch := range launched(s, now) {
 					running[at] = launch
 					m.assignments++
 				}

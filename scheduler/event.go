@@ -4,7 +4,7 @@ import "time"
 
 // Event is something that the owner of a scheduler must act upon: [TaskDone],
 // [TaskRetry], [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
-// [TaskSetUnschedulable], [KillAttempt], [CallBack], [Excluded], [Readmitted] or
+// [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [Readmitted] or
 // [KillExecutor].
 type Event interface{ event() }
 
@@ -121,10 +121,10 @@ type KillAttempt struct {
 	Reason   string
 }
 
-// CallBack asks for an attempt that was launched ahead to come back, as [Returned],
-// if it has not begun: tasks of its set have proved to be long.
-type CallBack struct {
-	Attempt  AttemptID
+// Recall asks an executor to give back, as [Returned], the attempts that wait
+// there for a core: it is to run no further task, or another set has a right to
+// its cores.
+type Recall struct {
 	Executor string
 }
 
@@ -133,7 +133,7 @@ func (TaskRetry) event()            {}
 func (TaskSetDone) event()          {}
 func (TaskSetFailed) event()        {}
 func (KillAttempt) event()          {}
-func (CallBack) event()             {}
+func (Recall) event()               {}
 func (CopyEnded) event()            {}
 func (TaskSetUnschedulable) event() {}
 func (TaskSetAborted) event()       {}

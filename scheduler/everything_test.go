@@ -35,8 +35,13 @@ type watchedExecutor struct {
 	draining bool
 	free     int
 	used     map[string]float64
-	// queue is the attempts that wait for cores there.
-	queue []*watchedAttempt
+	// queue is the attempts that wait for cores there by what was reported, waiting
+	// those that really do.
+	queue, waiting []*watchedAttempt
+	// sent are all attempts that have not ended.
+	sent []*watchedAttempt
+	// unreported are attempts that have ended, in order.
+	unreported []*watchedAttempt
 }
 
 type watchedSet struct {
@@ -45,6 +50,8 @@ type watchedSet struct {
 	done     map[int]bool
 	launched map[int]bool
 	failures []watchedFailure
+	// charged is how many failures that count each task has.
+	charged map[int]int
 }
 
 type watchedFailure struct {
@@ -61,14 +68,11 @@ type watchedAttempt struct {
 	killed bool
 	// committed is whether it was allowed to commit.
 	committed bool
-	// calledBack is whether it was asked to come back.
-	calledBack bool
-	// lost is whether it had a core of an executor that was lost.
-	lost bool
+	// recalled is whether its executor was asked to give it back.
+	recalled bool
+	// ended is how it ended, nil as long as it has not.
+	ended *Outcome
 }
-
-// mayReturn is whether its executor may give an attempt back.
-func (a *watchedAttempt) mayReturn() bool { return a.Ahead && !a.killed }
 
 func TestWithEverythingEnabled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -83,19 +87,16 @@ func TestWithEverythingEnabled(t *testing.T) {
 				LocalityWaitNode:    time.Second,
 				BarrierPatience:     time.Second,
 				BarrierTimeout:      5 * time.Second,
-				LaunchAhead:         time.Duration(rapid.IntRange(0, 1).Draw(t, "ahead")) * 10 * time.Second,
 				MaxTaskFailures:     4,
 				LocalityWaitRack:    time.Second,
 				RackOf:              func(host string) string { return "rack of " + host },
 				LocalityWaitProcess: 0,
 			}),
 		}
-		if rapid.Bool().Draw(t, "stops early") {
-			w.s.mostAtOnce, w.s.enoughAhead = 2, 3
-		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": w.check, "add": w.add, "submit": w.submit, "finish": w.finish, "more": w.finish, "tick": w.tick,
 			"remove": w.remove, "drain": w.drain, "speculate": w.speculate, "ask": w.ask,
+			"grant": w.grant, "report": w.report, "give back": w.giveBack,
 		})
 		w.runOut()
 	})
@@ -121,7 +122,7 @@ func (w *watcher) submit(t *rapid.T) {
 		ID: uint64(w.number), Name: fmt.Sprint("set ", w.number), Tasks: rapid.IntRange(1, 8).Draw(t, "tasks"),
 		CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), Barrier: rapid.IntRange(0, 3).Draw(t, "barrier") == 0,
 		Pool:     rapid.SampledFrom([]string{"", "a", "b1", "b2"}).Draw(t, "pool"),
-		Function: rapid.SampledFrom([]string{"", "f", "g"}).Draw(t, "function"),
+		Priority: Priority{Job: rapid.Uint64Range(0, 2).Draw(t, "job"), Stage: rapid.Uint64Range(0, 1).Draw(t, "stage")},
 	}
 	if rapid.IntRange(0, 2).Draw(t, "gpu") == 0 {
 		set.Resources = map[string]float64{"gpu": rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "gpus")}
@@ -130,7 +131,7 @@ func (w *watcher) submit(t *rapid.T) {
 		set.Preferences = func(int) Preferences { return Preferences{Hosts: []string{fmt.Sprint("host", host)}} }
 	}
 	require.NoError(t, w.s.Submit(set))
-	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}, launched: map[int]bool{}}
+	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}, launched: map[int]bool{}, charged: map[int]int{}}
 	w.offer()
 }
 
@@ -163,7 +164,7 @@ func (w *watcher) speculate(*rapid.T) {
 func (w *watcher) drain(t *rapid.T) {
 	if e := w.any(t); e != nil {
 		e.draining = true
-		w.s.DrainExecutor(e.ID)
+		w.act(w.s.DrainExecutor(e.ID))
 		w.offer()
 	}
 }
@@ -183,12 +184,13 @@ func (w *watcher) remove(t *rapid.T) {
 	counts := rapid.Bool().Draw(t, "counts")
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
-			a.lost = !slices.Contains(e.queue, a)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(w.running)) {
-		if a := w.running[id]; a.on == e {
-			w.ended(a, Outcome{Result: Failed, Counts: counts && a.lost})
+			// Charged are those that had a core from the beginning, and really run.
+			outcome := Outcome{Result: Killed}
+			if counts && !a.Queued {
+				require.Nil(t, a.ended, "an attempt on a core of its own is reported when it ends")
+				outcome = Outcome{Result: Failed, Counts: true}
+			}
+			w.ended(a, outcome)
 		}
 	}
 	delete(w.executors, e.ID)
@@ -200,54 +202,111 @@ func (w *watcher) remove(t *rapid.T) {
 // ended does the books for an attempt that the scheduler is about to hear of.
 func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	delete(w.running, a.Attempt)
-	if i := slices.Index(a.on.queue, a); i >= 0 {
-		a.on.queue = slices.Delete(a.on.queue, i, i+1)
+	e := a.on
+	if i := slices.Index(e.queue, a); i >= 0 {
+		e.queue = slices.Delete(e.queue, i, i+1)
 	} else {
-		a.on.free += a.set.CPUs
+		e.free += a.set.CPUs
 	}
-	for len(a.on.queue) > 0 && a.on.queue[0].set.CPUs <= a.on.free {
-		a.on.free -= a.on.queue[0].set.CPUs
-		a.on.queue = a.on.queue[1:]
+	for len(e.queue) > 0 && e.queue[0].set.CPUs <= e.free {
+		e.free -= e.queue[0].set.CPUs
+		e.queue = e.queue[1:]
 	}
 	for _, gpu := range a.Resources["gpu"] {
-		a.on.used[gpu] -= a.set.Resources["gpu"]
+		e.used[gpu] -= a.set.Resources["gpu"]
 	}
 	w.commits.Ended(a.TaskSet, a.Index, a.Attempt, outcome.Result == Succeeded)
 	if outcome.Result == Failed && outcome.Counts && !a.set.over && !a.set.done[a.Index] {
-		a.set.failures = append(a.set.failures, watchedFailure{a.Index, a.Executor, a.on.Host, w.now})
+		a.set.failures = append(a.set.failures, watchedFailure{a.Index, a.Executor, e.Host, w.now})
+		a.set.charged[a.Index]++
 	}
 }
 
+// finish ends an attempt that really runs. The end of one that was queued waits
+// for the next report, that of another is reported at once.
 func (w *watcher) finish(t *rapid.T) {
-	if len(w.running) == 0 {
+	var begun []AttemptID
+	for _, id := range slices.Sorted(maps.Keys(w.running)) {
+		if a := w.running[id]; a.ended == nil && (a.killed || !slices.Contains(a.on.waiting, a)) {
+			begun = append(begun, id)
+		}
+	}
+	if len(begun) == 0 {
 		t.Skip("nothing runs")
 	}
-	a := w.running[rapid.SampledFrom(slices.Sorted(maps.Keys(w.running))).Draw(t, "attempt")]
+	a := w.running[rapid.SampledFrom(begun).Draw(t, "attempt")]
 	outcome := rapid.SampledFrom([]Outcome{
 		{Result: Succeeded}, {Result: Succeeded, Took: time.Second}, {Result: Succeeded, Took: 3 * time.Second}, {Result: Succeeded, Took: time.Minute},
 		{Result: Failed, Counts: true, Reason: "bad luck"}, {Result: Killed},
 	}).Draw(t, "outcome")
-	if a.mayReturn() && rapid.IntRange(0, 3).Draw(t, "comes back") == 0 {
-		outcome = Outcome{Result: Returned}
-	}
-	if a.killed && rapid.Bool().Draw(t, "obeys") {
+	if a.killed && rapid.Bool().Draw(t, "obeys") || slices.Contains(a.on.waiting, a) {
 		outcome = Outcome{Result: Killed}
 	}
-	w.end(a, outcome)
+	a.stop(outcome)
+	if a.Queued && rapid.Bool().Draw(t, "is reported later") {
+		return
+	}
+	w.reportAll(a.on)
 }
 
-func (w *watcher) end(a *watchedAttempt, outcome Outcome) {
-	w.ended(a, outcome)
-	if w.number++; outcome.Result == Succeeded && w.number%2 == 0 {
-		done, events := w.s.Succeeded(a.Attempt, outcome.Took)
-		if done {
-			w.act([]Event{TaskDone{TaskSet: a.TaskSet, Index: a.Index, Attempt: a.Attempt}})
+// stop ends an attempt at its executor, which starts what waits there.
+func (a *watchedAttempt) stop(outcome Outcome) {
+	e := a.on
+	a.ended = &outcome
+	e.unreported = append(e.unreported, a)
+	e.waiting = slices.DeleteFunc(e.waiting, func(other *watchedAttempt) bool { return other == a })
+	free := e.Cores
+	for _, other := range e.sent {
+		if other.ended == nil && !slices.Contains(e.waiting, other) {
+			free -= other.set.CPUs
 		}
-		w.act(events)
-	} else {
-		w.act(w.s.Finished(a.Attempt, outcome))
+	}
+	for len(e.waiting) > 0 && e.waiting[0].set.CPUs <= free {
+		free -= e.waiting[0].set.CPUs
+		e.waiting = e.waiting[1:]
+	}
+	e.sent = slices.DeleteFunc(e.sent, func(other *watchedAttempt) bool { return other.ended != nil })
+}
+
+// reportAll has an executor report all that ended there.
+func (w *watcher) reportAll(e *watchedExecutor) {
+	unreported := e.unreported
+	e.unreported = nil
+	for _, a := range unreported {
+		w.ended(a, *a.ended)
+		w.act(w.s.Finished(a.Attempt, *a.ended))
 	}
 	w.offer()
+}
+
+func (w *watcher) report(t *rapid.T) {
+	if e := w.any(t); e != nil {
+		w.reportAll(e)
+	}
+}
+
+// grant has an executor report all that ended there, and grant a window.
+func (w *watcher) grant(t *rapid.T) {
+	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(w.sets)), func(id uint64) bool { return w.sets[id].over })
+	if e := w.any(t); e != nil && len(sets) > 0 {
+		w.s.Grant(e.ID, rapid.SampledFrom(sets).Draw(t, "set"), rapid.IntRange(0, 5).Draw(t, "window"))
+		w.reportAll(e)
+	}
+}
+
+// giveBack has an executor give back what waits there, as it does when it is told
+// to and when nothing has started for some time.
+func (w *watcher) giveBack(t *rapid.T) {
+	if e := w.any(t); e != nil {
+		w.giveBackFrom(e)
+	}
+}
+
+func (w *watcher) giveBackFrom(e *watchedExecutor) {
+	for _, a := range slices.Clone(e.waiting) {
+		a.stop(Outcome{Result: Returned})
+	}
+	w.reportAll(e)
 }
 
 // ask has an attempt ask whether it may commit: one at a time may.
@@ -278,19 +337,19 @@ func (w *watcher) act(events []Event) {
 			set.over = true
 			w.fold(set)
 		case TaskRetry:
-			if w.sets[event.TaskSet].Barrier {
+			set := w.sets[event.TaskSet]
+			require.Equal(w.t, set.charged[event.Index], event.Failures, "%+v: charged for what it did not do", event)
+			if set.Barrier {
 				w.commits.Forget(event.TaskSet) // what was committed is to be committed again
 			}
 		case TaskSetFailed:
 			w.sets[event.TaskSet].over = true
 		case TaskSetAborted:
 			w.sets[event.TaskSet].over = true
-		case CallBack:
-			a := w.running[event.Attempt]
-			require.True(w.t, a.mayReturn() && slices.Contains(a.on.queue, a), "%+v: it has begun", event)
-			require.False(w.t, a.calledBack, "%+v: twice", event)
-			require.Equal(w.t, a.Executor, event.Executor)
-			a.calledBack = true
+		case Recall:
+			for _, a := range w.executors[event.Executor].queue {
+				a.recalled = true
+			}
 		case KillAttempt:
 			if a := w.running[event.Attempt]; a != nil {
 				a.killed = true
@@ -300,22 +359,42 @@ func (w *watcher) act(events []Event) {
 }
 
 func (w *watcher) offer() {
-	for w.offerOnce(); w.s.More(); {
-		require.NotZero(w.t, w.offerOnce(), "there was more")
-	}
+	w.offerOnce()
 	for _, p := range w.s.profiles {
-		set := p.alone()
-		if set == nil || w.s.resume > 0 || w.s.barriers > 0 || set.prefers() || set.isChoosy() || set.waiting == 0 {
+		set := p.sole()
+		if set == nil || w.s.barriers > 0 || set.prefers() || set.isChoosy() || set.waiting == 0 {
 			continue
 		}
 		require.Less(w.t, p.free.top, set.cpus, "cores are left though nobody else wants them")
 	}
+	for _, a := range w.running {
+		if slices.Contains(a.on.queue, a) && !a.killed && w.mustMakeWay(a) {
+			require.True(w.t, a.recalled, "%+v waits where it must not run, or before others", a.Launch)
+		}
+	}
 }
 
-// offerOnce returns how many tasks an offer launched.
-func (w *watcher) offerOnce() int {
+// mustMakeWay is whether a queued attempt must not run where it waits, or another
+// set has a right to the core that it waits for.
+func (w *watcher) mustMakeWay(a *watchedAttempt) bool {
+	if a.on.draining || w.isExcluded(a.set, -1, a.on) {
+		return true
+	}
+	for _, set := range w.sets {
+		if set == a.set || set.over || w.waiting(set) == 0 {
+			continue
+		}
+		if !a.set.over && !w.s.sets[a.TaskSet].node.precedes(&w.s.sets[set.ID].node) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watcher) offerOnce() {
 	started := map[*watchedSet]int{}
-	launches := w.s.Offer(w.now)
+	launches, recalls := w.s.Offer(w.now)
+	w.act(recalls)
 	for _, l := range launches {
 		set, e := w.sets[l.TaskSet], w.executors[l.Executor]
 		require.NotNil(w.t, e, "%+v: no such executor", l)
@@ -333,14 +412,14 @@ func (w *watcher) offerOnce() int {
 		require.LessOrEqual(w.t, others, 1)
 		require.Equal(w.t, l.Speculative, others == 1, "%+v: it runs already", l)
 		a := &watchedAttempt{Launch: l, set: set, on: e}
-		require.Equal(w.t, l.Ahead, w.s.Ahead(l.Attempt))
-		require.True(w.t, l.Ahead || !l.Last, "%+v", l)
-		if l.Ahead {
+		require.Equal(w.t, l.Queued, w.s.attempts[l.Attempt].state == attemptQueued)
+		e.sent = append(e.sent, a)
+		if l.Queued {
 			require.Less(w.t, e.free, set.CPUs, "%+v: a core is free", l)
 			require.LessOrEqual(w.t, l.Locality, NoPref, "%+v: far from its data", l)
 			require.False(w.t, set.Barrier || len(set.Resources) > 0 || set.launched[l.Index], "%+v", l)
-			e.queue = append(e.queue, a)
-			require.LessOrEqual(w.t, len(e.queue), mostAhead*e.Cores)
+			e.queue, e.waiting = append(e.queue, a), append(e.waiting, a)
+			require.LessOrEqual(w.t, len(e.queue), 5, "%+v: no window is larger", l)
 		} else {
 			e.free -= set.CPUs
 			require.GreaterOrEqual(w.t, e.free, 0, "%+v: cores are over-committed", l)
@@ -354,11 +433,6 @@ func (w *watcher) offerOnce() int {
 		w.running[l.Attempt] = a
 		started[set]++
 	}
-	for _, l := range launches {
-		if l.Ahead {
-			require.Equal(w.t, w.waiting(w.sets[l.TaskSet]), w.s.Demand().WaitingTasks, "%+v: others wait for cores", l)
-		}
-	}
 	for set, n := range started {
 		if set.Barrier {
 			require.Equal(w.t, set.Tasks, n, "a part of barrier set %d", set.ID)
@@ -367,7 +441,6 @@ func (w *watcher) offerOnce() int {
 			}
 		}
 	}
-	return len(launches)
 }
 
 // waiting is how many tasks of a set run nowhere and are not done.
@@ -397,6 +470,22 @@ func (w *watcher) check(*rapid.T) {
 	}
 }
 
+// endAll ends all attempts that run, and reports them.
+func (w *watcher) endAll(outcome Outcome) {
+	for _, id := range slices.Sorted(maps.Keys(w.running)) {
+		if a := w.running[id]; a != nil && a.ended == nil {
+			if a.killed {
+				a.stop(Outcome{Result: Killed})
+			} else {
+				a.stop(outcome)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.executors)) {
+		w.reportAll(w.executors[id])
+	}
+}
+
 // runOut gives the sets new executors, ends their attempts and lets time pass:
 // all sets end.
 func (w *watcher) runOut() {
@@ -415,21 +504,11 @@ func (w *watcher) runOut() {
 			w.number++
 			w.addThis(Executor{ID: fmt.Sprint("e", w.number), Host: fmt.Sprint("new", w.number), Cores: 16, Resources: gpus("0", "1", "2", "3", "4", "5", "6", "7")})
 		}
-		for _, id := range slices.Sorted(maps.Keys(w.running)) {
-			if a := w.running[id]; a != nil {
-				outcome := Outcome{}
-				if a.killed {
-					outcome.Result = Killed
-				}
-				w.end(a, outcome)
-			}
-		}
+		w.endAll(Outcome{})
 		w.now = w.now.Add(time.Second)
 		w.advance()
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.running)) {
-		w.end(w.running[id], Outcome{Result: Killed})
-	}
+	w.endAll(Outcome{Result: Killed})
 	w.now = w.now.Add(time.Minute)
 	w.advance()
 	require.Zero(w.t, w.s.Demand())

@@ -13,7 +13,8 @@ func Example() {
 	s := scheduler.New(scheduler.Config{LocalityWaitNode: 3 * time.Second})
 	now := time.Unix(0, 0)
 	offer := func() (running []scheduler.Launch) {
-		for _, l := range s.Offer(now) {
+		launches, _ := s.Offer(now)
+		for _, l := range launches {
 			fmt.Printf("launch task %d on executor %s, %s\n", l.Index, l.Executor, l.Locality)
 			running = append(running, l)
 		}

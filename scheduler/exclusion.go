@@ -104,6 +104,7 @@ func (s *Scheduler) noteFailure(events []Event, set *taskSet, index int32, e *ex
 	if !x.Enabled {
 		return events
 	}
+	s.suspects[set.id] = set
 	h := set.history(index)
 	if h.counts == nil {
 		h.counts = &failureCounts{onExecutor: map[string]int{}, onHost: map[string]int{}}
@@ -137,10 +138,15 @@ func (s *Scheduler) noteFailure(events []Event, set *taskSet, index int32, e *ex
 	if !add(&set.excluded.executors, e.ID) {
 		return events
 	}
-	events = append(events, Excluded{TaskSet: set.id, Executor: e.ID, Host: e.Host, Failures: len(on.tasks)})
+	events = e.recall(append(events, Excluded{TaskSet: set.id, Executor: e.ID, Host: e.Host, Failures: len(on.tasks)}))
 	f.onHost[e.Host]++
 	if f.onHost[e.Host] >= x.SetFailedExecutorsPerNode && add(&set.excluded.hosts, e.Host) {
 		events = append(events, Excluded{TaskSet: set.id, Host: e.Host, Failures: f.onHost[e.Host]})
+		for _, other := range s.inOrder() {
+			if other.Host == e.Host {
+				events = other.recall(events)
+			}
+		}
 	}
 	return events
 }
@@ -221,6 +227,7 @@ func (s *Scheduler) exclude(events []Event, id, host string, failures int) []Eve
 	for _, e := range kill {
 		e.excluded = true
 		e.settle()
+		events = e.recall(events)
 		if rules.KillExcluded && !e.draining {
 			events = append(events, KillExecutor{Executor: e.ID, Reason: fmt.Sprintf("excluded for the application: too many tasks failed on host %s", host)})
 		}

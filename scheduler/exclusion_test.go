@@ -54,14 +54,14 @@ func TestASetLeavesExecutorsAndNodesAlone(t *testing.T) {
 func (s *script) failOnce(id uint64, failures int) []Event {
 	s.Helper()
 	s.submit(TaskSet{ID: id, Tasks: failures})
-	bad := s.Offer(start)
+	bad := launched(s.Scheduler, start)
 	require.Len(s, bad, failures)
 	for _, l := range bad {
 		s.Finished(l.Attempt, failed)
 	}
 	require.NoError(s, s.AddExecutor(Executor{ID: "good", Host: "G", Cores: failures}))
 	var events []Event
-	for _, l := range s.Offer(start) {
+	for _, l := range launched(s.Scheduler, start) {
 		require.Equal(s, "good", l.Executor)
 		for _, event := range s.Finished(l.Attempt, success) {
 			if _, done := event.(TaskDone); !done {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // Executor is a process that runs tasks.
@@ -36,7 +35,8 @@ type Loss struct {
 	// Counts tells a loss that is the application's fault (the process exited
 	// or was killed for its memory) from one that is not (preempted, node lost,
 	// killed on request). With it every task that was running there has failed
-	// once more, but not those that waited there for cores.
+	// once more, but not those that were queued there: they had not begun, or may
+	// have ended. These get a core of their own when they run again.
 	Counts bool
 }
 
@@ -53,18 +53,15 @@ type executor struct {
 	resources []resource
 	// amounts tells how much of its resources there is.
 	amounts string
-	// heldUp is when tasks ended last there that took long.
-	heldUp time.Duration
 	// freed is whether it is among the scheduler's freed executors.
 	freed bool
-	// offered is when the latest offer was in which it was one of these, and ahead the
-	// latest set of which it was sent tasks ahead.
-	offered time.Duration
-	ahead   uint64
 	// running are all attempts that it was sent, those in the queue included.
 	running []*attempt
 	queue   queue
-	links   [scopes]executorLinks
+	// window is how many tasks of the set windowSet the queue takes.
+	window    int
+	windowSet uint64
+	links     [scopes]executorLinks
 	// order counts executors as they are added.
 	order uint64
 }
@@ -93,7 +90,7 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 	s.executorsAdded++
 	e := &executor{
 		Executor: added, host: s.host(s.profile(added.Profile), added.Host), free: added.Cores, resources: resources, amounts: amounts,
-		running: make([]*attempt, 0, min(added.Cores, 16)), order: s.executorsAdded,
+		order: s.executorsAdded,
 	}
 	if e.host.rack == nil && e.Rack != "" {
 		s.learnRack(e.Host, e.Rack)
@@ -128,14 +125,18 @@ func (e *executor) settle() {
 	}
 }
 
-// DrainExecutor gives an executor no more tasks; those it runs go on. It is
-// for executors that are being decommissioned. One that is not there is no
+// DrainExecutor gives an executor no more tasks; those it runs go on, and those
+// that are queued there are recalled: the answer has a [Recall] if there are any.
+// It is for executors that are being decommissioned. One that is not there is no
 // error.
-func (s *Scheduler) DrainExecutor(id string) {
-	if e := s.executors[id]; e != nil {
-		e.draining = true
-		e.settle()
+func (s *Scheduler) DrainExecutor(id string) []Event {
+	e := s.executors[id]
+	if e == nil {
+		return nil
 	}
+	e.draining = true
+	e.settle()
+	return e.recall(nil)
 }
 
 // RemoveExecutor forgets an executor that is gone. The tasks that it was
@@ -153,21 +154,20 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	delete(s.excluded.failures, id)
 	lost := slices.Clone(e.running)
 	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
-	ended := make([]attempt, len(lost))
+	outcomes := make([]Outcome, len(lost))
 	for i, a := range lost {
-		ended[i] = *a // before any of them gets the cores of others
+		outcomes[i] = Outcome{Result: Killed, Reason: loss.Reason}
+		if loss.Counts && a.state == attemptRunning {
+			outcomes[i] = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
+		}
 	}
 	for _, a := range lost {
 		s.release(a)
 	}
 	e.host.profile.releaseHost(e.host)
 	var events []Event
-	for _, a := range ended {
-		outcome := Outcome{Result: Killed, Reason: loss.Reason}
-		if loss.Counts && !a.ran && !a.ahead {
-			outcome = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
-		}
-		events = s.conclude(events, a, outcome)
+	for i, a := range lost {
+		events = s.conclude(events, a, outcomes[i])
 	}
 	return events
 }

@@ -86,22 +86,6 @@ func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	}
 }
 
-// latestFirst goes through the same executors as atLeast does, but of those with as
-// many free cores through the ones first that were added last.
-func (f *freeCores) latestFirst(cores int) iter.Seq[*executor] {
-	return func(yield func(*executor) bool) {
-		for free := f.top; free >= cores; free-- {
-			for e := f.lists[free].last; e != nil; {
-				previous := e.links[f.scope].previous
-				if !yield(e) {
-					return
-				}
-				e = previous
-			}
-		}
-	}
-}
-
 // setFree changes how many cores of an executor are free, everywhere.
 func setFree(e *executor, free int) {
 	if !e.available {

@@ -96,8 +96,8 @@ func (s *Scheduler) AwaitExecutors(awaited bool) { s.awaiting = awaited }
 
 // NextDeadline is the earliest time, if there is one, at which the passing of
 // time alone changes something: a level of locality opens to a set that leaves
-// cores unused until then, a set of short tasks goes on to further executors, an
-// exclusion ends, or a set is given up. Call Advance and Offer then.
+// cores unused until then, an exclusion ends, or a set is given up. Call Advance
+// and Offer then.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	var opens time.Duration
 	if s.delayed > 0 {
@@ -115,9 +115,6 @@ func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	next := earlier(s.excluded.next(), s.nextStuck())
 	if opens > 0 {
 		next = earlier(next, s.now.Add(opens))
-	}
-	if s.resume > 0 {
-		next = earlier(next, s.now.Add(max(s.resume-s.clock, 0)))
 	}
 	return next, !next.IsZero()
 }

@@ -19,49 +19,31 @@ type Launch struct {
 	Locality Locality
 	// Speculative is whether it is the copy of an attempt that runs.
 	Speculative bool
-	// Ahead is whether the attempt is to wait at its executor until a core is
-	// free there; see Config.LaunchAhead. The executor may give it back.
-	Ahead bool
-	// Last is whether the executor needs to ask for more only when nothing is left to
-	// it: as things are, it has its whole part of what is left of the set, or others
-	// are idle, so that it would wait for its owner in any case.
-	Last bool
+	// Queued is whether the attempt is to wait at its executor until a core is
+	// free there; see [Scheduler.Grant]. The executor may give it back.
+	Queued bool
 	// Resources are the addresses that the attempt may use, by the name of the
 	// resource; nil where its set asks for none.
 	Resources map[string][]string
 }
 
-// Offer hands out the free cores that can be handed out at the time now, all of
-// them unless [Scheduler.More] says otherwise, and says what to launch. It costs
-// next to nothing when there is nothing to hand out. Call it after anything that
-// adds executors, cores or tasks, and at [Scheduler.NextDeadline]. The time must
-// not go back from call to call; where it does, it counts as standing still.
-func (s *Scheduler) Offer(now time.Time) []Launch {
+// Offer hands out all free cores that can be handed out at the time now, and the
+// room in the windows of executors, and says what to launch. Its events are
+// a [Recall] for each executor whose queued tasks have to make way; act upon them
+// first. It costs next to nothing when there is nothing to hand out. Call it
+// after anything that adds executors, cores or tasks, and at
+// [Scheduler.NextDeadline]. The time must not go back from call to call; where it
+// does, it counts as standing still.
+func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	s.setNow(now)
-	s.more, s.resume = false, 0
+	var recalls []Event
 	for _, p := range s.profiles {
 		s.offerProfile(p)
+		recalls = s.recallFromWindows(recalls, p)
 	}
 	launches := s.launches
 	s.launches = nil
-	return launches
-}
-
-// More is whether the latest Offer stopped while there was more to hand out, so
-// that what it launched can leave first. Call Offer again soon, whatever happens.
-func (s *Scheduler) More() bool { return s.more }
-
-// mostReused is how many launches Reuse keeps room for.
-const mostReused = 1 << 17
-
-// Reuse takes back what the latest Offer returned, so that the next one needs no
-// memory for its answer. The caller must not look at it any more.
-func (s *Scheduler) Reuse(launches []Launch) {
-	if cap(launches) > mostReused {
-		return
-	}
-	clear(launches)
-	s.launches = launches[:0]
+	return launches, recalls
 }
 
 func (s *Scheduler) setNow(now time.Time) {
@@ -78,11 +60,9 @@ func (s *Scheduler) setNow(now time.Time) {
 func (s *Scheduler) offerProfile(p *profile) {
 	p.saved = false
 	s.offerSaved(p)
-	finished := p.saved || s.offerShort(p)
-	if len(p.root.queue) > 0 && !p.saved && finished {
+	if len(p.root.queue) > 0 && !p.saved {
 		s.offerPool(p, p.root, math.MaxInt)
 	}
-	s.launchAhead(p)
 	for i := len(p.touched) - 1; i >= 0; i-- {
 		s.endTurn(p.touched[i])
 		p.touched[i] = nil
@@ -93,8 +73,9 @@ func (s *Scheduler) offerProfile(p *profile) {
 			set.settled = false // it may not have been offered what is free
 		}
 	}
+	s.fillWindows(p)
 	for i, e := range p.freed {
-		e.freed, e.offered, p.freed[i] = false, s.clock, nil
+		e.freed, p.freed[i] = false, nil
 	}
 	p.freed = p.freed[:0]
 }

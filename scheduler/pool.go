@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -82,9 +83,8 @@ type schedulable struct {
 	mode   Mode
 	// weight and minShare are those of a Pool, 1 and 0 for a task set.
 	weight, minShare int
-	// rank orders siblings that have an equal right to a core: pools as they were
-	// made, then task sets as they were submitted.
-	rank uint64
+	// rank orders siblings that have an equal right to a core.
+	rank rank
 	// running is how many cores its running attempts hold.
 	running int
 
@@ -104,8 +104,17 @@ type schedulable struct {
 	spent, touched bool
 }
 
-// setRank is the first rank of task sets.
-const setRank = 1 << 32
+// rank orders siblings: pools as they were made, then task sets by priority.
+type rank struct {
+	pool int // counts pools; the largest int for task sets
+	Priority
+	submitted uint64 // counts task sets
+}
+
+func (r rank) compare(other rank) int {
+	return cmp.Or(cmp.Compare(r.pool, other.pool), cmp.Compare(r.Job, other.Job), cmp.Compare(r.Stage, other.Stage),
+		cmp.Compare(r.submitted, other.submitted))
+}
 
 // newRoot makes the tree of a profile's pools.
 func newRoot(config *Config) (root *schedulable, byName map[string]*schedulable) {
@@ -123,7 +132,7 @@ func newRoot(config *Config) (root *schedulable, byName map[string]*schedulable)
 
 func addPool(byName map[string]*schedulable, parent *schedulable, pool Pool) *schedulable {
 	added := &schedulable{
-		parent: parent, name: pool.Name, mode: pool.Mode, weight: max(pool.Weight, 1), minShare: pool.MinShare, rank: uint64(len(byName)),
+		parent: parent, name: pool.Name, mode: pool.Mode, weight: max(pool.Weight, 1), minShare: pool.MinShare, rank: rank{pool: len(byName)},
 	}
 	byName[pool.Name] = added
 	return added
@@ -159,7 +168,7 @@ func (n *schedulable) before(m *schedulable) bool {
 	if ours != theirs {
 		return ours < theirs
 	}
-	return n.rank < m.rank
+	return n.rank.compare(m.rank) < 0
 }
 
 // enqueue has a schedulable with waiting tasks, and all that it is in, take part
@@ -191,16 +200,7 @@ func (n *schedulable) dequeue() {
 
 // position is where a child is in the queue of a FIFO pool, or would be.
 func (n *schedulable) position(child *schedulable) (int, bool) {
-	return slices.BinarySearchFunc(n.queue, child, func(a, b *schedulable) int {
-		switch {
-		case a.rank < b.rank:
-			return -1
-		case a.rank > b.rank:
-			return 1
-		default:
-			return 0
-		}
-	})
+	return slices.BinarySearchFunc(n.queue, child, func(a, b *schedulable) int { return a.rank.compare(b.rank) })
 }
 
 // hold counts cores that attempts hold from now on, or give back. In an offer,

@@ -42,7 +42,7 @@ func TestPoolsNest(t *testing.T) {
 	for id, pool := range []string{"ann", "ben", "others"} {
 		s.submit(TaskSet{ID: uint64(id), Tasks: 20, Pool: pool})
 	}
-	require.Len(t, s.Offer(start), 12)
+	require.Len(t, launched(s.Scheduler, start), 12)
 	running := map[uint64]int{}
 	for _, set := range s.Snapshot().TaskSets {
 		running[set.ID] = set.Running
@@ -97,7 +97,7 @@ func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	for i := range 50 {
 		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i), Cores: 4}))
 	}
-	running = append(running, s.Offer(start)...)
+	running = append(running, launched(s, start)...)
 	require.Len(t, running, 200)
 	for i := range weights {
 		for j := range 3 {
@@ -107,7 +107,7 @@ func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	for range 2000 {
 		at := random.IntN(len(running))
 		s.Finished(running[at].Attempt, success)
-		launches := s.Offer(start)
+		launches := launched(s, start)
 		require.Len(t, launches, 1)
 		running[at] = launches[0]
 	}

@@ -26,8 +26,9 @@ type profile struct {
 	// freed are the executors that came or got cores back since the latest
 	// offer.
 	freed []*executor
-	// queues is how many executors have attempts that wait there.
-	queues int
+	// queuedSet is the latest set of which tasks were queued at executors; nil once
+	// they were recalled.
+	queuedSet *taskSet
 	// What serves the offer that is being made: touched are those that have a part
 	// in it, those before that they are in; saved is whether the cores that are
 	// left are kept for a barrier set.

@@ -135,7 +135,7 @@ func (c *cluster) submit(t *rapid.T) {
 
 func (c *cluster) offer(*rapid.T) {
 	c.m.now = c.now
-	c.m.offer(c.s.Offer(c.now))
+	c.m.offer(launched(c.s, c.now))
 	deadline, ok := c.s.NextDeadline()
 	expected, expectedOK := c.m.deadline()
 	require.Equal(c.t, expectedOK, ok)
@@ -143,7 +143,7 @@ func (c *cluster) offer(*rapid.T) {
 		require.Equal(c.t, expected, deadline)
 		require.True(c.t, deadline.After(c.now))
 	}
-	require.Empty(c.t, c.s.Offer(c.now), "a second offer finds nothing")
+	require.Empty(c.t, launched(c.s, c.now), "a second offer finds nothing")
 }
 
 func (c *cluster) tick(t *rapid.T) {
@@ -190,12 +190,12 @@ func (c *cluster) finish(t *rapid.T) {
 func (c *cluster) ran(t *rapid.T) {
 	running := c.m.running()
 	if len(running) == 0 {
-		c.s.Ran(0)
+		c.s.Ran(0, 0)
 		t.Skip("nothing runs")
 	}
 	a := rapid.SampledFrom(running).Draw(t, "attempt")
 	a.giveBack()
-	c.s.Ran(a.id)
+	c.s.Ran(a.id, 0)
 	if rapid.Bool().Draw(t, "offer") {
 		c.offer(t)
 	}

@@ -9,7 +9,7 @@ import (
 func (s *script) addressesAt(expected ...map[string][]string) {
 	s.Helper()
 	var got []map[string][]string
-	for _, l := range s.Offer(start) {
+	for _, l := range launched(s.Scheduler, start) {
 		got = append(got, l.Resources)
 		s.launched[string(rune('0'+l.TaskSet))+"/"+string(rune('0'+l.Index))] = l
 	}

@@ -3,8 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/internal/idtable"
 )
 
 // Config is what all task sets have in common.
@@ -30,11 +28,6 @@ type Config struct {
 	Exclusion Exclusion
 	// Speculation is when slow tasks are run once more.
 	Speculation Speculation
-	// LaunchAhead is how much work, in time, may wait at an executor behind what
-	// its cores run, so that very short tasks follow each other without a word to
-	// and fro between them. None where it is 0, and none as long as outcomes don't
-	// tell how long tasks took.
-	LaunchAhead time.Duration
 	// BarrierPatience is how long others may take the cores that a barrier set
 	// waits for; 30 s where it is 0.
 	BarrierPatience time.Duration
@@ -63,27 +56,19 @@ type Scheduler struct {
 	// profiles come in the order of their ids.
 	profiles []*profile
 	sets     map[uint64]*taskSet
-	// paces are about how many nanoseconds tasks took of the functions whose tasks are
-	// short.
-	paces map[string]float64
 	// excluded is what is excluded for the application, barriers how many barrier
 	// sets there are.
 	excluded applicationExclusion
 	barriers int
+	// suspects are the sets that may be unable to go on: barrier sets, and those
+	// with a failure that may exclude an executor.
+	suspects map[uint64]*taskSet
 	// delayed is how many sets have a clock that runs.
 	delayed  int
-	attempts idtable.Table[AttemptID, attempt]
-	// spareLists have room for attempts, for executors that are to run many.
-	spareLists [][]*attempt
+	attempts map[AttemptID]*attempt
 
-	// launches serves the offer that is being made, more is whether that leaves
-	// something for the next one.
+	// launches serves the offer that is being made.
 	launches []Launch
-	more     bool
-	// mostAtOnce and enoughAhead are as the constants, except in tests. resume is when
-	// a set that pauses goes on, by the clock; 0 where none does.
-	mostAtOnce, enoughAhead int
-	resume                  time.Duration
 
 	executorsAdded, setsSubmitted uint64
 	attemptsMade                  AttemptID
@@ -102,9 +87,8 @@ func New(config Config) *Scheduler {
 		config:    config,
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
-		paces:     make(map[string]float64),
-
-		mostAtOnce: mostAtOnce, enoughAhead: max(enoughAhead, int(config.LaunchAhead/leastDriverTime)),
+		suspects:  make(map[uint64]*taskSet),
+		attempts:  make(map[AttemptID]*attempt),
 	}
 	s.waits[ProcessLocal] = config.LocalityWaitProcess
 	s.waits[NodeLocal] = config.LocalityWaitNode

@@ -29,12 +29,18 @@ func play(t *testing.T, config Config, executors ...Executor) *script {
 // at makes an offer some time after the start and checks what it launches.
 func (s *script) at(after time.Duration, expected ...string) {
 	s.Helper()
-	var launched []string
-	for _, l := range s.Offer(start.Add(after)) {
-		launched = append(launched, fmt.Sprintf("%d/%d@%s:%s", l.TaskSet, l.Index, l.Executor, l.Locality))
+	var names []string
+	for _, l := range launched(s.Scheduler, start.Add(after)) {
+		names = append(names, fmt.Sprintf("%d/%d@%s:%s", l.TaskSet, l.Index, l.Executor, l.Locality))
 		s.launched[fmt.Sprintf("%d/%d", l.TaskSet, l.Index)] = l
 	}
-	require.Equal(s, expected, launched)
+	require.Equal(s, expected, names)
+}
+
+// launched are the launches of an offer.
+func launched(s *Scheduler, now time.Time) []Launch {
+	launches, _ := s.Offer(now)
+	return launches
 }
 
 // end ends the latest attempt of a task, named "set/index".

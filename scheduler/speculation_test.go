@@ -13,7 +13,7 @@ import (
 func straggle(t *testing.T, executors ...Executor) *script {
 	s := play(t, Config{Speculation: Speculation{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 10})
-	require.Len(t, s.Offer(start), 10)
+	require.Len(t, launched(s.Scheduler, start), 10)
 	s.Advance(start.Add(time.Second))
 	for id := AttemptID(1); id < 10; id++ {
 		require.Len(t, s.Finished(id, success), 1)
@@ -46,8 +46,8 @@ func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 3, MaxFailures: 1})
 	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
 	s.Advance(start.Add(time.Second))
-	s.Ran(1)
-	s.Ran(1)
+	s.Ran(1, time.Second)
+	s.Ran(1, time.Second)
 	s.at(time.Second, "1/2@a:no-pref")
 	require.Len(t, s.Finished(2, success), 1)
 	require.Len(t, s.Finished(3, success), 1)
@@ -56,7 +56,7 @@ func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
 	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Attempt: 1, Reason: "lost"}}, s.RemoveExecutor("a", Loss{Reason: "lost", Counts: true}))
 	s.at(time.Hour, "1/0@b:no-pref")
 	require.Len(t, s.end("1/0", success), 2)
-	s.Ran(4)
+	s.Ran(4, time.Second)
 	require.Zero(t, s.Demand())
 }
 
@@ -96,7 +96,7 @@ func TestSmallSetsHaveAThreshold(t *testing.T) {
 		Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.submit(TaskSet{ID: 2, Tasks: 3})
-	require.Len(t, s.Offer(start), 4)
+	require.Len(t, launched(s.Scheduler, start), 4)
 	require.Empty(t, s.CheckSpeculation(start.Add(time.Minute)))
 	require.Len(t, s.CheckSpeculation(start.Add(time.Minute+1)), 1)
 }

@@ -84,7 +84,7 @@ func (s *Scheduler) Snapshot() Snapshot {
 			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Draining: e.draining,
 		})
 	}
-	sets := slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) })
+	sets := slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return a.node.rank.compare(b.node.rank) })
 	for _, set := range sets {
 		snapshot.TaskSets = append(snapshot.TaskSets, set.status())
 	}

@@ -29,15 +29,22 @@ func (s *Scheduler) Advance(now time.Time) []Event {
 	if s.config.Exclusion.Enabled {
 		events = s.readmit(events)
 	}
-	if !s.config.Exclusion.Enabled && s.barriers == 0 {
-		return events
-	}
-	for _, p := range s.profiles {
-		for _, set := range slices.SortedFunc(maps.Values(p.sets), func(a, b *taskSet) int { return cmp.Compare(a.order, b.order) }) {
-			events = s.checkStuck(events, set)
-		}
+	for _, set := range s.possiblyStuck() {
+		events = s.checkStuck(events, set)
 	}
 	return events
+}
+
+// possiblyStuck are the sets that may be unable to go on, in order: all of them
+// while executors are excluded for the application.
+func (s *Scheduler) possiblyStuck() []*taskSet {
+	sets := s.suspects
+	if len(s.excluded.executors)+len(s.excluded.hosts) > 0 {
+		sets = s.sets
+	}
+	return slices.SortedFunc(maps.Values(sets), func(a, b *taskSet) int {
+		return cmp.Or(cmp.Compare(a.profile.id, b.profile.id), a.node.rank.compare(b.node.rank))
+	})
 }
 
 func (s *Scheduler) checkStuck(events []Event, set *taskSet) []Event {
@@ -47,6 +54,7 @@ func (s *Scheduler) checkStuck(events []Event, set *taskSet) []Event {
 		return events
 	}
 	if set.stuck.since.IsZero() {
+		s.suspects[set.id] = set // until it is over: it is to hear when it can go on
 		set.stuck = stuck{since: s.now, due: s.now.Add(wait), reason: reason}
 		events = append(events, TaskSetUnschedulable{
 			TaskSet: set.id, Index: index, Reason: reason, Until: set.stuck.due, IdleExecutor: s.idleExcluded(set),
@@ -146,10 +154,8 @@ func (s *Scheduler) idleExcluded(set *taskSet) string {
 // nextStuck is when the next set is given up; the zero time where none is stuck.
 func (s *Scheduler) nextStuck() time.Time {
 	var next time.Time
-	if s.config.Exclusion.Enabled || s.barriers > 0 {
-		for _, set := range s.sets {
-			next = earlier(next, set.stuck.due)
-		}
+	for _, set := range s.suspects {
+		next = earlier(next, set.stuck.due)
 	}
 	return next
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 )
 
 // TaskSet is a number of tasks that do the same to different inputs.
@@ -19,9 +18,10 @@ type TaskSet struct {
 	// Preferences says where a task runs best. It is called once for each task
 	// by Submit, and nothing of its answer is kept. Nil: anywhere.
 	Preferences func(index int) Preferences
-	// Function names what the tasks do, if that is known. Until outcomes tell, tasks
-	// are taken to be as short as those of the latest set with the same.
-	Function string
+	// Priority is the set's place in its FIFO pool, and decides between sets that
+	// have an equal right to a core in a FAIR one. A set that is submitted again,
+	// for tasks of an earlier one, keeps its place by the same priority.
+	Priority Priority
 	// Profile is the resource profile whose executors may run the tasks.
 	Profile int
 	// CPUs is how many cores of its executor each task takes; 1 where it is 0.
@@ -41,6 +41,11 @@ type TaskSet struct {
 	// or none.
 	Barrier bool
 }
+
+// Priority orders task sets: by job, then by stage, then as they were submitted.
+// The lower number goes first, as in Spark. A set without a job gets one behind
+// all others.
+type Priority struct{ Job, Stage uint64 }
 
 type taskState uint8
 
@@ -62,9 +67,6 @@ type taskSet struct {
 	cpus, maxFailures int
 	profile           *profile
 	requests          []request
-	// order counts sets as they are submitted, and submitted is when.
-	order     uint64
-	submitted time.Duration
 	// node is its place in the tree of pools.
 	node schedulable
 	// hardExclusion is whether exclusion is enabled.
@@ -75,7 +77,6 @@ type taskSet struct {
 	states         []taskState
 	waiting, done  int
 	returned       int // of those that wait, how many were launched before
-	queued         int // were launched ahead, and wait for cores of their executors
 	failedAttempts int
 	launches       [Localities]int
 	running        []*attempt
@@ -97,15 +98,6 @@ type taskSet struct {
 	settledAt Locality
 
 	stragglers stragglers
-	// function and pace are what its tasks do, and about how long they take.
-	function string
-	pace     pace
-	// callable is how many of those queued were not called back.
-	callable int
-	// paused is until when no executor gets its first tasks, 0 before the first pause,
-	// and endedBefore how many tasks had ended when that began; see enoughAhead.
-	paused      time.Duration
-	endedBefore int
 	// durations are how long successful attempts took.
 	durations median
 	failures  setFailures
@@ -167,7 +159,7 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 	return set.profile.sizes.fit(set) > here || (h.failedOn == e.ID && here > 1)
 }
 
-// Submit adds a task set behind all others. It is an error when a set with its
+// Submit adds a task set, by its priority. It is an error when a set with its
 // ID has not ended, when it has no tasks, or when a number is negative.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
@@ -190,19 +182,21 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	s.setsSubmitted++
 	p := s.profile(submitted.Profile)
 	set := &taskSet{
-		id: submitted.ID, name: submitted.Name, order: s.setsSubmitted, profile: p,
+		id: submitted.ID, name: submitted.Name, profile: p,
 		requests: requests, hardExclusion: s.config.Exclusion.Enabled,
 		cpus:        cmp.Or(submitted.CPUs, 1),
 		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
 		states:      make([]taskState, submitted.Tasks),
-		function:    submitted.Function,
-		pace:        s.pastPace(submitted.Function),
-		submitted:   s.clock,
 	}
-	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: setRank + set.order}
+	order := rank{pool: math.MaxInt, Priority: submitted.Priority, submitted: s.setsSubmitted}
+	if order.Job == 0 {
+		order.Job = math.MaxUint64
+	}
+	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: order}
 	if submitted.Barrier {
 		set.barrier = &barrier{held: make([]AttemptID, submitted.Tasks)}
 		s.barriers++
+		s.suspects[set.id] = set
 	}
 	s.sets[set.id] = set
 	p.sets[set.id] = set
@@ -229,8 +223,11 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 // end takes a set out of everything; only its running attempts stay.
 func (s *Scheduler) end(set *taskSet) {
 	set.over = true
-	s.rememberPace(set)
+	if set.profile.queuedSet == set {
+		set.profile.queuedSet = nil
+	}
 	delete(s.sets, set.id)
+	delete(s.suspects, set.id)
 	delete(set.profile.sets, set.id)
 	for _, a := range set.running {
 		a.noCopy()

@@ -139,7 +139,7 @@ func (s *Scheduler) stepAt(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.isChoosy() {
 		// The first executor takes it.
 		for e := range free.atLeast(set.cpus) {
-			if s.take(set, e, level) {
+			if s.take(set, e, level, false) {
 				return true
 			}
 		}
@@ -151,10 +151,10 @@ func (s *Scheduler) stepAt(set *taskSet, level Locality) bool {
 	}
 	return t.places.next(func(c candidate) bool {
 		if c.executor != nil {
-			return c.executor.isFree(set) && s.take(set, c.executor, level)
+			return c.executor.isFree(set) && s.take(set, c.executor, level, false)
 		}
 		for e := range c.free.atLeast(set.cpus) {
-			if s.take(set, e, level) {
+			if s.take(set, e, level, false) {
 				return true
 			}
 		}
@@ -219,12 +219,15 @@ func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= s
 // offerOne has a set take the best task that it has for an executor, at no level
 // after the last.
 func (s *Scheduler) offerOne(set *taskSet, e *executor, last Locality) bool {
-	if !e.isFree(set) {
-		return false
-	}
+	return e.isFree(set) && s.takeBest(set, e, last, false)
+}
+
+// takeBest launches the best task that a set has for an executor, at no level
+// after the last, or queues it there.
+func (s *Scheduler) takeBest(set *taskSet, e *executor, last Locality, queued bool) bool {
 	level, _ := s.allowed(set)
 	for l := ProcessLocal; l <= last; l++ {
-		if (l <= level || l == NoPref || l == copies) && s.take(set, e, l) {
+		if (l <= level || l == NoPref || l == copies) && s.take(set, e, l, queued) {
 			return true
 		}
 	}
@@ -243,9 +246,9 @@ func (set *taskSet) waitsAt(level Locality) bool {
 	}
 }
 
-// take launches a task of a set on an executor if it has one that the level
-// applies to.
-func (s *Scheduler) take(set *taskSet, e *executor, level Locality) bool {
+// take launches a task of a set on an executor, or queues it there, if it has one
+// that the level applies to.
+func (s *Scheduler) take(set *taskSet, e *executor, level Locality, queued bool) bool {
 	if !set.waitsAt(level) || !e.has(set.requests) || set.excluded.excludes(e) {
 		return false
 	}
@@ -273,6 +276,6 @@ func (s *Scheduler) take(set *taskSet, e *executor, level Locality) bool {
 	if index < 0 {
 		return false
 	}
-	s.launch(set, index, e, level)
+	s.launch(set, index, e, level, queued)
 	return true
 }

@@ -17,8 +17,6 @@ var (
 		"that become free are kept until all of its tasks can start.")
 	BarrierTimeout = duration("scheduler.barrier.timeout", "10m", "How long a barrier job waits for executors that can run all of its tasks at once "+
 		"before it fails.")
-	LaunchAhead = duration("scheduler.launchAhead", "1ms", "How much work may wait at an executor behind what its cores run. Tasks that take "+
-		"less than this follow each other there without waiting for the driver, as long as no other job has tasks waiting. `0s`: a task is sent to a free core only.")
 	taskResource = checkedPrefix("task.resource.", "How much of a resource of its executor each task takes: `task.resource.gpu.amount=1`, or a part of "+
 		"one that several tasks use, `0.5`.", checkTaskAmount)
 )

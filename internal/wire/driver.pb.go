@@ -38,8 +38,8 @@ const (
 	// The function returned, and the executor keeps its result until the driver
 	// fetches it, or kills the attempt.
 	TaskState_TASK_STATE_HELD TaskState = 20
-	// It was launched ahead, and other tasks had the cores for so long that another
-	// executor may be quicker: it has not begun, and will not.
+	// It was queued and has not begun, and will not: the driver recalled it, or the
+	// executor started no task for 100 ms.
 	TaskState_TASK_STATE_RETURNED TaskState = 21
 )
 
@@ -246,7 +246,9 @@ type ExecutorMessage struct {
 	BarrierArrivals []*BarrierArrival `protobuf:"bytes,8,rep,name=barrier_arrivals,json=barrierArrivals,proto3" json:"barrier_arrivals,omitempty"`
 	// Of attempts that have FINISHED with nothing to tell but results and metrics,
 	// as most do, instead of an update each.
-	Successes     *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
+	Successes *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
+	// How many tasks the executor queues; with each message that reports ends.
+	Window        *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -344,6 +346,68 @@ func (x *ExecutorMessage) GetSuccesses() *Successes {
 	return nil
 }
 
+func (x *ExecutorMessage) GetWindow() *Window {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+// Window is how many tasks of a set an executor queues beyond those that its
+// cores run: as many as it runs in a millisecond, by its own measure of the set's
+// tasks.
+type Window struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
+	Tasks         uint32                 `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Window) Reset() {
+	*x = Window{}
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Window) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Window) ProtoMessage() {}
+
+func (x *Window) ProtoReflect() protoreflect.Message {
+	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Window.ProtoReflect.Descriptor instead.
+func (*Window) Descriptor() ([]byte, []int) {
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Window) GetTaskSet() uint64 {
+	if x != nil {
+		return x.TaskSet
+	}
+	return 0
+}
+
+func (x *Window) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 // Successes tells of many attempts in a few fields: for very short tasks, a
 // message for each would cost more than they do. Numbers are varints, one behind the
 // other, which whoever reads them need not have in memory as a list.
@@ -369,7 +433,7 @@ type Successes struct {
 
 func (x *Successes) Reset() {
 	*x = Successes{}
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +445,7 @@ func (x *Successes) String() string {
 func (*Successes) ProtoMessage() {}
 
 func (x *Successes) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[3]
+	mi := &file_internal_wire_driver_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +458,7 @@ func (x *Successes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Successes.ProtoReflect.Descriptor instead.
 func (*Successes) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{3}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Successes) GetAttempts() []byte {
@@ -475,7 +539,6 @@ type Register struct {
 	Cores uint32 `protobuf:"varint,3,opt,name=cores,proto3" json:"cores,omitempty"`
 	// Where the executor's output can be read, by the stream's name.
 	LogUrls         map[string]string `protobuf:"bytes,4,rep,name=log_urls,json=logUrls,proto3" json:"log_urls,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Attributes      map[string]string `protobuf:"bytes,5,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	ResourceProfile uint32            `protobuf:"varint,6,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
 	// Of the protocol; the driver takes its own version only.
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
@@ -490,7 +553,7 @@ type Register struct {
 
 func (x *Register) Reset() {
 	*x = Register{}
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +565,7 @@ func (x *Register) String() string {
 func (*Register) ProtoMessage() {}
 
 func (x *Register) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[4]
+	mi := &file_internal_wire_driver_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +578,7 @@ func (x *Register) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Register.ProtoReflect.Descriptor instead.
 func (*Register) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{4}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Register) GetExecutorId() string {
@@ -542,13 +605,6 @@ func (x *Register) GetCores() uint32 {
 func (x *Register) GetLogUrls() map[string]string {
 	if x != nil {
 		return x.LogUrls
-	}
-	return nil
-}
-
-func (x *Register) GetAttributes() map[string]string {
-	if x != nil {
-		return x.Attributes
 	}
 	return nil
 }
@@ -590,7 +646,7 @@ type Addresses struct {
 
 func (x *Addresses) Reset() {
 	*x = Addresses{}
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +658,7 @@ func (x *Addresses) String() string {
 func (*Addresses) ProtoMessage() {}
 
 func (x *Addresses) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[5]
+	mi := &file_internal_wire_driver_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +671,7 @@ func (x *Addresses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Addresses.ProtoReflect.Descriptor instead.
 func (*Addresses) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{5}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Addresses) GetAddresses() []string {
@@ -637,7 +693,7 @@ type BarrierArrival struct {
 
 func (x *BarrierArrival) Reset() {
 	*x = BarrierArrival{}
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +705,7 @@ func (x *BarrierArrival) String() string {
 func (*BarrierArrival) ProtoMessage() {}
 
 func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[6]
+	mi := &file_internal_wire_driver_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +718,7 @@ func (x *BarrierArrival) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierArrival.ProtoReflect.Descriptor instead.
 func (*BarrierArrival) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{6}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *BarrierArrival) GetAttempt() uint64 {
@@ -690,7 +746,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -702,7 +758,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[7]
+	mi := &file_internal_wire_driver_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -715,7 +771,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{7}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Heartbeat) GetResidentBytes() uint64 {
@@ -752,7 +808,7 @@ type TaskUpdate struct {
 
 func (x *TaskUpdate) Reset() {
 	*x = TaskUpdate{}
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +820,7 @@ func (x *TaskUpdate) String() string {
 func (*TaskUpdate) ProtoMessage() {}
 
 func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[8]
+	mi := &file_internal_wire_driver_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +833,7 @@ func (x *TaskUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskUpdate.ProtoReflect.Descriptor instead.
 func (*TaskUpdate) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{8}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TaskUpdate) GetAttempt() uint64 {
@@ -841,7 +897,7 @@ type TaskValues struct {
 
 func (x *TaskValues) Reset() {
 	*x = TaskValues{}
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +909,7 @@ func (x *TaskValues) String() string {
 func (*TaskValues) ProtoMessage() {}
 
 func (x *TaskValues) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[9]
+	mi := &file_internal_wire_driver_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +922,7 @@ func (x *TaskValues) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskValues.ProtoReflect.Descriptor instead.
 func (*TaskValues) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{9}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *TaskValues) GetCounters() map[string]int64 {
@@ -895,7 +951,7 @@ type TaskProgress struct {
 
 func (x *TaskProgress) Reset() {
 	*x = TaskProgress{}
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +963,7 @@ func (x *TaskProgress) String() string {
 func (*TaskProgress) ProtoMessage() {}
 
 func (x *TaskProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[10]
+	mi := &file_internal_wire_driver_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +976,7 @@ func (x *TaskProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskProgress.ProtoReflect.Descriptor instead.
 func (*TaskProgress) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{10}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *TaskProgress) GetAttempt() uint64 {
@@ -961,7 +1017,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1029,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[11]
+	mi := &file_internal_wire_driver_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1042,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{11}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetMessage() string {
@@ -1035,7 +1091,7 @@ type Metrics struct {
 
 func (x *Metrics) Reset() {
 	*x = Metrics{}
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1103,7 @@ func (x *Metrics) String() string {
 func (*Metrics) ProtoMessage() {}
 
 func (x *Metrics) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[12]
+	mi := &file_internal_wire_driver_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1116,7 @@ func (x *Metrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Metrics.ProtoReflect.Descriptor instead.
 func (*Metrics) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{12}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Metrics) GetRunNanos() uint64 {
@@ -1119,8 +1175,9 @@ func (x *Metrics) GetBytesWritten() uint64 {
 	return 0
 }
 
-// DriverMessage goes from the driver to one executor. An executor takes the
-// fields in their order.
+// DriverMessage goes from the driver to one executor. Whatever the order of the
+// fields, an executor takes task sets and gangs first, then replies, the recall,
+// launches, kills, the sets to forget and fetches, and the stop last.
 type DriverMessage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Registered *Registered            `protobuf:"bytes,1,opt,name=registered,proto3" json:"registered,omitempty"`
@@ -1140,15 +1197,16 @@ type DriverMessage struct {
 	Gangs []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
 	// Attempts whose results, which were HELD, are to be sent now.
 	Fetches []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
-	// Attempts that were launched ahead and are to be RETURNED, if they have not begun.
-	CallBacks     []uint64 `protobuf:"varint,21,rep,packed,name=call_backs,json=callBacks,proto3" json:"call_backs,omitempty"`
+	// All attempts that are queued are to be RETURNED; not the launches of this
+	// message.
+	Recall        bool `protobuf:"varint,21,opt,name=recall,proto3" json:"recall,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DriverMessage) Reset() {
 	*x = DriverMessage{}
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1218,7 @@ func (x *DriverMessage) String() string {
 func (*DriverMessage) ProtoMessage() {}
 
 func (x *DriverMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[13]
+	mi := &file_internal_wire_driver_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1231,7 @@ func (x *DriverMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DriverMessage.ProtoReflect.Descriptor instead.
 func (*DriverMessage) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{13}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DriverMessage) GetRegistered() *Registered {
@@ -1267,11 +1325,11 @@ func (x *DriverMessage) GetFetches() []uint64 {
 	return nil
 }
 
-func (x *DriverMessage) GetCallBacks() []uint64 {
+func (x *DriverMessage) GetRecall() bool {
 	if x != nil {
-		return x.CallBacks
+		return x.Recall
 	}
-	return nil
+	return false
 }
 
 // CommitReply answers one of an attempt's commit_requests.
@@ -1285,7 +1343,7 @@ type CommitReply struct {
 
 func (x *CommitReply) Reset() {
 	*x = CommitReply{}
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1355,7 @@ func (x *CommitReply) String() string {
 func (*CommitReply) ProtoMessage() {}
 
 func (x *CommitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[14]
+	mi := &file_internal_wire_driver_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1368,7 @@ func (x *CommitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitReply.ProtoReflect.Descriptor instead.
 func (*CommitReply) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{14}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CommitReply) GetAttempt() uint64 {
@@ -1339,7 +1397,7 @@ type BarrierPass struct {
 
 func (x *BarrierPass) Reset() {
 	*x = BarrierPass{}
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1409,7 @@ func (x *BarrierPass) String() string {
 func (*BarrierPass) ProtoMessage() {}
 
 func (x *BarrierPass) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[15]
+	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1422,7 @@ func (x *BarrierPass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BarrierPass.ProtoReflect.Descriptor instead.
 func (*BarrierPass) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{15}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BarrierPass) GetAttempt() uint64 {
@@ -1392,7 +1450,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1404,7 +1462,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[16]
+	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1417,7 +1475,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Gang) GetTaskSet() uint64 {
@@ -1444,7 +1502,7 @@ type GangMember struct {
 
 func (x *GangMember) Reset() {
 	*x = GangMember{}
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1514,7 @@ func (x *GangMember) String() string {
 func (*GangMember) ProtoMessage() {}
 
 func (x *GangMember) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[17]
+	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1527,7 @@ func (x *GangMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangMember.ProtoReflect.Descriptor instead.
 func (*GangMember) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GangMember) GetExecutorId() string {
@@ -1494,7 +1552,7 @@ type Registered struct {
 
 func (x *Registered) Reset() {
 	*x = Registered{}
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1564,7 @@ func (x *Registered) String() string {
 func (*Registered) ProtoMessage() {}
 
 func (x *Registered) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[18]
+	mi := &file_internal_wire_driver_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1577,7 @@ func (x *Registered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Registered.ProtoReflect.Descriptor instead.
 func (*Registered) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
 }
 
 type Refused struct {
@@ -1531,7 +1589,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1601,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[19]
+	mi := &file_internal_wire_driver_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1614,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{19}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Refused) GetReason() string {
@@ -1581,7 +1639,7 @@ type TaskSet struct {
 
 func (x *TaskSet) Reset() {
 	*x = TaskSet{}
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +1651,7 @@ func (x *TaskSet) String() string {
 func (*TaskSet) ProtoMessage() {}
 
 func (x *TaskSet) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[20]
+	mi := &file_internal_wire_driver_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +1664,7 @@ func (x *TaskSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSet.ProtoReflect.Descriptor instead.
 func (*TaskSet) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{20}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *TaskSet) GetId() uint64 {
@@ -1654,19 +1712,16 @@ type Launch struct {
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Set where the driver has enough results waiting: any is to be HELD.
 	HoldResult bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
-	// Set where the driver knows that no core is free: the attempts wait for one,
-	// and are RETURNED where that takes long.
-	Ahead bool `protobuf:"varint,21,opt,name=ahead,proto3" json:"ahead,omitempty"`
-	// Set where the driver has no more for this executor as things are, or others are
-	// idle: it need not hear when half of these attempts have run.
-	Last          bool `protobuf:"varint,22,opt,name=last,proto3" json:"last,omitempty"`
+	// Set where the attempts go into the executor's window: they wait for a core,
+	// and may be RETURNED.
+	Queued        bool `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1733,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[21]
+	mi := &file_internal_wire_driver_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1746,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{21}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Launch) GetAttempt() uint64 {
@@ -1750,16 +1805,9 @@ func (x *Launch) GetHoldResult() bool {
 	return false
 }
 
-func (x *Launch) GetAhead() bool {
+func (x *Launch) GetQueued() bool {
 	if x != nil {
-		return x.Ahead
-	}
-	return false
-}
-
-func (x *Launch) GetLast() bool {
-	if x != nil {
-		return x.Last
+		return x.Queued
 	}
 	return false
 }
@@ -1774,7 +1822,7 @@ type KillTask struct {
 
 func (x *KillTask) Reset() {
 	*x = KillTask{}
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1834,7 @@ func (x *KillTask) String() string {
 func (*KillTask) ProtoMessage() {}
 
 func (x *KillTask) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[22]
+	mi := &file_internal_wire_driver_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1847,7 @@ func (x *KillTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillTask.ProtoReflect.Descriptor instead.
 func (*KillTask) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{22}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *KillTask) GetAttempt() uint64 {
@@ -1825,7 +1873,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1885,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[23]
+	mi := &file_internal_wire_driver_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1898,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{23}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Stop) GetReason() string {
@@ -1874,7 +1922,7 @@ type Decommission struct {
 
 func (x *Decommission) Reset() {
 	*x = Decommission{}
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1886,7 +1934,7 @@ func (x *Decommission) String() string {
 func (*Decommission) ProtoMessage() {}
 
 func (x *Decommission) ProtoReflect() protoreflect.Message {
-	mi := &file_internal_wire_driver_proto_msgTypes[24]
+	mi := &file_internal_wire_driver_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1899,7 +1947,7 @@ func (x *Decommission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decommission.ProtoReflect.Descriptor instead.
 func (*Decommission) Descriptor() ([]byte, []int) {
-	return file_internal_wire_driver_proto_rawDescGZIP(), []int{24}
+	return file_internal_wire_driver_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decommission) GetReason() string {
@@ -1941,7 +1989,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xc5\x03\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf2\x03\n" +
 	"\x0fExecutorMessage\x121\n" +
 	"\bregister\x18\x01 \x01(\v2\x15.bobbin.wire.RegisterR\bregister\x121\n" +
 	"\aupdates\x18\x02 \x03(\v2\x17.bobbin.wire.TaskUpdateR\aupdates\x124\n" +
@@ -1951,7 +1999,12 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\breleased\x18\x06 \x03(\tR\breleased\x12'\n" +
 	"\x0fcommit_requests\x18\a \x03(\x04R\x0ecommitRequests\x12F\n" +
 	"\x10barrier_arrivals\x18\b \x03(\v2\x1b.bobbin.wire.BarrierArrivalR\x0fbarrierArrivals\x124\n" +
-	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\"\xd8\x02\n" +
+	"\tsuccesses\x18\t \x01(\v2\x16.bobbin.wire.SuccessesR\tsuccesses\x12+\n" +
+	"\x06window\x18\n" +
+	" \x01(\v2\x13.bobbin.wire.WindowR\x06window\"9\n" +
+	"\x06Window\x12\x19\n" +
+	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\rR\x05tasks\"\xd8\x02\n" +
 	"\tSuccesses\x12\x1a\n" +
 	"\battempts\x18\x01 \x01(\fR\battempts\x12\x18\n" +
 	"\aresults\x18\x02 \x03(\fR\aresults\x12\x1b\n" +
@@ -1965,24 +2018,18 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\n" +
 	"bytes_read\x18\n" +
 	" \x01(\fR\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\v \x01(\fR\fbytesWritten\"\xd1\x04\n" +
+	"\rbytes_written\x18\v \x01(\fR\fbytesWritten\"\xcb\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\x12\x14\n" +
 	"\x05cores\x18\x03 \x01(\rR\x05cores\x12=\n" +
-	"\blog_urls\x18\x04 \x03(\v2\".bobbin.wire.Register.LogUrlsEntryR\alogUrls\x12E\n" +
-	"\n" +
-	"attributes\x18\x05 \x03(\v2%.bobbin.wire.Register.AttributesEntryR\n" +
-	"attributes\x12)\n" +
+	"\blog_urls\x18\x04 \x03(\v2\".bobbin.wire.Register.LogUrlsEntryR\alogUrls\x12)\n" +
 	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x12\x18\n" +
 	"\aversion\x18\a \x01(\rR\aversion\x12\x1a\n" +
 	"\binstance\x18\b \x01(\x06R\binstance\x12B\n" +
 	"\tresources\x18\t \x03(\v2$.bobbin.wire.Register.ResourcesEntryR\tresources\x1a:\n" +
 	"\fLogUrlsEntry\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a=\n" +
-	"\x0fAttributesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
@@ -2035,7 +2082,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\x85\x05\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xfe\x04\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -2052,9 +2099,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12?\n" +
 	"\x0ebarrier_passes\x18\v \x03(\v2\x18.bobbin.wire.BarrierPassR\rbarrierPasses\x12'\n" +
 	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\x12\x18\n" +
-	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x1d\n" +
-	"\n" +
-	"call_backs\x18\x15 \x03(\x04R\tcallBacks\"A\n" +
+	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x16\n" +
+	"\x06recall\x18\x15 \x01(\bR\x06recall\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
 	"\aallowed\x18\x02 \x01(\bR\aallowed\"=\n" +
@@ -2077,7 +2123,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\x8d\x03\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xfb\x02\n" +
 	"\x06Launch\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
 	"\btask_set\x18\x02 \x01(\x04R\ataskSet\x12\x18\n" +
@@ -2087,9 +2133,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06inputs\x18\x06 \x03(\fR\x06inputs\x12@\n" +
 	"\tresources\x18\a \x03(\v2\".bobbin.wire.Launch.ResourcesEntryR\tresources\x12\x1f\n" +
 	"\vhold_result\x18\x14 \x01(\bR\n" +
-	"holdResult\x12\x14\n" +
-	"\x05ahead\x18\x15 \x01(\bR\x05ahead\x12\x12\n" +
-	"\x04last\x18\x16 \x01(\bR\x04last\x1aT\n" +
+	"holdResult\x12\x16\n" +
+	"\x06queued\x18\x15 \x01(\bR\x06queued\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.bobbin.wire.AddressesR\x05value:\x028\x01\"<\n" +
@@ -2132,78 +2177,78 @@ var file_internal_wire_driver_proto_goTypes = []any{
 	(*BootstrapRequest)(nil), // 1: bobbin.wire.BootstrapRequest
 	(*BootstrapReply)(nil),   // 2: bobbin.wire.BootstrapReply
 	(*ExecutorMessage)(nil),  // 3: bobbin.wire.ExecutorMessage
-	(*Successes)(nil),        // 4: bobbin.wire.Successes
-	(*Register)(nil),         // 5: bobbin.wire.Register
-	(*Addresses)(nil),        // 6: bobbin.wire.Addresses
-	(*BarrierArrival)(nil),   // 7: bobbin.wire.BarrierArrival
-	(*Heartbeat)(nil),        // 8: bobbin.wire.Heartbeat
-	(*TaskUpdate)(nil),       // 9: bobbin.wire.TaskUpdate
-	(*TaskValues)(nil),       // 10: bobbin.wire.TaskValues
-	(*TaskProgress)(nil),     // 11: bobbin.wire.TaskProgress
-	(*Failure)(nil),          // 12: bobbin.wire.Failure
-	(*Metrics)(nil),          // 13: bobbin.wire.Metrics
-	(*DriverMessage)(nil),    // 14: bobbin.wire.DriverMessage
-	(*CommitReply)(nil),      // 15: bobbin.wire.CommitReply
-	(*BarrierPass)(nil),      // 16: bobbin.wire.BarrierPass
-	(*Gang)(nil),             // 17: bobbin.wire.Gang
-	(*GangMember)(nil),       // 18: bobbin.wire.GangMember
-	(*Registered)(nil),       // 19: bobbin.wire.Registered
-	(*Refused)(nil),          // 20: bobbin.wire.Refused
-	(*TaskSet)(nil),          // 21: bobbin.wire.TaskSet
-	(*Launch)(nil),           // 22: bobbin.wire.Launch
-	(*KillTask)(nil),         // 23: bobbin.wire.KillTask
-	(*Stop)(nil),             // 24: bobbin.wire.Stop
-	(*Decommission)(nil),     // 25: bobbin.wire.Decommission
-	nil,                      // 26: bobbin.wire.BootstrapReply.PropertiesEntry
-	nil,                      // 27: bobbin.wire.BootstrapReply.HadoopEntry
-	nil,                      // 28: bobbin.wire.BootstrapReply.ResourcesEntry
-	nil,                      // 29: bobbin.wire.Register.LogUrlsEntry
-	nil,                      // 30: bobbin.wire.Register.AttributesEntry
+	(*Window)(nil),           // 4: bobbin.wire.Window
+	(*Successes)(nil),        // 5: bobbin.wire.Successes
+	(*Register)(nil),         // 6: bobbin.wire.Register
+	(*Addresses)(nil),        // 7: bobbin.wire.Addresses
+	(*BarrierArrival)(nil),   // 8: bobbin.wire.BarrierArrival
+	(*Heartbeat)(nil),        // 9: bobbin.wire.Heartbeat
+	(*TaskUpdate)(nil),       // 10: bobbin.wire.TaskUpdate
+	(*TaskValues)(nil),       // 11: bobbin.wire.TaskValues
+	(*TaskProgress)(nil),     // 12: bobbin.wire.TaskProgress
+	(*Failure)(nil),          // 13: bobbin.wire.Failure
+	(*Metrics)(nil),          // 14: bobbin.wire.Metrics
+	(*DriverMessage)(nil),    // 15: bobbin.wire.DriverMessage
+	(*CommitReply)(nil),      // 16: bobbin.wire.CommitReply
+	(*BarrierPass)(nil),      // 17: bobbin.wire.BarrierPass
+	(*Gang)(nil),             // 18: bobbin.wire.Gang
+	(*GangMember)(nil),       // 19: bobbin.wire.GangMember
+	(*Registered)(nil),       // 20: bobbin.wire.Registered
+	(*Refused)(nil),          // 21: bobbin.wire.Refused
+	(*TaskSet)(nil),          // 22: bobbin.wire.TaskSet
+	(*Launch)(nil),           // 23: bobbin.wire.Launch
+	(*KillTask)(nil),         // 24: bobbin.wire.KillTask
+	(*Stop)(nil),             // 25: bobbin.wire.Stop
+	(*Decommission)(nil),     // 26: bobbin.wire.Decommission
+	nil,                      // 27: bobbin.wire.BootstrapReply.PropertiesEntry
+	nil,                      // 28: bobbin.wire.BootstrapReply.HadoopEntry
+	nil,                      // 29: bobbin.wire.BootstrapReply.ResourcesEntry
+	nil,                      // 30: bobbin.wire.Register.LogUrlsEntry
 	nil,                      // 31: bobbin.wire.Register.ResourcesEntry
 	nil,                      // 32: bobbin.wire.TaskValues.CountersEntry
 	nil,                      // 33: bobbin.wire.TaskValues.GaugesEntry
 	nil,                      // 34: bobbin.wire.Launch.ResourcesEntry
 }
 var file_internal_wire_driver_proto_depIdxs = []int32{
-	26, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
-	27, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
-	28, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
-	5,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
-	9,  // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
-	8,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
-	25, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
-	7,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
-	4,  // 8: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
-	29, // 9: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
-	30, // 10: bobbin.wire.Register.attributes:type_name -> bobbin.wire.Register.AttributesEntry
+	27, // 0: bobbin.wire.BootstrapReply.properties:type_name -> bobbin.wire.BootstrapReply.PropertiesEntry
+	28, // 1: bobbin.wire.BootstrapReply.hadoop:type_name -> bobbin.wire.BootstrapReply.HadoopEntry
+	29, // 2: bobbin.wire.BootstrapReply.resources:type_name -> bobbin.wire.BootstrapReply.ResourcesEntry
+	6,  // 3: bobbin.wire.ExecutorMessage.register:type_name -> bobbin.wire.Register
+	10, // 4: bobbin.wire.ExecutorMessage.updates:type_name -> bobbin.wire.TaskUpdate
+	9,  // 5: bobbin.wire.ExecutorMessage.heartbeat:type_name -> bobbin.wire.Heartbeat
+	26, // 6: bobbin.wire.ExecutorMessage.decommission:type_name -> bobbin.wire.Decommission
+	8,  // 7: bobbin.wire.ExecutorMessage.barrier_arrivals:type_name -> bobbin.wire.BarrierArrival
+	5,  // 8: bobbin.wire.ExecutorMessage.successes:type_name -> bobbin.wire.Successes
+	4,  // 9: bobbin.wire.ExecutorMessage.window:type_name -> bobbin.wire.Window
+	30, // 10: bobbin.wire.Register.log_urls:type_name -> bobbin.wire.Register.LogUrlsEntry
 	31, // 11: bobbin.wire.Register.resources:type_name -> bobbin.wire.Register.ResourcesEntry
-	11, // 12: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
+	12, // 12: bobbin.wire.Heartbeat.progress:type_name -> bobbin.wire.TaskProgress
 	0,  // 13: bobbin.wire.TaskUpdate.state:type_name -> bobbin.wire.TaskState
-	12, // 14: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
-	13, // 15: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
-	10, // 16: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
+	13, // 14: bobbin.wire.TaskUpdate.failure:type_name -> bobbin.wire.Failure
+	14, // 15: bobbin.wire.TaskUpdate.metrics:type_name -> bobbin.wire.Metrics
+	11, // 16: bobbin.wire.TaskUpdate.values:type_name -> bobbin.wire.TaskValues
 	32, // 17: bobbin.wire.TaskValues.counters:type_name -> bobbin.wire.TaskValues.CountersEntry
 	33, // 18: bobbin.wire.TaskValues.gauges:type_name -> bobbin.wire.TaskValues.GaugesEntry
-	10, // 19: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
-	13, // 20: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
-	19, // 21: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
-	20, // 22: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
-	21, // 23: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
-	22, // 24: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
-	23, // 25: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
-	24, // 26: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
-	25, // 27: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
-	15, // 28: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	16, // 29: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
-	17, // 30: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
-	18, // 31: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	11, // 19: bobbin.wire.TaskProgress.values:type_name -> bobbin.wire.TaskValues
+	14, // 20: bobbin.wire.TaskProgress.metrics:type_name -> bobbin.wire.Metrics
+	20, // 21: bobbin.wire.DriverMessage.registered:type_name -> bobbin.wire.Registered
+	21, // 22: bobbin.wire.DriverMessage.refused:type_name -> bobbin.wire.Refused
+	22, // 23: bobbin.wire.DriverMessage.task_sets:type_name -> bobbin.wire.TaskSet
+	23, // 24: bobbin.wire.DriverMessage.launches:type_name -> bobbin.wire.Launch
+	24, // 25: bobbin.wire.DriverMessage.kills:type_name -> bobbin.wire.KillTask
+	25, // 26: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
+	26, // 27: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
+	16, // 28: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
+	17, // 29: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
+	18, // 30: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
+	19, // 31: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
 	34, // 32: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
-	6,  // 33: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
-	6,  // 34: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	7,  // 33: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
+	7,  // 34: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
 	1,  // 35: bobbin.wire.Driver.Bootstrap:input_type -> bobbin.wire.BootstrapRequest
 	3,  // 36: bobbin.wire.Driver.Attach:input_type -> bobbin.wire.ExecutorMessage
 	2,  // 37: bobbin.wire.Driver.Bootstrap:output_type -> bobbin.wire.BootstrapReply
-	14, // 38: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
+	15, // 38: bobbin.wire.Driver.Attach:output_type -> bobbin.wire.DriverMessage
 	37, // [37:39] is the sub-list for method output_type
 	35, // [35:37] is the sub-list for method input_type
 	35, // [35:35] is the sub-list for extension type_name

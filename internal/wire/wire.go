@@ -6,7 +6,7 @@ package wire
 const (
 	// Version is of this protocol. Driver and executors are of one binary, so
 	// there is nothing to negotiate; another version is refused.
-	Version = 4
+	Version = 5
 
 	// MaxPart is about how many bytes of results or inputs one message carries.
 	// A result beyond it goes in parts, so that heartbeats and the results of

@@ -1,0 +1,141 @@
+package executorbackend
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+func queued(attempt uint64, input string) *wire.Launch {
+	l := launch(attempt, input)
+	l.Queued = true
+	return l
+}
+
+func TestWindowIsAMillisecondsWorth(t *testing.T) {
+	var p pace
+	window := func(set uint64, took time.Duration, cores int) int {
+		w := p.window(&task{set: &wire.TaskSet{Id: set}, cpus: 1}, took, cores)
+		require.Equal(t, set, w.GetTaskSet())
+		return int(w.GetTasks())
+	}
+	require.Equal(t, 200, window(1, 10*time.Microsecond, 2))
+	require.Equal(t, 2*maxWindow, window(2, time.Nanosecond, 2), "it is bounded")
+	require.Equal(t, 2*maxWindow, window(3, 0, 2), "a clock may stand still")
+	require.Zero(t, window(4, time.Second, 2), "another set is measured anew")
+	require.Equal(t, 100, window(5, 10*time.Microsecond, 1))
+	require.Zero(t, window(5, time.Second, 1), "a long one closes it")
+	for range 32 * paceWeight {
+		window(5, 10*time.Microsecond, 1)
+	}
+	require.InDelta(t, 100, window(5, 10*time.Microsecond, 1), 1)
+}
+
+func TestQueuedTasksGoBackWhereTheyHaveToWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		began := time.Now()
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
+			launch(1, "1s"), queued(2, "1s"), launch(3, "1s"), queued(4, "1s"),
+		}})
+		returned := updatesOf(s.recv())
+		require.Equal(t, giveBackAfter, time.Since(began), "no other was started for so long")
+		require.Len(t, returned, 2)
+		for i, update := range returned {
+			require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
+			require.Equal(t, uint64(2+2*i), update.GetAttempt())
+		}
+		for _, attempt := range []uint64{1, 3} {
+			update := s.update()
+			require.Equal(t, attempt, update.GetAttempt())
+			require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, update.GetState())
+		}
+		require.Equal(t, 2*time.Second, time.Since(began))
+		s.stop()
+	})
+}
+
+func TestQueuedTasksStayWhileOthersStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		launches := []*wire.Launch{launch(1, "60ms")}
+		for attempt := range uint64(9) {
+			launches = append(launches, queued(2+attempt, "60ms"))
+		}
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: append(launches, queued(11, "1s"), queued(12, "1s"))})
+		for attempt := range uint64(10) {
+			update := s.update()
+			require.Equal(t, 1+attempt, update.GetAttempt())
+			require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, update.GetState())
+		}
+		update := s.update()
+		require.Equal(t, uint64(12), update.GetAttempt(), "the one before it runs on")
+		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
+		require.Equal(t, uint64(11), s.update().GetAttempt())
+		s.stop()
+	})
+}
+
+func TestQueuedTasksAreRecalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
+			launch(1, "50ms"), queued(2, "50ms"), queued(3, "50ms"), queued(4, "50ms"),
+		}})
+		for attempt := range uint64(2) {
+			require.Equal(t, 1+attempt, s.update().GetAttempt())
+		}
+		s.send(&wire.DriverMessage{Recall: true, Launches: []*wire.Launch{launch(5, "50ms")}})
+		returned := s.update()
+		require.Equal(t, uint64(4), returned.GetAttempt(), "the third has begun")
+		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, returned.GetState())
+		for _, attempt := range []uint64{3, 5} {
+			finished := s.update()
+			require.Equal(t, attempt, finished.GetAttempt())
+			require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, finished.GetState())
+		}
+		s.stop()
+	})
+}
+
+func TestAQueuedTaskCanBeKilled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, ""), queued(2, "")}})
+		s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 2, Reason: "enough"}}})
+		update := s.update()
+		require.Equal(t, wire.TaskState_TASK_STATE_KILLED, update.GetState())
+		require.Equal(t, uint64(2), update.GetAttempt())
+		s.stop()
+	})
+}
+
+// A task that was not queued goes before those that were: the driver counts on
+// its having a core.
+func TestATaskWithACoreOfItsOwnGoesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "10ms"), queued(2, "10ms"), launch(3, "10ms")}})
+		for _, attempt := range []uint64{1, 3, 2} {
+			require.Equal(t, attempt, s.update().GetAttempt())
+		}
+		s.stop()
+	})
+}
+
+// The clock of a task begins when it does, however long a message takes to leave.
+func TestASendThatBlocksTakesNoTimeOfTheNextTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
+		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "1ms"), launch(2, "1ms"), launch(3, "1ms")}})
+		time.Sleep(time.Second) // nobody reads
+		for range 3 {
+			require.EqualValues(t, time.Millisecond, s.update().GetMetrics().GetRunNanos())
+		}
+		s.stop()
+	})
+}
