@@ -124,6 +124,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	close(quit)
 	heeding.Wait()
 	idle := e.end()
+	out.end()
 	e.results.close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -268,13 +269,23 @@ func (e *engine) wait(t *task) {
 // startWaiting starts what waits, in order, as far as cores are free.
 func (e *engine) startWaiting() {
 	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
-		t := e.waiting[0]
-		e.waiting[0], e.waiting = nil, e.waiting[1:]
-		e.free -= t.cpus
-		t.started, t.began = true, time.Now()
-		e.impatience.moved = t.began
-		e.running.Go(func() { e.run(t) })
+		t := e.takeWaiting()
+		e.running.Go(func() {
+			for t != nil {
+				t = e.run(t)
+			}
+		})
 	}
+}
+
+// takeWaiting takes the first of those that wait, with its cores.
+func (e *engine) takeWaiting() *task {
+	t := e.waiting[0]
+	e.waiting[0], e.waiting = nil, e.waiting[1:]
+	e.free -= t.cpus
+	t.started, t.began = true, time.Now()
+	e.impatience.moved = t.began
+	return t
 }
 
 // kill cancels an attempt's context. It returns the last update of one that
@@ -298,8 +309,10 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 }
 
 // finished frees an attempt's cores, starts what waited for them and reports
-// what there is to report. kept is its result where that stays here.
-func (e *engine) finished(t *task, took time.Duration, kept *keptResult, updates ...*wire.TaskUpdate) {
+// what there is to report. kept is its result where that stays here. Of queued
+// tasks the next one runs in the same goroutine, if that goes on: a new one would
+// have its stack grown, which takes longer than a short task does.
+func (e *engine) finished(t *task, took time.Duration, goesOn bool, kept *keptResult, updates ...*wire.TaskUpdate) (next *task) {
 	t.cancel(nil)
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -315,10 +328,15 @@ func (e *engine) finished(t *task, took time.Duration, kept *keptResult, updates
 	delete(e.tasks, t.attempt)
 	e.origins.ended = true
 	e.free += t.cpus
+	more := goesOn && t.launch.GetQueued() && len(e.waiting) > 0 && e.waiting[0].launch.GetQueued()
+	if more && e.waiting[0].cpus <= e.free && !e.ended {
+		next = e.takeWaiting()
+	}
 	e.startWaiting()
 	window := e.pace.window(t, took, e.options.Cores)
 	e.mu.Unlock()
-	e.out.report(window, updates...)
+	e.out.report(window, more, updates...)
+	return next
 }
 
 // end waits for cancelled tasks, a bounded time, and reports whether all have

@@ -118,6 +118,15 @@ func (s *scripted) update() *wire.TaskUpdate {
 	}
 }
 
+// together are the updates of the next message that has any.
+func (s *scripted) together() []*wire.TaskUpdate {
+	for {
+		if updates := updatesOf(s.recv()); len(updates) > 0 {
+			return updates
+		}
+	}
+}
+
 // updatesOf are all updates of a message.
 func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
 	updates := message.GetUpdates()

@@ -20,6 +20,7 @@ type outgoing struct {
 	released  []string // keys, to be acknowledged
 	updates   []*wire.TaskUpdate
 	window    *wire.Window // that goes with the next updates
+	later     *time.Timer  // sends updates that wait for others; nil where none do
 	transfers []*transfer  // of results that were fetched, in turns
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
@@ -38,11 +39,33 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 	o.flush()
 }
 
-// report is put with the window that the executor has by now.
-func (o *outgoing) report(window *wire.Window, updates ...*wire.TaskUpdate) {
+// reportWait is how long the ends of queued tasks wait for others to leave with: a
+// message costs much more than a very short task does. The driver hears in time
+// to fill the window again.
+const reportWait = windowWork / 2
+
+// report is put with the window that the executor has by now. With more, further
+// ends are about to follow, and these may leave together.
+func (o *outgoing) report(window *wire.Window, more bool, updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
 	o.updates, o.window = append(o.updates, updates...), window
-	o.flush()
+	if !more {
+		o.flush()
+		return
+	}
+	if o.later == nil {
+		o.later = time.AfterFunc(reportWait, o.flushNow)
+	}
+	o.mu.Unlock()
+}
+
+// end has no timer go off any more. The stream has ended by then.
+func (o *outgoing) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.later != nil {
+		o.later.Stop()
+	}
 }
 
 // beat adds a heartbeat. Where one is still waiting, it is replaced.
@@ -146,7 +169,7 @@ func (o *outgoing) flush() {
 	if o.sending {
 		return
 	}
-	o.sending = true
+	o.sending, o.later = true, nil
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
 		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
 		message, piece := o.next(), o.nextPiece()

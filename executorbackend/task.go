@@ -48,27 +48,31 @@ func (e *killedError) Error() string { return "task killed: " + e.reason }
 
 // run runs an attempt. Whatever the function does, return, panic or end its
 // goroutine, there is one last update.
-func (e *engine) run(t *task) {
+//
+// It returns the task that is to follow in the same goroutine, if any.
+func (e *engine) run(t *task) (next *task) {
 	pprof.SetGoroutineLabels(t.origin.ctx)
 	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
-		if update == nil {
+		goesOn := update != nil
+		if !goesOn {
 			update = failed(t.attempt, abnormalEnd(recover()))
 		}
 		took := time.Since(began)
 		if e.cutShort(update) {
-			e.finished(t, took, nil)
+			next = e.finished(t, took, goesOn, nil)
 			return
 		}
 		if update.Metrics == nil {
 			update.Metrics = &wire.Metrics{}
 		}
 		t.measure(update.Metrics, took, len(update.GetResult()))
-		e.finished(t, took, e.keep(t, update), update)
+		next = e.finished(t, took, goesOn, e.keep(t, update), update)
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
+	return nil
 }
 
 // cutShort reports whether an attempt failed because this executor ends. That

@@ -42,7 +42,7 @@ func TestQueuedTasksGoBackWhereTheyHaveToWait(t *testing.T) {
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
 			launch(1, "1s"), queued(2, "1s"), launch(3, "1s"), queued(4, "1s"),
 		}})
-		returned := updatesOf(s.recv())
+		returned := s.together()
 		require.Equal(t, giveBackAfter, time.Since(began), "no other was started for so long")
 		require.Len(t, returned, 2)
 		for i, update := range returned {
