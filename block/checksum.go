@@ -1,0 +1,23 @@
+package block
+
+import "hash/crc32"
+
+// ChunkSize is how many bytes of a block have a checksum of their own. A read of
+// a part of a file reads whole chunks.
+const ChunkSize = 64 << 10
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum returns the CRC32C of a chunk.
+func Checksum(chunk []byte) uint32 { return crc32.Checksum(chunk, castagnoli) }
+
+// checksums returns the checksum of each chunk of a block.
+func checksums(value []byte) []uint32 {
+	sums := make([]uint32, 0, (len(value)+ChunkSize-1)/ChunkSize)
+	for len(value) > 0 {
+		n := min(len(value), ChunkSize)
+		sums = append(sums, Checksum(value[:n]))
+		value = value[n:]
+	}
+	return sums
+}

@@ -1,0 +1,58 @@
+package block
+
+import (
+	"os"
+	"sync"
+)
+
+// directory is where a store's files lie. It is made for the first file.
+type directory struct {
+	parent string
+
+	mu   sync.Mutex // not the store's: it is held while the directory is made
+	path string     // "" before the first file
+}
+
+// write makes a file of a block's bytes and returns its path.
+func (d *directory) write(value []byte) (string, error) {
+	parent, err := d.make()
+	if err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(parent, "block-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(value)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // or the directory is removed at the end
+		return "", err
+	}
+	return file.Name(), nil
+}
+
+func (d *directory) make() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.path == "" {
+		made, err := os.MkdirTemp(d.parent, "bobbin-blocks-")
+		if err != nil {
+			return "", err
+		}
+		d.path = made
+	}
+	return d.path, nil
+}
+
+// remove removes the directory and all files.
+func (d *directory) remove() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.path == "" {
+		return nil
+	}
+	return os.RemoveAll(d.path)
+}

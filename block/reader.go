@@ -1,0 +1,119 @@
+package block
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// Reader reads a block, which stays as long as the reader is open. Its methods
+// may be called by any goroutine, but not after Release.
+type Reader struct {
+	store   *Store
+	block   *entry
+	value   []byte   // where file is nil
+	file    *os.File // nil where the block is in memory
+	release sync.Once
+}
+
+// Open returns a reader of a block, which the caller must release. It fails with
+// ErrNotFound where there is no such block, and with ErrDamaged where its file
+// cannot be opened.
+func (s *Store) Open(id ID) (*Reader, error) {
+	s.mu.Lock()
+	b := s.blocks[id]
+	if b == nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("open block %s: %w", id, ErrNotFound)
+	}
+	s.pin(b)
+	r := &Reader{store: s, block: b, value: b.value}
+	inMemory, path := b.inMemory, b.path
+	s.mu.Unlock()
+	if !inMemory {
+		file, err := os.Open(path)
+		if err != nil {
+			r.Release()
+			return nil, fmt.Errorf("open block %s: %w: %w", id, ErrDamaged, err)
+		}
+		r.file = file
+	}
+	return r, nil
+}
+
+// Size returns the block's size in bytes.
+func (r *Reader) Size() int64 { return r.block.size }
+
+// Checksum returns the checksum that one of the block's chunks, counted from 0,
+// had when the block was put.
+func (r *Reader) Checksum(chunk int64) uint32 { return r.block.sums[chunk] }
+
+// ReadAt reads from the block as io.ReaderAt says. It fails with ErrDamaged where
+// the block's file does not hold what was put.
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("read block %s: negative offset %d", r.block.id, off)
+	}
+	off = min(off, r.block.size)
+	n := int(min(int64(len(p)), r.block.size-off))
+	if r.file == nil {
+		copy(p, r.value[off:])
+	} else if read, err := r.readFile(p[:n], off); err != nil {
+		return read, err
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Bytes returns the block's bytes from one offset up to another. The caller must
+// not change them. It fails as ReadAt does.
+func (r *Reader) Bytes(from, to int64) ([]byte, error) {
+	if from < 0 || from > to || to > r.block.size {
+		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
+	}
+	if r.file == nil {
+		return r.value[from:to:to], nil
+	}
+	content := make([]byte, to-from)
+	if _, err := r.readFile(content, from); err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// Release ends the reading. It may be called again.
+func (r *Reader) Release() {
+	r.release.Do(func() {
+		if r.file != nil {
+			_ = r.file.Close() // it was only read
+		}
+		r.store.mu.Lock()
+		defer r.store.mu.Unlock()
+		r.store.unpin(r.block)
+	})
+}
+
+var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
+
+// readFile fills p, which ends within the block. It checks all chunks of which p
+// gets something.
+func (r *Reader) readFile(p []byte, off int64) (int, error) {
+	buffer := chunks.Get().(*[ChunkSize]byte)
+	defer chunks.Put(buffer)
+	for done := 0; done < len(p); {
+		chunk, skip := (off+int64(done))/ChunkSize, (off+int64(done))%ChunkSize
+		content := buffer[:min(ChunkSize, r.block.size-chunk*ChunkSize)]
+		if _, err := r.file.ReadAt(content, chunk*ChunkSize); err != nil {
+			return done, fmt.Errorf("read block %s: %w: %s: %w", r.block.id, ErrDamaged, r.file.Name(), err)
+		}
+		if Checksum(content) != r.block.sums[chunk] {
+			return done, fmt.Errorf("read block %s: %w: %s holds other bytes than were written, from byte %d on",
+				r.block.id, ErrDamaged, r.file.Name(), chunk*ChunkSize)
+		}
+		done += copy(p[done:], content[skip:])
+	}
+	return len(p), nil
+}
