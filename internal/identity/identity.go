@@ -5,7 +5,8 @@
 // application. Both live in memory only. An executor gets a Pass, which the
 // cluster manager hands over in the credentials of the executor's container:
 // never on a command line, in an environment or in a log. It connects to the
-// holder of exactly that certificate and shows the secret with every call.
+// holder of exactly that certificate and shows the secret with every call. To each
+// other, the application's processes prove that they know the secret (PeerTLS).
 package identity
 
 import (
@@ -38,6 +39,13 @@ const (
 	passMagic = "bobbin\x00\x01"
 )
 
+// The clocks of a cluster's nodes differ, and a certificate ends with its process:
+// its dates decide nothing.
+var (
+	certificateBegins = time.Unix(0, 0)
+	certificateEnds   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
 // Identity is what one attempt of an application proves itself by. It prints
 // as nothing of what it holds.
 type Identity struct {
@@ -63,10 +71,8 @@ func New() (*Identity, error) {
 		DNSNames:     []string{serverName},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		// The clocks of a cluster's nodes differ, and the certificate ends with
-		// the process: its dates decide nothing.
-		NotBefore: time.Unix(0, 0),
-		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
+		NotBefore:    certificateBegins,
+		NotAfter:     certificateEnds,
 	}
 	encoded, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {

@@ -1,0 +1,54 @@
+package identity
+
+import (
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/big"
+)
+
+// peerKey says what the key is for that is derived from the secret.
+const peerKey = "bobbin peer key"
+
+// errOtherApplication ends a handshake with a process of another application.
+var errOtherApplication = errors.New("the other end is not of this application (its key is made from another secret)")
+
+// PeerTLS returns the TLS configuration by which the processes of the application
+// talk to each other, both for the server's side and for the client's. All of them
+// derive the same key from the secret, so each end proves in TLS 1.3's handshake
+// that it knows the secret, and sends nothing of it. It proves that it is of the
+// application, not which process of it.
+func (p *Pass) PeerTLS() (*tls.Config, error) {
+	seed, err := hkdf.Key(sha256.New, p.secret[:], nil, peerKey, ed25519.SeedSize)
+	if err != nil {
+		return nil, fmt.Errorf("derive the application's peer key: %w", err)
+	}
+	private := ed25519.NewKeyFromSeed(seed)
+	public := private.Public().(ed25519.PublicKey)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: certificateBegins, NotAfter: certificateEnds}
+	encoded, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	if err != nil {
+		return nil, fmt.Errorf("make the application's peer certificate: %w", err)
+	}
+	return &tls.Config{
+		Certificates:     []tls.Certificate{{Certificate: [][]byte{encoded}, PrivateKey: private}},
+		MinVersion:       tls.VersionTLS13,
+		CurvePreferences: keyExchange,
+		ClientAuth:       tls.RequireAnyClientCert,
+		// As for the driver, chains and names prove nothing. What does is the key.
+		InsecureSkipVerify: true,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) != 1 || !public.Equal(state.PeerCertificates[0].PublicKey) {
+				return errOtherApplication
+			}
+			return nil
+		},
+		SessionTicketsDisabled:      true,
+		DynamicRecordSizingDisabled: true,
+	}, nil
+}
