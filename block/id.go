@@ -38,15 +38,3 @@ const (
 	// DiskOnly keeps a block in a file.
 	DiskOnly
 )
-
-func (l Level) String() string {
-	switch l {
-	case MemoryAndDisk:
-		return "MEMORY_AND_DISK"
-	case MemoryOnly:
-		return "MEMORY_ONLY"
-	case DiskOnly:
-		return "DISK_ONLY"
-	}
-	return "Level(" + strconv.Itoa(int(l)) + ")"
-}

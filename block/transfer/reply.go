@@ -1,0 +1,170 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// errPassed is what a block returns that is read when it is too late.
+var errPassed = errors.New("the fetch has gone on to the next block")
+
+// reply is the reply to one request, as it arrives. The connection is closed when
+// the context ends.
+type reply struct {
+	ctx        context.Context
+	address    string
+	connection *tls.Conn
+	input      *bufio.Reader
+	detach     func() bool // from ctx
+	pending    int         // blocks that have not begun
+	current    *Block
+	err        error // the connection's: nothing can be read any more
+}
+
+func newReply(ctx context.Context, address string, connection *tls.Conn, blocks int) *reply {
+	input := readers.Get().(*bufio.Reader)
+	input.Reset(connection)
+	detach := context.AfterFunc(ctx, func() { _ = connection.NetConn().Close() })
+	return &reply{ctx: ctx, address: address, connection: connection, input: input, detach: detach, pending: blocks}
+}
+
+// close ends the reading, and reports whether the connection can be used again,
+// as all of the reply was read. Otherwise it is closed, without the farewell that
+// TLS has: the peer may not read.
+func (r *reply) close() bool {
+	whole := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
+	if r.current != nil {
+		r.current.chunk, r.current.err = nil, errPassed
+	}
+	r.input.Reset(nil)
+	readers.Put(r.input)
+	if !whole {
+		_ = r.connection.NetConn().Close()
+	}
+	return whole
+}
+
+// next begins the next block, which the request has under this id.
+func (r *reply) next(id block.ID) (*Block, error) {
+	if r.err != nil {
+		return nil, r.failed(id, r.err)
+	}
+	r.pending--
+	if err := r.status(id); err != nil {
+		return nil, err
+	}
+	size, err := readNumber(r.input, math.MaxInt64)
+	if err != nil {
+		return nil, r.failed(id, err)
+	}
+	r.current = &Block{ID: id, Size: int64(size), reply: r, left: int64(size)}
+	return r.current, nil
+}
+
+// status reads a status byte, and what follows one that is not found.
+func (r *reply) status(id block.ID) error {
+	status, err := r.input.ReadByte()
+	if err != nil {
+		return r.failed(id, err)
+	}
+	switch status {
+	case found:
+		return nil
+	case missing:
+		return &Error{r.address, id, block.ErrNotFound}
+	case damaged:
+		text, err := readText(r.input)
+		if err != nil {
+			return r.failed(id, err)
+		}
+		return &Error{r.address, id, fmt.Errorf("%w there: %s", block.ErrDamaged, text)}
+	}
+	return r.failed(id, fmt.Errorf("the reply has the unknown status %d", status))
+}
+
+// failed notes the connection's error, and returns it as that of a block.
+func (r *reply) failed(id block.ID, err error) error {
+	r.err = err
+	return failure(r.ctx, r.address, id, err)
+}
+
+// failure is the error of a block whose peer cannot be reached, or the cause of
+// the context's end.
+func failure(ctx context.Context, address string, id block.ID, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return &Error{address, id, fmt.Errorf("%w: %w", ErrUnreachable, err)}
+}
+
+// Block is a block that arrives.
+type Block struct {
+	ID   block.ID
+	Size int64
+
+	reply *reply
+	left  int64  // bytes that have not arrived
+	chunk []byte // what has arrived and is not read, of the connection's buffer
+	err   error
+}
+
+// Read reads the block, whose bytes were checked. It fails with an *Error, or with
+// the cause where the fetch's context ended.
+func (b *Block) Read(p []byte) (int, error) {
+	if len(b.chunk) == 0 && b.err == nil {
+		if b.chunk, b.err = b.nextChunk(); b.err != nil {
+			b.chunk = nil
+		}
+	}
+	if b.err != nil {
+		return 0, b.err
+	}
+	n := copy(p, b.chunk)
+	b.chunk = b.chunk[n:]
+	return n, nil
+}
+
+// nextChunk returns the next chunk, which is good until the connection is read
+// again.
+func (b *Block) nextChunk() ([]byte, error) {
+	if b.left == 0 {
+		return nil, io.EOF
+	}
+	r := b.reply
+	if err := r.status(b.ID); err != nil {
+		b.left = 0
+		return nil, err
+	}
+	length := int(min(b.left, block.ChunkSize))
+	frame, err := r.input.Peek(4 + length)
+	if err != nil {
+		b.left = 0
+		return nil, r.failed(b.ID, err)
+	}
+	_, _ = r.input.Discard(len(frame)) // they are there
+	b.left -= int64(length)
+	chunk := frame[4:]
+	if block.Checksum(chunk) != binary.BigEndian.Uint32(frame) {
+		return nil, &Error{r.address, b.ID, fmt.Errorf("%w: other bytes arrived than were put there", block.ErrDamaged)}
+	}
+	return chunk, nil
+}
+
+// pass reads what is left of the block, for the next one.
+func (b *Block) pass() {
+	for b.left > 0 {
+		_, _ = b.nextChunk() // an error is the next block's where it is the connection's
+	}
+	b.chunk, b.err = nil, errPassed
+}

@@ -1,0 +1,141 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/block"
+)
+
+// acceptPause is how long the server waits after it could not take a connection,
+// as where the process has too many files open.
+const acceptPause = 100 * time.Millisecond
+
+// Server serves the blocks of a store.
+type Server struct {
+	store    *block.Store
+	options  Options
+	listener net.Listener
+	ctx      context.Context // until Close
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+}
+
+// Listen opens a port and serves a store's blocks on it until Close. It fails
+// where the address cannot be listened on.
+func Listen(address string, store *block.Store, options Options) (*Server, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("open the data port: %w", err)
+	}
+	s := &Server{store: store, options: options.withDefaults(), listener: listener}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.running.Go(s.accept)
+	return s, nil
+}
+
+// Addr returns the address on which the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Close ends all connections and waits for what serves them.
+func (s *Server) Close() {
+	s.cancel()
+	_ = s.listener.Close()
+	s.running.Wait()
+}
+
+func (s *Server) accept() {
+	for {
+		connection, err := s.listener.Accept()
+		if err == nil {
+			s.running.Go(func() { s.serve(connection) })
+			continue
+		}
+		if s.ctx.Err() == nil {
+			s.options.Logger.Warn("the data port cannot take a connection", "address", s.Addr(), "error", err)
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(acceptPause):
+		}
+	}
+}
+
+// serve answers the requests of a connection, one after the other.
+func (s *Server) serve(raw net.Conn) {
+	defer func() { _ = raw.Close() }()
+	defer context.AfterFunc(s.ctx, func() { _ = raw.Close() })()
+	connection := tls.Server(timedConn{raw, s.options.Timeout}, s.options.TLS)
+	limited, cancel := context.WithTimeout(s.ctx, s.options.Timeout)
+	err := connection.HandshakeContext(limited)
+	cancel()
+	requests := bufio.NewReader(connection)
+	for err == nil {
+		var ids []block.ID
+		if ids, err = readRequest(requests); err == nil {
+			err = s.reply(connection, ids)
+		}
+	}
+	s.options.Logger.Debug("a connection to the data port ended", "peer", raw.RemoteAddr(), "error", err)
+}
+
+func (s *Server) reply(connection net.Conn, ids []block.ID) error {
+	w := writers.Get().(*bufio.Writer)
+	w.Reset(connection)
+	defer func() {
+		w.Reset(nil)
+		writers.Put(w)
+	}()
+	for _, id := range ids {
+		if err := s.send(w, id); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// send writes a block, or why there is none. It returns the connection's error.
+func (s *Server) send(w *bufio.Writer, id block.ID) error {
+	reader, err := s.store.Open(id)
+	if errors.Is(err, block.ErrNotFound) {
+		return w.WriteByte(missing)
+	}
+	if err != nil {
+		return s.sendDamaged(w, err)
+	}
+	defer reader.Release()
+	if _, err := w.Write(binary.AppendUvarint(append(w.AvailableBuffer(), found), uint64(reader.Size()))); err != nil {
+		return err
+	}
+	for chunk := int64(0); chunk*block.ChunkSize < reader.Size(); chunk++ {
+		length := int(min(block.ChunkSize, reader.Size()-chunk*block.ChunkSize))
+		if w.Available() < chunkHeader+length {
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		frame := binary.BigEndian.AppendUint32(append(w.AvailableBuffer(), found), reader.Checksum(chunk))
+		frame = frame[:chunkHeader+length] // it is the writer's buffer
+		if _, err := reader.ReadAt(frame[chunkHeader:], chunk*block.ChunkSize); err != nil {
+			return s.sendDamaged(w, err)
+		}
+		if _, err := w.Write(frame); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Server) sendDamaged(w *bufio.Writer, cause error) error {
+	s.options.Logger.Warn("a block that a peer wants cannot be read", "error", cause)
+	_, err := w.Write(appendText([]byte{damaged}, cause.Error()))
+	return err
+}

@@ -1,0 +1,553 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// large is more than what sockets hold on their way.
+const large = 64 << 20
+
+func content(seed byte, size int) []byte {
+	value := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(value) // never fails
+	return value
+}
+
+// access is the TLS configuration of a new application.
+func access(t testing.TB) *tls.Config {
+	id, err := identity.New()
+	require.NoError(t, err)
+	pass, err := identity.ParsePass(id.Pass())
+	require.NoError(t, err)
+	config, err := pass.PeerTLS()
+	require.NoError(t, err)
+	return config
+}
+
+// ends is a log that reports the ends of a server's connections.
+type ends chan struct{}
+
+func (e ends) Enabled(context.Context, slog.Level) bool { return true }
+func (e ends) WithAttrs([]slog.Attr) slog.Handler       { return e }
+func (e ends) WithGroup(string) slog.Handler            { return e }
+func (e ends) Handle(_ context.Context, record slog.Record) error {
+	if record.Level == slog.LevelDebug {
+		e <- struct{}{}
+	}
+	return nil
+}
+
+// fixture is a store, a server of it, and a client.
+type fixture struct {
+	*testing.T
+	store   *block.Store
+	files   string
+	server  *Server
+	client  *Client
+	address string
+	ended   ends // connections of the server
+	close   func()
+}
+
+func newFixture(t *testing.T, options Options) *fixture {
+	f := &fixture{T: t, files: t.TempDir(), ended: make(ends, 1000)}
+	f.store = block.New(block.Options{Memory: 1 << 30, Directory: f.files})
+	if options.TLS == nil {
+		options.TLS = access(t)
+	}
+	options.Logger = slog.New(f.ended)
+	server, err := Listen("127.0.0.1:0", f.store, options)
+	require.NoError(t, err)
+	f.server, f.client, f.address = server, NewClient(options), server.Addr().String()
+	f.close = sync.OnceFunc(server.Close)
+	t.Cleanup(func() { f.client.Close(); f.close(); f.store.Close() })
+	return f
+}
+
+func (f *fixture) put(id block.ID, value []byte, level block.Level) {
+	require.NoError(f, f.store.Put(id, value, level))
+}
+
+// only fetches one block.
+func (f *fixture) only(id block.ID) ([]byte, error) {
+	for got, err := range f.client.Fetch(f.Context(), f.address, id) {
+		if err != nil {
+			return nil, err
+		}
+		return io.ReadAll(got)
+	}
+	return nil, errors.New("the sequence was empty")
+}
+
+func requireFailed(t testing.TB, err, reason error, address string, id block.ID) {
+	var failed *Error
+	require.ErrorAs(t, err, &failed)
+	require.ErrorIs(t, err, reason)
+	require.Equal(t, []any{address, id}, []any{failed.Address, failed.Block})
+	require.ErrorContains(t, err, address)
+	require.ErrorContains(t, err, string(id))
+}
+
+func TestBlocksArriveAsPut(t *testing.T) {
+	f := newFixture(t, Options{})
+	sizes := []int{0, 1, 1023, block.ChunkSize - 1, block.ChunkSize, block.ChunkSize + 1, 5*block.ChunkSize + 17}
+	var ids []block.ID
+	for i, size := range sizes {
+		for level := range 3 {
+			id := block.TaskResult(uint64(len(ids)))
+			f.put(id, content(byte(i), size), block.Level(level))
+			ids = append(ids, id)
+		}
+		ids = append(ids, block.Held(fmt.Sprintf("missing %d", i)))
+	}
+	n := 0
+	for got, err := range f.client.Fetch(t.Context(), f.address, ids...) {
+		id, size := ids[n], sizes[n/4]
+		if n%4 == 3 {
+			requireFailed(t, err, block.ErrNotFound, f.address, id)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, id, got.ID)
+			require.EqualValues(t, size, got.Size)
+			value, err := io.ReadAll(got)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(content(byte(n/4), size), value), size)
+		}
+		n++
+	}
+	require.Len(t, ids, n)
+}
+
+func TestMoreBlocksThanARequestHas(t *testing.T) {
+	f := newFixture(t, Options{})
+	var ids []block.ID
+	for i := range 2*maxIDs + 1 {
+		ids = append(ids, block.TaskResult(uint64(i)))
+		f.put(ids[i], fmt.Append(nil, i), block.MemoryOnly)
+	}
+	n := 0
+	for got, err := range f.client.Fetch(t.Context(), f.address, ids...) {
+		require.NoError(t, err)
+		value, err := io.ReadAll(got)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(n), string(value))
+		n++
+	}
+	require.Len(t, ids, n)
+	require.Len(t, f.client.idle, 1)
+}
+
+func TestBlocksThatAreNotReadArePassedOver(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.put("a", content(1, 5*block.ChunkSize), block.MemoryOnly)
+	f.put("b", content(2, 10), block.MemoryOnly)
+	var passed *Block
+	for got, err := range f.client.Fetch(t.Context(), f.address, "a", "a", "b") {
+		require.NoError(t, err)
+		switch {
+		case passed == nil:
+			_, err := io.ReadFull(got, make([]byte, 100))
+			require.NoError(t, err)
+		case got.ID == "b":
+			value, err := io.ReadAll(got)
+			require.NoError(t, err)
+			require.Equal(t, content(2, 10), value)
+		}
+		if passed != nil {
+			_, err := passed.Read(make([]byte, 1))
+			require.ErrorIs(t, err, errPassed)
+		}
+		passed = got
+	}
+	_, err := passed.Read(make([]byte, 1))
+	require.ErrorIs(t, err, errPassed)
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.put("a", content(1, 1000), block.MemoryOnly)
+	f.put("large", content(1, large), block.MemoryOnly)
+	for range 10 {
+		_, err := f.only("a")
+		require.NoError(t, err)
+	}
+	require.Len(t, f.client.idle, 1)
+	require.Empty(t, f.ended)
+	for range f.client.Fetch(t.Context(), f.address, "large") {
+		break // a reply that was not read is no good for the next
+	}
+	require.Empty(t, f.client.idle)
+	<-f.ended
+	_, err := f.only("a")
+	require.NoError(t, err)
+	f.client.Close()
+	<-f.ended
+	_, err = f.only("a")
+	require.NoError(t, err)
+	<-f.ended // not kept by a client that is closed
+}
+
+func TestUnusedConnectionsAreClosed(t *testing.T) {
+	f := newFixture(t, Options{Timeout: 4 * time.Second})
+	_, err := f.only("a")
+	require.ErrorIs(t, err, block.ErrNotFound)
+	<-f.ended // by the client, a quarter of the time before the server would
+	f.client.mu.Lock()
+	defer f.client.mu.Unlock()
+	require.Empty(t, f.client.idle)
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	f := newFixture(t, Options{MaxFetches: 2})
+	f.put("a", content(1, 10), block.MemoryOnly)
+	for range f.client.Fetch(t.Context(), f.address, "a") {
+		for range f.client.Fetch(t.Context(), f.address, "a") {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(errors.New("enough of waiting"))
+			for _, err := range f.client.Fetch(ctx, f.address, "a") {
+				require.EqualError(t, err, "enough of waiting")
+			}
+		}
+	}
+	require.Len(t, f.client.idle, 2)
+
+	for range 3 {
+		other, err := Listen("127.0.0.1:0", f.store, f.client.options)
+		require.NoError(t, err)
+		t.Cleanup(other.Close)
+		for _, err := range f.client.Fetch(t.Context(), other.Addr().String(), "missing") {
+			require.ErrorIs(t, err, block.ErrNotFound)
+		}
+	}
+	<-f.ended
+	<-f.ended
+	<-f.ended // two of before and the first of these
+	require.Len(t, f.client.idle, 2)
+}
+
+func TestOtherApplicationsAreRefused(t *testing.T) {
+	ours, theirs := access(t), access(t)
+	f := newFixture(t, Options{TLS: ours})
+	f.put("a", content(1, 10), block.MemoryOnly)
+	fetch := func(config *tls.Config, address string) error {
+		client := NewClient(Options{TLS: config})
+		defer client.Close()
+		for _, err := range client.Fetch(t.Context(), address, "a") {
+			return err
+		}
+		return nil
+	}
+	requireFailed(t, fetch(theirs, f.address), ErrUnreachable, f.address, "a")
+
+	// Each end that checks nothing shows that the other one does.
+	careless := theirs.Clone()
+	careless.VerifyConnection = nil
+	err := fetch(careless, f.address)
+	requireFailed(t, err, ErrUnreachable, f.address, "a")
+	require.ErrorContains(t, err, "bad certificate")
+
+	impostor, err := Listen("127.0.0.1:0", f.store, Options{TLS: careless})
+	require.NoError(t, err)
+	defer impostor.Close()
+	err = fetch(ours, impostor.Addr().String())
+	requireFailed(t, err, ErrUnreachable, impostor.Addr().String(), "a")
+	require.ErrorContains(t, err, "not of this application")
+	require.NoError(t, fetch(ours, f.address))
+}
+
+func TestDamagedBlocksAreNamed(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.put("disk", content(1, 3*block.ChunkSize), block.DiskOnly)
+	value := content(2, 3*block.ChunkSize)
+	f.put("memory", value, block.MemoryOnly)
+	f.put("whole", content(3, 10), block.MemoryOnly)
+	found, err := filepath.Glob(filepath.Join(f.files, "*", "*"))
+	require.NoError(t, err)
+	file, err := os.OpenFile(found[0], os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt([]byte{^content(1, 3*block.ChunkSize)[block.ChunkSize]}, block.ChunkSize)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	value[2*block.ChunkSize]++ // after it was put: only the reader's check can find it
+
+	for got, err := range f.client.Fetch(t.Context(), f.address, "disk", "memory", "whole", "disk", "memory", "whole") {
+		require.NoError(t, err)
+		read, err := io.ReadAll(got)
+		switch got.ID {
+		case "whole":
+			require.NoError(t, err)
+			require.Equal(t, content(3, 10), read)
+			continue
+		case "disk":
+			require.Len(t, read, block.ChunkSize)
+			require.ErrorContains(t, err, found[0])
+		case "memory":
+			require.Len(t, read, 2*block.ChunkSize)
+			require.ErrorContains(t, err, "other bytes arrived")
+		}
+		requireFailed(t, err, block.ErrDamaged, f.address, got.ID)
+		require.NotErrorIs(t, err, ErrUnreachable)
+	}
+	require.Len(t, f.client.idle, 1, "the connection is good")
+
+	require.NoError(t, os.Remove(found[0]))
+	_, err = f.only("disk")
+	requireFailed(t, err, block.ErrDamaged, f.address, "disk")
+}
+
+func TestABlockIsRemovedWhileItIsSent(t *testing.T) {
+	for name, level := range map[string]block.Level{"memory": block.MemoryOnly, "disk": block.DiskOnly} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, Options{})
+			f.put("large", content(1, large), level)
+			for got, err := range f.client.Fetch(t.Context(), f.address, "large", "large") {
+				if err == nil {
+					require.True(t, f.store.Remove("large"))
+					value, err := io.ReadAll(got)
+					require.NoError(t, err)
+					require.True(t, bytes.Equal(content(1, large), value))
+				} else {
+					requireFailed(t, err, block.ErrNotFound, f.address, "large")
+				}
+			}
+			f.close()
+			require.Zero(t, f.store.Status().Memory)
+			left, err := filepath.Glob(filepath.Join(f.files, "*", "*"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// A reader that stops loses its connection, and the block its pin. Others are not
+// held up in the meantime.
+func TestAReaderThatStops(t *testing.T) {
+	f := newFixture(t, Options{Timeout: 2 * time.Second})
+	f.put("large", content(1, large), block.MemoryOnly)
+	f.put("small", content(2, 100), block.MemoryOnly)
+	for got, err := range f.client.Fetch(t.Context(), f.address, "large", "small") {
+		if err != nil {
+			requireFailed(t, err, ErrUnreachable, f.address, "small")
+			break
+		}
+		value, err := f.only("small")
+		require.NoError(t, err)
+		require.Equal(t, content(2, 100), value)
+		for range 2 { // that of the small block is unused, and ends too
+			<-f.ended
+		}
+		for _, b := range f.store.Status().Blocks {
+			require.Zero(t, b.Pins)
+		}
+		_, err = io.Copy(io.Discard, got)
+		requireFailed(t, err, ErrUnreachable, f.address, "large")
+	}
+}
+
+// All of a block may take longer than the timeout, as long as something moves.
+func TestConnectionsFailWhereNothingMoves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		sender, receiver := timedConn{near, time.Second}, timedConn{far, time.Second}
+		var sent error
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			for sent == nil {
+				_, sent = sender.Write([]byte{1})
+			}
+		})
+		for range 10 {
+			time.Sleep(900 * time.Millisecond)
+			_, err := receiver.Read(make([]byte, 1))
+			require.NoError(t, err)
+		}
+		began := time.Now()
+		sending.Wait()
+		require.ErrorIs(t, sent, os.ErrDeadlineExceeded)
+		_, err := receiver.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.Equal(t, 2*time.Second, time.Since(began))
+		_, _ = near.Close(), far.Close()
+	})
+}
+
+func TestThePeerEndsInTheMiddle(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.put("large", content(1, large), block.MemoryOnly)
+	fetched := 0
+	for got, err := range f.client.Fetch(t.Context(), f.address, "large", "next", "last") {
+		if fetched++; fetched == 1 {
+			require.NoError(t, err)
+			_, err = io.CopyN(io.Discard, got, 10)
+			require.NoError(t, err)
+			f.close()
+			_, err = io.Copy(io.Discard, got)
+			requireFailed(t, err, ErrUnreachable, f.address, "large")
+		} else {
+			requireFailed(t, err, ErrUnreachable, f.address, "next")
+		}
+	}
+	require.Equal(t, 1, fetched, "the sequence ends with the connection")
+	_, err := f.only("large")
+	requireFailed(t, err, ErrUnreachable, f.address, "large")
+}
+
+func TestAPeerThatSaysNothing(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, listener.Close()) }()
+	client := NewClient(Options{TLS: access(t), Timeout: 50 * time.Millisecond})
+	defer client.Close()
+	for _, err := range client.Fetch(t.Context(), listener.Addr().String(), "a") {
+		requireFailed(t, err, ErrUnreachable, listener.Addr().String(), "a")
+	}
+}
+
+func TestTheContextEnds(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.put("large", content(1, large), block.MemoryOnly)
+	enough := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	fetched := 0
+	for got, err := range f.client.Fetch(ctx, f.address, "large", "large") {
+		fetched++
+		require.NoError(t, err)
+		cancel(enough)
+		_, err = io.Copy(io.Discard, got)
+		require.Equal(t, enough, err, "not a failed fetch")
+	}
+	require.Equal(t, 1, fetched)
+	require.Empty(t, f.client.idle)
+
+	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer stop()
+	for got, err := range f.client.Fetch(ctx, f.address, "large") {
+		if err == nil {
+			<-ctx.Done()
+			_, err = io.Copy(io.Discard, got)
+		}
+		require.Equal(t, context.DeadlineExceeded, err)
+	}
+}
+
+func TestManyFetchesAtOnce(t *testing.T) {
+	f := newFixture(t, Options{MaxFetches: 8})
+	var ids []block.ID
+	for i := range 40 {
+		ids = append(ids, block.TaskResult(uint64(i)))
+		f.put(ids[i], content(byte(i), i*3000), block.Level(i%3))
+	}
+	var fetches sync.WaitGroup
+	for worker := range 32 {
+		fetches.Go(func() {
+			for turn := range 5 {
+				n := (worker + turn) % len(ids)
+				for got, err := range f.client.Fetch(t.Context(), f.address, ids[n:]...) {
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					value, err := io.ReadAll(got)
+					if err != nil || !bytes.Equal(value, content(byte(n), n*3000)) {
+						t.Errorf("%s: %d bytes, error %v", got.ID, len(value), err)
+					}
+					if n++; n%7 == worker%7 {
+						break
+					}
+				}
+			}
+		})
+	}
+	fetches.Wait()
+	require.LessOrEqual(t, len(f.client.idle), 8)
+}
+
+func FuzzRequest(f *testing.F) {
+	f.Add(appendRequest(nil, []block.ID{"a", "", block.TaskResult(1)}))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1})
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		ids, err := readRequest(bufio.NewReader(bytes.NewReader(encoded)))
+		if err == nil {
+			again, err := readRequest(bufio.NewReader(bytes.NewReader(appendRequest(nil, ids))))
+			require.NoError(t, err)
+			require.Equal(t, ids, again)
+		}
+	})
+}
+
+// Whatever a peer replies, reading ends, with bytes that were checked.
+func FuzzReply(f *testing.F) {
+	f.Add([]byte{found, 0, missing, damaged, 1, 'x'})
+	f.Add([]byte{found, 1, found, 0x52, 0x7d, 0x53, 0x51, 0, damaged, 0})
+	f.Add([]byte{found, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, found})
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		r := &reply{ctx: t.Context(), input: bufio.NewReaderSize(bytes.NewReader(encoded), bufferBytes)}
+		for r.err == nil {
+			if got, err := r.next("id"); err == nil {
+				_, _ = io.Copy(io.Discard, got)
+				got.pass()
+			}
+		}
+	})
+}
+
+func BenchmarkFetch(b *testing.B) {
+	config := access(b)
+	store := block.New(block.Options{Memory: 1 << 30})
+	defer store.Close()
+	server, err := Listen("127.0.0.1:0", store, Options{TLS: config})
+	require.NoError(b, err)
+	defer server.Close()
+	client := NewClient(Options{TLS: config})
+	defer client.Close()
+	small := make([]block.ID, 256)
+	for i := range small {
+		small[i] = block.TaskResult(uint64(i))
+		require.NoError(b, store.Put(small[i], content(1, 1<<10), block.MemoryOnly))
+	}
+	require.NoError(b, store.Put("large", content(1, large), block.MemoryOnly))
+	for name, ids := range map[string][]block.ID{"1KB": small[:1], "256x1KB": small, "64MB": {"large"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			buffer := make([]byte, block.ChunkSize)
+			for b.Loop() {
+				total := 0
+				for got, err := range client.Fetch(b.Context(), server.Addr().String(), ids...) {
+					for err == nil {
+						var n int
+						n, err = got.Read(buffer)
+						total += n
+					}
+					if err != io.EOF {
+						b.Fatal(err)
+					}
+				}
+				b.SetBytes(int64(total))
+			}
+		})
+	}
+}
