@@ -372,6 +372,50 @@ func TestConcurrentUse(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// What is being written counts as gone: goroutines that put at the same time
+// together move no more than is needed.
+func TestNoMoreLeavesMemoryThanMust(t *testing.T) {
+	store, _ := newStore(t, 4*kib)
+	for round := range uint64(50) {
+		var puts sync.WaitGroup
+		for worker := range uint64(4) {
+			puts.Go(func() {
+				if err := store.Put(block.TaskResult(4*round+worker), content(worker, kib), block.MemoryAndDisk); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		puts.Wait()
+		require.EqualValues(t, 4*kib, store.Status().Memory)
+	}
+}
+
+func TestCloseWhileFilesAreWritten(t *testing.T) {
+	directory := t.TempDir()
+	for range 50 {
+		store := block.New(block.Options{Directory: directory})
+		var puts sync.WaitGroup
+		var begun sync.WaitGroup
+		begun.Add(4)
+		for worker := range uint64(4) {
+			puts.Go(func() {
+				begun.Done()
+				for n := uint64(0); ; n++ {
+					if store.Put(block.TaskResult(4*n+worker), content(1, kib), block.DiskOnly) != nil {
+						return // the store is closed
+					}
+				}
+			})
+		}
+		begun.Wait()
+		store.Close()
+		puts.Wait()
+		left, err := os.ReadDir(directory)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	}
+}
+
 // levelsOf are the ids of TestConcurrentUse that have a level.
 func levelsOf(levels []block.Level, level block.Level) []block.ID {
 	var ids []block.ID
