@@ -11,11 +11,12 @@ type attempt struct {
 	run      *run
 	executor *executor
 	index    int
-	try      int  // 0 for the task's first attempt
-	killed   bool // it was told to end
-	asked    bool // whether it may commit its output
-	waits    bool // at a barrier
-	held     bool // it has a result that counts when all of its barrier set have
+	try      int    // 0 for the task's first attempt
+	killed   bool   // it was told to end
+	asked    bool   // whether it may commit its output
+	waits    bool   // at a barrier
+	held     bool   // it has a result that counts when all of its barrier set have
+	lost     string // how its executor was lost; "" where it was not
 
 	away     *awayResult        // nil unless it has run and its result waits at the executor
 	progress *wire.TaskProgress // its latest, until its result counts; nil for none

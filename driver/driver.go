@@ -85,6 +85,7 @@ type Driver struct {
 	serving sync.WaitGroup
 
 	progress atomic.Uint32 // the bits of a float32
+	lastRun  atomic.Uint64 // id of a task set
 }
 
 // New starts a driver: it listens, where it has an identity, and runs its

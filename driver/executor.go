@@ -118,6 +118,9 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	if l.demand.manager != nil {
 		l.demand.manager.ExecutorRegistered(id)
 	}
+	for listener := range l.listeners {
+		listener.ExecutorAdded(e.info())
+	}
 	l.endTooWide()
 	l.logger.Info("executor registered", "executor", id, "host", e.host, "cores", e.cores, "profile", e.kind.profile.ID)
 	if notice, announced := l.departures.absent[id]; announced {
@@ -238,6 +241,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	clear(e.attempts)
 	for _, a := range attempts {
 		l.stopped(a)
+		a.lost = loss.Text
 		if !l.scheduler.Runs(a.id) {
 			continue // it runs again, and has not failed
 		}
@@ -253,6 +257,9 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		if away {
 			l.fetch(r)
 		}
+	}
+	for listener := range l.listeners {
+		listener.ExecutorLost(e.info(), loss.Text)
 	}
 	l.noteEmpty()
 	return tasks

@@ -94,9 +94,9 @@ func (l *loop) fetch(r *run) {
 			continue
 		}
 		// Said before it is looked what there is: who takes results calls again.
-		r.results.wanted.Store(true)
+		r.fetchWaits.Store(true)
 		size := a.away.size()
-		if have := in.coming + r.results.bytes.Load(); have > 0 && have+size > in.window {
+		if have := in.coming + r.unreleased.Load(); have > 0 && have+size > in.window {
 			return
 		}
 		in.queue = in.queue[1:]
@@ -106,7 +106,7 @@ func (l *loop) fetch(r *run) {
 		message.Fetches = append(message.Fetches, uint64(a.id))
 	}
 	in.queue = nil
-	r.results.wanted.Store(false)
+	r.fetchWaits.Store(false)
 }
 
 // size is how many bytes the result has.

@@ -2,10 +2,11 @@ package driver
 
 import (
 	"fmt"
-	"time"
+	"math"
 
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
 // Job is one task set to run: a function over inputs.
@@ -14,10 +15,19 @@ type Job struct {
 	Function string // the name under which package function has it
 	Common   []byte // what the tasks share; goes to each executor once; at most 1 GiB
 	Tasks    []TaskSpec
+	// Indexes are the indexes of the tasks, where these are some of an earlier set's;
+	// nil for 0, 1, 2 and so on.
+	Indexes []int
 
 	// Profile is what the executors that run the tasks are made of, whatever its
 	// ID; nil for the settings'. Executors of this process are of every profile.
 	Profile *profile.Profile
+
+	// Priority is the set's place among those that are served first in, first out:
+	// behind all sets with a lower job, then with a lower stage. A set that is
+	// submitted again, for some tasks of an earlier one, keeps its place so. Without
+	// a job it is behind those that were submitted before.
+	Priority scheduler.Priority
 
 	// Group names the jobs that Driver.CancelGroup cancels together; Description is
 	// for people. Either may be "".
@@ -43,18 +53,19 @@ type Job struct {
 // TaskSpec is one task of a job. Neither it nor what it refers to may be
 // changed while the job runs.
 type TaskSpec struct {
-	Input []byte   // at most 1 GiB
-	Hosts []string // where the task runs best; none has a say where it is empty
+	Input []byte // at most 1 GiB
+	// Executors and Hosts are where the task runs best, by the ids of executors and
+	// by name: first in those executors, then on those hosts. Anywhere where both
+	// are empty.
+	Executors, Hosts []string
 }
 
-// Result is what one task returned.
-type Result struct {
-	Index         int // the task's place in Job.Tasks
-	Value         []byte
-	AttemptNumber int // 0 where the task's first attempt succeeded
-	ExecutorID    string
-	Host          string
-	RunTime       time.Duration // of the function, in the executor
+// indexOf is the index of a task as its function and its listener have it.
+func (j *Job) indexOf(task int) int {
+	if j.Indexes != nil {
+		return j.Indexes[task]
+	}
+	return task
 }
 
 // TaskError ends a job whose task failed too often, or in a way in which
@@ -88,6 +99,17 @@ func (j *Job) check() error {
 	if len(j.Common) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",
 			j.Name, len(j.Common), wire.MaxInput)
+	}
+	if j.Indexes != nil && len(j.Indexes) != len(j.Tasks) {
+		return fmt.Errorf("job %q: it has %d tasks and %d indexes", j.Name, len(j.Tasks), len(j.Indexes))
+	}
+	if j.Indexes != nil && j.Barrier {
+		return fmt.Errorf("job %q: a barrier set has all of its tasks: Indexes are for others", j.Name)
+	}
+	for _, index := range j.Indexes {
+		if index < 0 || index > math.MaxInt32 {
+			return fmt.Errorf("job %q: index %d must be 0 to %d", j.Name, index, math.MaxInt32)
+		}
 	}
 	for i := range j.Tasks {
 		if size := len(j.Tasks[i].Input); size > wire.MaxInput {

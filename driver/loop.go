@@ -22,7 +22,7 @@ type loop struct {
 	executors  map[string]*executor // registered, by id
 	dirty      []*executor          // those with a message of this turn
 	runs       map[uint64]*run      // not ended, by task set
-	lastRun    uint64
+	listeners  map[ExecutorListener]struct{}
 	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
 	demand     demand
 	kinds      []*kind // of executors, by the ids of their profiles
@@ -54,6 +54,7 @@ func newLoop(d *Driver) *loop {
 		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*run{},
+		listeners:  map[ExecutorListener]struct{}{},
 		attempts:   map[scheduler.AttemptID]*attempt{},
 		demand:     demand{manager: d.options.Manager, changed: true},
 		kinds:      []*kind{newKind(d.options.Config, profile.Default(d.options.Config))},

@@ -52,15 +52,15 @@ func (l *loop) launch(e *executor, r *run, launch *scheduler.Launch) {
 	}
 	r.locality.count(launch.Locality)
 	l.history.totals.Locality.count(launch.Locality)
-	e.addLaunch(message, launch, &wire.Launch{
+	e.addLaunch(message, &wire.Launch{
 		Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus), Resources: wire.ResourcesOf(launch.Resources),
-		Queued: launch.Queued, HoldResult: r.results.bytes.Load() > r.intake.window,
-	}, r.job.Tasks[a.index].Input)
+		Queued: launch.Queued, HoldResult: r.unreleased.Load() > r.intake.window,
+	}, r.job.indexOf(a.index), r.job.Tasks[a.index].Input)
 }
 
 // addLaunch adds an attempt to a message: to the launch before it, where both are
 // alike, as a launch of its own costs more than a short task does.
-func (e *executor) addLaunch(message *wire.DriverMessage, launch *scheduler.Launch, own *wire.Launch, input []byte) {
+func (e *executor) addLaunch(message *wire.DriverMessage, own *wire.Launch, index int, input []byte) {
 	last := own
 	if n := len(message.Launches); n > 0 {
 		last = message.Launches[n-1]
@@ -73,7 +73,7 @@ func (e *executor) addLaunch(message *wire.DriverMessage, launch *scheduler.Laun
 		message.Launches = append(message.Launches, own)
 	}
 	e.lastLaunch += len(input)
-	last.Indexes = append(last.Indexes, uint32(launch.Index))
+	last.Indexes = append(last.Indexes, uint32(index))
 	if len(input) > 0 || last.Inputs != nil {
 		for len(last.Inputs) < len(last.Indexes)-1 {
 			last.Inputs = append(last.Inputs, nil)

@@ -1,87 +1,36 @@
 package driver
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
-// results are what a run has for its consumer. The event loop puts in without
-// ever waiting.
+// results are the listener of a set whose results are taken by a loop. The event
+// loop puts in without ever waiting.
 type results struct {
-	ready  chan struct{} // holds a token where something was put in
-	bytes  atomic.Int64  // that were put in and not taken out, or are with the consumer
-	wanted atomic.Bool   // the event loop waits for bytes to be less
+	ready chan struct{} // holds a token where something was put in
 
-	mu     sync.Mutex
-	chunks [][]Result // of growing sizes, so that none is ever copied into a larger one
-	spare  [][]Result // chunks that the consumer is done with
-	ended  bool
-	err    error
+	mu    sync.Mutex
+	list  []Result
+	ended bool
+	err   error
 }
-
-// Sizes of chunks: a job of few results takes little, one of many goes through
-// few chunks. A consumer that keeps up has them go round.
-const (
-	firstChunk = 4
-	mostChunk  = 256
-	mostSpare  = 64 // chunks
-)
 
 func newResults() *results { return &results{ready: make(chan struct{}, 1)} }
 
-func (r *results) put(result Result) {
-	if size := len(result.Value); size > 0 {
-		r.bytes.Add(int64(size))
-	}
+// TaskDone adds a result.
+func (r *results) TaskDone(result Result) {
 	r.mu.Lock()
-	last := len(r.chunks) - 1
-	first := last < 0
-	if first || len(r.chunks[last]) == cap(r.chunks[last]) {
-		r.chunks = append(r.chunks, r.newChunk())
-		last++
-	}
-	r.chunks[last] = append(r.chunks[last], result)
+	r.list = append(r.list, result)
+	first := len(r.list) == 1
 	r.mu.Unlock()
 	if first { // who has taken what there was takes again before it waits
 		r.signal()
 	}
 }
 
-// newChunk is an empty chunk to come after those that there are.
-func (r *results) newChunk() []Result {
-	if last := len(r.spare) - 1; last >= 0 {
-		chunk := r.spare[last]
-		r.spare = r.spare[:last]
-		return chunk
-	}
-	size := firstChunk
-	if last := len(r.chunks) - 1; last >= 0 {
-		size = min(2*cap(r.chunks[last]), mostChunk)
-	}
-	return make([]Result, 0, size)
-}
+// TaskFailed does nothing: the task is tried again, or the set ends.
+func (r *results) TaskFailed(TaskFailure) {}
 
-// giveBack returns a chunk that take gave, for further results.
-func (r *results) giveBack(chunk []Result) {
-	if cap(chunk) < mostChunk {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.spare) < mostSpare {
-		r.spare = append(r.spare, chunk[:0])
-	}
-}
-
-// took notes that the consumer is done with so many bytes, and reports whether
-// the event loop is to be told.
-func (r *results) took(size int) bool {
-	r.bytes.Add(-int64(size))
-	return r.wanted.Load() && r.wanted.CompareAndSwap(true, false)
-}
-
-// end is the last that is put in.
-func (r *results) end(err error) {
+// Ended is the last that is put in.
+func (r *results) Ended(err error) {
 	r.mu.Lock()
 	r.ended, r.err = true, err
 	r.mu.Unlock()
@@ -95,16 +44,9 @@ func (r *results) signal() {
 	}
 }
 
-func (r *results) take() (chunks [][]Result, ended bool, err error) {
+func (r *results) take() (list []Result, ended bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	chunks, r.chunks = r.chunks, nil
-	return chunks, r.ended, r.err
-}
-
-// isQuiet reports whether there is nothing to take.
-func (r *results) isQuiet() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.chunks) == 0 && !r.ended
+	list, r.list = r.list, nil
+	return list, r.ended, r.err
 }

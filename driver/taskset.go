@@ -15,14 +15,15 @@ import (
 // any more.
 var errAbandoned = errors.New("the job's caller left it")
 
-// run is one job at work. Run makes it with job and results; the rest is the
-// event loop's.
+// run is one job at work. Submit makes it with its id, job and listener; the rest
+// is the event loop's.
 type run struct {
-	job     Job
-	results *results
+	id       uint64 // of the task set
+	job      Job
+	listener Listener
+	delivery
 
-	id             uint64 // of the task set
-	kind           *kind  // of the executors for its tasks
+	kind           *kind // of the executors for its tasks
 	cpus           int
 	resources      map[string]float64 // of each task
 	pool           string             // "" where there are none
@@ -66,8 +67,6 @@ func (r *run) countsOf(index int) *failureCounts {
 // submit begins a run.
 func (l *loop) submit(r *run) {
 	r.submitted = l.now
-	l.lastRun++
-	r.id = l.lastRun
 	r.cpus = r.job.CPUs
 	if r.cpus < 1 {
 		r.cpus = config.TaskCPUs.In(l.d.options.Config)
@@ -113,18 +112,22 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	r.kind.used = true
-	choosy := 0 // tasks that prefer some host
+	choosy := 0 // tasks that prefer some place
 	for i := range r.job.Tasks {
-		if len(r.job.Tasks[i].Hosts) > 0 {
+		if t := &r.job.Tasks[i]; len(t.Hosts)+len(t.Executors) > 0 {
 			choosy++
 		}
 	}
+	priority := r.job.Priority
+	if priority.Job == 0 {
+		priority.Job = r.id
+	}
 	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID,
 		Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
-		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier}
+		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier, Priority: priority}
 	if choosy > 0 {
 		set.Preferences = func(index int) scheduler.Preferences {
-			return scheduler.Preferences{Hosts: r.job.Tasks[index].Hosts}
+			return scheduler.Preferences{Executors: r.job.Tasks[index].Executors, Hosts: r.job.Tasks[index].Hosts}
 		}
 	}
 	if err := l.scheduler.Submit(set); err != nil {
@@ -132,7 +135,7 @@ func (l *loop) submit(r *run) {
 		return
 	}
 	l.demand.changed = true
-	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferHosts", choosy,
+	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferPlaces", choosy,
 		"profile", r.kind.profile.ID, "pool", r.pool, "group", r.job.Group)
 }
 
@@ -225,6 +228,7 @@ func (l *loop) act(events []scheduler.Event) {
 			if a := l.attempts[event.Attempt]; !a.run.ended {
 				a.run.countsOf(a.index).scheduler = event.Failures
 				l.noteFailure(a)
+				a.run.tellFailure(a)
 				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
 			}
 		case scheduler.TaskSetAborted:
@@ -259,7 +263,7 @@ func (l *loop) act(events []scheduler.Event) {
 func (l *loop) finished(a *attempt) {
 	r, update := a.run, a.result
 	result := Result{
-		Index: a.index, Value: update.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
+		Index: r.job.indexOf(a.index), Value: update.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
 		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
 	}
 	l.settleCommit(a, true)
@@ -271,12 +275,13 @@ func (l *loop) finished(a *attempt) {
 			l.endRun(r, err)
 			return
 		}
+		r.unreleased.Add(size)
 	}
 	r.values.add(update.GetValues())
 	r.metrics.add(update.GetMetrics())
 	r.done++
 	l.history.totals.Done++
-	r.results.put(result)
+	r.listener.TaskDone(result)
 }
 
 // unfinished notes that an attempt ended without a result that counts, after so
@@ -292,14 +297,35 @@ func (l *loop) unfinished(a *attempt, failures int) {
 		delete(l.attempts, a.id)
 	case a.failure != nil:
 		l.noteFailure(a)
+		r.tellFailure(a)
 		l.judge(r, a.index, a.executor, a.failure)
+	case a.lost != "" || a.killed:
+		r.tellFailure(a)
 	}
+}
+
+// tellFailure has the listener of a run told that an attempt has no result.
+func (r *run) tellFailure(a *attempt) {
+	failure := TaskFailure{
+		Index: r.job.indexOf(a.index), AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
+		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(),
+	}
+	switch {
+	case a.lost != "":
+		failure.Reason, failure.Message = LostExecutor, "the executor "+a.lost
+	case a.killed:
+		failure.Reason = KilledAttempt
+	}
+	if counts := r.failures[a.index]; counts != nil {
+		failure.Failures = counts.scheduler + counts.losses
+	}
+	r.listener.TaskFailed(failure)
 }
 
 func (l *loop) noteFailure(a *attempt) {
 	a.run.failedAttempts++
 	l.history.totals.FailedAttempts++
-	l.logger.Warn("task failed", "job", a.run.id, "name", a.run.job.Name, "task", a.index, "try", a.try,
+	l.logger.Warn("task failed", "job", a.run.id, "name", a.run.job.Name, "task", a.run.job.indexOf(a.index), "try", a.try,
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
@@ -314,15 +340,8 @@ func (l *loop) judge(r *run, index int, e *executor, failure *wire.Failure) {
 func (r *run) taskError(index int, e *executor, failure *wire.Failure) *TaskError {
 	counts := r.countsOf(index)
 	return &TaskError{
-		Job: r.job.Name, Index: index, Failures: counts.scheduler + counts.losses, ExecutorID: e.id, Host: e.host,
+		Job: r.job.Name, Index: r.job.indexOf(index), Failures: counts.scheduler + counts.losses, ExecutorID: e.id, Host: e.host,
 		Message: failure.GetMessage(), Stack: failure.GetStack(),
-	}
-}
-
-// cancel ends a run that its caller does not want any more.
-func (l *loop) cancel(r *run, cause error) {
-	if !r.ended {
-		l.endRun(r, cause)
 	}
 }
 
@@ -361,5 +380,5 @@ func (l *loop) endRun(r *run, err error) {
 	l.history.jobs = appendKept(l.history.jobs, status)
 	l.logger.Info("job ended", "job", r.id, "name", r.job.Name, "state", status.State, "tasks", len(r.job.Tasks), "done", r.done,
 		"failedAttempts", r.failedAttempts, "took", ended.Sub(r.submitted).Round(time.Millisecond))
-	r.results.end(err)
+	r.listener.Ended(err)
 }
