@@ -340,10 +340,14 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 					require.LessOrEqual(t, e.Done, 4)
 				}
 				time.Sleep(time.Hour)
+				want = []int{2, 0, 0} // profiles that no job uses are released
 				if dynamic == "true" {
 					want = []int{0, 0, 0}
 				}
 				require.Equal(t, want, []int{c.executors(0), c.executors(1), c.executors(2)})
+				require.Len(t, c.driver.Status().Profiles, 1)
+				require.NoError(t, <-begin(t.Context(), c.driver, onLarge))
+				require.Equal(t, 3, c.driver.Status().Profiles[1].ID, "ids are not used again")
 			})
 		})
 	}

@@ -61,7 +61,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	case r.GetVersion() != wire.Version:
 		refused = fmt.Sprintf("it speaks version %d of the protocol and the driver version %d: both must be of the same binary",
 			r.GetVersion(), wire.Version)
-	case int(r.GetResourceProfile()) >= len(l.kinds):
+	case l.kind(int(r.GetResourceProfile())) == nil:
 		refused = fmt.Sprintf("its resource profile %d is unknown", r.GetResourceProfile())
 	case l.executors[id] != nil && !cameAgain:
 		refused = fmt.Sprintf("an executor of that id is registered already, on %s", l.executors[id].host)
@@ -100,7 +100,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	e := &executor{
 		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
 		link: from, registered: l.now, lastHeard: l.now,
-		kind: l.kinds[r.GetResourceProfile()], idleSince: l.now, instance: r.GetInstance(),
+		kind: l.kind(int(r.GetResourceProfile())), idleSince: l.now, instance: r.GetInstance(),
 		attempts: map[scheduler.AttemptID]*attempt{},
 	}
 	if e.kind.pool != nil {
@@ -108,6 +108,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	}
 	from.executor = e
 	l.executors[id] = e
+	e.kind.executors++
 	l.outgoing(e).Registered = &wire.Registered{}
 	l.heardOfHolds(e, message)
 	if before != nil {
@@ -217,6 +218,7 @@ func brokenText(reason error) string {
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.departure == nil
 	delete(l.executors, e.id)
+	e.kind.executors--
 	l.departures.forget(e)
 	if e.member != nil {
 		e.kind.pool.Remove(e.member)

@@ -15,8 +15,11 @@ import (
 // kind is the executors of one resource profile.
 type kind struct {
 	profile   profile.Profile
-	used      bool             // executors of it are wanted: the settings' always, others from their first job on
-	instances int              // how many, without dynamic allocation
+	used      bool             // executors of it are wanted: the settings' always, others from their first job until released
+	jobs      int              // that run
+	unused    time.Time        // when the last of them ended
+	executors int              // that are registered
+	instances int              // how many are wanted, without dynamic allocation
 	pool      *allocation.Pool // nil without dynamic allocation
 	work      allocation.Work  // of this turn
 }
@@ -67,7 +70,7 @@ func (k *kind) slots(c *config.Config, cpus int, resources map[string]float64) i
 // this process, they are of one kind, which is for every job.
 func (l *loop) kindOf(wanted *profile.Profile) *kind {
 	if wanted == nil || l.isLocal() {
-		return l.kinds[profile.DefaultID]
+		return l.kinds[0]
 	}
 	for _, k := range l.kinds {
 		if k.profile.Same(*wanted) {
@@ -75,12 +78,89 @@ func (l *loop) kindOf(wanted *profile.Profile) *kind {
 		}
 	}
 	p := *wanted
-	p.ID = len(l.kinds)
+	l.lastKind++
+	p.ID = l.lastKind
 	k := newKind(l.d.options.Config, p)
 	l.kinds = append(l.kinds, k)
 	l.logger.Info("executors of a further resource profile", "profile", p.ID, "memory", p.Memory, "overhead", p.Overhead,
 		"cores", p.Cores, "resources", p.Resources, "nodeLabel", p.NodeLabel, "opportunistic", p.Opportunistic)
 	return k
+}
+
+// kind is the one of an id, nil where there is none.
+func (l *loop) kind(id int) *kind {
+	if at := slices.IndexFunc(l.kinds, func(k *kind) bool { return k.profile.ID == id }); at >= 0 {
+		return l.kinds[at]
+	}
+	return nil
+}
+
+// begin counts a job that wants executors of the kind.
+func (k *kind) begin() {
+	k.used = true
+	k.jobs++
+}
+
+// end is its reverse.
+func (k *kind) end(now time.Time) {
+	k.jobs--
+	k.unused = now
+}
+
+// releaseKinds ends the executors of profiles that no job has used for
+// dynamicAllocation.executorIdleTimeout, unless one of them holds something, and
+// forgets such profiles when the last executor has left. It says when the next is due; the zero time for never.
+func (l *loop) releaseKinds() (next time.Time) {
+	l.kinds = slices.DeleteFunc(l.kinds, func(k *kind) bool {
+		if k.profile.ID == profile.DefaultID || k.jobs > 0 {
+			return false
+		}
+		if l.holding(k) {
+			return false
+		}
+		if due := k.unused.Add(config.IdleTimeout.In(l.d.options.Config)); l.now.Before(due) {
+			next = earliest(next, due)
+			return false
+		}
+		if k.used {
+			k.used, l.demand.changed = false, true
+			l.logger.Info("no job uses a resource profile any more", "profile", k.profile.ID, "executors", k.executors)
+			l.departKind(k)
+		}
+		if k.executors > 0 {
+			return false
+		}
+		l.scheduler.ForgetProfile(k.profile.ID)
+		return true
+	})
+	return next
+}
+
+// holding is whether an executor of a kind has something that later jobs may
+// want.
+func (l *loop) holding(k *kind) bool {
+	for _, e := range l.executors {
+		if e.kind == k && len(e.holds) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// departKind ends the executors of a kind.
+func (l *loop) departKind(k *kind) {
+	var ids []string
+	for _, e := range l.executors {
+		if e.kind == k && e.departure == nil {
+			ids = append(ids, e.id)
+			l.depart(e, Notice{Reason: "no job uses its resource profile any more"}, false)
+		}
+	}
+	if len(ids) > 0 && l.demand.manager != nil {
+		l.ask() // the lower numbers come first, so that nobody comes in their place
+		slices.Sort(ids)
+		l.demand.manager.KillExecutors(ids)
+	}
 }
 
 // isLocal reports whether executors are of this process only, and nobody can be
@@ -112,6 +192,9 @@ func (l *loop) reallocate() (next time.Time) {
 	}
 	var idle []string
 	for _, k := range l.kinds {
+		if !k.used {
+			continue
+		}
 		before := k.pool.Target()
 		for _, member := range k.pool.Update(k.work, l.now) {
 			e := l.executors[member.ID]
@@ -152,11 +235,7 @@ func (d *Driver) resourcesOf(id int) (resources map[string]int64, known bool) {
 	}
 	answer := make(chan *kind, 1)
 	if !d.do(func(l *loop) {
-		if id < len(l.kinds) {
-			answer <- l.kinds[id]
-			return
-		}
-		answer <- nil
+		answer <- l.kind(id)
 	}) {
 		return nil, false
 	}

@@ -25,7 +25,8 @@ type loop struct {
 	listeners  map[ExecutorListener]struct{}
 	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
 	demand     demand
-	kinds      []*kind // of executors, by the ids of their profiles
+	kinds      []*kind // of executors, in the order of the ids of their profiles; the settings' first
+	lastKind   int     // id
 	vigil      vigil
 	commits    *scheduler.Commits
 	stragglers stragglers
@@ -112,7 +113,8 @@ func (l *loop) turn() time.Time {
 	hindrance := l.warnOfHindrances()
 	l.noteProgress()
 	reallocation := l.reallocate()
-	wake := earliest(l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
+	release := l.releaseKinds()
+	wake := earliest(release, l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}

@@ -36,7 +36,7 @@ type run struct {
 	failedAttempts int
 	failures       map[int]*failureCounts // by task, of those that failed
 	locality       Locality
-	ended          bool
+	begun, ended   bool
 	gathering      *gathering // of a barrier set
 	intake         intake
 	values         values // of tasks that are done
@@ -111,7 +111,8 @@ func (l *loop) submit(r *run) {
 		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
 		return
 	}
-	r.kind.used = true
+	r.kind.begin()
+	r.begun = true
 	choosy := 0 // tasks that prefer some place
 	for i := range r.job.Tasks {
 		if t := &r.job.Tasks[i]; len(t.Hosts)+len(t.Executors) > 0 {
@@ -349,6 +350,9 @@ func (r *run) taskError(index int, e *executor, failure *wire.Failure) *TaskErro
 func (l *loop) endRun(r *run, err error) {
 	r.ended = true
 	delete(l.runs, r.id)
+	if r.begun {
+		r.kind.end(l.now)
+	}
 	if err != nil {
 		l.act(l.scheduler.Cancel(r.id, fmt.Sprintf("the job ended: %v", err)))
 	}

@@ -381,8 +381,8 @@ func (w *watcher) mustMakeWay(a *watchedAttempt) bool {
 		return true
 	}
 	for _, set := range w.sets {
-		if set == a.set || set.over || w.waiting(set) == 0 {
-			continue
+		if set == a.set || set.over || w.waiting(set) == 0 || w.s.sets[set.ID].waiting == 0 {
+			continue // tasks of a barrier set that are done may count yet as waiting
 		}
 		if !a.set.over && !w.s.sets[a.TaskSet].node.precedes(&w.s.sets[set.ID].node) {
 			return true

@@ -38,7 +38,7 @@ type profile struct {
 	savedFor *taskSet
 }
 
-// profile returns the profile of that id. Profiles stay, as they are few.
+// profile returns the profile of that id, which stays until ForgetProfile.
 func (s *Scheduler) profile(id int) *profile {
 	at, found := slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
 	if !found {
@@ -58,8 +58,16 @@ func (s *Scheduler) known(id int) *profile {
 	return s.profiles[at]
 }
 
+// ForgetProfile drops what is kept of a resource profile of which there is no
+// executor, task set or attempt. Else it does nothing.
+func (s *Scheduler) ForgetProfile(id int) {
+	s.profiles = slices.DeleteFunc(s.profiles, func(p *profile) bool {
+		return p.id == id && len(p.sets) == 0 && len(p.hosts) == 0 && p.demand == Demand{}
+	})
+}
+
 // Profiles are the ids, in order, of all resource profiles that an executor or
-// a task set ever had.
+// a task set had, but for those that were forgotten.
 func (s *Scheduler) Profiles() []int {
 	ids := make([]int, len(s.profiles))
 	for i, p := range s.profiles {
