@@ -54,16 +54,15 @@ func (l *loop) managerSaysLost(id string, loss Loss) {
 }
 
 // charge counts a loss, some time after it, as one failure of each task that
-// ran there. The scheduler was told of a loss that does not count, so it is
-// here that these failures are added to those that it counts.
+// ran there. The scheduler was told of a loss that does not count.
 func (l *loop) charge(e *executor, text string, tasks []lostTask) {
 	for _, lost := range tasks {
 		if r := lost.run; !r.ended {
 			r.failedAttempts++
 			l.history.totals.FailedAttempts++
-			counts := r.countsOf(lost.index)
-			counts.losses++
-			l.judge(r, lost.index, e, lossFailure(text))
+			if failures := l.scheduler.Charge(r.id, lost.index); failures >= r.maxFailures {
+				l.endRun(r, r.taskError(lost.index, failures, e, lossFailure(text)))
+			}
 		}
 	}
 }

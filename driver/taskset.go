@@ -34,7 +34,6 @@ type run struct {
 	done           int // tasks
 	running        int // attempts
 	failedAttempts int
-	failures       map[int]*failureCounts // by task, of those that failed
 	locality       Locality
 	begun, ended   bool
 	gathering      *gathering // of a barrier set
@@ -47,21 +46,6 @@ type run struct {
 	launchesSeen int // at the latest look for hindrances
 	copies       int
 	hindrance    string // why nothing is launched; "" where that is not worth telling
-}
-
-// failureCounts are the failures of one task that count.
-type failureCounts struct {
-	scheduler int // that the scheduler knows of
-	losses    int // that turned out to count after the scheduler was told of them
-}
-
-func (r *run) countsOf(index int) *failureCounts {
-	counts := r.failures[index]
-	if counts == nil {
-		counts = &failureCounts{}
-		r.failures[index] = counts
-	}
-	return counts
 }
 
 // submit begins a run.
@@ -84,7 +68,6 @@ func (l *loop) submit(r *run) {
 	r.slots = max(1, slots)
 	r.intake = newIntake(l.d.options.Config, &r.job)
 	r.sentTo = map[*executor]struct{}{}
-	r.failures = map[int]*failureCounts{}
 	r.reporting = map[scheduler.AttemptID]*attempt{}
 	l.history.totals.Jobs++
 	l.runs[r.id] = r
@@ -227,10 +210,9 @@ func (l *loop) act(events []scheduler.Event) {
 			}
 		case scheduler.TaskSetFailed:
 			if a := l.attempts[event.Attempt]; !a.run.ended {
-				a.run.countsOf(a.index).scheduler = event.Failures
 				l.noteFailure(a)
-				a.run.tellFailure(a)
-				l.endRun(a.run, a.run.taskError(a.index, a.executor, a.failure))
+				a.run.tellFailure(a, event.Failures)
+				l.endRun(a.run, a.run.taskError(a.index, event.Failures, a.executor, a.failure))
 			}
 		case scheduler.TaskSetAborted:
 			l.aborted(event)
@@ -285,40 +267,36 @@ func (l *loop) finished(a *attempt) {
 	r.listener.TaskDone(result)
 }
 
-// unfinished notes that an attempt ended without a result that counts, after so
-// many failures of its task in the scheduler's count.
+// unfinished notes that an attempt ended without a result that counts, and that
+// its task has failed so often.
 func (l *loop) unfinished(a *attempt, failures int) {
 	r := a.run
 	l.settleCommit(a, false)
-	if failures > 0 {
-		r.countsOf(a.index).scheduler = failures
-	}
 	switch {
 	case a.held: // it has not failed: another of its barrier set has
 		delete(l.attempts, a.id)
 	case a.failure != nil:
 		l.noteFailure(a)
-		r.tellFailure(a)
-		l.judge(r, a.index, a.executor, a.failure)
+		r.tellFailure(a, failures)
+		if a.failure.GetPermanent() {
+			l.endRun(r, r.taskError(a.index, failures, a.executor, a.failure))
+		}
 	case a.lost != "" || a.killed:
-		r.tellFailure(a)
+		r.tellFailure(a, failures)
 	}
 }
 
 // tellFailure has the listener of a run told that an attempt has no result.
-func (r *run) tellFailure(a *attempt) {
+func (r *run) tellFailure(a *attempt, failures int) {
 	failure := TaskFailure{
 		Index: r.job.indexOf(a.index), AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
-		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(),
+		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Failures: failures,
 	}
 	switch {
 	case a.lost != "":
 		failure.Reason, failure.Message = LostExecutor, "the executor "+a.lost
 	case a.killed:
 		failure.Reason = KilledAttempt
-	}
-	if counts := r.failures[a.index]; counts != nil {
-		failure.Failures = counts.scheduler + counts.losses
 	}
 	r.listener.TaskFailed(failure)
 }
@@ -330,18 +308,9 @@ func (l *loop) noteFailure(a *attempt) {
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
-// judge ends a run whose task failed so that it cannot go on.
-func (l *loop) judge(r *run, index int, e *executor, failure *wire.Failure) {
-	counts := r.countsOf(index)
-	if failure.GetPermanent() || counts.scheduler+counts.losses >= r.maxFailures {
-		l.endRun(r, r.taskError(index, e, failure))
-	}
-}
-
-func (r *run) taskError(index int, e *executor, failure *wire.Failure) *TaskError {
-	counts := r.countsOf(index)
+func (r *run) taskError(index, failures int, e *executor, failure *wire.Failure) *TaskError {
 	return &TaskError{
-		Job: r.job.Name, Index: r.job.indexOf(index), Failures: counts.scheduler + counts.losses, ExecutorID: e.id, Host: e.host,
+		Job: r.job.Name, Index: r.job.indexOf(index), Failures: failures, ExecutorID: e.id, Host: e.host,
 		Message: failure.GetMessage(), Stack: failure.GetStack(),
 	}
 }

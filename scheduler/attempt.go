@@ -126,6 +126,21 @@ func (s *Scheduler) QueuedAt(executor string) int {
 	return 0
 }
 
+// Charge counts a failure of a task after the fact: the loss of its executor,
+// reported as one that does not count, turned out to be the application's fault.
+// It returns how often the task has failed; 0 where it has its result, or its set
+// is over. To end the set where that is too often is the caller's.
+func (s *Scheduler) Charge(taskSet uint64, index int) (failures int) {
+	set := s.sets[taskSet]
+	if set == nil || set.states[index] == taskDone {
+		return 0
+	}
+	set.failedAttempts++
+	h := set.history(int32(index))
+	h.failures++
+	return h.failures
+}
+
 // launch starts an attempt of a task that waits, or queues it at the executor.
 func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Locality, queued bool) {
 	number := 0
