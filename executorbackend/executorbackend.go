@@ -31,8 +31,7 @@ type Options struct {
 	Profile int
 
 	// LogURLs says where the executor's output can be read, by the stream's name.
-	LogURLs    map[string]string
-	Attributes map[string]string
+	LogURLs map[string]string
 
 	// Resources are the addresses of each further resource, by the name by which
 	// tasks ask for it. Where they are nil, Run finds them out by itself.

@@ -14,16 +14,15 @@
 //
 // # Order
 //
-// Task sets are served first in, first out: a free core goes to the first set
-// that has a task for it. With [FAIR] sharing it goes to the pool that is
+// Task sets are served by their priority, first in, first out: a free core goes to
+// the first set that has a task for it. With [FAIR] sharing it goes to the pool that is
 // furthest below its share, counted in cores that its attempts hold: first to
 // pools below their minimum share, then by weight; and so on down the tree, one
 // task at a time. A pool or set that takes nothing of what is free leaves its
 // turn to the next. Within a set, tasks that come back after a failure or a loss
 // go first, then tasks in the order of their index. Tasks spread over the
 // executors: the one with the most free cores gets the next, the one that has
-// been waiting longest among equals. Very short tasks go to few executors instead,
-// many at a time: see Config.LaunchAhead.
+// been waiting longest among equals.
 //
 // A barrier set starts with all its tasks or not at all. Until it can, others
 // take the cores; after Config.BarrierPatience it goes first, and cores that
@@ -63,6 +62,16 @@
 //
 // With [Speculation] an attempt that takes long is copied; copies go after all
 // that waits in their set, and wait for no locality.
+//
+// # Windows
+//
+// An executor that runs short tasks queues some beyond its cores: it grants a
+// window for a task set ([Scheduler.Grant]). Free cores are given out first; then
+// windows are filled with tasks that never ran, of the set that takes the next
+// free core in any case. Queued tasks hold no core, take no part in speculation,
+// and have not failed when their executor is lost. They are recalled where their
+// executor is to run no more of them, or another set has a right to the core that
+// they wait for. What is given back waits for a core of its own.
 //
 // # Cost
 //
