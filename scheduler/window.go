@@ -57,7 +57,7 @@ func (s *Scheduler) fillWindows(p *profile) {
 		return
 	}
 	for _, e := range p.freed {
-		if !e.available || e.windowSet != set.id || e.free >= set.cpus || e.Cores < set.cpus || set.excluded.excludes(e) {
+		if !e.available || e.windowSet != set.id || e.Cores < set.cpus {
 			continue
 		}
 		for set.returned == 0 && set.stragglers.wanted == 0 && e.queue.length < e.window && s.takeBest(set, e, NoPref, true) {
