@@ -82,7 +82,7 @@ type attempt struct {
 	held        []*container
 	fresh       []*container // allocated, to be told of
 	finished    []*pb.ContainerStatus
-	nodeUpdates []*Node
+	nodeUpdates []*registration
 	tokensFor   map[*Node]bool
 	previous    []*container // kept from the attempt before
 	// pendingReleases are of containers whose nodes are still to register.

@@ -98,10 +98,11 @@ func (c *Cluster) start() error {
 	}
 	for i, spec := range c.options.Nodes {
 		n := &Node{
-			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, registered: true, local: map[yarn.ContainerID]*container{},
+			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
 			// Hundredths of the interval bundle the reports of many nodes.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
+		n.registration = &registration{node: n}
 		if err := n.serve(); err != nil {
 			return err
 		}

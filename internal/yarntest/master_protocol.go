@@ -218,8 +218,10 @@ func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
 	a.finished = nil
-	for _, n := range a.nodeUpdates {
-		response.UpdatedNodes = append(response.UpdatedNodes, n.proto())
+	// They come in the order of a hash map (DefaultAMSProcessor.handleNodeUpdates).
+	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
+	for _, r := range a.nodeUpdates {
+		response.UpdatedNodes = append(response.UpdatedNodes, r.proto())
 	}
 	a.nodeUpdates = nil
 	now := time.Now()

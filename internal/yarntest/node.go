@@ -1,7 +1,9 @@
 package yarntest
 
 import (
+	"cmp"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,9 +32,10 @@ type Node struct {
 	decommission time.Duration // the timeout told of, while decommissioning
 	deadline     *event        // of the decommission, or of a silent node
 
-	// reachable is whether the NodeManager answers, and registered whether the
-	// ResourceManager of today knows it.
-	reachable, registered bool
+	// reachable is whether the NodeManager answers, and registration what the
+	// ResourceManager of today knows it by; nil where it does not.
+	reachable    bool
+	registration *registration
 
 	used yarn.Resource
 	// held are the containers that the ResourceManager counts there, in the order
@@ -46,18 +49,26 @@ type Node struct {
 	failing                        string // why every start fails, empty for none
 }
 
+// registration is a node from when it registers until it is lost or leaves, as
+// the ResourceManager has an object for it (RMNodeImpl): a node that comes back
+// is another object of the same name, and the old one keeps its last state.
+type registration struct {
+	node *Node
+	last yarn.NodeState // 0 for one that is not over
+}
+
 func (n *Node) httpAddress() string {
 	return net.JoinHostPort(n.id.Host, strconv.Itoa(n.httpPort))
 }
 
 // active reports whether containers run on the node, in the ResourceManager's eyes.
 func (n *Node) active() bool {
-	return n.registered && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
+	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
 func (n *Node) report(k *container) {
 	c := n.cluster
-	if n.registered && n.reachable && c.active() != nil {
+	if n.registration != nil && n.reachable && c.active() != nil {
 		c.hear(k)
 		return
 	}
@@ -102,7 +113,7 @@ func (n *Node) beat() {
 		n.stir() // it tries again until there is one
 		return
 	}
-	if !n.registered {
+	if n.registration == nil {
 		n.register()
 	}
 	for _, k := range n.unreported {
@@ -139,7 +150,7 @@ func (n *Node) beat() {
 // it has: those that this one knows or can take over go on, and others end.
 func (n *Node) register() {
 	c := n.cluster
-	n.registered = true
+	n.registration = &registration{node: n}
 	if n.state != yarn.NodeDecommissioning && n.state != yarn.NodeUnhealthy {
 		n.state = yarn.NodeRunning
 	}
@@ -191,9 +202,10 @@ func (n *Node) abandon() {
 func (n *Node) leave(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
+	n.registration.last = state
 	n.abandon()
 	n.cluster.forgetTokens(n)
-	n.registered = false
+	n.registration = nil
 	if state == yarn.NodeDecommissioned || state == yarn.NodeShutdown {
 		// The NodeManager is told to end, and takes its containers with it.
 		n.halt(true)
@@ -221,11 +233,17 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged tells every application that runs.
+// nodeChanged tells every application that runs: once, however often the node
+// changes until the next heartbeat (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
+	if n.registration == nil {
+		return // the ResourceManager does not know it
+	}
 	for _, app := range c.running() {
-		app.current().nodeUpdates = append(app.current().nodeUpdates, n)
+		if a := app.current(); !slices.Contains(a.nodeUpdates, n.registration) {
+			a.nodeUpdates = append(a.nodeUpdates, n.registration)
+		}
 	}
 }
 
@@ -237,7 +255,8 @@ func (c *Cluster) forgetTokens(n *Node) {
 	}
 }
 
-func (n *Node) proto() *pb.NodeReport {
+func (r *registration) proto() *pb.NodeReport {
+	n := r.node
 	p := &pb.NodeReport{
 		NodeId:       nodeIDProto(n.id),
 		HttpAddress:  proto.String(n.httpAddress()),
@@ -245,7 +264,7 @@ func (n *Node) proto() *pb.NodeReport {
 		Used:         resourceProto(n.used),
 		Capability:   resourceProto(n.spec.Resource),
 		Containers:   proto.Int32(int32(len(n.held))),
-		State:        pb.NodeState(n.state).Enum(),
+		State:        pb.NodeState(cmp.Or(r.last, n.state)).Enum(),
 		HealthReport: proto.String(n.health),
 	}
 	if n.spec.Label != "" {

@@ -18,7 +18,7 @@ func (n *Node) ID() yarn.NodeID { return n.id }
 // Lose makes the machine vanish, and the ResourceManager notice at once.
 func (n *Node) Lose() {
 	n.cluster.do(func() {
-		if n.registered {
+		if n.registration != nil {
 			n.leave(yarn.NodeLost)
 		}
 		n.halt(true)
@@ -32,7 +32,7 @@ func (n *Node) Cut() {
 		n.halt(false)
 		n.cluster.cancel(n.deadline)
 		n.deadline = n.cluster.after(n.cluster.options.NodeExpiry, func() {
-			if n.registered {
+			if n.registration != nil {
 				n.leave(yarn.NodeLost)
 			}
 		})

@@ -54,7 +54,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	if !n.registered {
+	if n.registration == nil {
 		return nil, &ipctest.Exception{Class: string(yarn.ErrNodeNotReady), Text: "Rejecting new containers as NodeManager has not yet connected with ResourceManager"}
 	}
 	response := &pb.StartContainersResponse{}

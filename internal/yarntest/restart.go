@@ -53,7 +53,7 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 	c.cancel(c.preempting)
 	for _, n := range c.nodes {
-		n.registered = false
+		n.registration = nil
 		c.cancel(n.beating)
 		n.beating = nil
 		n.held, n.used = nil, yarn.Resource{}

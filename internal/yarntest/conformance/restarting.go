@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -97,5 +98,36 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.start(back, "sleep 1000")
 	_, _, err := a.node(pair[1]).Statuses(a.ctx, []yarn.ContainerID{pair[1].ID})
 	require.NoError(t, errors.Join(err))
+	a.finish()
+}
+
+// nodeIsReportedTwice has one ApplicationMaster silent while another follows
+// how a node goes and comes: the silent one's next answer names the node twice.
+func nodeIsReportedTwice(t *testing.T, s *System) {
+	a, follower := register(t, s), register(t, s)
+	host := s.Hosts[0].Name
+	told := func(by *attempt) (states []yarn.NodeState) {
+		for _, report := range by.updated {
+			if report.ID.Host == host {
+				states = append(states, report.State)
+			}
+		}
+		return states
+	}
+	until := func(state yarn.NodeState) {
+		follower.await("the node is "+state.String(), func() bool {
+			follower.beat(yarn.AllocateRequest{})
+			return slices.Contains(told(follower), state)
+		})
+	}
+	a.beat(yarn.AllocateRequest{})
+	a.updated, follower.updated = nil, nil
+	require.NoError(t, s.StopNode(a.ctx, host))
+	until(yarn.NodeLost)
+	require.NoError(t, s.StartNode(a.ctx, host))
+	until(yarn.NodeRunning)
+	a.beat(yarn.AllocateRequest{})
+	require.ElementsMatch(t, []yarn.NodeState{yarn.NodeLost, yarn.NodeRunning}, told(a))
+	follower.finish()
 	a.finish()
 }

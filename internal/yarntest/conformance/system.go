@@ -69,6 +69,7 @@ func Tests() []Test {
 		{"an application is killed", killed},
 		{"the ResourceManager restarts", masterRestarts},
 		{"a node is lost and comes back", nodeIsLost},
+		{"a node is lost and back between two heartbeats", nodeIsReportedTwice},
 	}
 }
 
