@@ -227,7 +227,7 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 		if _, over := f.strays[container.ID]; over {
 			continue // it came and went between two heartbeats
 		}
-		if f.excluded.has(host) || !f.topology.takes(container.Node) {
+		if f.excluded.has(host) || f.topology.leaving(container.Node) {
 			f.release(container.ID, false)
 			continue
 		}

@@ -122,7 +122,7 @@ func (h *history) heartbeat() {
 	}
 	for _, executor := range taken {
 		require.False(h, f.excluded.has(executor.host()), "an executor on an excluded node")
-		require.True(h, f.topology.takes(executor.container.Node), "an executor on a node that takes none")
+		require.False(h, f.topology.leaving(executor.container.Node), "an executor on a node that is being decommissioned")
 		require.LessOrEqual(h, executor.table.live, executor.table.demand.Total, "more executors than wanted")
 	}
 	for id := range c.alive {

@@ -27,6 +27,7 @@ func (c *chaos) mishap() {
 		{"a node is lost", func() { c.node().Lose() }},
 		{"a node is cut off", func() { c.node().Cut() }},
 		{"a node comes back", func() { c.back(c.node()) }},
+		{"a node is lost and back", func() { n := c.node(); n.Lose(); c.back(n) }},
 		{"a NodeManager restarts", func() { c.node().Restart(c.upTo(20*time.Second), true) }},
 		{"a NodeManager restarts without recovery", func() { c.node().Restart(c.upTo(20*time.Second), false) }},
 		{"a node is unhealthy", func() { c.node().Unhealthy("disks") }},

@@ -25,27 +25,52 @@ func (f *fleet) takeNotices() []notice {
 	return notices
 }
 
-// nodesChanged follows the nodes that come and go, and returns those that are
-// gone for good. The ends of their containers are told of by the
-// ResourceManager.
+// nodesChanged follows the nodes that come and go, and returns those that have
+// gone: what they had been given before is lost, also where they are back. The
+// ends of their containers are told of by the ResourceManager.
 func (f *fleet) nodesChanged(reports []yarn.NodeReport, now time.Time) (gone []yarn.NodeID) {
-	for _, report := range reports {
+	for _, report := range chronological(reports) {
 		if f.topology.report(report) {
 			f.excluded.nodesChanged()
 			f.replan()
 		}
-		switch report.State {
-		case yarn.NodeDecommissioning:
+		if report.State == yarn.NodeDecommissioning {
 			why := driver.Notice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
 			if report.DecommissioningTimeout > 0 {
 				why.Deadline = now.Add(report.DecommissioningTimeout)
 			}
 			f.drain(slices.Clone(f.byNode[report.ID]), why, nodeDecommissioned, now)
-		case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown:
+		}
+		if hasGone(report.State) {
 			gone = append(gone, report.ID)
 		}
 	}
 	return gone
+}
+
+// chronological puts a node that was lost and is back, of which an answer has a
+// report as it was and one as it is, in this order: the ResourceManager has them
+// in that of a hash map (DefaultAMSProcessor.handleNodeUpdates).
+func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
+	var was, is []yarn.NodeReport
+	for _, report := range reports {
+		if hasGone(report.State) {
+			was = append(was, report)
+		} else {
+			is = append(is, report)
+		}
+	}
+	return append(was, is...)
+}
+
+// hasGone reports whether the state is the last one of a node: a NodeManager
+// that comes back is another node to the ResourceManager (RMNodeImpl).
+func hasGone(state yarn.NodeState) bool {
+	switch state {
+	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
+		return true
+	}
+	return false
 }
 
 // Verdicts on executors that had nothing to lose when they were to be taken.

@@ -144,3 +144,31 @@ func TestPreemptionWarning(t *testing.T) {
 		require.Equal(t, test.want, preemptionWarning(conf.FromMap(test.hadoop), 3*time.Second))
 	}
 }
+
+// TestANodeThatIsLostAndBackLives has a node in an answer twice, as it was and as
+// it is, in either order.
+func TestANodeThatIsLostAndBackLives(t *testing.T) {
+	node := yarn.NodeID{Host: "a1", Port: 1}
+	for _, gone := range []yarn.NodeState{yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted} {
+		was, is := yarn.NodeReport{ID: node, State: gone}, yarn.NodeReport{ID: node, State: yarn.NodeRunning}
+		for _, order := range [][]yarn.NodeReport{{was, is}, {is, was}} {
+			f := twoNodes(1)
+			f.settled()
+			require.Equal(t, []yarn.NodeID{node}, f.nodesChanged(order, begin), "what it had is lost")
+			require.True(t, f.topology.usable("a1"))
+			require.Len(t, f.give(containerOn("a1", 1)), 1)
+		}
+	}
+}
+
+// TestAContainerIsTakenFromANodeThatWasLost has a container come before the
+// report that its node is back.
+func TestAContainerIsTakenFromANodeThatWasLost(t *testing.T) {
+	for _, state := range []yarn.NodeState{yarn.NodeLost, yarn.NodeUnhealthy, yarn.NodeDecommissioned} {
+		f := twoNodes(1)
+		f.nodesChanged([]yarn.NodeReport{{ID: yarn.NodeID{Host: "a1", Port: 1}, State: state}}, begin)
+		f.settled()
+		require.Len(t, f.give(containerOn("a1", 1)), 1, state)
+		require.Empty(t, f.takeReleases())
+	}
+}

@@ -111,8 +111,9 @@ func TestTopologyFollowsReports(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, nodes.usableHosts())
 	require.False(t, at("c", 2, "/z", yarn.NodeLost))
 	require.True(t, nodes.usable("c"), "another NodeManager is there")
-	require.False(t, nodes.takes(yarn.NodeID{Host: "c", Port: 2}))
+	require.False(t, nodes.leaving(yarn.NodeID{Host: "c", Port: 2}))
 	require.True(t, at("c", 1, "/z", yarn.NodeDecommissioning))
 	require.Equal(t, []string{"a", "b"}, nodes.usableHosts())
-	require.True(t, nodes.takes(yarn.NodeID{Host: "new", Port: 1}))
+	require.True(t, nodes.leaving(yarn.NodeID{Host: "c", Port: 1}))
+	require.False(t, nodes.leaving(yarn.NodeID{Host: "new", Port: 1}))
 }

@@ -96,10 +96,12 @@ func (t *topology) usable(host string) bool {
 	return ok
 }
 
-// takes reports whether the NodeManager takes containers, as far as is known.
-func (t *topology) takes(node yarn.NodeID) bool {
-	state, reported := t.nodes[node.Host][node.Port]
-	return !reported || state == yarn.NodeRunning || state == yarn.NodeNew
+// leaving reports whether the NodeManager is being decommissioned. Of every
+// other state a container that is allocated there is the newer word: the reports
+// come later than containers do (RMNodeImpl and the scheduler learn of a node by
+// queues of their own), and a node that gives containers lives.
+func (t *topology) leaving(node yarn.NodeID) bool {
+	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
 }
 
 // usableHosts are the hosts that take containers, in order. The slice is not to be
