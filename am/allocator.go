@@ -118,6 +118,7 @@ func newAllocator(o allocatorOptions) *allocator {
 			launchTimeout: config.LaunchTimeout.In(settings),
 			taskCPUs:      config.TaskCPUs.In(settings),
 			random:        o.random,
+			logger:        o.logger,
 		}),
 		launcher:     newLauncher(config.LauncherThreads.In(settings), o.connect, o.context, o.logger),
 		diary:        openDiary(o.logDirectory, config.ClientMode(settings), o.logger),
@@ -322,7 +323,7 @@ func (a *allocator) beat(working context.Context, now time.Time) (time.Duration,
 	if a.heard(working, response, time.Now()) || len(request.Asks) > 0 {
 		a.pace.change(now)
 	}
-	return a.pace.next(a.fleet.missing() > 0, now), nil
+	return a.pace.next(a.fleet.toAsk() > 0, now), nil
 }
 
 // register makes the application known.
@@ -364,7 +365,7 @@ func (a *allocator) heard(working context.Context, response *yarn.AllocateRespon
 		a.preempt(working, response.Preemption, now)
 	}
 	f.tick(now, a.clusterNodes) // an exclusion holds for the containers that came with its reason
-	executors := f.take(response.Allocated)
+	executors := f.take(response.Allocated, now)
 	f.answered()
 	for _, executor := range executors {
 		a.logger.Info("launching executor", "executor", executor.id, "container", executor.container.ID,

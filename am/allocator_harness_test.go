@@ -17,6 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
 // scriptedRM answers heartbeats as a test says, and keeps what it was told.
@@ -169,6 +170,27 @@ func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setti
 		random: seeded(), logger: slog.New(slog.DiscardHandler),
 	})
 	return s
+}
+
+// allocatorOn is an allocator for an application of a simulated cluster, with
+// what o leaves open.
+func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Application, properties map[string]string, o allocatorOptions) *allocator {
+	t.Helper()
+	settings, err := config.FromMap(properties)
+	require.NoError(t, err)
+	client := yarn.NewAMClient(cluster.SchedulerAddresses(), app.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	o.rm, o.registration = client, yarn.RegisterRequest{Host: "here", RPCPort: -1}
+	o.connect = func(node yarn.NodeID, token security.Token) nodeManager {
+		return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, RetryFor: -1, Dial: cluster.Dial})
+	}
+	o.progress = func() float32 { return 0.5 }
+	o.settings, o.hadoop, o.logger = settings, conf.FromMap(nil), slog.New(slog.DiscardHandler)
+	o.racks = map[string]string{}
+	for _, node := range cluster.Nodes() {
+		o.racks[node.Host()] = node.Rack()
+	}
+	return newAllocator(o)
 }
 
 // runs runs the allocator while do lasts, and returns what run returned.

@@ -382,7 +382,7 @@ func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
 	for i := range 1000 {
 		s.fleet.give(containerOn("a1", int64(i+1)))
 	}
-	require.Zero(t, s.fleet.missing())
+	require.Zero(t, s.fleet.toAsk())
 	turn := func() {
 		now := time.Now()
 		s.heed(ctx, now)

@@ -100,6 +100,9 @@ func (f *fleet) giveUp(e *executor, v verdict, text string, now time.Time) {
 // end counts an executor's end and leaves it to be told.
 func (f *fleet) end(l lost, now time.Time) {
 	f.tally.count(l.verdict, l.executor.text(l.loss.Text), now)
+	if l.verdict.failure || l.executor.state == stateLaunching && !l.verdict.wished {
+		f.cameToNothing(l.executor.table, l.executor.text(l.loss.Text), now)
+	}
 	if l.verdict.node {
 		f.excluded.failed(l.executor.host(), l.loss.Text, now)
 	}

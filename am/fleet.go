@@ -3,6 +3,7 @@ package am
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -28,6 +29,7 @@ type fleet struct {
 	topology *topology
 	excluded *exclusions
 	tally    *tally
+	logger   *slog.Logger
 
 	executors map[yarn.ContainerID]*executor
 	byID      map[string]*executor
@@ -66,6 +68,7 @@ type fleetOptions struct {
 	launchTimeout time.Duration
 	taskCPUs      int
 	random        *rand.Rand
+	logger        *slog.Logger
 }
 
 func newFleet(options fleetOptions) *fleet {
@@ -77,6 +80,7 @@ func newFleet(options fleetOptions) *fleet {
 		topology:      newTopology(options.racks),
 		excluded:      options.excluded,
 		tally:         options.tally,
+		logger:        options.logger,
 		executors:     map[yarn.ContainerID]*executor{},
 		byID:          map[string]*executor{},
 		byNode:        map[yarn.NodeID][]*executor{},
@@ -118,13 +122,13 @@ func (f *fleet) want(request driver.Request, now time.Time) (more bool) {
 	return more
 }
 
-// missing is how many containers should be asked for and are not there.
-func (f *fleet) missing() int {
-	missing := 0
+// toAsk is how many containers should be asked for and are not there.
+func (f *fleet) toAsk() int {
+	n := 0
 	for _, table := range f.tables {
-		missing += table.missing()
+		n += table.toAsk()
 	}
-	return missing
+	return n
 }
 
 // tick does what is due by time alone. clusterNodes is how many NodeManagers
@@ -135,6 +139,19 @@ func (f *fleet) tick(now time.Time, clusterNodes int) {
 		f.leaveExcluded(now)
 	}
 	f.expire(now)
+	for _, table := range f.tables {
+		if table.backoff.over(now) {
+			table.dirty, f.changed = true, true
+		}
+	}
+}
+
+// cameToNothing notes a container that was asked for and serves nobody.
+func (f *fleet) cameToNothing(t *table, what string, now time.Time) {
+	if t.backoff.failed(what, now) {
+		f.changed = true
+		f.logger.Warn(t.backoff.text(), "profile", t.profile.ID, "pause", t.backoff.pause)
+	}
 }
 
 // replan has all places chosen anew.
@@ -148,8 +165,8 @@ func (f *fleet) replan() {
 // due reports whether a table's asks are to be worked out again. Otherwise the
 // places that were chosen before are as good as others.
 func (t *table) due() bool {
-	missing := t.missing()
-	return missing != t.asks.outstanding() || t.dirty && missing > 0
+	n := t.toAsk()
+	return n != t.asks.outstanding() || t.dirty && n > 0
 }
 
 // wantsChanges reports whether changes would return any row, or may.
@@ -165,7 +182,7 @@ func (f *fleet) changes() []yarn.ResourceRequest {
 		}
 		table.dirty = false
 		f.changed = true
-		rows = append(rows, table.requests(table.asks.change(table.missing(), place(f.scene(table))))...)
+		rows = append(rows, table.requests(table.asks.change(table.toAsk(), place(f.scene(table))))...)
 	}
 	return rows
 }
@@ -173,7 +190,7 @@ func (f *fleet) changes() []yarn.ResourceRequest {
 // scene is what the places for a table's executors depend on.
 func (f *fleet) scene(t *table) scene {
 	s := scene{
-		missing: t.missing(), choosy: t.choosy(f.taskCPUs), hostTasks: t.demand.HostTasks,
+		missing: t.toAsk(), choosy: t.choosy(f.taskCPUs), hostTasks: t.demand.HostTasks,
 		placed: t.placed, inRack: t.inRack, asked: t.asks.believed,
 		usable: func(host string) bool {
 			return !f.excluded.has(host) && (!f.topology.known() || f.topology.usable(host))
@@ -195,7 +212,7 @@ func (f *fleet) scene(t *table) scene {
 // to what was asked for come first: on a host that was named, in its rack,
 // anywhere. What is more than wanted, of no profile that is known, or on a node
 // where no executor may run goes back unlaunched.
-func (f *fleet) take(containers []yarn.Container) []*executor {
+func (f *fleet) take(containers []yarn.Container, now time.Time) []*executor {
 	if len(containers) == 0 {
 		return nil
 	}
@@ -225,9 +242,11 @@ func (f *fleet) take(containers []yarn.Container) []*executor {
 			table.dirty = true
 		}
 		if _, over := f.strays[container.ID]; over {
-			continue // it came and went between two heartbeats
+			f.cameToNothing(table, fmt.Sprintf("%s on %s ended before it was told of", container.ID, host), now)
+			continue
 		}
 		if f.excluded.has(host) || f.topology.leaving(container.Node) {
+			f.cameToNothing(table, fmt.Sprintf("%s was given back, as its node %s is excluded or being decommissioned", container.ID, host), now)
 			f.release(container.ID, false)
 			continue
 		}

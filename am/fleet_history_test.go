@@ -111,7 +111,7 @@ func (h *history) heartbeat() {
 	c.old = append(c.old, c.completed...)
 	f.nodesChanged(c.reports, h.now)
 	f.tick(h.now, len(historyHosts))
-	taken := f.take(c.allocated)
+	taken := f.take(c.allocated, h.now)
 	f.answered()
 	c.completed, c.reports, c.allocated = nil, nil, nil
 
@@ -263,6 +263,7 @@ func TestAnyHistory(t *testing.T) {
 			tally:         &tally{most: 1 << 30},
 			launchTimeout: 30 * time.Minute,
 			random:        seeded(),
+			logger:        slog.New(slog.DiscardHandler),
 		})}
 		for range rapid.IntRange(1, 20).Draw(t, "heartbeats") {
 			for range rapid.IntRange(0, 5).Draw(t, "steps") {
@@ -271,6 +272,7 @@ func TestAnyHistory(t *testing.T) {
 			h.heartbeat()
 		}
 		h.heartbeat()
+		h.now = h.now.Add(lastPause)
 		h.heartbeat()
 		for _, table := range h.fleet.tables {
 			require.Equal(t, table.missing(), table.asks.outstanding())

@@ -23,11 +23,15 @@ func (f *fleet) status() fleetStatus {
 	if f.tally.validity > 0 {
 		counts.Failed = len(f.tally.recent)
 	}
+	notes := append(f.excluded.notices(), f.tally.notices()...)
 	for _, table := range f.tables {
 		counts.Requested += table.demand.Total
 		counts.Pending += table.asks.outstanding()
+		if table.backoff.held > 0 {
+			notes = append(notes, table.backoff.text())
+		}
 	}
-	return fleetStatus{counts: counts, failures: f.tally.list(), exclusions: f.excluded.list(), notes: append(f.excluded.notices(), f.tally.notices()...)}
+	return fleetStatus{counts: counts, failures: f.tally.list(), exclusions: f.excluded.list(), notes: notes}
 }
 
 // publish shows what has changed.

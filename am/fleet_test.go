@@ -54,6 +54,7 @@ func fleetOn(wanted int, hosts ...string) *fleet {
 		tally:         &tally{most: 3},
 		launchTimeout: time.Minute,
 		random:        seeded(),
+		logger:        slog.New(slog.DiscardHandler),
 	})
 	f.want(request(driver.Demand{Total: wanted}), begin)
 	return f
@@ -72,7 +73,7 @@ func rowsOf(rows []yarn.ResourceRequest) []ask {
 
 // give is a heartbeat's answer with containers.
 func (f *fleet) give(containers ...yarn.Container) []*executor {
-	taken := f.take(containers)
+	taken := f.take(containers, begin)
 	f.answered()
 	return taken
 }
@@ -278,7 +279,7 @@ func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
 			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases())
 			require.Equal(t, test.failure, f.tally.failed == 1)
 			require.Equal(t, test.failure, len(f.excluded.failures["a1"]) == 1)
-			require.Equal(t, 1, f.missing())
+			require.Equal(t, 1, f.toAsk())
 			require.Len(t, f.takeWithdrawn(), 1)
 			f.launchFailed(yarn.ContainerID{ID: 7}, errors.New("again"), begin)
 			require.Empty(t, f.takeEnded())
@@ -356,7 +357,7 @@ func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 	f.registered(executor.id)
 	f.kill([]string{executor.id, executor.id, "unknown"}, begin)
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
-	require.Equal(t, 1, f.missing(), "it is replaced at once")
+	require.Equal(t, 1, f.toAsk(), "it is replaced at once")
 	ended := f.exits(1, 0, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
 	require.Zero(t, f.tally.failed)

@@ -14,15 +14,16 @@ type verdict struct {
 	reason  string // in two words, for the counts
 	failure bool   // it counts towards executor.maxNumFailures
 	node    bool   // it counts against its node
+	wished  bool   // by the driver or at the end: no other is wanted in its place
 }
 
 // Verdicts. What the cluster does to an executor is no failure, and its tasks
 // are not to blame either.
 var (
-	endedByDriver   = verdict{reason: "ended by the driver"}
-	leftInTime      = verdict{reason: "left before it was taken away"}
-	withApplication = verdict{reason: "ended with the application"}
-	notNeeded       = verdict{reason: "not needed any more"}
+	endedByDriver   = verdict{reason: "ended by the driver", wished: true}
+	leftInTime      = verdict{reason: "left before it was taken away", wished: true}
+	withApplication = verdict{reason: "ended with the application", wished: true}
+	notNeeded       = verdict{reason: "not needed any more", wished: true}
 	onExcludedNode  = verdict{reason: "on an excluded node"}
 	notLaunched     = verdict{reason: "not launched", failure: true, node: true}
 	notTaken        = verdict{reason: "container not valid any more"}

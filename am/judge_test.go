@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 	for _, test := range tests {
 		loss, v := judge(completion(1, test.exit, "first\nlast words\n")[0], small(0))
 		require.Contains(t, loss.Text, test.text)
-		require.Equal(t, verdict{test.reason, test.failure, test.node}, v)
+		require.Equal(t, verdict{reason: test.reason, failure: test.failure, node: test.node}, v)
 		require.Equal(t, test.failure, loss.CountsAsFailure)
 	}
 }

@@ -1,7 +1,9 @@
 package am
 
 import (
+	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -9,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
 // manned is a fleet of executors 1 to n on node a1, all registered but the last.
@@ -36,7 +39,7 @@ func TestANodeThatIsDecommissioned(t *testing.T) {
 	ended := f.takeEnded()
 	require.Len(t, ended, 1, "the one that has not come up has nothing to finish")
 	require.Equal(t, "3", ended[0].executor.id)
-	require.Equal(t, 3, f.missing(), "others are asked for at once")
+	require.Equal(t, 3, f.toAsk(), "others are asked for at once")
 	require.Contains(t, f.settled(), ask{anywhere, 3})
 	require.Empty(t, f.give(containerOn("a1", 9)), "not there")
 	require.Contains(t, f.takeReleases(), yarn.ContainerID{ID: 9})
@@ -69,7 +72,7 @@ func TestStrictPreemption(t *testing.T) {
 	f := manned(3)
 	f.preempt([]yarn.ContainerID{{ID: 2}, {ID: 77}}, later(time.Second), begin)
 	require.Equal(t, []notice{{[]string{"2"}, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
-	require.Equal(t, 1, f.missing())
+	require.Equal(t, 1, f.toAsk())
 	ended := f.exits(2, yarn.ExitPreempted, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
 }
@@ -115,7 +118,7 @@ func TestNegotiation(t *testing.T) {
 				leave = append(leave, notice.ids...)
 			}
 			require.Equal(t, test.leave, leave)
-			require.Len(t, append(back, leave...), f.missing())
+			require.Len(t, append(back, leave...), f.toAsk())
 		})
 	}
 	f := manned(5)
@@ -170,5 +173,37 @@ func TestAContainerIsTakenFromANodeThatWasLost(t *testing.T) {
 		f.settled()
 		require.Len(t, f.give(containerOn("a1", 1)), 1, state)
 		require.Empty(t, f.takeReleases())
+	}
+}
+
+// TestTheOnlyNodeIsLostAndBack has that happen between two heartbeats: its
+// executors come again, and no container is given back.
+func TestTheOnlyNodeIsLostAndBack(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			cluster, err := yarntest.New(yarntest.Options{Seed: seed, Nodes: yarntest.Nodes(1, 1, yarn.Resource{MemoryMB: 4096, VCores: 8})})
+			require.NoError(t, err)
+			defer cluster.Close()
+			app := cluster.Submit(yarntest.Submission{})
+			a := allocatorOn(t, cluster, app, map[string]string{"executor.instances": "2", "yarn.executor.launchTimeout": "0"}, allocatorOptions{
+				context: func(*executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
+				lost:    func(string, driver.Loss) {},
+				random:  seeded(),
+			})
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- a.run(ctx) }()
+			time.Sleep(20 * time.Second)
+			node := cluster.Nodes()[0]
+			node.Lose()
+			require.NoError(t, node.Return())
+			time.Sleep(20 * time.Second)
+			cluster.Look(func(v yarntest.View) {
+				require.Equal(t, 2, v.Running(app.ID()))
+				require.Len(t, v.Containers(app.ID()), 4)
+			})
+			stop()
+			require.NoError(t, <-ended)
+		})
 	}
 }

@@ -17,6 +17,7 @@ type table struct {
 	size    yarn.Resource // of a container
 	demand  driver.Demand
 	asks    asks
+	backoff backoff
 
 	live     int                    // executors that count towards the demand
 	starting map[*executor]struct{} // of these, those that no NodeManager is known to have taken
@@ -43,13 +44,17 @@ func (t *table) want(demand driver.Demand) {
 	t.demand = demand
 }
 
-// missing is how many containers should be asked for and are not there.
+// missing is how many executors there are too few.
 func (t *table) missing() int { return max(0, t.demand.Total-t.live) }
+
+// toAsk is how many containers should be asked for now: those that are missing,
+// without those that are held back.
+func (t *table) toAsk() int { return max(0, t.missing()-t.backoff.held) }
 
 // choosy is how many executors the waiting tasks that prefer a host could use.
 func (t *table) choosy(taskCPUs int) int {
 	if t.demand.LocalityAware == 0 {
-		return t.missing()
+		return t.toAsk()
 	}
 	slots := max(1, t.profile.Cores/taskCPUs)
 	return (t.demand.LocalityAware + slots - 1) / slots

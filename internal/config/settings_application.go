@@ -33,7 +33,8 @@ var (
 	NetworkTimeout    = duration("network.timeout", "120s", "How long the driver waits for an executor that says nothing before it "+
 		"counts as lost; several times `executor.heartbeatInterval`.")
 	MaxExecutorFailures = number("executor.maxNumFailures", "", "How many executors may fail before the application does. "+
-		"Where not set: twice the number of executors, at least 3.", 1)
+		"Where not set: twice the number of executors, at least 3; no bound with dynamic allocation and no `dynamicAllocation.maxExecutors`. "+
+		"Executors that fail one after the other are replaced ever more slowly, after up to 30 s.", 1)
 	ExecutorEnv = checkedPrefix("executorEnv.", "An environment variable of the executors: `executorEnv.TZ=UTC`. The node replaces "+
 		"`{{NAME}}` by its own variable of that name, `<LOG_DIR>` by the container's log directory and `<CPS>` by `:`; all else "+
 		"arrives as it is written. GOMAXPROCS and GOMEMLIMIT are set from the container's size where they are not set here.", checkVariable)

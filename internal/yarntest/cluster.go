@@ -52,6 +52,8 @@ type Cluster struct {
 	amrmKeys, nmKeys, containerKeys keys
 
 	faults     []*Fault
+	spoiled    int  // how many containers to come have tokens that are not valid
+	heedless   bool // blacklists have no effect
 	violations []string
 	watchers   map[*watcher]struct{}
 }

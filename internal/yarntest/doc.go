@@ -15,6 +15,7 @@
 //
 // Faults are of two kinds: calls that go wrong (Inject), and things that happen
 // to nodes (Node.Lose and others), to the ResourceManager (Restart, Failover),
-// to tokens (RollMasterKey, RollNodeKey), to containers (Options.Process,
+// to tokens (RollMasterKey, RollNodeKey, SpoilTokens), to what is asked for
+// (IgnoreBlacklists), to containers (Options.Process,
 // Application.Preempt, Application.Surplus).
 package yarntest

@@ -61,3 +61,12 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 		return ipctest.Fault{}
 	}
 }
+
+// SpoilTokens gives the next n containers tokens that their nodes do not take:
+// every call of startContainers that has one of them fails as a whole.
+func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.spoiled = n }) }
+
+// IgnoreBlacklists says whether the scheduler gives containers on nodes that are
+// blacklisted: as CapacityScheduler does where nodes are named with their ports
+// (yarn.scheduler.include-port-in-node-name) and blacklists without.
+func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.heedless = ignore }) }

@@ -231,6 +231,10 @@ func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 		}
 		k.stage, k.acquiredAt = acquired, now
 		k.token = c.containerToken(k, now.Add(c.options.AllocationExpiry))
+		if c.spoiled > 0 {
+			c.spoiled--
+			k.token.Password[0]++
+		}
 		k.expiry = c.after(c.options.AllocationExpiry, func() {
 			if k.stage == acquired {
 				c.complete(k, k.abnormal(yarn.ExitAborted, expiredText))

@@ -83,6 +83,9 @@ func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality
 
 // shuns reports whether the attempt wants nothing on a node.
 func (a *attempt) shuns(n *Node) bool {
+	if n.cluster.heedless {
+		return false
+	}
 	_, host := a.blacklist[n.spec.Host]
 	_, rack := a.blacklist[n.spec.Rack]
 	return host || rack
