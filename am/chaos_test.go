@@ -235,6 +235,8 @@ func (c *chaos) run() {
 	for _, end := range c.faults {
 		end()
 	}
+	c.cluster.SpoilTokens(0)
+	c.cluster.IgnoreBlacklists(false)
 	for _, node := range c.cluster.Nodes() {
 		node.FailStarts("")
 		node.Healthy()

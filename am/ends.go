@@ -66,6 +66,8 @@ func (f *fleet) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	switch {
 	case errors.Is(err, errNodeGone):
 		v = byCluster[yarn.ExitAborted]
+	case errors.Is(err, errContainerToken):
+		v = tokenRefused
 	case errors.Is(err, yarn.ErrInvalidContainer):
 		v = notTaken // the ResourceManager that allocated it was replaced
 	}

@@ -266,6 +266,7 @@ func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
 	}{
 		{"on a full disk", errors.New("no room on the disk"), true},
 		{"on a node that is gone", fmt.Errorf("start: %w", errNodeGone), false},
+		{"with a token that the node refuses", fmt.Errorf("%w: %w", errContainerToken, yarn.ErrInvalidToken), false},
 		{"after the ResourceManager was replaced", fmt.Errorf("start: %w", yarn.ErrInvalidContainer), false},
 	}
 	for _, test := range tests {

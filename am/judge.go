@@ -27,6 +27,7 @@ var (
 	onExcludedNode  = verdict{reason: "on an excluded node"}
 	notLaunched     = verdict{reason: "not launched", failure: true, node: true}
 	notTaken        = verdict{reason: "container not valid any more"}
+	tokenRefused    = verdict{reason: "container token refused"}
 	notRegistered   = verdict{reason: "not registered in time", failure: true, node: true}
 	exited          = verdict{reason: "exited", failure: true, node: true}
 	notSetUp        = verdict{reason: "not set up by its node", failure: true, node: true}

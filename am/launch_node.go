@@ -48,6 +48,7 @@ type launchItem struct {
 	problem  error           // of the last try
 	tried    bool            // an earlier call may have started it
 	doubtful bool            // whether one has is to be asked
+	alone    bool            // it goes in a call of its own
 	stopped  context.Context // of the stop that came while a call was under way; nil for none
 }
 
@@ -114,10 +115,13 @@ func (l *launcher) step(node *launchNode) {
 }
 
 // take removes the next executors to make one call for: those of one context,
-// all of which are to be started, or all of which are to be asked for.
+// all of which are to be started, or all of which are to be asked for; or the
+// first, where that goes alone.
 func (n *launchNode) take() []*launchItem {
 	first := n.starts[0]
-	other := func(item *launchItem) bool { return item.ctx != first.ctx || item.doubtful != first.doubtful }
+	other := func(item *launchItem) bool {
+		return item != first && (first.alone || item.alone || item.ctx != first.ctx || item.doubtful != first.doubtful)
+	}
 	if !slices.ContainsFunc(n.starts, other) {
 		batch := n.starts
 		n.starts = nil
@@ -294,6 +298,16 @@ func (l *launcher) failed(node *launchNode, batch []*launchItem, err error) {
 		l.disconnect(node)
 		l.conclude(node, batch, func(*launchItem) error { return errNodeGone })
 		return
+	case errors.Is(err, yarn.ErrInvalidToken) && !atTheDoor(err):
+		if len(batch) == 1 {
+			l.conclude(node, batch, func(*launchItem) error { return fmt.Errorf("%w: %w", errContainerToken, err) })
+			return
+		}
+		// The token of one container fails the call, in which others may have been
+		// started before it (ContainerManagerImpl.startContainers).
+		for _, item := range batch {
+			item.alone, item.tried = true, true
+		}
 	case errors.Is(err, yarn.ErrInvalidToken):
 		// A new connection takes the newest token.
 		l.disconnect(node)
@@ -314,6 +328,17 @@ func (l *launcher) failed(node *launchNode, batch []*launchItem, err error) {
 		item.problem = err
 	}
 	l.requeue(node, batch)
+}
+
+// errContainerToken is why an executor is given up whose container's token its
+// node refuses: neither the executor nor the node is to blame.
+var errContainerToken = errors.New("the node refuses the container's token")
+
+// atTheDoor reports whether an exception ended the connection, as that of a
+// token with which a connection is made does: the call was not looked at.
+func atTheDoor(err error) bool {
+	var remote *ipc.RemoteError
+	return errors.As(err, &remote) && remote.Fatal
 }
 
 // backOff has the next try wait, the longer the more have failed.

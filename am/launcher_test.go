@@ -159,7 +159,7 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 		rolled := false
 		l.nodes.start = func(_ context.Context, _ string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
 			if !rolled {
-				return nil, nil, &ipc.CallError{Err: &ipc.RemoteError{Class: ipc.InvalidToken, Message: "expired"}}
+				return nil, nil, &ipc.CallError{Err: &ipc.RemoteError{Class: ipc.InvalidToken, Message: "expired", Fatal: true}}
 			}
 			return ids, nil, nil
 		}
@@ -182,6 +182,46 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 		require.Empty(t, l.outcomes()[3], "it came later")
 		time.Sleep(launchPatience)
 		require.ErrorContains(t, l.outcomes()[3][0], "expired")
+	})
+}
+
+// TestOneInvalidContainerTokenFailsNoOther has the token of one container fail a
+// call for several, of which those before it have been started.
+func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, l *launching) {
+		started := map[int64]bool{}
+		l.nodes.start = func(_ context.Context, _ string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+			failed := map[yarn.ContainerID]error{}
+			var taken []yarn.ContainerID
+			for _, id := range ids {
+				switch {
+				case id.ID == 3:
+					return nil, nil, &ipc.CallError{Err: &ipc.RemoteError{Class: ipc.InvalidToken, Message: "Invalid container token"}}
+				case started[id.ID]:
+					failed[id] = ipc.NewRemoteError("org.apache.hadoop.yarn.exceptions.YarnException",
+						"Unauthorized request to start container. \nAttempt to relaunch the same container with id")
+				default:
+					started[id.ID] = true
+					taken = append(taken, id)
+				}
+			}
+			return taken, failed, nil
+		}
+		l.give("a", "t")
+		l.begin(t.Context(), "a", 1, 2, 3, 4)
+		synctest.Wait()
+		told := l.outcomes()
+		for _, id := range []int64{1, 2, 4} {
+			require.Equal(t, ok, told[id])
+		}
+		require.Len(t, told[3], 1)
+		require.ErrorIs(t, told[3][0], errContainerToken)
+		require.ErrorContains(t, told[3][0], "Invalid container token")
+		require.Equal(t, []string{"start a [1 2 3 4]", "start a [1]", "start a [2]", "start a [3]", "start a [4]"}, l.nodes.said())
+		require.Equal(t, []string{"a t"}, l.nodes.connected, "the connection is good")
+		l.begin(t.Context(), "a", 5, 6)
+		synctest.Wait()
+		require.Equal(t, "start a [5 6]", l.nodes.said()[5], "others go together as before")
 	})
 }
 

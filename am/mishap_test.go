@@ -39,6 +39,9 @@ func (c *chaos) mishap() {
 		{"the ResourceManager fails over", c.failover},
 		{"the AMRMToken rolls over", func() { c.cluster.RollMasterKey(rollOver + c.upTo(time.Minute)) }},
 		{"NMTokens roll over", func() { c.cluster.RollNodeKey(c.upTo(time.Minute)) }},
+		{"container tokens are not valid", func() { c.cluster.SpoilTokens(1 + c.random.IntN(3)) }},
+		{"blacklists are not heeded", func() { c.cluster.IgnoreBlacklists(true) }},
+		{"blacklists are heeded", func() { c.cluster.IgnoreBlacklists(false) }},
 		{"containers are preempted", func() { c.preempt(true) }},
 		{"containers are negotiated for", func() { c.preempt(false) }},
 		{"more containers come than were asked for", func() {

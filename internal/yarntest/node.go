@@ -202,7 +202,9 @@ func (n *Node) abandon() {
 func (n *Node) leave(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
-	n.registration.last = state
+	if n.registration != nil { // it may leave while there is no ResourceManager
+		n.registration.last = state
+	}
 	n.abandon()
 	n.cluster.forgetTokens(n)
 	n.registration = nil
