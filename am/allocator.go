@@ -347,7 +347,7 @@ func (a *allocator) register(ctx context.Context) error {
 
 // request is a heartbeat with all that is new.
 func (a *allocator) request() *yarn.AllocateRequest {
-	request := &yarn.AllocateRequest{Progress: a.progress(), Asks: a.fleet.changes(), Releases: a.fleet.takeReleases()}
+	request := &yarn.AllocateRequest{Progress: a.progress(), Asks: a.fleet.changes(), Releases: a.fleet.takeReleases(time.Now())}
 	request.BlacklistAdd, request.BlacklistRemove = a.fleet.excluded.difference()
 	return request
 }

@@ -90,11 +90,7 @@ func (f *fleet) leaveExcluded(now time.Time) {
 // as far as is known.
 func (f *fleet) giveUp(e *executor, v verdict, text string, now time.Time) {
 	f.remove(e)
-	if v == notTaken {
-		f.releases = append(f.releases, e.container.ID) // in case; nobody knows it, so nobody will tell of its end
-	} else {
-		f.release(e.container.ID, e.started)
-	}
+	f.release(e.container.ID, e.container.Node)
 	f.withdrawn = append(f.withdrawn, e)
 	f.end(lost{executor: e, status: yarn.ExitKilledByApplicationMaster, verdict: v, loss: driver.Loss{Text: text}}, now)
 }
@@ -161,7 +157,7 @@ func (f *fleet) kill(ids []string, now time.Time) {
 			e.reason = reason
 		}
 		f.become(e, stateEnding)
-		f.release(e.container.ID, e.started)
+		f.release(e.container.ID, e.container.Node)
 	}
 }
 

@@ -38,9 +38,10 @@ type fleet struct {
 	lastID    int
 	expected  []*executor // those that have to register, in the order of their times
 
-	releases  []yarn.ContainerID        // to be told to the ResourceManager
-	releasing map[yarn.ContainerID]bool // these, and those told of whose ends are not confirmed; true for those that were started
-	doubtful  []yarn.ContainerID        // of which a restarted ResourceManager need not know
+	releases  []yarn.ContainerID                 // to be told to the ResourceManager
+	told      []release                          // those that were, in order
+	releasing map[yarn.ContainerID]yarn.NodeID   // all whose ends are not confirmed, and where they are
+	unheard   map[yarn.NodeID][]yarn.ContainerID // those whose ends were waited for in vain
 
 	strays map[yarn.ContainerID]struct{} // containers that ended and were not known, of the answer at hand
 
@@ -84,7 +85,8 @@ func newFleet(options fleetOptions) *fleet {
 		executors:     map[yarn.ContainerID]*executor{},
 		byID:          map[string]*executor{},
 		byNode:        map[yarn.NodeID][]*executor{},
-		releasing:     map[yarn.ContainerID]bool{},
+		releasing:     map[yarn.ContainerID]yarn.NodeID{},
+		unheard:       map[yarn.NodeID][]yarn.ContainerID{},
 		strays:        map[yarn.ContainerID]struct{}{},
 	}
 }
@@ -139,6 +141,7 @@ func (f *fleet) tick(now time.Time, clusterNodes int) {
 		f.leaveExcluded(now)
 	}
 	f.expire(now)
+	f.forgetReleases(now)
 	for _, table := range f.tables {
 		if table.backoff.over(now) {
 			table.dirty, f.changed = true, true
@@ -233,7 +236,7 @@ func (f *fleet) take(containers []yarn.Container, now time.Time) []*executor {
 		}
 		table := f.tableOf(container.Priority)
 		if table == nil {
-			f.release(container.ID, false)
+			f.release(container.ID, container.Node)
 			continue
 		}
 		host := container.Node.Host
@@ -247,7 +250,7 @@ func (f *fleet) take(containers []yarn.Container, now time.Time) []*executor {
 		}
 		if f.excluded.has(host) || f.topology.leaving(container.Node) {
 			f.cameToNothing(table, fmt.Sprintf("%s was given back, as its node %s is excluded or being decommissioned", container.ID, host), now)
-			f.release(container.ID, false)
+			f.release(container.ID, container.Node)
 			continue
 		}
 		arrivals = append(arrivals, arrival{container, table, near})
@@ -256,7 +259,7 @@ func (f *fleet) take(containers []yarn.Container, now time.Time) []*executor {
 	taken := make([]*executor, 0, len(arrivals))
 	for _, arrival := range arrivals {
 		if arrival.table.missing() == 0 {
-			f.release(arrival.container.ID, false)
+			f.release(arrival.container.ID, arrival.container.Node)
 			continue
 		}
 		f.lastID++
@@ -273,11 +276,6 @@ func (f *fleet) take(containers []yarn.Container, now time.Time) []*executor {
 // answered is to be called after a heartbeat's containers have been taken.
 func (f *fleet) answered() {
 	clear(f.strays)
-	for _, id := range f.doubtful {
-		delete(f.releasing, id)
-		f.changed = true
-	}
-	f.doubtful = f.doubtful[:0]
 	for _, table := range f.tables {
 		table.asks.answered()
 	}
@@ -344,38 +342,69 @@ func (f *fleet) remove(e *executor) {
 	}
 }
 
+// release is a container that the ResourceManager was told to take back.
+type release struct {
+	id yarn.ContainerID
+	at time.Time
+}
+
+// releasePatience is how long the end of a container that was given back is
+// waited for. A ResourceManager that knows the container confirms it at the next
+// heartbeat or the one after. One that has restarted knows a container when its
+// node registers, which NodeManagers do within half a minute
+// (yarn.resourcemanager.connect.retry-interval.ms), and never where the container
+// was not started or its node is dead.
+const releasePatience = time.Minute
+
 // release gives a container back, once.
-func (f *fleet) release(id yarn.ContainerID, started bool) {
+func (f *fleet) release(id yarn.ContainerID, node yarn.NodeID) {
 	if _, already := f.releasing[id]; !already {
-		f.releasing[id] = started
+		f.releasing[id] = node
 		f.releases = append(f.releases, id)
 		f.changed = true
 	}
 }
 
 // takeReleases returns the containers to give back, once.
-func (f *fleet) takeReleases() []yarn.ContainerID {
+func (f *fleet) takeReleases(now time.Time) []yarn.ContainerID {
 	releases := f.releases
 	f.releases = nil
+	for _, id := range releases {
+		f.told = append(f.told, release{id, now})
+	}
 	return releases
 }
 
+// forgetReleases takes containers for ended that were given back and of which
+// the ResourceManager says nothing. Should their node come back with them, they
+// are given back again.
+func (f *fleet) forgetReleases(now time.Time) {
+	for len(f.told) > 0 && now.Sub(f.told[0].at) >= releasePatience {
+		id := f.told[0].id
+		f.told = f.told[1:]
+		if node, waiting := f.releasing[id]; waiting {
+			f.unheard[node] = append(f.unheard[node], id)
+			f.completed([]yarn.ContainerStatus{{ID: id, ExitStatus: yarn.ExitKilledByApplicationMaster}}, now)
+		}
+	}
+}
+
+// releaseAgain gives back what a node may have brought back.
+func (f *fleet) releaseAgain(node yarn.NodeID) {
+	for _, id := range f.unheard[node] {
+		f.release(id, node)
+	}
+	delete(f.unheard, node)
+}
+
 // resent is for a ResourceManager that restarted: it is told everything again.
-// It knows the containers that NodeManagers have started, and will never tell
-// of the ends of others.
 func (f *fleet) resent() {
 	for _, table := range f.tables {
 		table.asks.forget()
 	}
 	f.excluded.forget()
-	f.releases, f.doubtful = f.releases[:0], f.doubtful[:0]
-	for id, started := range f.releasing {
-		f.releases = append(f.releases, id)
-		if !started {
-			f.doubtful = append(f.doubtful, id)
-		}
-	}
-	slices.SortFunc(f.releases, func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
+	f.told = nil
+	f.releases = slices.SortedFunc(maps.Keys(f.releasing), func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // stop gives up all executors: the application is over.
@@ -386,7 +415,7 @@ func (f *fleet) stop() {
 	}
 	for _, executor := range slices.SortedFunc(maps.Values(f.executors), youngestFirst) {
 		f.become(executor, stateEnding)
-		f.release(executor.container.ID, executor.started)
+		f.release(executor.container.ID, executor.container.Node)
 	}
 }
 

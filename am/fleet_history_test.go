@@ -22,6 +22,7 @@ type managedCluster struct {
 	tables      map[int32]resourceManagerTable
 	blacklist   map[string]bool
 	alive       map[yarn.ContainerID]yarn.Container
+	started     map[yarn.ContainerID]bool
 	last        int64
 	allocated   []yarn.Container       // not told yet
 	completed   []yarn.ContainerStatus // not told yet
@@ -31,7 +32,7 @@ type managedCluster struct {
 }
 
 func newManagedCluster() *managedCluster {
-	return &managedCluster{tables: map[int32]resourceManagerTable{}, blacklist: map[string]bool{}, alive: map[yarn.ContainerID]yarn.Container{}}
+	return &managedCluster{tables: map[int32]resourceManagerTable{}, blacklist: map[string]bool{}, alive: map[yarn.ContainerID]yarn.Container{}, started: map[yarn.ContainerID]bool{}}
 }
 
 func (c *managedCluster) allocate(priority int32, host string) {
@@ -60,9 +61,7 @@ func (c *managedCluster) restart(f *fleet, now time.Time) {
 		delete(c.alive, container.ID)
 	}
 	for id := range c.alive {
-		if started, released := f.releasing[id]; released && !started {
-			delete(c.alive, id)
-		} else if e := f.executors[id]; e != nil && !e.started {
+		if !c.started[id] {
 			delete(c.alive, id)
 			f.launchFailed(id, yarn.ErrInvalidContainer, now)
 		}
@@ -95,7 +94,7 @@ func (h *history) heartbeat() {
 		}
 		c.tables[row.Priority].set(row.Name, int(row.Containers))
 	}
-	for _, id := range f.takeReleases() {
+	for _, id := range f.takeReleases(h.now) {
 		c.end(id, yarn.ExitAborted)
 	}
 	add, remove := f.excluded.difference()
@@ -209,11 +208,13 @@ func (h *history) step() {
 	case 6:
 		if e := anExecutor(); e != nil {
 			f.registered(e.id)
+			c.started[e.container.ID] = true
 		}
 	case 7:
 		if e := anExecutor(); e != nil {
 			if rapid.Bool().Draw(h.T, "starts") {
 				f.launched(e.container.ID, h.now)
+				c.started[e.container.ID] = true
 			} else {
 				f.launchFailed(e.container.ID, rapid.SampledFrom([]error{errors.New("no"), yarn.ErrNodeNotReady}).Draw(h.T, "error"), h.now)
 			}
@@ -281,6 +282,8 @@ func TestAnyHistory(t *testing.T) {
 		for range 3 {
 			h.heartbeat()
 		}
+		h.now = h.now.Add(releasePatience)
+		h.heartbeat()
 		require.False(t, h.fleet.held())
 		require.Empty(t, h.cluster.alive)
 	})

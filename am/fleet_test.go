@@ -137,7 +137,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 	require.Len(t, taken, 2)
 	require.Equal(t, 2, taken[0].profile().ID)
 	require.Equal(t, 0, taken[1].profile().ID)
-	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(), "of a profile that nobody knows")
+	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(begin), "of a profile that nobody knows")
 	f.want(driver.Request{}, begin)
 	require.Contains(t, f.settled(), ask{anywhere, 0}, "of a profile that is not named none are wanted")
 }
@@ -149,8 +149,8 @@ func TestContainersCloseToTheAskAreTakenAndTheRestGivenBack(t *testing.T) {
 	require.Len(t, taken, 2)
 	require.Equal(t, "b1", taken[0].host())
 	require.Equal(t, "a1", taken[1].host())
-	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
-	require.Empty(t, f.takeReleases(), "a container is given back once")
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
+	require.Empty(t, f.takeReleases(begin), "a container is given back once")
 	require.Empty(t, f.exits(1, yarn.ExitAborted, ""), "what was given back was no executor")
 }
 
@@ -159,7 +159,7 @@ func TestAContainerIsTakenOnce(t *testing.T) {
 	f.settled()
 	require.Len(t, f.give(containerOn("a1", 1)), 1)
 	require.Empty(t, f.give(containerOn("a1", 1)), "an answer that came twice")
-	require.Empty(t, f.takeReleases())
+	require.Empty(t, f.takeReleases(begin))
 	require.Len(t, f.executors, 1)
 }
 
@@ -185,26 +185,46 @@ func TestExecutorsTooManyAreGivenBackBeforeTheyStart(t *testing.T) {
 	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("b1", 3), containerOn("b1", 4))
 	f.launched(executors[3].container.ID, begin)
 	f.want(request(driver.Demand{Total: 2}), begin)
-	require.Equal(t, []yarn.ContainerID{{ID: 3}, {ID: 2}}, f.takeReleases(), "the youngest of those that wait for their NodeManager")
+	require.Equal(t, []yarn.ContainerID{{ID: 3}, {ID: 2}}, f.takeReleases(begin), "the youngest of those that wait for their NodeManager")
 	require.Len(t, f.takeWithdrawn(), 2)
 	require.Len(t, f.takeEnded(), 2)
 	require.Zero(t, f.tally.failed)
 	f.want(request(driver.Demand{}), begin)
-	require.Len(t, f.takeReleases(), 1, "one that runs is the driver's to end")
+	require.Len(t, f.takeReleases(begin), 1, "one that runs is the driver's to end")
 }
 
-func TestAContainerThatARestartedResourceManagerDoesNotKnow(t *testing.T) {
+// TestAResourceManagerThatDoesNotConfirmARelease has one restart that does not
+// hear of some containers again: they were not started, or their node is dead.
+func TestAResourceManagerThatDoesNotConfirmARelease(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
 	executors := f.give(containerOn("a1", 1), containerOn("b1", 2), containerOn("b1", 3))
 	f.launched(executors[0].container.ID, begin)
+	f.registered("1")
 	f.launchFailed(executors[1].container.ID, yarn.ErrInvalidContainer, begin)
 	f.kill([]string{"1"}, begin)
-	require.Len(t, f.takeReleases(), 3)
+	require.Len(t, f.takeReleases(begin), 3)
+	require.Len(t, f.takeEnded(), 1)
 	f.resent()
-	require.Len(t, f.takeReleases(), 2)
+	require.Len(t, f.takeReleases(later(time.Second)), 3)
 	f.answered()
-	require.Equal(t, map[yarn.ContainerID]bool{{ID: 1}: true}, f.releasing, "of the others no end will be told")
+	f.tick(later(releasePatience), 2)
+	require.Equal(t, 3, f.status().counts.Ending)
+	f.tick(later(releasePatience+time.Second), 2)
+	require.Zero(t, f.status().counts.Ending)
+	ended := f.takeEnded()
+	require.Len(t, ended, 1)
+	require.Equal(t, "1", ended[0].executor.id)
+	require.Equal(t, "was ended by the driver", ended[0].loss.Text)
+	f.stop()
+	f.settled()
+	require.False(t, f.held())
+
+	require.Empty(t, f.takeReleases(later(time.Hour)))
+	f.nodesChanged([]yarn.NodeReport{{ID: executors[0].container.Node, State: yarn.NodeRunning}}, later(time.Hour))
+	require.Len(t, f.takeReleases(later(time.Hour)), 1, "it may have the container still")
+	require.Empty(t, f.exits(1, yarn.ExitAborted, ""))
+	require.False(t, f.held())
 }
 
 func TestPlacesFollowTheTasks(t *testing.T) {
@@ -277,7 +297,7 @@ func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
 			f.launchFailed(yarn.ContainerID{ID: 7}, test.err, begin)
 			ended := f.takeEnded()
 			require.Contains(t, ended[0].loss.Text, test.err.Error())
-			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases())
+			require.Equal(t, []yarn.ContainerID{{ID: 7}}, f.takeReleases(begin))
 			require.Equal(t, test.failure, f.tally.failed == 1)
 			require.Equal(t, test.failure, len(f.excluded.failures["a1"]) == 1)
 			require.Equal(t, 1, f.toAsk())
@@ -317,7 +337,7 @@ func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	ended := f.takeEnded()
 	require.Len(t, ended, 1)
 	require.Contains(t, ended[0].loss.Text, "did not register with the driver within 1m0s (yarn.executor.launchTimeout)")
-	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
 	require.Len(t, f.excluded.failures["a1"], 1, "it counts against its node")
 	require.Equal(t, 1, f.tally.failed)
 	require.Contains(t, f.settled(), ask{anywhere, 1})
@@ -357,7 +377,7 @@ func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 	executor := f.give(containerOn("a1", 1))[0]
 	f.registered(executor.id)
 	f.kill([]string{executor.id, executor.id, "unknown"}, begin)
-	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases())
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
 	require.Equal(t, 1, f.toAsk(), "it is replaced at once")
 	ended := f.exits(1, 0, "")
 	require.False(t, ended[0].loss.CountsAsFailure)
@@ -375,9 +395,9 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	f.give(containerOn("a1", 1), containerOn("b1", 2))
 	f.launched(yarn.ContainerID{ID: 1}, begin)
 	f.kill([]string{"1"}, begin)
-	require.Len(t, f.takeReleases(), 1)
+	require.Len(t, f.takeReleases(begin), 1)
 	f.resent()
-	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(), "the release may not have been heard")
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin), "the release may not have been heard")
 	add, _ = f.excluded.difference()
 	require.Equal(t, []string{"z1"}, add)
 	require.Contains(t, f.settled(), ask{anywhere, 2})
@@ -385,7 +405,7 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	require.Len(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""), 1)
 	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""), "old ends are reported once more")
 	f.resent()
-	require.Empty(t, f.takeReleases())
+	require.Empty(t, f.takeReleases(begin))
 }
 
 func TestAFleetThatStopsGivesEverythingBack(t *testing.T) {
@@ -397,7 +417,7 @@ func TestAFleetThatStopsGivesEverythingBack(t *testing.T) {
 	require.Contains(t, f.settled(), ask{anywhere, 0})
 	require.False(t, f.want(request(driver.Demand{Total: 9}), begin), "whatever the driver says")
 	require.Empty(t, f.give(containerOn("a1", 3)))
-	require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}, {ID: 3}}, f.takeReleases())
+	require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}, {ID: 3}}, f.takeReleases(begin))
 	for id := range int64(3) {
 		require.True(t, f.held())
 		f.exits(id+1, 1, "")

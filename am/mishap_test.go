@@ -35,7 +35,7 @@ func (c *chaos) mishap() {
 		{"a node is decommissioned", func() { c.node().Decommission(c.upTo(time.Minute)) }},
 		{"a node is recommissioned", func() { c.node().Recommission() }},
 		{"a node starts nothing", func() { c.node().FailStarts("its disk is full") }},
-		{"the ResourceManager restarts", func() { c.allBack(); c.cluster.Restart(c.upTo(30 * time.Second)) }},
+		{"the ResourceManager restarts", func() { c.cluster.Restart(c.upTo(30 * time.Second)) }},
 		{"the ResourceManager fails over", c.failover},
 		{"the AMRMToken rolls over", func() { c.cluster.RollMasterKey(rollOver + c.upTo(time.Minute)) }},
 		{"NMTokens roll over", func() { c.cluster.RollNodeKey(c.upTo(time.Minute)) }},
@@ -74,15 +74,6 @@ func (c *chaos) back(n *yarntest.Node) {
 	}
 }
 
-// allBack brings every node back: of containers on one that never comes back to
-// a ResourceManager that restarted, nobody hears again.
-func (c *chaos) allBack() {
-	for _, n := range c.cluster.Nodes() {
-		c.back(n)
-	}
-	c.live(2 * time.Second)
-}
-
 func (c *chaos) heal() {
 	for _, n := range c.cluster.Nodes() {
 		n.Healthy()
@@ -90,7 +81,6 @@ func (c *chaos) heal() {
 }
 
 func (c *chaos) failover() {
-	c.allBack()
 	if err := c.cluster.Failover(c.upTo(30 * time.Second)); err != nil {
 		// There is but one, or none is active just now.
 		c.note("not: %v", err)

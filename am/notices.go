@@ -43,6 +43,8 @@ func (f *fleet) nodesChanged(reports []yarn.NodeReport, now time.Time) (gone []y
 		}
 		if hasGone(report.State) {
 			gone = append(gone, report.ID)
+		} else {
+			f.releaseAgain(report.ID)
 		}
 	}
 	return gone

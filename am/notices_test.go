@@ -42,7 +42,7 @@ func TestANodeThatIsDecommissioned(t *testing.T) {
 	require.Equal(t, 3, f.toAsk(), "others are asked for at once")
 	require.Contains(t, f.settled(), ask{anywhere, 3})
 	require.Empty(t, f.give(containerOn("a1", 9)), "not there")
-	require.Contains(t, f.takeReleases(), yarn.ContainerID{ID: 9})
+	require.Contains(t, f.takeReleases(begin), yarn.ContainerID{ID: 9})
 	for id := range int64(2) {
 		ended := f.exits(id+1, 143, "")
 		require.False(t, ended[0].loss.CountsAsFailure)
@@ -172,7 +172,7 @@ func TestAContainerIsTakenFromANodeThatWasLost(t *testing.T) {
 		f.nodesChanged([]yarn.NodeReport{{ID: yarn.NodeID{Host: "a1", Port: 1}, State: state}}, begin)
 		f.settled()
 		require.Len(t, f.give(containerOn("a1", 1)), 1, state)
-		require.Empty(t, f.takeReleases())
+		require.Empty(t, f.takeReleases(begin))
 	}
 }
 
