@@ -13,6 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
@@ -21,7 +22,7 @@ import (
 const endTimeout = 5 * time.Second
 
 // allocatorOptions are what an allocator is made of. All of it is needed but
-// for load and racks.
+// for load, racks and nodes.
 type allocatorOptions struct {
 	rm           resourceManager
 	registration yarn.RegisterRequest
@@ -35,8 +36,9 @@ type allocatorOptions struct {
 
 	settings     *config.Config
 	hadoop       *conf.Config
-	racks        map[string]string // of the nodes that are known at the start
-	logDirectory string            // for the diary; "" for none
+	racks        map[string]string      // of the nodes that are known at the start
+	nodes        map[string]launch.Node // what these offer
+	logDirectory string                 // for the diary; "" for none
 	random       *rand.Rand
 	logger       *slog.Logger
 }
@@ -132,6 +134,9 @@ func newAllocator(o allocatorOptions) *allocator {
 		logger:       o.logger,
 		registered:   make(chan struct{}),
 		wake:         make(chan struct{}, 1),
+	}
+	for host, node := range o.nodes {
+		a.fleet.topology.offers[host] = need{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
 	}
 	// The driver's first request replaces this.
 	a.fleet.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}}, time.Time{})
@@ -334,6 +339,7 @@ func (a *allocator) register(ctx context.Context) error {
 	}
 	if granted != nil {
 		a.limits.take(granted)
+		a.fleet.coresCountNot = !granted.ChecksCores
 		a.launcher.trust(granted.NMTokens)
 		a.logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
 	}

@@ -361,6 +361,7 @@ func (m *master) buildAllocator(address string, pass []byte) error {
 		settings:     m.start.config,
 		hadoop:       m.start.hadoop,
 		racks:        m.start.spec.Racks,
+		nodes:        m.start.spec.Nodes,
 		logDirectory: m.start.logDirectory,
 		random:       rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		logger:       m.logger,

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
 // maxNotices bounds how many exclusions that gave way are shown.
@@ -14,9 +16,9 @@ const maxNotices = 5
 
 // exclusions are the hosts on which no executor is wanted: the user's
 // (yarn.exclude.nodes), the driver's, and the ApplicationMaster's own, of hosts
-// on which executors failed. They are never so many that no node is left: then
-// the ApplicationMaster's own give way, the oldest first, and after them the
-// driver's. The user's never do.
+// on which executors failed. They are never so many that executors of some kind
+// that is wanted have no node left: then the ApplicationMaster's own give way, the
+// oldest first, and after them the driver's. The user's never do.
 type exclusions struct {
 	automatic bool          // whether there are any of the ApplicationMaster's own
 	perHost   int           // failures that exclude a host
@@ -68,8 +70,9 @@ func (e *exclusions) want(hosts []string) {
 	}
 }
 
-// nodesChanged is to be called when nodes have come or gone.
-func (e *exclusions) nodesChanged() {
+// recount is to be called when nodes have come or gone, or executors of other
+// kinds are wanted.
+func (e *exclusions) recount() {
 	e.stale = e.stale || len(e.users)+len(e.drivers)+len(e.own) > 0
 }
 
@@ -105,16 +108,16 @@ func (e *exclusions) has(host string) bool {
 }
 
 // refresh works out which exclusions hold, where something has changed, and
-// reports whether others hold than before. clusterNodes is how many
-// NodeManagers there are, where the topology does not know them.
-func (e *exclusions) refresh(now time.Time, nodes *topology, clusterNodes int) bool {
+// reports whether others hold than before. left counts the nodes that there are
+// before any is excluded.
+func (e *exclusions) refresh(now time.Time, left func() nodeCounts) bool {
 	if !e.stale && (e.next.IsZero() || now.Before(e.next)) {
 		return false
 	}
 	e.stale = false
 	e.expire(now)
 	before := e.force
-	e.force = e.settle(nodes, clusterNodes)
+	e.force = e.settle(left())
 	e.next = time.Time{}
 	for _, own := range e.own {
 		if e.next.IsZero() || own.until.Before(e.next) {
@@ -138,22 +141,15 @@ func (e *exclusions) expire(now time.Time) {
 }
 
 // settle puts the exclusions together so that a node is left.
-func (e *exclusions) settle(nodes *topology, clusterNodes int) map[string]exclusion {
+func (e *exclusions) settle(left nodeCounts) map[string]exclusion {
 	force := make(map[string]exclusion, len(e.users)+len(e.drivers)+len(e.own))
-	left := nodeCount{nodes: nodes, count: clusterNodes}
-	if nodes.known() {
-		left.count = len(nodes.hosts)
-	}
 	for _, host := range e.users {
 		left.take(force, exclusion{host: host, reason: "yarn.exclude.nodes"})
 	}
 	if len(e.users) > 0 && left.none() != e.hollow {
 		if e.hollow = left.none(); e.hollow {
-			e.logger.Error("yarn.exclude.nodes leaves no node of the cluster: no executor can come")
+			e.logger.Error("yarn.exclude.nodes leaves no node that can take an executor")
 		}
-	}
-	if left.none() {
-		return force
 	}
 	for _, host := range e.drivers {
 		if left.last(force, host) {
@@ -182,34 +178,65 @@ func (e *exclusions) giveWay(x exclusion) {
 	e.notes = e.notes[max(0, len(e.notes)-maxNotices):]
 }
 
-// nodeCount counts the nodes that are left while exclusions are put together.
+// need is what executors of one kind ask of a node.
+type need struct {
+	size  yarn.Resource
+	label string
+}
+
+// nodeCount counts the nodes that are left for executors of one kind while
+// exclusions are put together.
 type nodeCount struct {
-	nodes *topology
-	count int // where nothing is known of the nodes, of those in the cluster; 0 for unknown
-	gone  int
+	serves func(host string) bool
+	count  int // before any was excluded; 0 for unknown
+	gone   int
 }
 
-// counts reports whether excluding the host leaves one node less.
-func (n *nodeCount) counts(force map[string]exclusion, host string) bool {
-	_, already := force[host]
-	return !already && (!n.nodes.known() || n.nodes.usable(host))
-}
+// nodeCounts has one for each kind of which executors are wanted.
+type nodeCounts []nodeCount
 
-func (n *nodeCount) take(force map[string]exclusion, x exclusion) {
-	if n.counts(force, x.host) {
-		n.gone++
+// countNodes counts the nodes that can serve each need. clusterNodes is how many
+// NodeManagers there are, where the topology does not know them.
+func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
+	counts := make(nodeCounts, len(needs))
+	for i, need := range needs {
+		if !nodes.known() {
+			counts[i] = nodeCount{serves: func(string) bool { return true }, count: clusterNodes}
+			continue
+		}
+		counts[i].serves = func(host string) bool { return nodes.serves(host, need) }
+		for host := range nodes.hosts {
+			if nodes.serves(host, need) {
+				counts[i].count++
+			}
+		}
 	}
-	if earlier, ok := force[x.host]; !ok || !earlier.until.IsZero() {
+	return counts
+}
+
+func (n nodeCounts) take(force map[string]exclusion, x exclusion) {
+	earlier, already := force[x.host]
+	for i := range n {
+		if !already && n[i].serves(x.host) {
+			n[i].gone++
+		}
+	}
+	if !already || !earlier.until.IsZero() {
 		force[x.host] = x
 	}
 }
 
-// none reports that no node is left.
-func (n *nodeCount) none() bool { return n.count > 0 && n.gone >= n.count }
+// none reports that for some kind no node is left.
+func (n nodeCounts) none() bool {
+	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.gone >= c.count })
+}
 
-// last reports that no node would be left without the host.
-func (n *nodeCount) last(force map[string]exclusion, host string) bool {
-	return n.count > 0 && n.counts(force, host) && n.gone+1 >= n.count
+// last reports that for some kind no node would be left without the host.
+func (n nodeCounts) last(force map[string]exclusion, host string) bool {
+	if _, already := force[host]; already {
+		return false
+	}
+	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.gone+1 >= c.count && c.serves(host) })
 }
 
 func sameHosts(a, b map[string]exclusion) bool {
@@ -271,7 +298,7 @@ func (e *exclusions) list() []Exclusion {
 func (e *exclusions) notices() []string {
 	notices := slices.Clone(e.notes)
 	if e.hollow {
-		notices = append(notices, "yarn.exclude.nodes leaves no node of the cluster: no executor can come")
+		notices = append(notices, "yarn.exclude.nodes leaves no node that can take an executor")
 	}
 	return notices
 }

@@ -24,6 +24,7 @@ type fleet struct {
 	launchTimeout time.Duration // 0 for none
 	taskCPUs      int
 	random        *rand.Rand
+	coresCountNot bool // the cluster's scheduler leaves them out of account
 
 	tables   []*table // in the order of their priorities
 	topology *topology
@@ -115,6 +116,9 @@ func (f *fleet) want(request driver.Request, now time.Time) (more bool) {
 		if !wanted {
 			demand = driver.Demand{Profile: table.profile}
 		}
+		if (demand.Total > 0) != (table.demand.Total > 0) {
+			f.excluded.recount()
+		}
 		table.want(demand)
 		for _, e := range table.surplus() {
 			f.giveUp(e, notNeeded, "is not needed any more, and was not started yet", now)
@@ -136,7 +140,7 @@ func (f *fleet) toAsk() int {
 // tick does what is due by time alone. clusterNodes is how many NodeManagers
 // the ResourceManager has.
 func (f *fleet) tick(now time.Time, clusterNodes int) {
-	if f.excluded.refresh(now, f.topology, clusterNodes) {
+	if f.excluded.refresh(now, func() nodeCounts { return countNodes(f.topology, clusterNodes, f.needs()) }) {
 		f.replan()
 		f.leaveExcluded(now)
 	}
@@ -147,6 +151,22 @@ func (f *fleet) tick(now time.Time, clusterNodes int) {
 			table.dirty, f.changed = true, true
 		}
 	}
+}
+
+// needs are what executors that are wanted ask of nodes.
+func (f *fleet) needs() []need {
+	var needs []need
+	for _, table := range f.tables {
+		if table.demand.Total == 0 {
+			continue
+		}
+		n := need{table.size, table.profile.NodeLabel}
+		if f.coresCountNot {
+			n.size.VCores = 0
+		}
+		needs = append(needs, n)
+	}
+	return needs
 }
 
 // cameToNothing notes a container that was asked for and serves nobody.

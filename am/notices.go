@@ -31,7 +31,7 @@ func (f *fleet) takeNotices() []notice {
 func (f *fleet) nodesChanged(reports []yarn.NodeReport, now time.Time) (gone []yarn.NodeID) {
 	for _, report := range chronological(reports) {
 		if f.topology.report(report) {
-			f.excluded.nodesChanged()
+			f.excluded.recount()
 			f.replan()
 		}
 		if report.State == yarn.NodeDecommissioning {

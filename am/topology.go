@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
@@ -16,8 +17,9 @@ const defaultRack = "/default-rack"
 // submission, and then from the ResourceManager's reports. It says which nodes
 // can take executors, not which the application wants.
 type topology struct {
-	racks map[string]string                   // by host; "" where it was looked up in vain
-	nodes map[string]map[int32]yarn.NodeState // by host and port; none where only the submission told of the host
+	racks  map[string]string                   // by host; "" where it was looked up in vain
+	nodes  map[string]map[int32]yarn.NodeState // by host and port; none where only the submission told of the host
+	offers map[string]need                     // what hosts have for executors, where it is known
 	// hosts are those with a NodeManager that takes containers. Sorted is they in
 	// order, nil when it is to be made again.
 	hosts  map[string]struct{}
@@ -25,7 +27,7 @@ type topology struct {
 }
 
 func newTopology(racks map[string]string) *topology {
-	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, hosts: map[string]struct{}{}}
+	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, offers: map[string]need{}, hosts: map[string]struct{}{}}
 	for host, rack := range racks {
 		t.racks[host] = cmp.Or(rack, defaultRack)
 		t.hosts[host] = struct{}{}
@@ -71,6 +73,12 @@ func (t *topology) report(report yarn.NodeReport) (changed bool) {
 		t.racks[host] = report.Rack
 		changed = true
 	}
+	if offer := (need{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
+		if known, ok := t.offers[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
+			t.offers[host] = offer
+			changed = true
+		}
+	}
 	usable := false
 	for _, state := range states {
 		usable = usable || state == yarn.NodeRunning
@@ -94,6 +102,13 @@ func (t *topology) known() bool { return len(t.hosts)+len(t.nodes) > 0 }
 func (t *topology) usable(host string) bool {
 	_, ok := t.hosts[host]
 	return ok
+}
+
+// serves reports whether a NodeManager of the host takes containers for a need,
+// as far as is known.
+func (t *topology) serves(host string, n need) bool {
+	offer, known := t.offers[host]
+	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
 }
 
 // leaving reports whether the NodeManager is being decommissioned. Of every

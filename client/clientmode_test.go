@@ -26,6 +26,9 @@ func TestSubmitForADriverInThisProcess(t *testing.T) {
 	defer started.Close()
 	require.Equal(t, fakeID, started.ID())
 	require.Equal(t, []string{"./wordcount", "in", "out dir"}, started.Spec().Command)
+	require.Equal(t, map[string]launch.Node{"h1": {
+		Label: "fast", MemoryMB: 4000, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 1, "disk": 50},
+	}}, started.Spec().Nodes)
 
 	require.EqualValues(t, 512, f.submitted["resource"].(map[string]any)["memory"], "the driver's memory is this process's")
 	am := f.submitted["am-container-spec"].(map[string]any)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -16,7 +18,8 @@ import (
 type clearance struct {
 	applicationID string
 	queue         string
-	racks         map[string]string // of the nodes that are up, by host
+	racks         map[string]string      // of the nodes that are up, by host
+	nodes         map[string]launch.Node // what these offer
 }
 
 // preflight asks the ResourceManager for an application's id, and compares the
@@ -60,11 +63,30 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	}
 	warnOfRoom(settings, nodes, console)
 	c.warnOfSettings(settings, console)
-	racks := make(map[string]string, len(nodes))
+	racks, offers := make(map[string]string, len(nodes)), make(map[string]launch.Node, len(nodes))
 	for _, node := range nodes {
 		racks[node.Host] = node.Rack
+		offers[node.Host] = offerOf(node)
 	}
-	return &clearance{applicationID: application.ID, queue: name, racks: racks}, nil
+	return &clearance{applicationID: application.ID, queue: name, racks: racks, nodes: offers}, nil
+}
+
+// offerOf is what a node has for containers, used or not.
+func offerOf(node yarnrest.Node) launch.Node {
+	offer := launch.Node{
+		Label:    strings.Join(node.Labels, ","),
+		MemoryMB: cmp.Or(node.Total.MemoryMB, node.UsedMemoryMB+node.AvailableMemoryMB),
+		VCores:   cmp.Or(node.Total.VCores, int(node.UsedVCores+node.AvailableVCores)),
+	}
+	for _, amount := range node.Total.Types {
+		if amount.Name != "memory-mb" && amount.Name != "vcores" {
+			if offer.Others == nil {
+				offer.Others = map[string]int64{}
+			}
+			offer.Others[amount.Name] = amount.Value
+		}
+	}
+	return offer
 }
 
 // chooseQueue finds the queue to submit to. A queue that was asked for must

@@ -43,7 +43,7 @@ func (r *request) spec() *launch.Spec {
 	properties[config.Queue.Name()] = r.cleared.queue
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
-		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.cleared.racks,
+		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.cleared.racks, Nodes: r.cleared.nodes,
 	}
 }
 

@@ -25,7 +25,7 @@ var (
 	ExcludeNodes = define("yarn.exclude.nodes", "", "list", "Hosts, as YARN names them, on which no executor may run.", parseHosts)
 	// ExcludeOnFailure and the two below are the ApplicationMaster's own exclusions.
 	ExcludeOnFailure = boolean("yarn.executor.launch.excludeOnFailure.enabled", "true", "Whether nodes on which executors fail again and again, or cannot "+
-		"be launched, are not asked for executors any more. Where no node would be left, the oldest of these exclusions gives way.")
+		"be launched, are not asked for executors any more. Where no node would be left that can take an executor, the oldest of these exclusions gives way.")
 	NodeMaxFailures = number("excludeOnFailure.application.maxFailedExecutorsPerNode", "2", "How many executors fail on a node within "+
 		"`excludeOnFailure.timeout` until the node is excluded.", 1)
 	ExcludeTimeout = duration("excludeOnFailure.timeout", "1h", "How long such an exclusion lasts.")

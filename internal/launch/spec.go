@@ -70,9 +70,19 @@ type Spec struct {
 	// Racks are the cluster's nodes when it was submitted, each with its rack:
 	// the AM itself may not ask the ResourceManager for them.
 	Racks map[string]string `json:"racks,omitempty"`
+	// Nodes are what these nodes offered to containers then, by host.
+	Nodes map[string]Node `json:"nodes,omitempty"`
 	// CacheDirs hold the application's files that other submissions may share.
 	// The AM renews their age while it runs.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
+}
+
+// Node is what a node has for containers.
+type Node struct {
+	Label    string           `json:"label,omitempty"` // "" for none
+	MemoryMB int64            `json:"memory"`
+	VCores   int              `json:"cores"`
+	Others   map[string]int64 `json:"others,omitempty"` // further resource types
 }
 
 // Resource is a file that NodeManagers put into the working directory of a
