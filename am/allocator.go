@@ -130,7 +130,7 @@ func newAllocator(o allocatorOptions) *allocator {
 		load:         o.load,
 		racks:        newRackLookup(o.hadoop, o.logger),
 		warning:      preemptionWarning(o.hadoop, idle),
-		pace:         pace{initial: config.InitialHeartbeat.In(settings), idle: idle},
+		pace:         pace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
 		logger:       o.logger,
 		registered:   make(chan struct{}),
 		wake:         make(chan struct{}, 1),

@@ -116,7 +116,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 		}},
 		"nodes are lost and back": {process: yarntest.Process{Never: true}, befall: func(c *yarntest.Cluster, over bool) {
 			if !over {
-				go flap(c, 10*time.Minute)
+				go flap(c, 11*time.Minute)
 			}
 		}},
 	}

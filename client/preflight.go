@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -58,6 +59,9 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	if err := checkSizes(settings, maximum); err != nil {
 		return nil, refused(err)
 	}
+	if err := c.checkHeartbeat(settings); err != nil {
+		return nil, refused(err)
+	}
 	if err := c.checkLabels(ctx, settings); err != nil {
 		return nil, refused(err)
 	}
@@ -69,6 +73,17 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 		offers[node.Host] = offerOf(node)
 	}
 	return &clearance{applicationID: application.ID, queue: name, racks: racks, nodes: offers}, nil
+}
+
+// checkHeartbeat compares the ApplicationMaster's heartbeats with the time after
+// which the ResourceManager takes a silent one for dead.
+func (c *Cluster) checkHeartbeat(settings *config.Config) error {
+	const usual = 10 * time.Minute
+	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
+	if err != nil {
+		return err
+	}
+	return config.CheckHeartbeat(settings, expiry)
 }
 
 // offerOf is what a node has for containers, used or not.

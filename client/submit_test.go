@@ -190,7 +190,9 @@ func TestSubmitChecksTheRequestBeforeItUploads(t *testing.T) {
 		"too much disk":   {map[string]string{"yarn.driver.resource.disk.amount": "101"}, ExitCluster, []string{"the ApplicationMaster", "101G disk", ", 100G ("}},
 		"unknown type":    {map[string]string{"yarn.executor.resource.tpu.amount": "1"}, ExitCluster, []string{"tpu is no resource type", "memory-mb, vcores, yarn.io/gpu, disk"}},
 		"unknown label":   {map[string]string{"yarn.executor.nodeLabelExpression": "fats"}, ExitCluster, []string{"yarn.executor.nodeLabelExpression=fats", "fast, slow"}},
-		"missing file":    {map[string]string{"yarn.files": "/does/not/exist"}, ExitUsage, []string{"/does/not/exist"}},
+		"rare heartbeats": {map[string]string{"yarn.scheduler.heartbeat.interval": "6m"}, ExitCluster, []string{
+			"yarn.scheduler.heartbeat.interval=6m", "yarn.am.liveness-monitor.expiry-interval-ms (10m0s)", "5m0s at the most"}},
+		"missing file": {map[string]string{"yarn.files": "/does/not/exist"}, ExitUsage, []string{"/does/not/exist"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeYARN(t)

@@ -244,7 +244,7 @@ func TestKill(t *testing.T) {
 
 func TestCoresAreNeverOvercommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, Options{ID: "1", Host: "h", Cores: 3, Config: settings(t, map[string]string{"executor.heartbeatInterval": "1d"})})
+		s := start(t, Options{ID: "1", Host: "h", Cores: 3, Config: settings(t, map[string]string{"executor.heartbeatInterval": "1d", "network.timeout": "2d"})})
 		began := time.Now()
 		two := launch(4, "1s")
 		two.Cpus = 2

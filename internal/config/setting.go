@@ -223,6 +223,18 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
+// interval defines a time after which something is done again and again, or is
+// taken for dead. With less than a millisecond a processor would do nothing else.
+func interval(key, def, meaning string) Key[time.Duration] {
+	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
+		d, err := ParseDuration(s)
+		if err == nil && d < time.Millisecond {
+			err = fmt.Errorf("want 1ms or more")
+		}
+		return d, err
+	})
+}
+
 // optionalDuration defines a time that has no default of its own: nil where unset.
 func optionalDuration(key, meaning string) Key[*time.Duration] {
 	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {

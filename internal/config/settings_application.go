@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // The application as a whole.
 var (
@@ -29,9 +32,9 @@ var (
 	ExecutorCores = number("executor.cores", "1", "Virtual cores of an executor: how many tasks of one CPU it runs at once.", 1)
 	ExecutorMem   = size("executor.memory", "1g", "Memory of an executor. Go's memory limit (GOMEMLIMIT) is set to nine "+
 		"tenths of it: a Go process's memory is one whole, so nothing is set apart from a heap.")
-	ExecutorHeartbeat = duration("executor.heartbeatInterval", "10s", "Between two heartbeats of an executor to the driver.")
-	NetworkTimeout    = duration("network.timeout", "120s", "How long the driver waits for an executor that says nothing before it "+
-		"counts as lost; several times `executor.heartbeatInterval`.")
+	ExecutorHeartbeat = interval("executor.heartbeatInterval", "10s", "Between two heartbeats of an executor to the driver.")
+	NetworkTimeout    = interval("network.timeout", "120s", "How long the driver waits for an executor that says nothing before it "+
+		"counts as lost; more than `executor.heartbeatInterval`, and better several times that.")
 	MaxExecutorFailures = number("executor.maxNumFailures", "", "How many executors may fail before the application does. "+
 		"Where not set: twice the number of executors, at least 3; no bound with dynamic allocation and no `dynamicAllocation.maxExecutors`. "+
 		"Executors that fail one after the other are replaced ever more slowly, after up to 30 s.", 1)
@@ -39,6 +42,15 @@ var (
 		"`{{NAME}}` by its own variable of that name, `<LOG_DIR>` by the container's log directory and `<CPS>` by `:`; all else "+
 		"arrives as it is written. GOMAXPROCS and GOMEMLIMIT are set from the container's size where they are not set here.", checkVariable)
 )
+
+// As Spark does (SparkConf.validateSettings).
+var _ = rule(func(c *Config) error {
+	if NetworkTimeout.In(c) <= ExecutorHeartbeat.In(c) {
+		return fmt.Errorf("%s must be more than %s: the driver would give up executors between two of their heartbeats",
+			said(c, NetworkTimeout), said(c, ExecutorHeartbeat))
+	}
+	return nil
+})
 
 // Tasks and where they go.
 var (

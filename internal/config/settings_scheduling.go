@@ -46,7 +46,7 @@ var (
 var (
 	Speculation = boolean("speculation", "false", "Whether tasks that take much longer than others of their job are run once more on another executor; "+
 		"the first that succeeds counts, and the other is killed.")
-	SpeculationInterval   = duration("speculation.interval", "100ms", "Between two looks for such tasks.")
+	SpeculationInterval   = interval("speculation.interval", "100ms", "Between two looks for such tasks.")
 	SpeculationMultiplier = fraction("speculation.multiplier", "3", "How many times the median of the tasks' times a task may take.", 1, math.MaxInt32)
 	SpeculationQuantile   = fraction("speculation.quantile", "0.9", "The part of a job's tasks that must be done before others are run once more.", 0, 1)
 	SpeculationMinRuntime = duration("speculation.minTaskRuntime", "100ms", "How long any task may take.")

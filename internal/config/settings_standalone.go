@@ -33,7 +33,7 @@ var _ = rule(func(c *Config) error {
 
 // What a standalone master does.
 var (
-	WorkerTimeout = duration("worker.timeout", "60s", "How long a standalone master hears nothing from a worker before it takes the worker for dead. Workers send "+
+	WorkerTimeout = interval("worker.timeout", "60s", "How long a standalone master hears nothing from a worker before it takes the worker for dead. Workers send "+
 		"four heartbeats in that time.")
 	ReconnectTimeout = duration("deploy.reconnectTimeout", "10s", "How long a standalone master waits for a worker, or an application, whose connection broke "+
 		"until it takes it for gone. Until then nothing new is started there.")

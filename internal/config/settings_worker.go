@@ -34,7 +34,7 @@ var (
 
 	WorkerCleanup = boolean("worker.cleanup.enabled", "true", "Whether a standalone worker removes directories of applications and drivers that have ended, and contents of its cache that "+
 		"nobody has used, after `worker.cleanup.appDataTtl`. What an executor left besides logs is removed with its application in any case.")
-	WorkerCleanupInterval = duration("worker.cleanup.interval", "30m", "Between two looks for what is old enough.")
+	WorkerCleanupInterval = interval("worker.cleanup.interval", "30m", "Between two looks for what is old enough.")
 	WorkerCleanupTTL      = duration("worker.cleanup.appDataTtl", "7d", "How long after the latest change in them such directories are kept.")
 
 	WorkerKillGrace = duration("worker.killGrace", "10s", "How long executors and drivers that a standalone worker has told to end (SIGTERM) may take until their whole session is killed (SIGKILL).")

@@ -1,5 +1,10 @@
 package config
 
+import (
+	"fmt"
+	"time"
+)
+
 // What a submission asks of YARN.
 var (
 	Queue       = text("yarn.queue", "default", "The queue to submit to.")
@@ -19,7 +24,7 @@ var (
 	CacheMinSize = size("yarn.cache.minSize", "1m", "Staged files of at least this size are named by their content and kept, "+
 		"so that the next submission need not upload them and NodeManagers need not fetch them again.")
 	CacheMaxAge  = duration("yarn.cache.maxAge", "7d", "Cached files that no submission used for so long are removed by the next submission.")
-	ReportPeriod = duration("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
+	ReportPeriod = interval("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
 	WaitForEnd   = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
 		"it always does.")
 )
@@ -27,9 +32,20 @@ var (
 // How the ApplicationMaster works.
 var (
 	AMWaitTime = duration("yarn.am.waitTime", "100s", "How long the ApplicationMaster waits for the user function to create its Session.")
-	Heartbeat  = duration("yarn.scheduler.heartbeat.interval", "3s", "Between two heartbeats of the ApplicationMaster to the "+
+	Heartbeat  = interval("yarn.scheduler.heartbeat.interval", "3s", "Between two heartbeats of the ApplicationMaster to the "+
 		"ResourceManager when it waits for nothing; at most half of `yarn.am.liveness-monitor.expiry-interval-ms`.")
-	InitialHeartbeat = duration("yarn.scheduler.initialAllocation.interval", "50ms", "Between the first heartbeats while "+
-		"containers are waited for; it doubles up to a second while none arrives.")
+	InitialHeartbeat = interval("yarn.scheduler.initialAllocation.interval", "50ms", "Between the first heartbeats while "+
+		"containers are waited for; it doubles up to a second while none arrives. At most `yarn.scheduler.heartbeat.interval`.")
 	LauncherThreads = number("yarn.containerLauncherMaxThreads", "25", "How many NodeManagers are asked to start containers at once.", 1)
 )
+
+// CheckHeartbeat returns an error where the ApplicationMaster's heartbeats would
+// be further apart than half of expiry, after which the ResourceManager takes a
+// silent one for dead (yarn.am.liveness-monitor.expiry-interval-ms): one that is
+// late or lost would end the attempt.
+func CheckHeartbeat(c *Config, expiry time.Duration) error {
+	if Heartbeat.In(c) <= expiry/2 {
+		return nil
+	}
+	return fmt.Errorf("%s is more than half of yarn.am.liveness-monitor.expiry-interval-ms (%v): want %v at the most", said(c, Heartbeat), expiry, expiry/2)
+}
