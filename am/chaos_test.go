@@ -3,6 +3,7 @@ package am
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
@@ -76,9 +78,12 @@ type chaos struct {
 	profile   profile.Profile
 	excluded  string   // by the user; "" for none
 	faults    []func() // end the calls that go wrong
+	most      int      // executors that may fail
 
 	mu      sync.Mutex
 	target  int
+	failed  int                  // executors of which the driver was told so
+	missed  int                  // executors that ended and that nobody had told to
 	known   map[string]bool      // executors that were to be launched and are not lost
 	joined  map[string]bool      // those that have registered
 	leaving map[string]bool      // those that were announced to leave, or killed
@@ -126,8 +131,12 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	c.cluster = cluster
 	c.app = cluster.Submit(yarntest.Submission{})
 
+	c.most = 1_000_000
+	if c.random.IntN(3) == 0 {
+		c.most = 3 + c.random.IntN(20)
+	}
 	properties := map[string]string{
-		"executor.memory": "1g", "executor.cores": "1", "executor.maxNumFailures": "1000000", "yarn.executor.launchTimeout": "30s",
+		"executor.memory": "1g", "executor.cores": "1", "executor.maxNumFailures": strconv.Itoa(c.most), "yarn.executor.launchTimeout": "30s",
 		"yarn.scheduler.reporterThread.maxFailures": "100",
 		"excludeOnFailure.timeout":                  "2m", "executor.instances": "1",
 	}
@@ -152,9 +161,15 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 }
 
 // lost is the driver's side of a loss.
-func (c *chaos) lost(id string, _ driver.Loss) {
+func (c *chaos) lost(id string, loss driver.Loss) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if loss.CountsAsFailure {
+		c.failed++
+	}
+	if !c.leaving[id] {
+		c.missed++
+	}
 	delete(c.known, id)
 	delete(c.joined, id)
 	delete(c.silent, id)
@@ -227,6 +242,12 @@ func (c *chaos) run() {
 	for range 10 + c.random.IntN(20) {
 		c.mishap()
 		c.live(time.Duration(1+c.random.IntN(40)) * time.Second)
+		select {
+		case err := <-ended:
+			c.end(err)
+			return
+		default:
+		}
 		if t.Failed() {
 			return
 		}
@@ -259,7 +280,7 @@ func (c *chaos) run() {
 		c.live(5 * time.Second)
 		select {
 		case err := <-ended:
-			assert.NoError(t, err, "the allocator gave up")
+			c.end(err)
 			return
 		default:
 			over = settled()
@@ -275,7 +296,7 @@ func (c *chaos) run() {
 	stop()
 	require.NoError(t, <-ended)
 	c.paced()
-	c.end()
+	c.end(nil)
 }
 
 // mostRoundsAMinute is how often within a minute all that is wanted may be asked
@@ -330,26 +351,38 @@ func (c *chaos) finale(target int) {
 	}
 }
 
-// end ends the application as the ApplicationMaster does.
-func (c *chaos) end() {
+// end ends the application as the ApplicationMaster does, after the allocator has
+// returned err. What the ResourceManager keeps of it is what the executors came to.
+func (c *chaos) end(err error) {
 	t := c.t
-	c.allocator.end(t.Context())
+	m := &master{
+		start: &start{spec: &launch.Spec{}}, logger: slog.New(slog.DiscardHandler), allocator: c.allocator,
+		rm: c.allocator.exchange.rm.(*yarn.AMClient),
+	}
+	outcome := outcomeOf(err)
+	m.allocator.end(t.Context())
 	c.cluster.Look(func(v yarntest.View) {
-		assert.Zero(t, v.Held(c.app.ID()), "all containers are given back before the application ends")
+		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are given back before the application ends")
 	})
-	for done := false; !done; {
-		var err error
-		if done, err = c.allocator.exchange.rm.Finish(t.Context(), yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "done"}); err != nil {
-			assert.NoError(t, err)
-			return
-		}
+	m.finish(t.Context(), outcome, "summary: all went well")
+	time.Sleep(time.Minute)
+	for _, node := range c.cluster.Nodes() {
+		c.back(node)
 	}
 	time.Sleep(time.Minute)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.cluster.Look(func(v yarntest.View) {
 		status := v.Application(c.app.ID())
 		assert.Equal(t, yarn.ApplicationFinished, status.State)
-		assert.Equal(t, yarn.FinalSucceeded, status.Final)
-		assert.Equal(t, "done", status.Diagnostics)
+		if c.most <= c.missed && status.Final == yarn.FinalFailed {
+			assert.Equal(t, ExitMaxExecutorFailures, outcome.code)
+			assert.Contains(t, status.Diagnostics, fmt.Sprintf("executors failed, executor.maxNumFailures is %d; the last: executor", c.most))
+		} else {
+			assert.Less(t, c.failed, c.most, "the application goes on until too many executors have failed")
+			assert.Equal(t, yarn.FinalSucceeded, status.Final, err)
+			assert.Equal(t, "summary: all went well", status.Diagnostics)
+		}
 		assert.Zero(t, v.Processes(c.app.ID()), "no process outlives the application")
 		assert.Empty(t, v.Violations())
 	})
@@ -405,10 +438,10 @@ func (c *chaos) live(d time.Duration) {
 	}
 }
 
-// missed are executors that have gone without a word of the ResourceManager,
+// vanished are executors that have gone without a word of the ResourceManager,
 // which forgets what it has not told when it restarts: the driver gives them up
 // after a while.
-func (c *chaos) missed(up map[string]bool) []string {
+func (c *chaos) vanished(up map[string]bool) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c.joined)) {
 		since, silent := c.silent[id]
@@ -440,7 +473,7 @@ func (c *chaos) drive() {
 				joined = append(joined, id)
 			}
 		}
-		killed = c.missed(up)
+		killed = c.vanished(up)
 		staying := 0
 		for id := range c.known {
 			if !c.leaving[id] {
