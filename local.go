@@ -41,7 +41,7 @@ func newLocal(settings *config.Config, logger *slog.Logger) (*local, error) {
 	if err != nil {
 		return nil, err
 	}
-	hadoop, err := hadoopOfHere()
+	hadoop, err := hadoopOfHere(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -63,13 +63,18 @@ func withoutOthers(settings *config.Config) (*config.Config, error) {
 	return settings.With(off)
 }
 
-// hadoopOfHere is Hadoop's configuration where there is one, else nil.
-func hadoopOfHere() (*conf.Config, error) {
-	hadoop, err := conf.FromEnvironment()
-	if errors.Is(err, conf.ErrNotConfigured) {
-		return nil, nil
+// hadoopOfHere returns the Hadoop configuration of this machine, with the
+// settings' hadoop.* keys over it, or nil if there is neither.
+func hadoopOfHere(settings *config.Config) (*conf.Config, error) {
+	overrides := config.Hadoop.In(settings)
+	hadoop, err := conf.FromEnvironment(overrides)
+	switch {
+	case !errors.Is(err, conf.ErrNotConfigured):
+		return hadoop, err
+	case len(overrides) > 0:
+		return conf.FromMap(overrides), nil
 	}
-	return hadoop, err
+	return nil, nil
 }
 
 // run gives the driver function a driver of its own, and ends that with it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -52,20 +51,12 @@ func newStandalone(settings *config.Config, logger *slog.Logger) (*standalone, e
 }
 
 func standaloneAt(masters []string, credentials *protocol.Credentials, settings *config.Config, logger *slog.Logger) (*standalone, error) {
-	hadoop, err := hadoopOfHere()
+	hadoop, err := hadoopOfHere(settings)
 	if err != nil {
 		return nil, err
 	}
 	if settings, err = application.DriverSettings(settings); err != nil {
 		return nil, err
-	}
-	if overrides := config.Hadoop.In(settings); len(overrides) > 0 {
-		values := map[string]string{}
-		if hadoop != nil {
-			values = hadoop.Map()
-		}
-		maps.Copy(values, overrides)
-		hadoop = conf.FromMap(values)
 	}
 	return &standalone{settings: settings, masters: masters, credentials: credentials, hadoop: hadoop, logger: logger}, nil
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
 	"regexp"
 	"strings"
@@ -35,11 +34,11 @@ type Cluster struct {
 // Connect reads the Hadoop configuration that the environment names, with the
 // settings' hadoop.* keys over it. It asks the cluster nothing yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
-	hadoop, err := conf.FromEnvironment()
+	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
 		return nil, Usage(err)
 	}
-	return newCluster(withOverrides(hadoop, config.Hadoop.In(settings)), log)
+	return newCluster(hadoop, log)
 }
 
 func newCluster(hadoop *conf.Config, log *slog.Logger) (*Cluster, error) {
@@ -56,16 +55,6 @@ func newCluster(hadoop *conf.Config, log *slog.Logger) (*Cluster, error) {
 		return nil, Usage(err)
 	}
 	return &Cluster{hadoop: hadoop, user: user.Effective, rest: rest, log: log}, nil
-}
-
-// withOverrides puts keys over a configuration.
-func withOverrides(hadoop *conf.Config, overrides map[string]string) *conf.Config {
-	if len(overrides) == 0 {
-		return hadoop
-	}
-	values := hadoop.Map()
-	maps.Copy(values, overrides)
-	return conf.FromMap(values)
 }
 
 // addresses are those of the ResourceManagers and NameNodes that are called. What

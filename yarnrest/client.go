@@ -9,6 +9,7 @@ package yarnrest
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/truststore"
 )
 
 // Defaults of Options.
@@ -42,8 +44,11 @@ type Options struct {
 	// HTTP authenticates.
 	User string
 	// HTTP sends the requests: a client of one's own brings TLS settings, proxies or authentication. The
-	// default verifies servers with the system's roots and uses no proxy.
+	// default verifies servers by RootCAs and uses no proxy.
 	HTTP *http.Client
+	// RootCAs are the authorities whose certificates of servers the default HTTP client accepts; nil for the
+	// system's.
+	RootCAs *x509.CertPool
 	// MaxWait is how long a call looks for an active ResourceManager before it fails with an
 	// UnavailableError; 0 means DefaultMaxWait, a negative value one try of each address.
 	MaxWait time.Duration
@@ -112,12 +117,16 @@ func New(o Options) (*Client, error) {
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
-	c.http = withoutRedirects(o.HTTP)
+	c.http = withoutRedirects(o.HTTP, o.RootCAs)
 	return c, nil
 }
 
+// truststoreKey is that of FileBasedKeyStoresFactory of Hadoop 3.
+const truststoreKey = "ssl.client.truststore.location"
+
 // FromConf makes a client of the cluster that a Hadoop configuration describes: the addresses of its
-// ResourceManagers, HTTPS where yarn.http.policy asks for it, and its web proxy. Fields set in o win.
+// ResourceManagers, HTTPS where yarn.http.policy asks for it, its web proxy, and the authorities of the
+// truststore of ssl-client.xml, which may be a PEM file too. Fields set in o win.
 func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.Scheme == "" && c.HTTPSOnly() {
 		o.Scheme = "https"
@@ -132,19 +141,26 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.WebProxy == "" {
 		o.WebProxy, _ = c.Get("yarn.web-proxy.address")
 	}
+	if path, _ := c.Get(truststoreKey); path != "" && o.Scheme == "https" && o.RootCAs == nil {
+		roots, err := truststore.Load(path, c.GetDefault("ssl.client.truststore.password", ""))
+		if err != nil {
+			return nil, fmt.Errorf("%w (%s is set in %s)", err, truststoreKey, c.Source(truststoreKey))
+		}
+		o.RootCAs = roots
+	}
 	return New(o)
 }
 
 // withoutRedirects copies a client so that redirects come back: one of a standby ResourceManager is a
 // failover, which this package must see.
-func withoutRedirects(c *http.Client) *http.Client {
+func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client
 	if c != nil {
 		own = *c
 	} else {
 		own.Transport = &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
+			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			TLSHandshakeTimeout: 10 * time.Second,
 			MaxIdleConnsPerHost: 4,
 			IdleConnTimeout:     30 * time.Second,

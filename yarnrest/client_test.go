@@ -2,6 +2,7 @@ package yarnrest
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -277,6 +280,42 @@ func TestHTTPSWithAnOwnClient(t *testing.T) {
 	c := client(t, Options{Scheme: "https", HTTP: s.Client()}, strings.TrimPrefix(s.URL, "https://"))
 	if _, err := c.Metrics(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestHTTPSByTheTruststoreOfTheConfiguration(t *testing.T) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, metricsAnswer) }))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it would report the refused handshake
+	s.StartTLS()
+	defer s.Close()
+	authority := filepath.Join(t.TempDir(), "authority.pem")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	if err := os.WriteFile(authority, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(truststore string) error {
+		c, err := FromConf(conf.FromMap(map[string]string{
+			"yarn.http.policy": "HTTPS_ONLY", "yarn.resourcemanager.webapp.https.address": strings.TrimPrefix(s.URL, "https://"),
+			"ssl.client.truststore.location": truststore,
+		}), Options{})
+		if err != nil {
+			return err
+		}
+		defer c.CloseIdleConnections()
+		_, err = c.Metrics(context.Background())
+		return err
+	}
+	if err := ask(authority); err != nil {
+		t.Errorf("with its authority in the truststore: %v", err)
+	}
+	for truststore, want := range map[string]string{
+		"": "ssl.client.truststore.location",
+		filepath.Join("..", "internal", "hadoop", "truststore", "testdata", "truststore.jks"): "ssl.client.truststore.location",
+		"/does/not/exist": "/does/not/exist",
+	} {
+		if err := ask(truststore); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("with truststore %q: got %v, want %s in it", truststore, err, want)
+		}
 	}
 }
 

@@ -221,6 +221,10 @@ func (c *Client) send(ctx context.Context, base string, r request) (*http.Respon
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err
 		}
+		var untrusted x509.UnknownAuthorityError
+		if errors.As(err, &untrusted) {
+			err = fmt.Errorf("%w: name a truststore, or a PEM file, that has the authority's certificate in %s (ssl-client.xml)", err, truststoreKey)
+		}
 		return nil, err
 	}
 	return response, nil

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,10 @@ func execute(args []string, stdout, stderr io.Writer) int {
 
 // advice tells what to look at after an error, where that is not in its text.
 func advice(err error) string {
+	var untrusted x509.UnknownAuthorityError
+	if errors.As(err, &untrusted) {
+		return "; --conf hadoop.ssl.client.truststore.location=FILE does so too"
+	}
 	var away *yarnrest.UnavailableError
 	if !errors.As(err, &away) || away.Service != "ResourceManager" || away.Context != nil {
 		return ""

@@ -75,7 +75,7 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 // shared is the file system that this machine and all nodes reach, and the
 // directory of this user's results there, a URI.
 func shared(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
-	hadoop, err := conf.FromEnvironment()
+	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) {
 		hadoop, err = nil, nil
 	}
@@ -86,15 +86,6 @@ func shared(t terminal, settings *config.Config, verbose bool) (*storage.Files, 
 	if hadoop == nil && base == "" {
 		return nil, "", client.Usage(errors.New("--collect and --summary need a file system that this machine and all nodes reach: " +
 			"set HADOOP_CONF_DIR for HDFS, or name a shared directory with --conf yarn.stagingDir=file:///…"))
-	}
-	if hadoop != nil {
-		if over := config.Hadoop.In(settings); len(over) > 0 {
-			values := hadoop.Map()
-			for key, value := range over {
-				values[key] = value
-			}
-			hadoop = conf.FromMap(values)
-		}
 	}
 	user, err := security.CurrentUser()
 	if err != nil {

@@ -8,16 +8,25 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 )
 
 // ErrNotConfigured says that the environment names no configuration directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
 // siteFiles are read in this order; a later file overrides an earlier one except for its final parameters.
-var siteFiles = []string{"core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
+// sslClient comes first, as Hadoop keeps it apart (SSLFactory): it changes no other file's key.
+var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
+
+const (
+	sslClient = "ssl-client.xml"
+	// sslKeys begins the keys of sslClient.
+	sslKeys = "ssl.client."
+)
 
 // Config is one resolved configuration. It does not change after it was made and is safe for concurrent use.
 type Config struct {
@@ -32,8 +41,9 @@ type setting struct {
 	err    error // why the value could not be expanded; value is then the raw text
 }
 
-// Load reads core-site.xml, hdfs-site.xml and yarn-site.xml of dir. Any of them may be missing, but
-// core-site.xml and yarn-site.xml not both. Errors name the file and, where there is one, the line.
+// Load reads core-site.xml, hdfs-site.xml, yarn-site.xml and ssl-client.xml of dir. Any of them may be missing,
+// but core-site.xml and yarn-site.xml not both; ssl-client.xml, which may hold passwords, may be unreadable
+// too. Errors name the file and, where there is one, the line.
 func Load(dir string) (*Config, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -47,7 +57,7 @@ func Load(dir string) (*Config, error) {
 	for _, name := range siteFiles {
 		path := filepath.Join(dir, name)
 		err := parseFile(raw, path, readFile)
-		if errors.Is(err, fs.ErrNotExist) && !existsAsLink(path) {
+		if errors.Is(err, fs.ErrNotExist) && !existsAsLink(path) || errors.Is(err, fs.ErrPermission) && name == sslClient {
 			missing[name] = true
 			continue
 		}
@@ -68,25 +78,37 @@ func existsAsLink(path string) bool {
 }
 
 // FromEnvironment loads the directory that HADOOP_CONF_DIR names, else the one YARN_CONF_DIR names, else
-// $HADOOP_HOME/etc/hadoop. With none of the three set the error is ErrNotConfigured.
-func FromEnvironment() (*Config, error) {
-	for _, name := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR"} {
-		if dir := os.Getenv(name); dir != "" {
-			c, err := Load(dir)
-			if err != nil {
-				return nil, fmt.Errorf("%s=%s: %w", name, dir, err)
-			}
-			return c, nil
+// $HADOOP_HOME/etc/hadoop, and sets the overrides over what is there. With none of the three set the error
+// is ErrNotConfigured.
+func FromEnvironment(overrides map[string]string) (*Config, error) {
+	load := func(variable, dir string) (*Config, error) {
+		c, err := Load(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s=%s: %w", variable, os.Getenv(variable), err)
+		}
+		return c.with(overrides), nil
+	}
+	for _, variable := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR"} {
+		if dir := os.Getenv(variable); dir != "" {
+			return load(variable, dir)
 		}
 	}
 	if home := os.Getenv("HADOOP_HOME"); home != "" {
-		c, err := Load(filepath.Join(home, "etc", "hadoop"))
-		if err != nil {
-			return nil, fmt.Errorf("HADOOP_HOME=%s: %w", home, err)
-		}
-		return c, nil
+		return load("HADOOP_HOME", filepath.Join(home, "etc", "hadoop"))
 	}
 	return nil, ErrNotConfigured
+}
+
+// with sets values over those of c, which does not change.
+func (c *Config) with(overrides map[string]string) *Config {
+	if len(overrides) == 0 {
+		return c
+	}
+	explicit := maps.Clone(c.explicit)
+	for key, value := range overrides {
+		explicit[currentName(key)] = setting{value: value, source: "the settings of the application"}
+	}
+	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
 // FromMap makes a configuration of values as Map returned them in another process. The values are taken as
@@ -117,11 +139,14 @@ func (c *Config) lookup(key string) (setting, bool) {
 }
 
 // Map returns a copy of every explicitly set key and its expanded value, without built-in defaults: what a
-// client ships to its containers, for FromMap.
+// client ships to its containers, for FromMap. The keys of ssl-client.xml stay here: they name files of this
+// machine and may be passwords.
 func (c *Config) Map() map[string]string {
 	m := make(map[string]string, len(c.explicit))
 	for key, s := range c.explicit {
-		m[key] = s.value
+		if !strings.HasPrefix(key, sslKeys) {
+			m[key] = s.value
+		}
 	}
 	return m
 }

@@ -122,7 +122,7 @@ func TestFromEnvironment(t *testing.T) {
 			t.Setenv("HADOOP_CONF_DIR", test.hadoop)
 			t.Setenv("YARN_CONF_DIR", test.yarn)
 			t.Setenv("HADOOP_HOME", test.home)
-			c, err := FromEnvironment()
+			c, err := FromEnvironment(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,13 +135,23 @@ func TestFromEnvironment(t *testing.T) {
 		for _, name := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_HOME"} {
 			t.Setenv(name, "")
 		}
-		if _, err := FromEnvironment(); !errors.Is(err, ErrNotConfigured) {
+		if _, err := FromEnvironment(nil); !errors.Is(err, ErrNotConfigured) {
 			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("overrides go over what is there", func(t *testing.T) {
+		t.Setenv("HADOOP_CONF_DIR", writeFiles(t, map[string]string{"core-site.xml": site("which", "hadoop") + "\n"}))
+		c, err := FromEnvironment(map[string]string{"which": "mine", "fs.default.name": "hdfs://other"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := c.Get("which"); got != "mine" || c.DefaultFS() != "hdfs://other" {
+			t.Errorf("got %q and %q", got, c.DefaultFS())
 		}
 	})
 	t.Run("the error names the variable", func(t *testing.T) {
 		t.Setenv("HADOOP_CONF_DIR", "/does/not/exist")
-		if _, err := FromEnvironment(); err == nil || !strings.Contains(err.Error(), "HADOOP_CONF_DIR=/does/not/exist") {
+		if _, err := FromEnvironment(nil); err == nil || !strings.Contains(err.Error(), "HADOOP_CONF_DIR=/does/not/exist") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -171,5 +181,29 @@ func TestFromMapCarriesAConfigurationToAnotherProcess(t *testing.T) {
 	}
 	if got := literal.DefaultFS(); got != "hdfs://new" {
 		t.Errorf("the deprecated name won: %q", got)
+	}
+}
+
+func TestSSLClientIsReadAndNotShipped(t *testing.T) {
+	const location, password = "ssl.client.truststore.location", "ssl.client.truststore.password"
+	dir := writeFiles(t, map[string]string{
+		"core-site.xml": site("which", "core"),
+		"ssl-client.xml": "<configuration>\n<property><name>" + location + "</name><value>/etc/ssl/hadoop.jks</value></property>\n" +
+			"<property><name>" + password + "</name><value>changeit</value></property>\n<property><name>which</name><value>ssl</value></property></configuration>",
+	})
+	c, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := c.Get(location); got != "/etc/ssl/hadoop.jks" || c.Source(location) != filepath.Join(dir, "ssl-client.xml")+":2" {
+		t.Errorf("got %q from %s", got, c.Source(location))
+	}
+	if got, _ := c.Get("which"); got != "core" {
+		t.Errorf("ssl-client.xml changed a key of core-site.xml to %q", got)
+	}
+	for key := range c.Map() {
+		if strings.HasPrefix(key, "ssl.client.") {
+			t.Errorf("%s would be shipped", key)
+		}
 	}
 }
