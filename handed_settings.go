@@ -9,12 +9,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// handedSettings are those that yarn-submit handed over, or those of the
-// environment.
+// handedSettings returns the settings that yarn-submit handed over or, in a
+// program that was started without it, those of the environment and the defaults
+// file.
 func handedSettings() (*config.Config, error) {
 	encoded, handed := os.LookupEnv(launch.EnvProperties)
 	if !handed {
-		return config.FromEnvironment()
+		return config.FromEnvironment(config.Sources{})
 	}
 	// They are not for what the program starts itself.
 	if err := os.Unsetenv(launch.EnvProperties); err != nil {

@@ -35,8 +35,18 @@ func reach(t terminal, settings *config.Config) (applications, error) {
 	return client.Connect(settings, t.logger(false))
 }
 
+// settingsWithMaster loads the settings of a command whose only flag of a
+// setting is --master.
+func settingsWithMaster(c *cobra.Command) (*config.Config, error) {
+	flags := map[string]string{}
+	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
+		flags[config.Master.Name()] = master.Value.String()
+	}
+	return config.FromEnvironment(config.Sources{Flags: flags})
+}
+
 // connected runs a command that needs only the cluster, with the settings of
-// the environment and the master that a flag names.
+// the environment, the defaults file and the master that a flag names.
 func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications) error) {
 	connectedWith(t, c, func(c *cobra.Command, args []string, cluster applications, _ *config.Config) error {
 		return run(c, args, cluster)
@@ -45,16 +55,11 @@ func connected(t terminal, c *cobra.Command, run func(c *cobra.Command, args []s
 
 // connectedWith is connected for a command that needs the settings too.
 func connectedWith(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster applications, settings *config.Config) error) {
-	master := c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
+	c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		settings, err := config.FromEnvironment()
+		settings, err := settingsWithMaster(c)
 		if err != nil {
 			return client.Usage(err)
-		}
-		if c.Flags().Changed("master") {
-			if settings, err = settings.With(map[string]string{config.Master.Name(): *master}); err != nil {
-				return client.Usage(err)
-			}
 		}
 		cluster, err := reach(t, settings)
 		if err != nil {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
@@ -16,11 +14,10 @@ func driveInPlace(t terminal, s submission) error {
 	}
 	properties := s.settings.Map()
 	properties[config.Master.Name()] = "yarn"
-	encoded, err := json.Marshal(properties)
+	environment, err := handOver(properties)
 	if err != nil {
 		return client.Usage(err)
 	}
-	environment := []string{launch.EnvProperties + "=" + string(encoded)}
 	if s.json {
 		environment = append(environment, launch.EnvReport+"=json")
 	}

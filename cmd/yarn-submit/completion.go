@@ -78,10 +78,7 @@ func completeWords(words ...string) cobra.CompletionFunc {
 // asking gives what a cluster answers in time, and nothing where it does not: a
 // person who types is not to be disturbed.
 func asking(c *cobra.Command, ask func(ctx context.Context, cluster applications) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	settings, err := config.FromEnvironment()
-	if master := c.Flags().Lookup("master"); err == nil && master != nil && master.Changed {
-		settings, err = settings.With(map[string]string{config.Master.Name(): master.Value.String()})
-	}
+	settings, err := settingsWithMaster(c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

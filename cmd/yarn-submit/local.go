@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
 // localMaster is a master on this machine; the program itself checks what is in
@@ -53,24 +55,17 @@ func replace(t terminal, program string, argv, environment []string) error {
 	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
 }
 
-// localEnvironment carries the settings to a program that runs on this machine,
+// localEnvironment hands the settings to a program that runs on this machine,
 // where driver and executors are one process.
 func localEnvironment(t terminal, settings *config.Config) ([]string, error) {
-	var environment []string
-	set := settings.Map()
-	for _, setting := range config.Settings() {
-		value, ok := set[setting.Key]
-		if !ok {
-			continue
+	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
+		if len(key.In(settings)) > 0 {
+			t.console.Warn("%s has no effect on this machine: the program runs where its files are", key.Name())
 		}
-		if setting.Key == config.Files.Name() || setting.Key == config.Archives.Name() {
-			t.console.Warn("%s has no effect on this machine: the program runs where its files are", setting.Key)
-		}
-		environment = append(environment, setting.Variable()+"="+value)
 	}
-	for key := range config.Hadoop.In(settings) {
-		return nil, fmt.Errorf("%s%s (from %s) has no effect on this machine: put it into the files of HADOOP_CONF_DIR",
-			config.Hadoop.Key, key, settings.Source(config.Hadoop.Key+key))
+	environment, err := handOver(settings.Map())
+	if err != nil {
+		return nil, err
 	}
 	for _, prefix := range []config.Prefix{config.AMEnv, config.ExecutorEnv} {
 		for name, value := range prefix.In(settings) {
@@ -78,4 +73,12 @@ func localEnvironment(t terminal, settings *config.Config) ([]string, error) {
 		}
 	}
 	return environment, nil
+}
+
+// handOver returns the environment by which a program gets its settings from
+// this process. It reads no others: neither BOBBIN_… variables nor a defaults
+// file.
+func handOver(properties map[string]string) ([]string, error) {
+	encoded, err := json.Marshal(properties)
+	return []string{launch.EnvProperties + "=" + string(encoded)}, err
 }

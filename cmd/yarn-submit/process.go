@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -35,15 +34,11 @@ func addProcess(c *cobra.Command, name string) *processFlags {
 
 // load fills in what was not given, and reads the settings.
 func (f *processFlags) load(name string) (*config.Config, error) {
-	values := map[string]string{}
-	for _, entry := range f.conf {
-		key, value, ok := strings.Cut(entry, "=")
-		if key = strings.TrimSpace(key); !ok || key == "" {
-			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", entry))
-		}
-		values[key] = value
+	values, err := confValues(f.conf)
+	if err != nil {
+		return nil, err
 	}
-	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), PropertiesFile: f.properties})
+	settings, err := config.FromEnvironment(config.Sources{Flags: values, PropertiesFile: f.properties})
 	if err != nil {
 		return nil, client.Usage(err)
 	}

@@ -52,7 +52,9 @@ func newRoot(t terminal) *cobra.Command {
 containers. HADOOP_CONF_DIR names the directory that holds the cluster's
 core-site.xml and yarn-site.xml. A setting such as executor.memory comes from a
 flag or --conf executor.memory=2g, else from BOBBIN_EXECUTOR_MEMORY in the
-environment, a job file or --properties-file, in this order.
+environment, a job file, --properties-file, or the defaults file, in this order.
+The defaults file is bobbin-defaults.conf in the directory BOBBIN_CONF_DIR, in
+~/.bobbin or in /etc/bobbin: the first that exists.
 
 Results go to stdout, all else to stderr. Exit status: 0 success, 1 the
 application failed or was killed, 2 wrong usage, 3 the cluster could not be

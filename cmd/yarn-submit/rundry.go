@@ -41,8 +41,13 @@ func (w *work) show(t terminal, asJSON bool) error {
 	for _, link := range w.plan.Links {
 		dry.Files = append(dry.Files, link.Path+"#"+link.Name)
 	}
-	for key, value := range w.settings.Map() {
+	for key, value := range redacted(w.settings) {
 		dry.Settings[key] = drySetting{value, w.settings.Source(key)}
+	}
+	for _, step := range w.plan.Steps {
+		for name, value := range step.Environment {
+			step.Environment[name] = w.settings.Redact(name, value)
+		}
 	}
 	if asJSON {
 		return t.printJSON(dry)

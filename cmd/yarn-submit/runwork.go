@@ -204,10 +204,8 @@ func (w *work) stayHere() error {
 		}
 		w.plan.Links = append(w.plan.Links, command.Link{Name: name, Path: absolute})
 	}
-	remaining := w.settings.Map()
-	delete(remaining, config.Files.Name()) // it has had its effect
-	settings, err := config.FromMap(remaining)
-	w.settings = settings
+	var err error
+	w.settings, err = w.settings.Without(config.Files.Name()) // it has had its effect
 	return err
 }
 

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"maps"
 	"slices"
 	"strings"
 
@@ -57,7 +57,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	flags.BoolVar(&s.logs, "logs", false, "print what driver and executors write while the application is followed, each line behind its container")
 	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
 	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
-	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, and what happens in detail")
+	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, except secrets, and what happens in detail")
 	return s
 }
 
@@ -68,15 +68,24 @@ func (s *settingsFlags) addProgram() {
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 
-// load reads the settings of all sources.
-func (s *settingsFlags) load(t terminal) (*config.Config, error) {
+// confValues returns the settings that --conf was given, by key.
+func confValues(entries []string) (map[string]string, error) {
 	values := map[string]string{}
-	for _, entry := range s.conf {
+	for _, entry := range entries {
 		key, value, ok := strings.Cut(entry, "=")
 		if key = strings.TrimSpace(key); !ok || key == "" {
-			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", entry))
+			return nil, client.Usage(fmt.Errorf("--conf %s: want key=value", config.Default().Redact("", entry)))
 		}
 		values[key] = value
+	}
+	return values, nil
+}
+
+// load reads the settings of all sources.
+func (s *settingsFlags) load(t terminal) (*config.Config, error) {
+	values, err := confValues(s.conf)
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range settingFlags {
 		if flag := s.command.Flags().Lookup(f.flag); flag.Changed {
@@ -95,7 +104,7 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	if s.program != "" {
 		values[config.Program.Name()] = s.program
 	}
-	settings, err := config.Load(config.Sources{Flags: values, Environ: os.Environ(), Job: s.job, PropertiesFile: s.properties})
+	settings, err := config.FromEnvironment(config.Sources{Flags: values, Job: s.job, PropertiesFile: s.properties})
 	if err != nil {
 		return nil, client.Usage(err)
 	}
@@ -108,20 +117,25 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	return settings, nil
 }
 
-// printSettings prints every setting that there is, and where its value came from.
+// printSettings prints every setting that there is, and where its value came
+// from. Values that may be secrets are not shown.
 func printSettings(t terminal, settings *config.Config) {
-	set := settings.Map()
+	set := redacted(settings)
 	for _, setting := range config.Settings() {
 		if _, ok := set[setting.Key]; !ok {
 			set[setting.Key] = setting.Default
 		}
 	}
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(set)) {
 		t.console.Print("%s=%s  (%s)", key, set[key], settings.Source(key))
 	}
+}
+
+// redacted returns the settings that were set, by key, as they may be shown.
+func redacted(settings *config.Config) map[string]string {
+	set := settings.Map()
+	for key, value := range set {
+		set[key] = settings.Redact(key, value)
+	}
+	return set
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -60,9 +58,9 @@ func driveStandalone(t terminal, s submission) error {
 	if err := client.CheckDriver(s.program); err != nil {
 		return err
 	}
-	encoded, err := json.Marshal(s.settings.Map())
+	environment, err := handOver(s.settings.Map())
 	if err != nil {
 		return client.Usage(err)
 	}
-	return replace(t, s.program, append([]string{s.program}, s.args...), []string{launch.EnvProperties + "=" + string(encoded)})
+	return replace(t, s.program, append([]string{s.program}, s.args...), environment)
 }

@@ -2,16 +2,15 @@
 // and meaning, and where a value may come from.
 //
 // A value is looked for, in this order, among the flags, the environment
-// (BOBBIN_EXECUTOR_MEMORY for executor.memory), a job file, the properties file
-// and the defaults. Everything that was set is checked when it is loaded, so reading a
-// setting cannot fail.
+// (BOBBIN_EXECUTOR_MEMORY for executor.memory), a job file, the properties file,
+// the defaults file of the user or the site, and the defaults. Everything that was
+// set is checked when it is loaded, so reading a setting cannot fail.
 package config
 
 import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -40,6 +39,8 @@ type Sources struct {
 	Job map[string]Placed
 	// PropertiesFile names a file of "key value", "key=value" or "key: value" lines.
 	PropertiesFile string
+	// DefaultsFile names a file of the same format, for what the others do not set.
+	DefaultsFile string
 }
 
 // Placed is a value with where it stands, "job.yaml:3:10".
@@ -53,13 +54,16 @@ func Load(sources Sources) (*Config, error) {
 	source := map[string]string{}
 
 	file := map[string]any{}
-	if sources.PropertiesFile != "" {
-		properties, err := readProperties(sources.PropertiesFile)
+	for _, path := range []string{sources.DefaultsFile, sources.PropertiesFile} {
+		if path == "" {
+			continue
+		}
+		properties, err := readProperties(path)
 		if err != nil {
 			return nil, err
 		}
 		for _, property := range properties {
-			at := fmt.Sprintf("%s:%d", sources.PropertiesFile, property.line)
+			at := fmt.Sprintf("%s:%d", path, property.line)
 			if err := checkKey(property.key); err != nil {
 				problems = append(problems, fmt.Errorf("%s: %w", at, err))
 				continue
@@ -108,6 +112,9 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
+// submission is the source of values that this process was not given by its user.
+const submission = "the submission"
+
 // FromMap makes a configuration of values that were loaded elsewhere, as a
 // container gets them from the process that launched it.
 func FromMap(values map[string]string) (*Config, error) {
@@ -116,7 +123,7 @@ func FromMap(values map[string]string) (*Config, error) {
 		if err := checkKey(key); err != nil {
 			return nil, err
 		}
-		source[key] = "the submission"
+		source[key] = submission
 	}
 	return checked(values, source)
 }
@@ -157,13 +164,26 @@ func (c *Config) value(setting *Setting) string {
 }
 
 // With returns a copy in which the given values are set, checked as Load does.
+// The other values keep their sources.
 func (c *Config) With(values map[string]string) (*Config, error) {
-	merged := maps.Clone(c.set)
-	if merged == nil {
-		merged = map[string]string{}
+	set, source := map[string]string{}, map[string]string{}
+	maps.Copy(set, c.set)
+	maps.Copy(source, c.source)
+	for key, value := range values {
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		set[key], source[key] = value, submission
 	}
-	maps.Copy(merged, values)
-	return FromMap(merged)
+	return checked(set, source)
+}
+
+// Without returns a copy in which a key is not set.
+func (c *Config) Without(key string) (*Config, error) {
+	set, source := maps.Clone(c.set), maps.Clone(c.source)
+	delete(set, key)
+	delete(source, key)
+	return checked(set, source)
 }
 
 func checked(set, source map[string]string) (*Config, error) {
@@ -172,12 +192,13 @@ func checked(set, source map[string]string) (*Config, error) {
 		set:    maps.Clone(set),
 		source: source,
 	}
+	for key, value := range set {
+		config.values[key] = strings.TrimSpace(value)
+	}
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(set)) {
-		value := strings.TrimSpace(set[key])
-		config.values[key] = value
-		if err := checkValue(key, value); err != nil {
-			problems = append(problems, fmt.Errorf("%s=%q (from %s): %w", key, value, config.Source(key), err))
+		if err := checkValue(key, config.values[key]); err != nil {
+			problems = append(problems, fmt.Errorf("%s=%q (from %s): %w", key, config.Redact(key, config.values[key]), config.Source(key), err))
 		}
 	}
 	if len(problems) == 0 {
@@ -202,13 +223,14 @@ func checkValue(key, value string) error {
 type variable struct{ name, value string }
 
 // environmentValues picks bobbin's settings from an environment. Variables
-// under LaunchPrefix are how bobbin's own processes talk to each other.
+// under LaunchPrefix are how bobbin's own processes talk to each other, and
+// confDir leads to further settings.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if !ok || !strings.HasPrefix(name, EnvironmentPrefix) || strings.HasPrefix(name, LaunchPrefix) {
+		if !ok || !strings.HasPrefix(name, EnvironmentPrefix) || strings.HasPrefix(name, LaunchPrefix) || name == confDir {
 			continue
 		}
 		setting, ok := registry.byVariable[name]
@@ -221,9 +243,6 @@ func environmentValues(environ []string) (map[string]variable, []error) {
 	}
 	return found, problems
 }
-
-// FromEnvironment loads what the process's own environment sets.
-func FromEnvironment() (*Config, error) { return Load(Sources{Environ: os.Environ()}) }
 
 func checkKey(key string) error {
 	if _, ok := registry.byKey[key]; ok {

@@ -16,8 +16,15 @@ A value is taken from the first place that has one:
 
 1. a flag of ` + "`yarn-submit`" + ` (` + "`--executor-memory 2g`" + `, or ` + "`--conf executor.memory=2g`" + ` for any key),
 2. the environment (` + "`BOBBIN_EXECUTOR_MEMORY=2g`" + `),
-3. the file given by ` + "`--properties-file`" + `, of lines ` + "`key value`" + ` or ` + "`key=value`" + `,
-4. the default.
+3. the [job file](jobs.md),
+4. the file given by ` + "`--properties-file`" + `, of lines ` + "`key value`" + ` or ` + "`key=value`" + `,
+5. the defaults file, of the same format: ` + "`$BOBBIN_CONF_DIR/bobbin-defaults.conf`, `~/.bobbin/bobbin-defaults.conf`" + ` or
+   ` + "`/etc/bobbin/bobbin-defaults.conf`" + `, the first that exists,
+6. the default.
+
+The defaults file holds for all commands of ` + "`yarn-submit`" + ` and for programs that are started without it. A
+` + "`--properties-file`" + ` does not replace it, as it does for spark-submit without ` + "`--load-spark-defaults`" + `: what the one does not
+set is taken from the other. ` + "`yarn-submit submit --verbose`" + ` prints where each value came from.
 
 Sizes are written ` + "`512m`" + `, ` + "`2g`" + ` (powers of 1024; a bare number is in MiB), times ` + "`100ms`" + `, ` + "`30s`" + `, ` + "`5m`" + `, ` + "`7d`" + `
 (a bare number is in milliseconds). A key that does not exist, or a value that is none, is an error that names
@@ -29,7 +36,7 @@ where it was set. The keys are Spark's without ` + "`spark.`" + ` in front where
 	for _, setting := range Settings() {
 		def := "–"
 		if setting.Default != "" {
-			def = "`" + setting.Default + "`"
+			def = "`" + strings.ReplaceAll(setting.Default, "|", `\|`) + "`"
 		}
 		fmt.Fprintf(&page, "| `%s` | %s | %s | %s |\n", setting.Key, def, setting.Unit, setting.Meaning)
 	}
