@@ -3,20 +3,19 @@ package am
 import (
 	"context"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/internal/config"
 )
+
+// cacheRenewal lies between two renewals of cached files. It does not depend on
+// yarn.cache.maxAge: the one that counts is that of the submission that removes
+// files, which is a day at least.
+const cacheRenewal = time.Hour
 
 // renewCache keeps the application's files in the submitters' cache while the
 // application runs: executors that are started late need them too, and a
-// submission removes what nobody has used for yarn.cache.maxAge. It ends with
+// submission removes files that nobody used for yarn.cache.maxAge. It ends with
 // ctx.
 func (m *master) renewCache(ctx context.Context) {
-	age := config.CacheMaxAge.In(m.start.config)
-	if len(m.start.spec.CacheDirs) == 0 || age <= 0 {
-		return
-	}
-	renewal := time.NewTicker(max(age/4, time.Minute))
+	renewal := time.NewTicker(cacheRenewal)
 	defer renewal.Stop()
 	for {
 		select {

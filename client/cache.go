@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/storage"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // An entry of the cache is a directory named by the SHA-256 of the file in it.
@@ -67,9 +68,30 @@ func cacheDirs(all []staged, cache string) []string {
 	return dirs
 }
 
-// prune removes entries of the cache that were not used for maxAge. The entries
+// unusedSince returns the time since which a file of the cache must not have been
+// used to be removed: maxAge ago, or before the oldest application of the user
+// that has no ApplicationMaster was submitted. Those that have one renew their
+// files.
+func (c *Cluster) unusedSince(ctx context.Context, maxAge time.Duration) (time.Time, error) {
+	since := time.Now().Add(-maxAge)
+	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
+		yarnrest.StateNew, yarnrest.StateNewSaving, yarnrest.StateSubmitted, yarnrest.StateAccepted,
+	}})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
+	}
+	for _, application := range waiting {
+		// It marked its files before it uploaded others and was submitted.
+		if marked := application.Started.Add(-partMaxAge); marked.Before(since) {
+			since = marked
+		}
+	}
+	return since, nil
+}
+
+// prune removes entries of the cache that were not used since then. The entries
 // in use are kept, and cleared of uploads that nobody completed.
-func (s *stager) prune(ctx context.Context, maxAge time.Duration, inUse []string) error {
+func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -86,11 +108,11 @@ func (s *stager) prune(ctx context.Context, maxAge time.Duration, inUse []string
 	}
 	removed := 0
 	for _, entry := range entries {
-		if removed == pruneLimit || keep[entry.Path] || !tooOld(entry, maxAge) {
+		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(then) {
 			continue
 		}
 		// Another submission may have found it since the listing was made.
-		if now, err := s.files.Stat(ctx, entry.Path); err != nil || !tooOld(now, maxAge) {
+		if now, err := s.files.Stat(ctx, entry.Path); err != nil || !now.ModTime.Before(then) {
 			continue
 		}
 		if err := s.files.RemoveAll(ctx, entry.Path); err != nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,8 @@ type fakeYARN struct {
 
 	// listed are the applications that a list has before and after the submission.
 	listed, listedAfter []map[string]any
+	// asked are the queries of lists.
+	asked []url.Values
 	// other is one more application that is known, and never killed.
 	other string
 
@@ -157,9 +160,10 @@ func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"app": app})
 }
 
-func (f *fakeYARN) list(w http.ResponseWriter, _ *http.Request) {
+func (f *fakeYARN) list(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked = append(f.asked, r.URL.Query())
 	listed := f.listed
 	if f.submitted != nil {
 		listed = f.listedAfter

@@ -225,7 +225,7 @@ func TestStageUsesFilesThatAreThereInPlace(t *testing.T) {
 func TestPruneRemovesWhatWasNotUsed(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
-	require.NoError(t, s.prune(ctx, time.Hour, nil), "there is no cache yet")
+	require.NoError(t, s.prune(ctx, time.Now(), nil), "there is no cache yet")
 	entry := func(name string, age time.Duration, files ...string) string {
 		dir := filepath.Join(root, "cache", name)
 		require.NoError(t, os.MkdirAll(dir, 0o700))
@@ -242,7 +242,7 @@ func TestPruneRemovesWhatWasNotUsed(t *testing.T) {
 	dead := time.Now().Add(-2 * partMaxAge)
 	require.NoError(t, os.Chtimes(filepath.Join(inUse, ".c.x.part"), dead, dead))
 
-	require.NoError(t, s.prune(ctx, time.Hour, []string{"file://" + inUse}))
+	require.NoError(t, s.prune(ctx, time.Now().Add(-time.Hour), []string{"file://" + inUse}))
 	require.Equal(t, []string{"cache/new/a", "cache/used/.c.y.part", "cache/used/c"}, tree(t, root))
 }
 
@@ -253,7 +253,7 @@ func TestPruneIsBounded(t *testing.T) {
 		require.NoError(t, os.MkdirAll(dir, 0o700))
 		require.NoError(t, os.Chtimes(dir, time.Unix(0, 0), time.Unix(1, 0)))
 	}
-	require.NoError(t, s.prune(context.Background(), time.Hour, nil))
+	require.NoError(t, s.prune(context.Background(), time.Now(), nil))
 	left, err := os.ReadDir(filepath.Join(root, "cache"))
 	require.NoError(t, err)
 	require.Len(t, left, 5)

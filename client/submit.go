@@ -339,7 +339,10 @@ func (s *submission) prune(ctx context.Context, request *request) <-chan struct{
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, pruneTimeout)
 		defer cancel()
-		err := s.stager.prune(ctx, config.CacheMaxAge.In(s.job.Settings), request.cacheDirs)
+		unused, err := s.cluster.unusedSince(ctx, config.CacheMaxAge.In(s.job.Settings))
+		if err == nil {
+			err = s.stager.prune(ctx, unused, request.cacheDirs)
+		}
 		err = errors.Join(err, s.stager.pruneStaging(ctx, request.staging, s.cluster.over))
 		if err != nil && ctx.Err() == nil {
 			s.job.Console.Warn("%v", err)

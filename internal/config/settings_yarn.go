@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -23,7 +24,8 @@ var (
 		"their own; the user's home directory where not set.")
 	CacheMinSize = size("yarn.cache.minSize", "1m", "Staged files of at least this size are named by their content and kept, "+
 		"so that the next submission need not upload them and NodeManagers need not fetch them again.")
-	CacheMaxAge  = duration("yarn.cache.maxAge", "7d", "Cached files that no submission used for so long are removed by the next submission.")
+	CacheMaxAge = define("yarn.cache.maxAge", "7d", "time", "Cached files that no application used for so long are removed by the next submission; `1d` or more. "+
+		"Files of applications that run, or wait in a queue, are kept.", parseCacheAge)
 	ReportPeriod = interval("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
 	WaitForEnd   = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
 		"it always does.")
@@ -48,4 +50,16 @@ func CheckHeartbeat(c *Config, expiry time.Duration) error {
 		return nil
 	}
 	return fmt.Errorf("%s is more than half of yarn.am.liveness-monitor.expiry-interval-ms (%v): want %v at the most", said(c, Heartbeat), expiry, expiry/2)
+}
+
+// minCacheAge is much longer than an ApplicationMaster takes to renew its
+// application's files, and a submission to upload them.
+const minCacheAge = 24 * time.Hour
+
+func parseCacheAge(s string) (time.Duration, error) {
+	age, err := ParseDuration(s)
+	if err == nil && age < minCacheAge {
+		err = errors.New("want 1d or more: applications that run need their cached files; to cache fewer files, raise yarn.cache.minSize")
+	}
+	return age, err
 }

@@ -1,0 +1,45 @@
+package am
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// TestCachedFilesAreRenewedWhateverTheirAge holds that another submission, of
+// which yarn.cache.maxAge is a day, finds the files of an application renewed,
+// whatever its own yarn.cache.maxAge is.
+func TestCachedFilesAreRenewedWhateverTheirAge(t *testing.T) {
+	directory := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		files := storage.New(storage.Options{})
+		defer files.Close()
+		m := &master{
+			start: &start{config: config.Default(), spec: &launch.Spec{CacheDirs: []string{"file://" + directory}}},
+			files: files, logger: slog.New(slog.DiscardHandler),
+		}
+		require.NoError(t, os.Chtimes(directory, time.Now(), time.Now()))
+		ctx, cancel := context.WithCancel(context.Background())
+		var renewing sync.WaitGroup
+		renewing.Go(func() { m.renewCache(ctx) })
+		defer renewing.Wait()
+		defer cancel()
+		for range 50 {
+			time.Sleep(time.Hour + time.Second)
+			synctest.Wait()
+			info, err := os.Stat(directory)
+			require.NoError(t, err)
+			require.WithinDuration(t, time.Now(), info.ModTime(), 2*time.Hour)
+		}
+	})
+}
