@@ -27,6 +27,7 @@ import (
 type Cluster struct {
 	hadoop *conf.Config
 	user   string
+	types  []string // of bobbin's applications
 	rest   *yarnrest.Client
 	log    *slog.Logger
 }
@@ -38,10 +39,10 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	return newCluster(hadoop, log)
+	return newCluster(hadoop, settings, log)
 }
 
-func newCluster(hadoop *conf.Config, log *slog.Logger) (*Cluster, error) {
+func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	if hadoop.SecurityEnabled() {
 		return nil, refusedf("the cluster asks for Kerberos (hadoop.security.authentication in %s), which this version of bobbin does not speak",
 			hadoop.Source("hadoop.security.authentication"))
@@ -54,7 +55,11 @@ func newCluster(hadoop *conf.Config, log *slog.Logger) (*Cluster, error) {
 	if err != nil {
 		return nil, Usage(err)
 	}
-	return &Cluster{hadoop: hadoop, user: user.Effective, rest: rest, log: log}, nil
+	types := []string{config.DefaultAppType}
+	if own := config.AppType.In(settings); own != config.DefaultAppType {
+		types = append(types, own)
+	}
+	return &Cluster{hadoop: hadoop, user: user.Effective, types: types, rest: rest, log: log}, nil
 }
 
 // addresses are those of the ResourceManagers and NameNodes that are called. What

@@ -116,7 +116,7 @@ func (f *fakeYARN) cluster(more map[string]string) *Cluster {
 	for key, value := range more {
 		values[key] = value
 	}
-	cluster, err := newCluster(conf.FromMap(values), slog.New(slog.DiscardHandler))
+	cluster, err := newCluster(conf.FromMap(values), config.Default(), slog.New(slog.DiscardHandler))
 	require.NoError(f.t, err)
 	f.t.Cleanup(cluster.Close)
 	return cluster

@@ -77,7 +77,7 @@ func (c *Cluster) sameKey(ctx context.Context, key string) (*yarnrest.Applicatio
 // withKey lists the applications of this user with a key, the first one first.
 func (c *Cluster) withKey(ctx context.Context, key string) ([]yarnrest.Application, error) {
 	tag := tagOf(key)
-	all, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, Types: []string{ApplicationType}, Tags: []string{tag}})
+	all, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
 		return nil, refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}

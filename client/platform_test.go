@@ -45,7 +45,7 @@ func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	cluster, err := newCluster(conf.FromMap(map[string]string{"yarn.resourcemanager.webapp.address": strings.TrimPrefix(server.URL, "http://")}), slog.New(slog.DiscardHandler))
+	cluster, err := newCluster(conf.FromMap(map[string]string{"yarn.resourcemanager.webapp.address": strings.TrimPrefix(server.URL, "http://")}), config.Default(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(cluster.Close)
 	return cluster

@@ -121,9 +121,10 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List gives bobbin's applications, the newest first.
+// List returns bobbin's applications, the newest first: those of its default
+// type and of the type that the settings name.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
-	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: []string{ApplicationType}}
+	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {
 		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager writes them
 	}

@@ -3,9 +3,13 @@ package client
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
 func TestStatusOfAnApplicationThatIsOver(t *testing.T) {
@@ -44,4 +48,19 @@ func TestListRefusesAStateThatIsNone(t *testing.T) {
 	_, err := newFakeYARN(t).cluster(nil).List(context.Background(), Selection{States: []string{"DONE"}})
 	require.ErrorContains(t, err, "DONE")
 	require.Equal(t, ExitUsage, ExitCode(err))
+}
+
+func TestListAsksForTheTypesOfTheUsersApplications(t *testing.T) {
+	f := newFakeYARN(t)
+	hadoop := conf.FromMap(map[string]string{"yarn.resourcemanager.webapp.address": f.address()})
+	for own, want := range map[string]string{"NIGHTLY": "BOBBIN,NIGHTLY", "BOBBIN": "BOBBIN"} {
+		settings, err := config.FromMap(map[string]string{"yarn.applicationType": own})
+		require.NoError(t, err)
+		cluster, err := newCluster(hadoop, settings, slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		defer cluster.Close()
+		_, err = cluster.List(context.Background(), Selection{})
+		require.NoError(t, err)
+		require.Equal(t, want, f.asked[len(f.asked)-1].Get("applicationTypes"))
+	}
 }

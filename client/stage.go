@@ -27,27 +27,33 @@ import (
 // of the application's own.
 //
 //	<base>/cache/<sha-256>/<name>
-//	<base>/staging/<application id>/<name>
+//	<base>/staging/<application id>/<name>, or where it is to stay
+//	<base>/preserved/<application id>/<name>
 type stager struct {
-	files   *storage.Files
-	base    string      // the user's directory of bobbin's files, as a URI
-	user    string      // owner of base
-	minSize config.Size // of what goes into the cache
-	console *Console
-	staging string // the application's own directory, from the moment it may exist
+	files       *storage.Files
+	base        string      // the user's directory of bobbin's files, as a URI
+	user        string      // owner of base
+	minSize     config.Size // of what goes into the cache
+	preserve    bool        // what belongs to the application alone stays
+	replication int         // of uploaded files; 0 for the cluster's default
+	console     *Console
+	staging     string // the application's own directory that is to be removed, from the moment it may exist
 }
 
-// newStager stages below dir, the setting yarn.stagingDir, or in the user's home.
-func newStager(files *storage.Files, dir, user string, minSize config.Size, console *Console) (*stager, error) {
+// newStager stages as the settings say, below yarn.stagingDir or in the user's home.
+func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
-	if dir != "" {
+	if dir := config.StagingDir.In(settings); dir != "" {
 		home = strings.TrimRight(dir, "/") + "/" + user
 	}
 	base, err := files.Qualify(home + "/.bobbin")
 	if err != nil {
 		return nil, fmt.Errorf("the staging directory: %w", err)
 	}
-	return &stager{files: files, base: base, user: user, minSize: minSize, console: console}, nil
+	return &stager{
+		files: files, base: base, user: user, console: console, minSize: config.CacheMinSize.In(settings),
+		preserve: config.PreserveStaging.In(settings), replication: config.StagingReplication.In(settings),
+	}, nil
 }
 
 // staged is one input on its way to where containers fetch it.
@@ -117,7 +123,7 @@ func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
 
 // upload brings everything that look did not find into HDFS, and returns what
 // containers fetch. What belongs to the application alone is gone again after
-// remove, whether or not upload succeeded.
+// remove, whether or not upload succeeded, unless it is to be preserved.
 func (s *stager) upload(ctx context.Context, all []staged, application string) ([]launch.Resource, error) {
 	if err := s.place(ctx, all, application); err != nil {
 		return nil, s.failed(err)
@@ -173,7 +179,11 @@ func (s *stager) place(ctx context.Context, all []staged, application string) er
 	if err := s.makeBase(ctx); err != nil {
 		return err
 	}
+	// What is to stay lies where neither this nor a later submission removes it.
 	own := s.base + "/staging/" + application
+	if s.preserve {
+		own = s.base + "/preserved/" + application
+	}
 	taken := map[string]bool{}
 	for i := range all {
 		if all[i].ready || all[i].dir != "" {
@@ -185,10 +195,14 @@ func (s *stager) place(ctx context.Context, all []staged, application string) er
 		}
 		taken[name] = true
 		all[i].dir, all[i].file = own, name
-		s.staging = own
 	}
-	if s.staging == "" {
+	switch {
+	case len(taken) == 0:
 		return nil
+	case s.preserve:
+		s.console.Print("uploaded files stay in %s", own)
+	default:
+		s.staging = own
 	}
 	return s.files.MkdirAll(ctx, own, 0o700)
 }
@@ -257,7 +271,7 @@ func (s *stager) copyTo(ctx context.Context, one input, target string) error {
 		return Usage(err)
 	}
 	defer file.Close()
-	writer, err := s.files.Create(ctx, target, storage.Perm(0o500))
+	writer, err := s.files.Create(ctx, target, storage.Perm(0o500), storage.Replication(s.replication))
 	if err != nil {
 		return err
 	}

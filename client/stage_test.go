@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -23,12 +24,22 @@ const testApplication = "application_1700000000000_0001"
 // testStager stages on the local disk; root is what would be the file system.
 func testStager(t *testing.T) (s *stager, root string, said *bytes.Buffer) {
 	t.Helper()
+	return testStagerWith(t, nil)
+}
+
+// testStagerWith is testStager with further settings.
+func testStagerWith(t *testing.T, more map[string]string) (s *stager, root string, said *bytes.Buffer) {
+	t.Helper()
 	me, err := user.Current()
 	require.NoError(t, err)
 	files := storage.New(storage.Options{User: me.Username})
 	t.Cleanup(func() { require.NoError(t, files.Close()) })
 	root, said = t.TempDir(), &bytes.Buffer{}
-	s, err = newStager(files, "file://"+root, me.Username, 100, NewConsole(said))
+	values := map[string]string{"yarn.stagingDir": "file://" + root, "yarn.cache.minSize": "100b"}
+	maps.Copy(values, more)
+	settings, err := config.FromMap(values)
+	require.NoError(t, err)
+	s, err = newStager(files, settings, me.Username, NewConsole(said))
 	require.NoError(t, err)
 	return s, filepath.Join(root, me.Username, ".bobbin"), said
 }
@@ -155,6 +166,24 @@ func TestStageSmallFilesOfOneNameDoNotMeet(t *testing.T) {
 	require.Len(t, tree(t, root), 2)
 	require.NoError(t, s.remove(ctx))
 	require.Empty(t, tree(t, root))
+}
+
+func TestPreservedFilesStayWhateverIsRemoved(t *testing.T) {
+	ctx := context.Background()
+	s, root, said := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": "true"})
+	seen, err := s.look(ctx, []input{localFile(t, "small", "1")})
+	require.NoError(t, err)
+	resources, err := s.upload(ctx, seen, testApplication)
+	require.NoError(t, err)
+	require.Empty(t, s.staging, "the ApplicationMaster is told of no directory to remove")
+	require.NoError(t, s.remove(ctx))
+	kept := "preserved/" + testApplication
+	long := time.Now().Add(-2 * stagingGrace)
+	require.NoError(t, os.Chtimes(filepath.Join(root, kept), long, long))
+	require.NoError(t, s.pruneStaging(ctx, "", func(context.Context, string) (bool, error) { return true, nil }))
+	require.Equal(t, []string{kept + "/small"}, tree(t, root))
+	require.Equal(t, "file://"+root+"/"+kept+"/small", resources[0].URL)
+	require.Contains(t, said.String(), "uploaded files stay in file://"+root+"/"+kept+"\n")
 }
 
 func TestStageReplacesADamagedEntry(t *testing.T) {
@@ -333,10 +362,12 @@ func TestPruneRemovesStagingOfApplicationsThatAreOver(t *testing.T) {
 func TestStagingDirOfTheUser(t *testing.T) {
 	files := storage.New(storage.Options{User: "ann"})
 	defer files.Close()
-	s, err := newStager(files, "", "ann", config.MiB, NewConsole(&bytes.Buffer{}))
+	s, err := newStager(files, config.Default(), "ann", NewConsole(&bytes.Buffer{}))
 	require.NoError(t, err)
 	require.Equal(t, "file:///user/ann/.bobbin", s.base)
-	s, err = newStager(files, "/data/stage/", "ann", config.MiB, NewConsole(&bytes.Buffer{}))
+	settings, err := config.FromMap(map[string]string{"yarn.stagingDir": "/data/stage/"})
+	require.NoError(t, err)
+	s, err = newStager(files, settings, "ann", NewConsole(&bytes.Buffer{}))
 	require.NoError(t, err)
 	require.Equal(t, "file:///data/stage/ann/.bobbin", s.base)
 }

@@ -10,10 +10,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// ApplicationType is what bobbin's applications are called in the
-// ResourceManager's lists.
-const ApplicationType = "BOBBIN"
-
 // request is an application that is ready to be submitted.
 type request struct {
 	settings  *config.Config
@@ -54,7 +50,7 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 		return nil, Usage(err)
 	}
 	context := &yarnrest.SubmissionContext{
-		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: ApplicationType,
+		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: config.AppType.In(r.settings),
 		Tags: tagsOf(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings),
 		AttemptFailuresValidityInterval: config.AttemptValidity.In(r.settings),
 		Resource:                        resourceOf(profile.Master(r.settings)),

@@ -101,7 +101,7 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 		}
 	}
 	running := &Running{submission: submission, files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
-	submission.stager, err = newStager(running.files, config.StagingDir.In(job.Settings), c.user, config.CacheMinSize.In(job.Settings), job.Console)
+	submission.stager, err = newStager(running.files, job.Settings, c.user, job.Console)
 	if err != nil {
 		running.Close()
 		return nil, Usage(err)

@@ -59,7 +59,7 @@ func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
 	// What the ResourceManager got.
 	require.Equal(t, fakeID, f.submitted["application-id"])
 	require.Equal(t, "wordcount", f.submitted["application-name"])
-	require.Equal(t, ApplicationType, f.submitted["application-type"])
+	require.Equal(t, "BOBBIN", f.submitted["application-type"])
 	require.EqualValues(t, 0, f.submitted["priority"])
 	require.Equal(t, map[string]any{"tag": []any{"a", "b"}}, f.submitted["application-tags"])
 	require.EqualValues(t, 1024, f.submitted["resource"].(map[string]any)["memory"])
@@ -322,12 +322,13 @@ func TestSubmissionCarriesWhatTheSettingsSay(t *testing.T) {
 	f.life = []map[string]any{succeeded()}
 	b := newBench(t, f, map[string]string{
 		"acls.enable": "true", "ui.view.acls": "bob", "modify.acls.groups": "ops",
-		"yarn.log.excludePattern": "secret.*", "yarn.rolledLog.includePattern": "std.*",
+		"yarn.applicationType": "NIGHTLY", "yarn.log.excludePattern": "secret.*", "yarn.rolledLog.includePattern": "std.*",
 		"yarn.am.attemptFailuresValidityInterval": "1h", "yarn.maxAppAttempts": "3", "yarn.am.nodeLabelExpression": "fast",
 		"driver.memory": "1g", "driver.memoryOverhead": "100m", "yarn.appMasterEnv.GOMAXPROCS": "7", "yarn.appMasterEnv.LOGS": "<LOG_DIR>",
 	})
 	_, err := b.cluster.Submit(context.Background(), b.job)
 	require.NoError(t, err)
+	require.Equal(t, "NIGHTLY", f.submitted["application-type"])
 	require.EqualValues(t, 1124, f.submitted["resource"].(map[string]any)["memory"])
 	require.Equal(t, "fast", f.submitted["am-container-node-label-expression"])
 	require.EqualValues(t, 3600000, f.submitted["attempt-failures-validity-interval"])

@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -308,7 +308,7 @@ func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 func (r *pipelineRun) submitted(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the pipeline has submitted its job", func(ctx context.Context) bool {
-		all, err := shared.rest.Applications(ctx, yarnrest.Filter{Types: []string{client.ApplicationType}})
+		all, err := shared.rest.Applications(ctx, yarnrest.Filter{Types: []string{config.DefaultAppType}})
 		for _, application := range all {
 			if application.Name == "measurements of "+r.number {
 				id = application.ID

@@ -15,6 +15,8 @@ var (
 		"count towards `yarn.maxAppAttempts`; with 0 all count.")
 	Priority = number("yarn.priority", "", "The application's priority within its queue.", 0)
 	Tags     = list("yarn.tags", "", "Tags by which the application can be listed.")
+	AppType  = define("yarn.applicationType", DefaultAppType, "text", "The application's type in the ResourceManager's lists, of 20 characters at the most. "+
+		"`yarn-submit list` shows applications of this type and of `"+DefaultAppType+"`.", parseAppType)
 	Files    = list("yarn.files", "", "Files, local or hdfs://, that lie in the working directory of every container; `file#name` renames one.")
 	Archives = list("yarn.archives", "", "Archives (.zip, .tar, .tar.gz, .tgz, .jar) that are unpacked in the working directory of every "+
 		"container, in a directory of the archive's name; `archive#name` renames it.")
@@ -26,6 +28,10 @@ var (
 		"so that the next submission need not upload them and NodeManagers need not fetch them again.")
 	CacheMaxAge = define("yarn.cache.maxAge", "7d", "time", "Cached files that no application used for so long are removed by the next submission; `1d` or more. "+
 		"Files of applications that run, or wait in a queue, are kept.", parseCacheAge)
+	PreserveStaging = boolean("yarn.preserveStagingFiles", "false", "Whether the files that were uploaded for this application alone stay in HDFS when it has ended: in "+
+		"`.bobbin/preserved/APPLICATION` of the user's staging directory. Cached files are not among them: they stay as `yarn.cache.maxAge` says.")
+	StagingReplication = number("yarn.submit.file.replication", "", "How many copies HDFS keeps of a file that is uploaded; as many as the cluster's `dfs.replication` says where not set. "+
+		"A cached file that is there already stays as it is.", 1)
 	ReportPeriod = interval("yarn.report.interval", "1s", "Between two looks of `yarn-submit` at an application that it follows.")
 	WaitForEnd   = boolean("yarn.submit.waitAppCompletion", "true", "Whether `yarn-submit submit` follows the application to its end. In client mode "+
 		"it always does.")
@@ -50,6 +56,20 @@ func CheckHeartbeat(c *Config, expiry time.Duration) error {
 		return nil
 	}
 	return fmt.Errorf("%s is more than half of yarn.am.liveness-monitor.expiry-interval-ms (%v): want %v at the most", said(c, Heartbeat), expiry, expiry/2)
+}
+
+// DefaultAppType is the type of bobbin's applications where none is set.
+const DefaultAppType = "BOBBIN"
+
+// maxAppType is YarnConfiguration.APPLICATION_TYPE_LENGTH of Hadoop 3: the
+// ResourceManager cuts off what is longer (ClientRMService).
+const maxAppType = 20
+
+func parseAppType(s string) (string, error) {
+	if s == "" || len(s) > maxAppType {
+		return "", fmt.Errorf("want 1 to %d characters", maxAppType)
+	}
+	return s, nil
 }
 
 // minCacheAge is much longer than an ApplicationMaster takes to renew its
