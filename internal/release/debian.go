@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/md5"
+	_ "embed"
 	"fmt"
 	"io"
 	"path"
@@ -24,6 +25,14 @@ const description = ` yarn-submit sends a static Go binary, or any command as ta
  It needs Hadoop's configuration files and nothing else of Hadoop: no Java
  runtime here, and none in the containers it starts.`
 
+// defaults is the file of settings that belongs to the administrator once it is
+// installed: a conffile, as Debian's policy 10.7 has it.
+//
+//go:embed bobbin-defaults.conf
+var defaults []byte
+
+const defaultsPath = "/etc/bobbin/bobbin-defaults.conf"
+
 // writeDebian writes a Debian package: an ar archive of two tar archives, as
 // deb(5) describes it.
 func (r *release) writeDebian(w io.Writer, p *program) error {
@@ -32,10 +41,12 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 		return err
 	}
 	var control, data bytes.Buffer
-	if err := writeTarGzip(&data, files, r.source.time); err != nil {
+	conffile := entry{name: "." + defaultsPath, content: defaults, mode: 0o644}
+	if err := writeTarGzip(&data, append(files, conffile), r.source.time); err != nil {
 		return err
 	}
 	if err := writeTarGzip(&control, []entry{
+		{name: "./conffiles", content: []byte(defaultsPath + "\n"), mode: 0o644},
 		{name: "./control", content: r.control(p, files), mode: 0o644},
 		{name: "./md5sums", content: md5sums(files), mode: 0o644},
 	}, r.source.time); err != nil {
@@ -48,7 +59,8 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 	}, r.source.time)
 }
 
-// debianFiles are the package's files at the places of Debian's policy.
+// debianFiles are the package's files at the places of Debian's policy, without
+// the conffile, of which dpkg keeps the checksum by itself.
 func (r *release) debianFiles(p *program) ([]entry, error) {
 	documents := "./usr/share/doc/" + name + "/"
 	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
 // debianPackage writes the trial's package.
@@ -58,6 +60,7 @@ func TestDebianPackageHasItsFilesWherePolicyWantsThem(t *testing.T) {
 		"usr/share/doc/yarn-submit/copyright":                  0o644,
 		"usr/share/doc/yarn-submit/changelog.gz":               0o644,
 		"usr/share/doc/yarn-submit/THIRD_PARTY_LICENSES.gz":    0o644,
+		"etc/bobbin/bobbin-defaults.conf":                      0o644,
 	} {
 		info, err := os.Stat(filepath.Join(directory, file))
 		require.NoError(t, err)
@@ -87,9 +90,41 @@ func TestDebianPackageInstallsVerifiesAndLeavesNothing(t *testing.T) {
 	require.Equal(t, "it runs\n", output(t, filepath.Join(root, "usr/bin/yarn-submit")))
 	require.Contains(t, dpkg("--status", "yarn-submit"), "Status: install ok installed")
 	require.Empty(t, dpkg("--verify", "yarn-submit"), "md5sums")
+
+	// The settings are the administrator's: they outlive the next version, and the
+	// package's removal.
+	settings := filepath.Join(root, "etc/bobbin/bobbin-defaults.conf")
+	require.NoError(t, os.WriteFile(settings, []byte("yarn.queue batch\n"), 0o644))
+	dpkg("--install", path)
+	dpkg("--remove", "yarn-submit")
+	kept, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	require.Equal(t, "yarn.queue batch\n", string(kept))
 	dpkg("--purge", "yarn-submit")
-	_, err := os.Stat(filepath.Join(root, "usr"))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	for _, directory := range []string{"usr", "etc"} {
+		_, err := os.Stat(filepath.Join(root, directory))
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+}
+
+func TestTheDefaultsOfTheDebianPackageAreComments(t *testing.T) {
+	var examples []string
+	for line := range strings.Lines(string(defaults)) {
+		require.True(t, strings.HasPrefix(line, "#"), line)
+		if key, value, ok := strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "# ")), "  "); ok {
+			examples = append(examples, key+" "+value)
+		}
+	}
+	require.NotEmpty(t, examples)
+	path := filepath.Join(t.TempDir(), "bobbin-defaults.conf")
+	require.NoError(t, os.WriteFile(path, defaults, 0o600))
+	settings, err := config.Load(config.Sources{DefaultsFile: path})
+	require.NoError(t, err)
+	require.Empty(t, settings.Map())
+	require.NoError(t, os.WriteFile(path, []byte(strings.Join(examples, "\n")), 0o600))
+	settings, err = config.Load(config.Sources{DefaultsFile: path})
+	require.NoError(t, err)
+	require.Len(t, settings.Map(), len(examples))
 }
 
 func TestDebianPackageIsTheSameAgain(t *testing.T) {
