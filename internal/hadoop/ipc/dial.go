@@ -1,9 +1,6 @@
 package ipc
 
-import (
-	"net"
-	"time"
-)
+import "time"
 
 // unreachableAfter is how long a peer's machine may leave what it was sent
 // unacknowledged. Without a bound, a call to a machine that lost its power, and
@@ -11,6 +8,3 @@ import (
 // A server that is busy, paused or collects garbage is not concerned: it is its
 // kernel that acknowledges.
 const unreachableAfter = 20 * time.Second
-
-// dialer opens connections that end when the peer's machine is unreachable.
-func dialer() *net.Dialer { return &net.Dialer{Control: boundUnacknowledged} }

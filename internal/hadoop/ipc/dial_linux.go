@@ -1,15 +1,24 @@
 package ipc
 
 import (
-	"syscall"
+	"net"
 
 	"golang.org/x/sys/unix"
 )
 
 // boundUnacknowledged sets TCP_USER_TIMEOUT, which bounds keep-alive probes too.
-func boundUnacknowledged(_, _ string, conn syscall.RawConn) error {
+// Connections of other kinds, as tests have, are left as they are.
+func boundUnacknowledged(conn net.Conn) error {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
 	var failed error
-	err := conn.Control(func(fd uintptr) {
+	err = raw.Control(func(fd uintptr) {
 		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unreachableAfter.Milliseconds()))
 	})
 	if err != nil {

@@ -50,6 +50,10 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	if err != nil {
 		return nil, &ConnectionError{Address: address, Err: err}
 	}
+	if err := boundUnacknowledged(conn); err != nil {
+		_ = conn.Close()
+		return nil, &ConnectionError{Address: address, Err: err}
+	}
 	h := &handshake{
 		options:  options,
 		token:    token,

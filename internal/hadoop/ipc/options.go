@@ -33,8 +33,9 @@ type Options struct {
 	// Default: auth-conf, auth-int, auth: the best that the server offers.
 	QOPs []sasl.QOP
 
-	// Dial opens connections. Default: by TCP, such as end when the peer's machine
-	// has acknowledged nothing for 20 s.
+	// Dial opens connections. On Linux a TCP connection ends when the peer's
+	// machine has acknowledged nothing for 20 s, whatever opened it.
+	// Default: net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Logger takes connection events at debug level, and retries at info level.
 	// Default: discard.
@@ -90,7 +91,7 @@ func (o Options) withDefaults() Options {
 		o.QOPs = []sasl.QOP{sasl.AuthConf, sasl.AuthInt, sasl.Auth}
 	}
 	if o.Dial == nil {
-		o.Dial = dialer().DialContext
+		o.Dial = (&net.Dialer{}).DialContext
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
