@@ -27,13 +27,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-const (
-	// driverGrace is how long the driver function may go on when its application
-	// is over.
-	driverGrace = 10 * time.Second
-	// finishWait bounds the end of the driver itself.
-	finishWait = 10 * time.Second
-)
+// finishWait bounds the end of the driver itself.
+const finishWait = 10 * time.Second
 
 // errOver ends the driver function of an application that is over, where the
 // cluster says nothing worse.
@@ -154,20 +149,27 @@ func (c *clientMode) follow(ctx context.Context, muted *mute, drive func(alive c
 			over(errOver)
 		}
 	})
-	returned := make(chan error, 1)
-	go func() { returned <- drive(alive) }()
+	failure := drive(alive)
+	followed.Wait()
+	return c.end(ctx, outcome, failure)
+}
 
-	var failure error
-	select {
-	case failure = <-returned:
-	case <-alive.Done():
+// end returns the error that the process ends with, nil where the application
+// succeeded. outcome is the cluster's word on the application, failure that of
+// the driver.
+func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
+	if given := (*am.NotReturned)(nil); errors.As(failure, &given) && !config.AMExitOnError.In(c.settings) {
+		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
 		select {
-		case failure = <-returned:
-		case <-time.After(driverGrace):
-			// It does not listen, and ends with the process.
+		case failure = <-given.Returned:
+		case <-ctx.Done():
 		}
 	}
-	followed.Wait()
+	if outcome == nil {
+		// The cluster takes an application whose driver it has lost for succeeded
+		// where yarn.am.clientModeTreatDisconnectAsFailed is false.
+		outcome = failure
+	}
 	if outcome == nil {
 		return nil
 	}

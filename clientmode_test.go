@@ -2,15 +2,20 @@ package bobbin
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
@@ -58,6 +63,65 @@ func TestDriverThatCannotListenSaysWhatToSet(t *testing.T) {
 	require.ErrorContains(t, err, "192.0.2.1")
 	require.ErrorContains(t, err, "driver.bindAddress")
 	require.Equal(t, client.ExitUsage, client.ExitCode(err))
+}
+
+func TestStatusOfAProgramInClientMode(t *testing.T) {
+	failed := errors.New("application_1_0001 failed")
+	// An hour after it was given up, the driver function returns an error.
+	late := func(err error) error {
+		returned := make(chan error, 1)
+		time.AfterFunc(time.Hour, func() { returned <- err })
+		return &am.NotReturned{Cause: errOver, Returned: returned}
+	}
+	for name, test := range map[string]struct {
+		exitOnError string
+		outcome     error
+		failure     func() error
+		want        error
+		status      int
+		waited      time.Duration
+	}{
+		"success":                        {"true", nil, func() error { return nil }, nil, 0, 0},
+		"failure":                        {"true", failed, func() error { return withStatus(7) }, failed, 7, 0},
+		"killed":                         {"true", failed, func() error { return nil }, failed, 1, 0},
+		"not returned":                   {"true", failed, func() error { return late(withStatus(7)) }, failed, 1, 0},
+		"returned late":                  {"false", failed, func() error { return late(nil) }, failed, 1, time.Hour},
+		"failed late":                    {"false", failed, func() error { return late(withStatus(7)) }, failed, 7, time.Hour},
+		"lost by the cluster":            {"true", nil, func() error { return withStatus(7) }, withStatus(7), 7, 0},
+		"lost by the cluster, and going": {"true", nil, func() error { return late(nil) }, errOver, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				settings, err := config.FromMap(map[string]string{"yarn.am.clientModeExitOnError": test.exitOnError})
+				require.NoError(t, err)
+				console := client.NewConsole(io.Discard)
+				defer console.Close()
+				began := time.Now()
+				err = (&clientMode{settings: settings, console: console}).end(t.Context(), test.outcome, test.failure())
+				require.Equal(t, test.waited, time.Since(began))
+				if test.want == nil {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, test.want)
+				var ended *endedApplication
+				require.ErrorAs(t, err, &ended)
+				require.Equal(t, test.status, ended.status)
+			})
+		})
+	}
+}
+
+func TestInterruptedProgramDoesNotWaitForItsDriverFunction(t *testing.T) {
+	settings, err := config.FromMap(map[string]string{"yarn.am.clientModeExitOnError": "false"})
+	require.NoError(t, err)
+	console := client.NewConsole(io.Discard)
+	defer console.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	killed := errors.New("application_1_0001 was killed")
+	err = (&clientMode{settings: settings, console: console}).end(ctx, killed, &am.NotReturned{Cause: context.Canceled})
+	require.ErrorIs(t, err, killed)
 }
 
 func TestMutedLoggerSaysNothing(t *testing.T) {

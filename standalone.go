@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -182,7 +183,7 @@ type ender interface {
 
 // untilOver runs the driver function until it returns, or the master has ended
 // the application, which ends the function's context. One that does not heed
-// that for driverGrace ends with the process.
+// that for am.DriverGrace ends with the process.
 func untilOver(ctx context.Context, manager ender, function func(ctx context.Context) error) error {
 	alive, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -200,7 +201,7 @@ func untilOver(ctx context.Context, manager ender, function func(ctx context.Con
 			return manager.Err()
 		}
 		return errors.Join(manager.Err(), err)
-	case <-time.After(driverGrace):
+	case <-time.After(am.DriverGrace):
 		return manager.Err()
 	}
 }

@@ -191,7 +191,7 @@ func (m *master) work(ctx context.Context) outcome {
 	select {
 	case err := <-returned:
 		if ctx.Err() != nil {
-			return terminated()
+			return terminated().after(err)
 		}
 		// Only a registered application can be unregistered.
 		select {
@@ -203,9 +203,17 @@ func (m *master) work(ctx context.Context) outcome {
 	case err := <-allocated:
 		ended := outcomeOf(err)
 		stopRunning(ended.err)
-		<-returned
-		return ended
+		return ended.after(<-returned)
 	}
+}
+
+// after returns the outcome with a note where the driver function, whose error
+// is returned, was given up.
+func (o outcome) after(returned error) outcome {
+	if given := (*NotReturned)(nil); errors.As(returned, &given) {
+		o.err = &NotReturned{Cause: o.err, Returned: given.Returned}
+	}
+	return o
 }
 
 // outcomeOf is what the end of the driver or of the allocator means for the
@@ -310,17 +318,21 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 	m.driver = server
 	m.progress = server.Progress
 	m.run = func(ctx context.Context) error {
-		err := Supervise(ctx, config.AMWaitTime.In(settings), func(ctx context.Context, created func()) error {
+		return m.drive(ctx, func(ctx context.Context, created func()) error {
 			return run(ctx, &Application{
 				ID: m.start.attempt.Application.String(), Config: settings, Driver: server, Files: m.files, SessionCreated: created,
 			})
 		})
-		if err != nil {
-			return &userFunction{err}
-		}
-		return nil
 	}
 	return m.buildAllocator(net.JoinHostPort(m.start.host, port), access.Pass())
+}
+
+// drive runs the driver function. The error is a *userFunction.
+func (m *master) drive(ctx context.Context, run func(ctx context.Context, created func()) error) error {
+	if err := Supervise(ctx, config.AMWaitTime.In(m.start.config), run); err != nil {
+		return &userFunction{err}
+	}
+	return nil
 }
 
 // buildAllocator makes what both have: executors join the driver at address

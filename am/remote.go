@@ -34,9 +34,10 @@ const (
 // application: the ApplicationMaster's end of the link. It comes again after the
 // connection broke, unless the driver's process is gone.
 type remote struct {
-	dialer  dialer
-	logger  *slog.Logger
-	manager driver.ClusterManager // set before join
+	dialer        dialer
+	goneIsFailure bool // whether the application has failed where the driver is gone
+	logger        *slog.Logger
+	manager       driver.ClusterManager // set before join
 
 	over    chan struct{} // closed when the driver ended the application, or is gone
 	keeping sync.WaitGroup
@@ -75,14 +76,14 @@ func (m *master) buildRemote() error {
 		dial: func(ctx context.Context, address string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		},
-	}, m.logger)
+	}, config.AMTreatDisconnectAsFailed.In(m.start.config), m.logger)
 	m.driver, m.progress, m.join, m.run = remote, remote.Progress, remote.join, remote.run
 	return m.buildAllocator(address, secret)
 }
 
-func newRemote(dialer dialer, logger *slog.Logger) *remote {
+func newRemote(dialer dialer, goneIsFailure bool, logger *slog.Logger) *remote {
 	return &remote{
-		dialer: dialer, logger: logger, over: make(chan struct{}), leave: func() {},
+		dialer: dialer, goneIsFailure: goneIsFailure, logger: logger, over: make(chan struct{}), leave: func() {},
 		newer: make(chan struct{}), ready: make(chan struct{}, 1),
 	}
 }
@@ -256,6 +257,10 @@ func (r *remote) keep(ctx context.Context, link *link) {
 		if link, err = r.dialer.reach(ctx); err != nil {
 			if gone := (*disconnected)(nil); errors.As(err, &gone) {
 				gone.joined = true
+				if !r.goneIsFailure {
+					r.logger.Warn("the application counts as succeeded (yarn.am.clientModeTreatDisconnectAsFailed)", "error", err)
+					err = nil
+				}
 			}
 			r.end(err, false)
 			return

@@ -25,8 +25,9 @@ import (
 // there is a driver in client mode.
 type there struct {
 	*driver.Driver
-	manager *driver.RemoteManager
-	pass    *identity.Pass
+	settings *config.Config
+	manager  *driver.RemoteManager
+	pass     *identity.Pass
 }
 
 func startDriver(t *testing.T, settings map[string]string) *there {
@@ -38,7 +39,7 @@ func startDriver(t *testing.T, settings map[string]string) *there {
 	set, err := config.FromMap(settings)
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d := &there{manager: driver.NewRemoteManager(logger), pass: pass}
+	d := &there{settings: set, manager: driver.NewRemoteManager(logger), pass: pass}
 	d.Driver, err = driver.New(driver.Options{
 		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Remote: d.manager, Logger: logger,
 	})
@@ -95,7 +96,7 @@ func (d *there) join(t *testing.T, attempt uint32, dial func(context.Context, st
 	r := newRemote(dialer{
 		address: d.Addr(), pass: d.pass, ping: time.Minute, dial: dial,
 		hello: &wire.ManagerHello{Version: wire.Version, Attempt: attempt, Host: "node"},
-	}, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	}, config.AMTreatDisconnectAsFailed.In(d.settings), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	told := newOrders()
 	r.SetManager(told)
 	id, err := r.join(t.Context())
@@ -209,6 +210,13 @@ func TestDriverThatIsGoneEndsItsApplicationMasterAtOnce(t *testing.T) {
 	require.ErrorContains(t, err, "the driver on "+address+" is gone")
 	require.ErrorIs(t, errors.Unwrap(err), syscall.ECONNREFUSED)
 	require.Equal(t, ExitDisconnected, outcomeOf(err).code)
+}
+
+func TestDriverThatIsGoneMayCountAsSuccess(t *testing.T) {
+	d := startDriver(t, map[string]string{"yarn.am.clientModeTreatDisconnectAsFailed": "false"})
+	r, _, _ := d.join(t, 1, (&cutter{}).dial)
+	require.NoError(t, d.Stop(t.Context()))
+	require.NoError(t, r.run(t.Context()))
 }
 
 func TestBrokenConnectionIsMadeAgain(t *testing.T) {

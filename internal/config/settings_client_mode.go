@@ -11,8 +11,14 @@ var (
 		"at once, and YARN notices after `yarn.am.liveness-monitor.expiry-interval-ms` (10 min).")
 	AMMemory = size("yarn.am.memory", "512m", "In client mode, the memory of the ApplicationMaster's container; its GOMEMLIMIT is nine tenths "+
 		"of it. (In cluster mode it is `driver.memory`.)")
-	AMOverhead = size("yarn.am.memoryOverhead", "0", "In client mode, memory that this container gets on top of `yarn.am.memory`.")
-	AMCores    = number("yarn.am.cores", "1", "In client mode, the virtual cores of that container, and its GOMAXPROCS.", 1)
+	AMOverhead                = size("yarn.am.memoryOverhead", "0", "In client mode, memory that this container gets on top of `yarn.am.memory`.")
+	AMCores                   = number("yarn.am.cores", "1", "In client mode, the virtual cores of that container, and its GOMAXPROCS.", 1)
+	AMTreatDisconnectAsFailed = boolean("yarn.am.clientModeTreatDisconnectAsFailed", "true", "In client mode, whether the application has failed when the "+
+		"driver's process is gone without having said how the application ended: it was killed, or it called os.Exit. With `false` the "+
+		"application has succeeded then. A driver that was never reached fails it in either case.")
+	AMExitOnError = boolean("yarn.am.clientModeExitOnError", "true", "In client mode, whether the program ends when its application has failed or "+
+		"was killed, although the driver function does not return: 10 s after the end of its context. With `false` the program goes on until "+
+		"the function returns. It exits with a status other than 0 in either case.")
 )
 
 // Deploy modes.
