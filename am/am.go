@@ -123,7 +123,7 @@ func (m *master) serve(ctx context.Context, build func(*master) error) (code int
 	if err := build(m); err != nil {
 		return ExitUncaught, err
 	}
-	page, err := serveStatus(m.start.bind, m.status)
+	page, err := m.servePage()
 	if err != nil {
 		return ExitUncaught, err
 	}

@@ -24,7 +24,29 @@ var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
+	// snapshotAge is for how long readers share a status. The driver makes each in
+	// its event loop, between tasks.
+	snapshotAge = 200 * time.Millisecond
 )
+
+// snapshots bounds how often the page asks for the status.
+type snapshots struct {
+	take func() Status
+
+	mu     sync.Mutex
+	status Status
+	taken  time.Time
+}
+
+// latest returns a status that is at most snapshotAge old.
+func (s *snapshots) latest() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken.IsZero() || time.Since(s.taken) >= snapshotAge {
+		s.status, s.taken = s.take(), time.Now()
+	}
+	return s.status
+}
 
 // statusServer serves the tracking URL. It only shows: nothing can be changed
 // through it.
@@ -34,21 +56,33 @@ type statusServer struct {
 	serving  sync.WaitGroup
 }
 
-func serveStatus(host string, status func() Status) (*statusServer, error) {
+// servePage serves the application's page to those who may see it.
+func (m *master) servePage() (*statusServer, error) {
+	gate, err := newGate(m.start.hadoop, m.start.attempt.Application.String(), m.rm.Serving, m.logger)
+	if err != nil {
+		return nil, err
+	}
+	viewers := newViewers(m.start.config, m.start.spec.User)
+	return serveStatus(m.start.bind, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, m.status)
+}
+
+// serveStatus serves the status to those whom guard lets through.
+func serveStatus(host string, guard func(http.Handler) http.Handler, status func() Status) (*statusServer, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
+	shown := &snapshots{take: status}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_ = statusPage.Execute(w, status()) // a reader that went away needs no answer
+		_ = statusPage.Execute(w, shown.latest()) // a reader that went away needs no answer
 	})
 	mux.HandleFunc("GET /"+StatusPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(status())
+		_ = json.NewEncoder(w).Encode(shown.latest())
 	})
-	s := &statusServer{listener: listener, server: &http.Server{Handler: mux, ReadHeaderTimeout: headerTimeout}}
+	s := &statusServer{listener: listener, server: &http.Server{Handler: guard(mux), ReadHeaderTimeout: headerTimeout}}
 	s.serving.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			_ = listener.Close()

@@ -3,13 +3,22 @@ package am
 import (
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
 func get(t *testing.T, url string) (body, contentType string) {
@@ -21,6 +30,56 @@ func get(t *testing.T, url string) (body, contentType string) {
 	content, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
 	return string(content), response.Header.Get("Content-Type")
+}
+
+func TestReadersShareAStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		taken := 0
+		shown := &snapshots{take: func() Status {
+			taken++
+			return Status{Attempt: taken}
+		}}
+		var readers sync.WaitGroup
+		for range 100 {
+			readers.Go(func() { assert.Equal(t, 1, shown.latest().Attempt) })
+		}
+		readers.Wait()
+		time.Sleep(snapshotAge)
+		require.Equal(t, 2, shown.latest().Attempt)
+	})
+}
+
+func TestThePageIsNotForEverybody(t *testing.T) {
+	for name, test := range map[string]struct {
+		manager string
+		status  int
+	}{
+		"the proxy is elsewhere":           {"192.0.2.1", http.StatusFound},
+		"the proxy does not name its user": {"127.0.0.1", http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			settings, err := config.FromMap(map[string]string{"acls.enable": "true"})
+			require.NoError(t, err)
+			m := &master{
+				start: &start{
+					bind: "127.0.0.1", config: settings, spec: &launch.Spec{User: "owner"},
+					hadoop: conf.FromMap(map[string]string{"yarn.resourcemanager.hostname": test.manager}),
+				},
+				rm:     yarn.NewAMClient([]string{"127.0.0.1:1"}, yarn.ClientOptions{}),
+				logger: slog.New(slog.DiscardHandler),
+			}
+			defer func() { _ = m.rm.Close() }()
+			server, err := m.servePage()
+			require.NoError(t, err)
+			defer server.close()
+			for _, path := range []string{"", StatusPath, "else"} {
+				response, err := http.DefaultTransport.RoundTrip(httptest.NewRequest(http.MethodGet, server.url("127.0.0.1")+path, nil))
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				require.Equal(t, test.status, response.StatusCode, path)
+			}
+		})
+	}
 }
 
 func TestTheTrackingURLShowsTheStatus(t *testing.T) {
@@ -36,7 +95,7 @@ func TestTheTrackingURLShowsTheStatus(t *testing.T) {
 			Counters: map[string]int64{"words": 77}, Metrics: driver.Metrics{RunNanos: 1_540_000_000, BytesRead: 5 << 20}}},
 		Details: []ExecutorDetail{{ID: "1", Host: "a1", LogURLs: map[string]string{"stderr": "http://a1/logs"}, ResidentBytes: 30 << 20}},
 	}
-	server, err := serveStatus("127.0.0.1", func() Status { return status })
+	server, err := serveStatus("127.0.0.1", func(page http.Handler) http.Handler { return page }, func() Status { return status })
 	require.NoError(t, err)
 	defer server.close()
 

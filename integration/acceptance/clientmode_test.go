@@ -237,6 +237,15 @@ func TestProgramThatExitsEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
+func TestKilledDriverMayCountAsSuccess(t *testing.T) {
+	t.Parallel()
+	running, id := driveWaiting(t, append(clientModes["attended"], "--conf", "yarn.am.clientModeTreatDisconnectAsFailed=false"))
+	running.signal(t, syscall.SIGKILL)
+	running.wait(t)
+	assert.Equal(t, yarnrest.StatusSucceeded, awaitState(t, id, yarnrest.StateFinished).FinalStatus)
+	assertNothingLeft(t, id)
+}
+
 // TestExecutorsThatFailEndTheDriver has the ApplicationMaster give up.
 func TestExecutorsThatFailEndTheDriver(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {

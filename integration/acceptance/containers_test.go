@@ -187,6 +187,12 @@ func accessLists(t *testing.T, own *suite) {
 	_, id, hosts := start("open", "--conf", "acls.enable=true", "--conf", "ui.view.acls=viewer", "--conf", "modify.acls=ender")
 	assert.Contains(t, page(t, rm+id+"?user.name=viewer"), inside)
 	assert.NotContains(t, page(t, rm+id+"?user.name=stranger"), inside)
+	proxied := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/proxy/" + id + "/" + am.StatusPath
+	for _, user := range []string{"viewer", currentUser(t)} {
+		assert.Contains(t, page(t, proxied+"?user.name="+user), id, "the page asks the lists too")
+	}
+	assert.Contains(t, page(t, proxied+"?user.name=stranger"), `the user "stranger" may not see this application`)
+	assert.Contains(t, page(t, proxied), `may not see this application`, "who has no name here")
 	assert.Equal(t, 3, as("stranger", "kill", id).code)
 	assert.Equal(t, 3, as("viewer", "kill", id).code)
 	assert.Equal(t, 0, as("ender", "kill", id).code)

@@ -52,6 +52,23 @@ func TestDriverThatNeverCreatesASessionIsGivenUp(t *testing.T) {
 	assertFailed(t, done, "the driver function did not create a session within 1s (yarn.am.waitTime)", 1)
 }
 
+// TestApplicationEndsWithoutADriverFunctionThatHangs has executors fail while the
+// driver function ignores its context.
+func TestApplicationEndsWithoutADriverFunctionThatHangs(t *testing.T) {
+	t.Parallel()
+	done := yarnSubmit(t, "submit", "--num-executors", "1", "--conf", "executor.maxNumFailures=1", "--conf", "yarn.maxAppAttempts=2",
+		"--conf", "executorEnv.TROUBLE_BAD_NODE={{NM_HOST}}", program("trouble"), "deaf")
+	assert.Equal(t, 1, done.code)
+	id := done.applicationID(t)
+	assert.Len(t, attempts(t, id), 1)
+	known := application(t, id)
+	assert.Equal(t, yarnrest.StateFinished, known.State)
+	assert.Equal(t, yarnrest.StatusFailed, known.FinalStatus)
+	assert.Contains(t, known.Diagnostics, "executor.maxNumFailures")
+	assert.Contains(t, known.Diagnostics, "the driver function did not return within 10s")
+	assertNothingLeft(t, id)
+}
+
 // A process that is gone cannot say why: YARN starts it as often as the
 // submission allows.
 

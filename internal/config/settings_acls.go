@@ -5,8 +5,8 @@ import "slices"
 // Who may look at an application and act on it, beside its user and the
 // cluster's administrators.
 var (
-	ACLsEnable = boolean("acls.enable", "false", "Whether the lists below let others in: the cluster asks them where it has `yarn.acl.enable`. "+
-		"The application's own user, and the cluster's administrators, may always.")
+	ACLsEnable = boolean("acls.enable", "false", "Whether the lists below say who may see the application and end it, beside its own user. The application's page "+
+		"asks them, for the user whom YARN's web proxy names; the cluster does where it has `yarn.acl.enable`, and always lets its administrators in.")
 	viewACLs        = list("ui.view.acls", "", "Users who may see the application and its logs; `*` for all.")
 	viewACLGroups   = list("ui.view.acls.groups", "", "Groups whose users may see the application and its logs; `*` for all.")
 	modifyACLs      = list("modify.acls", "", "Users who may end the application; `*` for all.")

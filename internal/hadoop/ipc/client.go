@@ -83,6 +83,14 @@ func (c *Client) SetToken(token security.Token) {
 	c.token = token
 }
 
+// Serving returns the index, among the addresses that NewClient got, of the one
+// that calls go to: the one that served last, once one has.
+func (c *Client) Serving() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
 // Close ends every connection and waits until their goroutines are over. Calls
 // under way fail with ErrClosed. It may be called more than once.
 func (c *Client) Close() error {

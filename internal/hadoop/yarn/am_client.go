@@ -49,6 +49,10 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 // so itself when the ResourceManager rolls the token over.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
+// Serving returns the index, among the addresses that NewAMClient got, of the
+// ResourceManager that serves.
+func (c *AMClient) Serving() int { return c.rpc.Serving() }
+
 // Close closes the connection and waits until its goroutines have ended. Calls
 // under way fail with ipc.ErrClosed.
 func (c *AMClient) Close() error { return c.rpc.Close() }
