@@ -9,7 +9,9 @@ import (
 // How the parts of a standalone cluster know each other.
 var (
 	AuthenticateSecret = text("authenticate.secret", "", "The secret that masters, workers, applications and clients of a standalone cluster share, of 16 bytes or "+
-		"more. It belongs into the environment (`BOBBIN_AUTHENTICATE_SECRET`), where other users cannot read it, not on a command line.")
+		"more. Each process derives the cluster's key from it by Argon2id (19 MiB of memory, 2 passes, 1 thread), which takes some 30 ms; a secret that "+
+		"`yarn-submit master` has made is a key already. It belongs into the environment (`BOBBIN_AUTHENTICATE_SECRET`), where other users cannot read it, "+
+		"not on a command line.")
 	AuthenticateSecretFile = text("authenticate.secretFile", "", "A file of mode 0600 with that secret. Where neither is set it is `~/.bobbin/secret`, which "+
 		"`yarn-submit master` makes where it is not there.")
 	SSLCertFile = text("ssl.certFile", "", "A file in PEM with a certificate (for server and client) of this side, where a standalone cluster trusts certificates and not "+

@@ -9,7 +9,6 @@ package localcluster
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +29,6 @@ const (
 	loopback = "127.0.0.1"
 	// startTimeout bounds the start of all processes.
 	startTimeout = 60 * time.Second
-	secretBytes  = 32
 )
 
 // Options describe a cluster.
@@ -76,10 +74,7 @@ func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	if options.Program == "" {
 		options.Program = "/proc/self/exe"
 	}
-	secret := make([]byte, secretBytes)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, fmt.Errorf("make the local cluster's secret: %w", err)
-	}
+	secret := protocol.NewSecret()
 	c := &Cluster{logger: options.Logger}
 	if c.credentials, err = protocol.FromSecret(secret); err != nil {
 		return nil, err

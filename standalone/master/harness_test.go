@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-const secret = "the secret of the tests' clusters"
+var secret = string(protocol.NewSecret())
 
 func credentialsOf(t testing.TB, secret string) *protocol.Credentials {
 	made, err := protocol.FromSecret([]byte(secret))

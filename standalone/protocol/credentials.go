@@ -3,9 +3,7 @@ package protocol
 import (
 	"bytes"
 	"crypto/ed25519"
-	"crypto/hkdf"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -16,13 +14,6 @@ import (
 	"time"
 )
 
-// MinSecretBytes is the least length of a shared secret.
-const MinSecretBytes = 16
-
-// keyInfo separates the key that is derived from the secret from all others
-// that anything else might derive.
-const keyInfo = "bobbin standalone cluster, TLS key, version 1"
-
 // commonName is in the certificates that are made from a secret. TLS wants a
 // name there; it is the key that is checked.
 const commonName = "bobbin cluster"
@@ -31,30 +22,21 @@ const commonName = "bobbin cluster"
 // know each other by: every connection is TLS 1.3, and both sides prove
 // themselves. They print as nothing of what they hold.
 type Credentials struct {
-	certificate tls.Certificate   // that is made of the secret
-	secret      []byte            // nil with certificates
-	key         ed25519.PublicKey // the only one that is trusted; nil with certificates
-	files       *certificateFiles // nil with a secret
+	certificate tls.Certificate    // that is made of the secret
+	private     ed25519.PrivateKey // of the secret, and the only one that is trusted; nil with certificates
+	files       *certificateFiles  // nil with a secret
 }
 
 // FromSecret makes the credentials of all who know the secret. Both sides of a
-// connection derive the same Ed25519 key from it (HKDF-SHA256) and take nobody
-// who does not prove to have it, so the secret itself never travels.
+// connection derive the same Ed25519 key from it and take nobody who does not
+// prove to have it, so the secret itself never travels. The derivation takes tens
+// of milliseconds unless NewSecret made the secret; a process needs it once.
 func FromSecret(secret []byte) (*Credentials, error) {
-	secret = bytes.TrimSpace(secret)
-	if len(secret) < MinSecretBytes {
-		return nil, fmt.Errorf("the cluster's secret has %d bytes: it needs %d or more that nobody can guess, such as "+
-			"`openssl rand -hex 32` prints", len(secret), MinSecretBytes)
-	}
-	seed, err := hkdf.Key(sha256.New, secret, nil, keyInfo, ed25519.SeedSize)
+	seed, err := seedOf(bytes.TrimSpace(secret))
 	if err != nil {
-		return nil, fmt.Errorf("derive the cluster's key: %w", err)
+		return nil, err
 	}
 	private := ed25519.NewKeyFromSeed(seed)
-	public, ok := private.Public().(ed25519.PublicKey)
-	if !ok {
-		return nil, errors.New("derive the cluster's key: no Ed25519 key came of it")
-	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: commonName},
@@ -65,14 +47,13 @@ func FromSecret(secret []byte) (*Credentials, error) {
 		NotBefore: time.Unix(0, 0),
 		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	}
-	encoded, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+	encoded, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		return nil, fmt.Errorf("make the cluster's certificate: %w", err)
 	}
 	return &Credentials{
 		certificate: tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: private},
-		secret:      bytes.Clone(secret),
-		key:         public,
+		private:     private,
 	}, nil
 }
 
@@ -114,14 +95,14 @@ func (c *Credentials) clientConfig() *tls.Config {
 
 // errOtherSecret ends a handshake with whoever does not know the secret.
 var errOtherSecret = errors.New("the other side does not have this cluster's secret: master, workers and applications need the same " +
-	"~/.bobbin/secret, authenticate.secretFile or BOBBIN_AUTHENTICATE_SECRET")
+	"~/.bobbin/secret, authenticate.secretFile or BOBBIN_AUTHENTICATE_SECRET, and the same version of bobbin")
 
 func (c *Credentials) verify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) != 1 {
 		return errOtherSecret
 	}
 	key, ok := state.PeerCertificates[0].PublicKey.(ed25519.PublicKey)
-	if !ok || !key.Equal(c.key) {
+	if !ok || !key.Equal(c.private.Public()) {
 		return errOtherSecret
 	}
 	return nil

@@ -9,9 +9,9 @@ import (
 )
 
 // Hand gives the credentials to a process of the same user that is started on
-// this machine, and returns the settings under which Load finds them: a secret in
-// a file of mode 0600 in a directory that is there, certificates where they are,
-// so that they are renewed there too.
+// this machine, and returns the settings under which Load finds them: the key that
+// was derived from a secret in a file of mode 0600 in a directory that is there,
+// certificates where they are, so that they are renewed there too.
 func (c *Credentials) Hand(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{
@@ -20,7 +20,7 @@ func (c *Credentials) Hand(dir string) (map[string]string, error) {
 	}
 	path, err := filepath.Abs(filepath.Join(dir, "secret"))
 	if err == nil {
-		err = writePrivate(path, c.secret)
+		err = writePrivate(path, secretOf(c.private.Seed()))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("hand over the cluster's credentials: %w", err)

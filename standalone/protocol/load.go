@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,10 +101,6 @@ func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil
 	}
-	random := make([]byte, 32)
-	if _, err := rand.Read(random); err != nil {
-		return fmt.Errorf("make the cluster's secret: %w", err)
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the cluster's secret: %w", err)
 	}
@@ -115,7 +109,7 @@ func createSecret(path string) error {
 		return fmt.Errorf("make the cluster's secret: %w", err)
 	}
 	defer func() { _ = os.Remove(draft.Name()) }()
-	_, err = draft.WriteString(hex.EncodeToString(random) + "\n")
+	_, err = draft.Write(append(NewSecret(), '\n'))
 	if err := errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return fmt.Errorf("make the cluster's secret: %w", err)
 	}

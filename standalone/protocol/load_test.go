@@ -3,6 +3,7 @@ package protocol
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -39,6 +40,9 @@ func TestTheMasterMakesTheSecretAndOthersFindIt(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "nothing but the secret is left")
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(content), keyPrefix), "it is a key")
 	found, err := Load(config.Default())
 	require.NoError(t, err)
 	address := serve(t, found)

@@ -13,8 +13,10 @@ import (
 
 const (
 	// Version is of this protocol. A master takes its own version only: a
-	// cluster's parts are of one binary's version.
-	Version = 1
+	// cluster's parts are of one binary's version. Since version 2 keys are derived
+	// from secrets by Argon2id, so that with a secret those of version 1 do not even
+	// get a connection.
+	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.
 	ChunkBytes = 256 << 10

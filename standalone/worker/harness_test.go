@@ -28,8 +28,11 @@ import (
 // patience is for what happens in milliseconds, on a machine that is busy.
 const patience = time.Minute
 
+// testSecret is that of the test's process and of workers in processes of their own.
+var testSecret = "bobbin-key:" + strings.Repeat("01", 32)
+
 func testCredentials(t testing.TB) *protocol.Credentials {
-	credentials, err := protocol.FromSecret([]byte("a secret of the worker's tests"))
+	credentials, err := protocol.FromSecret([]byte(testSecret))
 	require.NoError(t, err)
 	return credentials
 }

@@ -149,7 +149,7 @@ func actWorker() int {
 	if err != nil {
 		panic(err)
 	}
-	credentials, err := protocol.FromSecret([]byte("a secret of the worker's tests"))
+	credentials, err := protocol.FromSecret([]byte(testSecret))
 	if err != nil {
 		panic(err)
 	}

@@ -419,7 +419,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	require.NoError(t, c.AttachWorker(now, good()))
 	for want, change := range map[string]func(*protocol.WorkerHello){
-		"speaks version 2":    func(h *protocol.WorkerHello) { h.Version = 2 },
+		"speaks version 3":    func(h *protocol.WorkerHello) { h.Version = protocol.Version + 1 },
 		"no id of a worker":   func(h *protocol.WorkerHello) { h.WorkerId = "../w" },
 		"names no host":       func(h *protocol.WorkerHello) { h.Host = "" },
 		"has no cores":        func(h *protocol.WorkerHello) { h.Cores = 0 },

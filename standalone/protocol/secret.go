@@ -1,0 +1,59 @@
+package protocol
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	"golang.org/x/crypto/argon2"
+)
+
+// MinSecretBytes is the least length of a shared secret.
+const MinSecretBytes = 16
+
+// How a key is derived from a secret: Argon2id (RFC 9106) at the least cost that
+// OWASP's Password Storage Cheat Sheet recommends. Anyone who connects to a master
+// gets its certificate, against which secrets can be guessed offline, so each guess
+// must cost memory and time. The salt is a constant, since the secret is all that
+// the parts of a cluster share before they connect. Whoever changes one of these
+// changes Version.
+const (
+	stretchSalt    = "bobbin standalone cluster, TLS key, version 2"
+	stretchPasses  = 2
+	stretchMemory  = 19 << 10 // KiB
+	stretchThreads = 1
+)
+
+// keyPrefix begins a secret that is a key already, in hexadecimal. Such a secret
+// is random and cannot be guessed, so it needs no stretching.
+const keyPrefix = "bobbin-key:"
+
+// NewSecret makes a random secret.
+func NewSecret() []byte {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // never fails
+	return secretOf(seed)
+}
+
+// secretOf writes a key as a secret.
+func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
+
+// seedOf derives the seed of the cluster's key from a secret. It fails where the
+// secret is too short or a damaged key.
+func seedOf(secret []byte) ([]byte, error) {
+	if encoded, ok := bytes.CutPrefix(secret, []byte(keyPrefix)); ok {
+		seed, err := hex.AppendDecode(nil, encoded)
+		if err != nil || len(seed) != ed25519.SeedSize {
+			return nil, fmt.Errorf("the cluster's secret begins with %q, and %d hexadecimal digits do not follow: copy it whole",
+				keyPrefix, 2*ed25519.SeedSize)
+		}
+		return seed, nil
+	}
+	if len(secret) < MinSecretBytes {
+		return nil, fmt.Errorf("the cluster's secret has %d bytes: it needs %d or more that nobody can guess, such as "+
+			"`openssl rand -hex 32` prints", len(secret), MinSecretBytes)
+	}
+	return argon2.IDKey(secret, []byte(stretchSalt), stretchPasses, stretchMemory, stretchThreads, ed25519.SeedSize), nil
+}
