@@ -44,6 +44,9 @@ var _ = rule(func(c *Config) error {
 	if mode == RecoveryEtcd && len(RecoveryEtcdEndpoints.In(c)) == 0 {
 		wrong = append(wrong, errors.New("recovery.mode=ETCD needs recovery.etcd.endpoints"))
 	}
+	if RecoveryEtcdTimeout.In(c) <= 0 {
+		wrong = append(wrong, errors.New("recovery.etcd.timeout: want a time above 0"))
+	}
 	for _, pair := range [][2]Key[string]{{RecoveryEtcdCertFile, RecoveryEtcdKeyFile}, {RecoveryEtcdUser, RecoveryEtcdPasswordFile}} {
 		if (pair[0].In(c) == "") != (pair[1].In(c) == "") {
 			wrong = append(wrong, fmt.Errorf("%s and %s go together: set both or none", pair[0].Name(), pair[1].Name()))

@@ -35,12 +35,12 @@ var _ = rule(func(c *Config) error {
 
 // What a standalone master does.
 var (
-	WorkerTimeout = interval("worker.timeout", "60s", "How long a standalone master hears nothing from a worker before it takes the worker for dead. Workers send "+
-		"four heartbeats in that time.")
-	ReconnectTimeout = duration("deploy.reconnectTimeout", "10s", "How long a standalone master waits for a worker, or an application, whose connection broke "+
-		"until it takes it for gone. Until then nothing new is started there.")
-	RecoveryTimeout = optionalDuration("deploy.recoveryTimeout", "How long a standalone master that has been restarted, or has become the leader, waits for the workers and "+
-		"applications that its store names before it goes on without those that are missing; `worker.timeout` where not set.")
+	WorkerTimeout = define("worker.timeout", "60s", "time", "How long a standalone master hears nothing from a worker before it takes the worker for dead: 1s or more. Workers send "+
+		"four heartbeats in that time.", parseExpiry)
+	ReconnectTimeout = define("deploy.reconnectTimeout", "10s", "time", "How long a standalone master waits for a worker, or an application, whose connection broke "+
+		"until it takes it for gone: 1s or more. Until then nothing new is started there.", parseExpiry)
+	RecoveryTimeout = define("deploy.recoveryTimeout", "", "time", "How long a standalone master that has been restarted, or has become the leader, waits for the workers and "+
+		"applications that its store names before it goes on without those that are missing: 1s or more; `worker.timeout` where not set.", parseOptionalExpiry)
 	SpreadOutApps = boolean("deploy.spreadOutApps", "true", "Whether a standalone master spreads each application's executors over as many workers as it can, or packs them "+
 		"onto as few as it can.")
 	DefaultCores = number("deploy.defaultCores", "", "The most cores that an application gets of a standalone cluster where `cores.max` is not set; no limit "+
@@ -66,6 +66,24 @@ func RecoveryWait(c *Config) time.Duration {
 		return *own
 	}
 	return WorkerTimeout.In(c)
+}
+
+// parseExpiry reads how long a peer may be silent. A master looks for the silent
+// four times in a second, so less than a second would find peers that are not.
+func parseExpiry(s string) (time.Duration, error) {
+	d, err := ParseDuration(s)
+	if err == nil && d < time.Second {
+		err = errors.New("want 1s or more")
+	}
+	return d, err
+}
+
+func parseOptionalExpiry(s string) (*time.Duration, error) {
+	if s == "" {
+		return nil, nil
+	}
+	d, err := parseExpiry(s)
+	return &d, err
 }
 
 func parseRetries(s string) (int, error) {

@@ -255,7 +255,7 @@ const beats = 4
 func (m *Master) workerWelcome(number uint64) *protocol.WorkerWelcome {
 	return &protocol.WorkerWelcome{
 		Master: m.Address(), WebUrl: m.WebURL(), Term: number,
-		HeartbeatInterval: max(1, (config.WorkerTimeout.In(m.settings) / beats).Milliseconds()),
+		HeartbeatInterval: (config.WorkerTimeout.In(m.settings) / beats).Milliseconds(),
 	}
 }
 

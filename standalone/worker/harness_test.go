@@ -49,6 +49,7 @@ type testMaster struct {
 	mu       sync.Mutex
 	contents map[string][]byte
 	refusal  error // of hellos
+	interval int64 // milliseconds between heartbeats
 	term     uint64
 	fetches  int
 }
@@ -64,7 +65,7 @@ type testStream struct {
 func startMaster(t testing.TB) *testMaster { return startMasterAt(t, "127.0.0.1:0") }
 
 func startMasterAt(t testing.TB, address string) *testMaster {
-	m := &testMaster{t: t, streams: make(chan *testStream, 16), contents: map[string][]byte{}, term: 1}
+	m := &testMaster{t: t, streams: make(chan *testStream, 16), contents: map[string][]byte{}, interval: 50, term: 1}
 	m.server = grpc.NewServer(append(testCredentials(t).ServerOptions(), grpc.WaitForHandlers(true))...)
 	protocol.RegisterWorkerServer(m.server, m)
 	protocol.RegisterFilesServer(m.server, m)
@@ -86,19 +87,25 @@ func (m *testMaster) refuse(err error) {
 	m.refusal = err
 }
 
+func (m *testMaster) want(interval int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.interval = interval
+}
+
 func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessage, protocol.WorkerOrder]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
-	refusal := m.refusal
+	refusal, interval := m.refusal, m.interval
 	m.mu.Unlock()
 	if refusal != nil {
 		return refusal
 	}
 	s := &testStream{hello: first.GetHello(), orders: make(chan *protocol.WorkerOrder), heard: make(chan *protocol.WorkerMessage, 1024), t: m.t}
-	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: 50, Term: m.term}}); err != nil {
+	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: interval, Term: m.term}}); err != nil {
 		return err
 	}
 	m.streams <- s

@@ -212,6 +212,8 @@ func (l *link) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello
 	switch welcome := a.first.GetWelcome(); {
 	case welcome == nil:
 		return errors.New("it sent something else before a welcome")
+	case welcome.GetHeartbeatInterval() <= 0:
+		return fmt.Errorf("it wants a heartbeat every %d ms", welcome.GetHeartbeatInterval())
 	case welcome.GetTerm() < l.term:
 		return fmt.Errorf("another master has taken its place (term %d, this one has %d)", l.term, welcome.GetTerm())
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,23 @@ func TestAWorkerSaysThatItLives(t *testing.T) {
 	s := m.attached()
 	for range 3 {
 		s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil })
+	}
+}
+
+// TestAMasterThatWantsNoHeartbeats is not taken for the leader, as it would take
+// the worker for dead, until it names an interval.
+func TestAMasterThatWantsNoHeartbeats(t *testing.T) {
+	m := startMaster(t)
+	m.want(0)
+	w := startWorker(t, nil, m)
+	m.attached()
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "it wants a heartbeat every 0 ms") }, patience, time.Millisecond)
+	require.NotContains(t, w.log.String(), "registered with master")
+	m.want(50)
+	for s := m.attached(); ; s = m.attached() {
+		if message, ok := <-s.heard; ok && message.GetHeartbeat() != nil {
+			return
+		}
 	}
 }
 

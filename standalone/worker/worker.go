@@ -310,7 +310,7 @@ func (w *worker) handle(e event) {
 	case attached:
 		w.current = e.to
 		interval := time.Duration(e.to.welcome.GetHeartbeatInterval()) * time.Millisecond
-		w.heartbeat.Reset(max(interval, 10*time.Millisecond))
+		w.heartbeat.Reset(interval)
 		w.logger.Info("registered with master", "master", e.to.master, "heartbeat", interval)
 		if w.options.Registered != nil {
 			w.options.Registered(e.to.master)
