@@ -20,7 +20,7 @@ var commandGroups = []struct {
 	names []string
 }{
 	{"Applications", []string{"submit", "run", "wait", "status", "list", "logs", "kill"}},
-	{"Clusters without Hadoop", []string{"master", "worker"}},
+	{"Clusters without Hadoop", []string{"master", "worker", "decommission"}},
 	{"Others", []string{"completion", "help", "version"}},
 }
 

@@ -89,6 +89,8 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"status"}, "want application-id"},
 		{[]string{"status", "a", "b"}, "want application-id"},
 		{[]string{"status", "application_1700000000000_0001"}, "set HADOOP_CONF_DIR"},
+		{[]string{"decommission", "--master", "bobbin://h"}, "want the id or host of a worker"},
+		{[]string{"decommission", "node-7"}, "give --master bobbin://HOST:PORT; nodes of YARN are decommissioned with"},
 		{[]string{"logs", "--tails", "1", "x"}, "did you mean --tail?"},
 	} {
 		code, stdout, stderr := run(test.args...)

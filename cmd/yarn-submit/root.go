@@ -72,7 +72,7 @@ reached or refused.`,
 	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage(t))
-	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newCompletion(t), newMan(), newVersion(t))
+	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newDecommission(t), newCompletion(t), newMan(), newVersion(t))
 	root.Version = thisBuild().String()
 	root.SetVersionTemplate("{{.Version}}\n")
 	addCompletions(root)

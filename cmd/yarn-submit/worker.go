@@ -33,8 +33,9 @@ func newWorker(t terminal) *cobra.Command {
 			"drivers on this machine as the cluster's master says, and ends them when it ends.\n\n" +
 			"It needs the cluster's secret: copy ~/.bobbin/secret from the master's machine, or set\n" +
 			"authenticate.secretFile.\n\n" +
-			"SIGPWR decommissions a worker: it takes nothing new, applications let its executors\n" +
-			"finish what they do, and it ends when nothing runs on it any more.",
+			"SIGPWR, or yarn-submit decommission, decommissions a worker: it takes nothing new,\n" +
+			"applications let its executors finish what they do, and it ends when nothing runs\n" +
+			"on it any more.",
 		Args: exactArgs("bobbin://HOST"),
 	}
 	process := addProcess(c, "worker")

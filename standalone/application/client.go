@@ -112,6 +112,16 @@ func (c *Client) KillApplication(ctx context.Context, id string) error {
 	})
 }
 
+// Decommission has the workers with the ids take nothing new, and end once what
+// they run has ended. It returns once the master has noted it; ids of which there
+// is no worker are passed over.
+func (c *Client) Decommission(ctx context.Context, workers []string) error {
+	return c.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
+		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
+		return err
+	})
+}
+
 // Status is what the cluster runs and ran, as JSON (cluster.Status of package
 // standalone/master/cluster).
 func (c *Client) Status(ctx context.Context) (encoded []byte, err error) {

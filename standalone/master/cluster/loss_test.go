@@ -213,6 +213,10 @@ func TestDecommissioning(t *testing.T) {
 	last := a.notices[len(a.notices)-1]
 	require.Equal(t, "its machine is taken away", last.GetReason())
 	require.Equal(t, deadline.UnixNano(), last.GetDeadline())
+	told := len(a.notices)
+	require.Equal(t, 1, s.c.Decommission([]string{"w1"}, nil))
+	s.settle()
+	require.Len(t, a.notices, told, "asking again takes no deadline back")
 	require.Zero(t, s.c.Decommission([]string{"w2"}, nil))
 }
 

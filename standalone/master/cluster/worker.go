@@ -183,7 +183,9 @@ func (c *Cluster) Decommission(ids, hosts []string) int {
 		asked++
 		w.decommission = true
 		c.orderWorker(w).Decommission = true
-		c.leave(w, "its worker is being decommissioned", time.Time{})
+		if !w.decommissioning { // else it has said why, and until when
+			c.leave(w, "its worker is being decommissioned", time.Time{})
+		}
 	}
 	return asked
 }

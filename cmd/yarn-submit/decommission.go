@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+func newDecommission(t terminal) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "decommission worker-id|host…",
+		Short: "Have workers of a standalone cluster finish and end",
+		Long: `Have workers of a standalone cluster finish what they run and end. They take
+nothing new; applications are told, let the executors there finish their tasks
+and get others elsewhere. A worker ends when nothing runs on it any more, or
+after its worker.decommissionTimeout. It starts again only where something
+starts it.
+
+Workers are named by their ids or by their hosts: a host stands for all workers
+on it. Where one of the names is unknown, nothing is done.
+
+The command returns once the master has noted it; with --wait, when the workers
+have ended.`,
+		Example: "  yarn-submit decommission --master bobbin://master-host --wait node-7",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return client.Usage(fmt.Errorf("want the id or host of a worker: %s", c.UseLine()))
+			}
+			return nil
+		},
+		ValidArgsFunction: completeWorker,
+	}
+	c.Flags().String("master", "", "`MASTER`: of the cluster: bobbin://HOST:PORT,…")
+	wait := c.Flags().Bool("wait", false, "wait until the workers have ended")
+	asJSON := addJSON(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		settings, err := settingsWithMaster(c)
+		if err != nil {
+			return client.Usage(err)
+		}
+		if !isStandalone(settings) {
+			return client.Usage(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
+				"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
+		}
+		cluster, err := client.ConnectStandalone(settings, t.logger(false))
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		workers, err := cluster.Decommission(c.Context(), args)
+		if err != nil {
+			return err
+		}
+		tell := func() {
+			for i := range workers {
+				t.console.Print("%v", &workers[i])
+			}
+		}
+		if !*asJSON {
+			tell()
+		}
+		if *wait {
+			if err := cluster.AwaitDecommissioned(c.Context(), workers, t.console); err != nil {
+				return err
+			}
+			if !*asJSON {
+				tell()
+			}
+		}
+		if *asJSON {
+			return t.printJSON(workers)
+		}
+		return nil
+	}
+	return c
+}
+
+// completeWorker gives the ids of workers, and their hosts.
+func completeWorker(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
+		standalone, ok := cluster.(*client.Standalone)
+		if !ok {
+			return nil, nil // this master has none
+		}
+		workers, err := standalone.Workers(ctx)
+		var words, hosts []string
+		for _, w := range workers {
+			words = append(words, cobra.CompletionWithDesc(w.ID, fmt.Sprintf("%s on %s, executors: %d", w.State, w.Host, w.Executors)))
+			hosts = append(hosts, w.Host)
+		}
+		slices.Sort(hosts)
+		words = append(words, slices.Compact(hosts)...)
+		return slices.DeleteFunc(words, func(word string) bool {
+			name, _, _ := strings.Cut(word, "\t")
+			return !strings.HasPrefix(name, begun) || slices.Contains(args, name)
+		}), err
+	})
+}
