@@ -66,8 +66,8 @@ type application struct {
 	ends     []*protocol.ExecutorEnd // that were not acknowledged
 	sequence uint64
 
-	failures  int            // of executors, one after the other
-	failedOn  map[string]int // by worker
+	failures  int            // executors that failed one after the other, none having registered
+	failedOn  map[string]int // executors that failed, by worker
 	retryAt   time.Time
 	hindrance string
 

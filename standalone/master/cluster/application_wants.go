@@ -134,12 +134,11 @@ const (
 	slowestRetry = 10 * time.Second
 )
 
-// countFailure counts an executor that failed. Each one after the other defers
-// the next launch, and too many end the application, though never while an
-// executor is at work.
+// countFailure counts an executor that failed before it registered with its
+// driver. Each one after the other defers the next launch, and too many end the
+// application, though never while an executor is at work.
 func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text string) {
 	a.failures++
-	a.failedOn[e.worker.id]++
 	if a.failures > 1 {
 		a.retryAt = now.Add(min(slowestRetry, firstRetry<<min(a.failures-2, 10)))
 	}

@@ -227,6 +227,9 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 	failed := state == protocol.ExecutorState_EXECUTOR_FAILED ||
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
 	if failed && !e.killing && a.attached {
-		c.countFailure(now, a, e, text)
+		a.failedOn[e.worker.id]++
+		if !e.registered { // else its tasks may be to blame, which the driver judges
+			c.countFailure(now, a, e, text)
+		}
 	}
 }

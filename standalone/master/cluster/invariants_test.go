@@ -63,6 +63,7 @@ func (s *sim) check() {
 		require.Same(t, d, c.drivers[d.id])
 	}
 	s.checkStore()
+	s.checkRetries()
 }
 
 func (s *sim) checkApplication(a *application) {
@@ -81,8 +82,8 @@ func (s *sim) checkApplication(a *application) {
 	for profile, n := range a.live {
 		require.Equal(t, live[profile], n)
 	}
-	if most := int(a.description.GetCoresMax()); most > 0 && a.complete {
-		require.LessOrEqual(t, a.cores, most, "cores.max of %s", a.id)
+	if a.complete {
+		require.GreaterOrEqual(t, c.coresLeft(a), 0, "cores.max of %s", a.id)
 	}
 	if c.phase != Alive || !a.launchable() || s.now.Before(a.retryAt) {
 		return
@@ -164,7 +165,8 @@ func (s *sim) checkViews() {
 
 // rest brings everyone back, and lets so much time pass that all is decided.
 func (s *sim) rest() {
-	for range 4 {
+	const rounds = 4
+	for range rounds {
 		for _, w := range s.workers {
 			if !w.attached {
 				s.attachWorker(w)
@@ -184,7 +186,7 @@ func (s *sim) rest() {
 			}
 		}
 		s.settle()
-		s.pass(s.options.ReconnectTimeout + time.Second)
+		s.pass(max(s.options.ReconnectTimeout, s.options.RecoveryTimeout/(rounds-1)) + time.Second)
 	}
 	require.Equal(s.t, Alive, s.c.Phase())
 }

@@ -177,6 +177,10 @@ func TestWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		options := testOptions()
 		options.SpreadOut = rapid.Bool().Draw(r, "spread out")
+		options.MaxExecutorRetries = rapid.SampledFrom([]int{1, 2, 3, 10, -1}).Draw(r, "retries")
+		options.DefaultCores = rapid.IntRange(0, 4).Draw(r, "default cores")
+		options.RetainedApplications = rapid.IntRange(0, 5).Draw(r, "retained applications")
+		options.RetainedDrivers = rapid.IntRange(0, 5).Draw(r, "retained drivers")
 		d := &drawn{sim: newSim(r, options), r: r}
 		for range rapid.IntRange(1, 60).Draw(r, "steps") {
 			d.step()

@@ -227,6 +227,23 @@ func TestFailingExecutorsEndTheirApplication(t *testing.T) {
 		s.register(a, slices.Max(slices.Collect(maps.Keys(a.known))))
 		require.Zero(t, s.c.Status().Applications[0].Failures, "one that registers sets the count back")
 	})
+	t.Run("not by executors that were at work", func(t *testing.T) {
+		options := testOptions()
+		options.MaxExecutorRetries = 3
+		s := newSim(t, options)
+		w := s.worker("w0", 3, 10*mib)
+		a := s.app("a", 0, demand(0, 3, 1, 1))
+		s.settle()
+		for _, id := range slices.Sorted(maps.Keys(a.known)) {
+			s.register(a, id)
+		}
+		for _, id := range slices.Sorted(maps.Keys(a.known)) {
+			s.endProcess(w, executorKey{a.hello.GetApplicationId(), id}, protocol.ExecutorState_EXECUTOR_EXITED, -9)
+		}
+		s.settle()
+		require.False(t, a.over, a.why)
+		require.Len(t, a.known, 3, "all are replaced")
+	})
 	t.Run("never without a limit", func(t *testing.T) {
 		options := testOptions()
 		options.MaxExecutorRetries = -1

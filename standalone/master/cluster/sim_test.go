@@ -77,6 +77,7 @@ type simApp struct {
 	heard    uint64
 	notices  []*protocol.ExecutorNotice
 	hinders  string
+	failed   failed
 }
 
 // worker makes a machine and attaches it.
@@ -149,7 +150,9 @@ func (s *sim) endProcess(w *simWorker, key executorKey, state protocol.ExecutorS
 	p.state = state
 	report := p.report(key)
 	report.ExitCode, report.Text = exitCode, fmt.Sprintf("exit code %d", exitCode)
+	judge := s.expectEnd(w, key, state)
 	s.report(w, &protocol.WorkerReport{Executors: []*protocol.ExecutorReport{report}})
+	judge()
 	for _, app := range s.apps {
 		if app.hello.GetApplicationId() == key.application {
 			delete(app.up, key.id)
@@ -193,6 +196,7 @@ func (s *sim) attachApp(a *simApp) {
 		return
 	}
 	a.hello.ApplicationId, a.attached = id, true
+	a.failed.registered(false)
 	s.c.ExecutorsRegistered(id, slices.Sorted(maps.Keys(a.up)))
 	s.c.KillExecutors(id, slices.Sorted(maps.Keys(a.kills)))
 	require.NoError(s.t, s.c.Request(id, a.request))
@@ -222,6 +226,7 @@ func (s *sim) killExecutor(a *simApp, id uint32) {
 // register is an executor that has found its driver.
 func (s *sim) register(a *simApp, id uint32) {
 	a.up[id] = true
+	a.failed.registered(a.attached && s.launched(a, id))
 	if a.attached {
 		s.c.ExecutorsRegistered(a.hello.GetApplicationId(), []uint32{id})
 	}
@@ -401,6 +406,7 @@ func (s *sim) restart(keepStore bool) {
 	}
 	for _, a := range s.apps {
 		a.attached = false
+		a.failed.registered(false)
 	}
 	if !keepStore {
 		clear(s.store)

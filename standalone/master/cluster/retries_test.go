@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// failed bounds how many executors of an application have failed one after the
+// other, none having registered, as far as the master can know: what it hears
+// late, or forgets when it restarts, is in most and not in least.
+type failed struct{ most, least int }
+
+// registered sets the count back; known is whether the master surely hears of it.
+func (f *failed) registered(known bool) {
+	f.least = 0
+	if known {
+		f.most = 0
+	}
+}
+
+// launched reports whether the master has an executor of which it does not know
+// that it has registered.
+func (s *sim) launched(a *simApp, id uint32) bool {
+	known := s.c.applications[a.hello.GetApplicationId()]
+	return known != nil && known.executors[id] != nil && !known.executors[id].registered
+}
+
+// expectEnd looks at an executor's end before it is reported, and returns the
+// look after that: an application is removed by it if, and only if,
+// MaxExecutorRetries have failed and none is at work.
+func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorState) (judge func()) {
+	var app *simApp
+	for _, a := range s.apps {
+		if a.hello.GetApplicationId() == key.application && !a.over {
+			app = a
+		}
+	}
+	known := s.c.applications[key.application]
+	if app == nil || state != protocol.ExecutorState_EXECUTOR_FAILED && state != protocol.ExecutorState_EXECUTOR_EXITED {
+		return func() {}
+	}
+	var e *executor
+	if at := s.c.workers[w.hello.GetWorkerId()]; at != nil {
+		e = at.executors[key]
+	}
+	if e != nil && e.registered {
+		return func() {
+			require.True(s.t, known == nil || !known.over(), "an executor that was at work is no reason to remove %s", key.application)
+		}
+	}
+	app.failed.most++
+	if known == nil || !known.attached || e == nil || e.application != known || e.killing || !w.attached {
+		return func() {}
+	}
+	app.failed.least++
+	atWork := false
+	for _, other := range known.executors {
+		atWork = atWork || other.registered && !other.killing
+	}
+	limit := s.options.MaxExecutorRetries
+	return func() {
+		if limit < 0 || atWork || app.failed.most < limit {
+			require.False(s.t, known.over(), "%s is removed: %s", known.id, known.reason)
+		} else if app.failed.least >= limit {
+			require.True(s.t, known.over(), "%s stays, and %d of its executors have failed", known.id, app.failed.least)
+		}
+	}
+}
+
+// checkRetries looks whether applications were removed, or wait, within bounds.
+func (s *sim) checkRetries() {
+	for _, a := range s.apps {
+		if a.over && strings.Contains(a.why, "failed one after the other") {
+			require.GreaterOrEqual(s.t, s.options.MaxExecutorRetries, 0)
+			require.GreaterOrEqual(s.t, a.failed.most, s.options.MaxExecutorRetries, a.why)
+		}
+	}
+	for _, a := range s.c.queue {
+		require.LessOrEqual(s.t, a.retryAt.Sub(s.now), slowestRetry)
+	}
+}
