@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (code int, err error) {
+	if _, err := exec.LookPath("etcd"); err != nil {
+		return 0, fmt.Errorf("install Debian's package etcd-server: %w", err)
+	}
 	if programs, err = os.MkdirTemp("", "bobbin-standalone-"); err != nil {
 		return 0, err
 	}
