@@ -72,7 +72,7 @@ func TestOnlyTheWebProxyReachesThePage(t *testing.T) {
 		"a proxy of its own": {map[string]string{"yarn.resourcemanager.hostname": "rm-a", "yarn.web-proxy.address": "proxy:9099", "yarn.http.policy": "HTTPS_ONLY"}, 0,
 			[]string{"10.0.0.3:1"}, "https://proxy:9099"},
 		"a proxy by its URL": {map[string]string{"yarn.web-proxy.address": "https://proxy:9099"}, 1, []string{"10.0.0.3:1"}, "https://proxy:9099"},
-		"on this machine": {map[string]string{"yarn.resourcemanager.hostname": "localhost"}, 0, []string{"127.0.0.1:1", "127.0.0.12:2"}, "http://localhost:8088"},
+		"on this machine":    {map[string]string{"yarn.resourcemanager.hostname": "localhost"}, 0, []string{"127.0.0.1:1", "127.0.0.12:2"}, "http://localhost:8088"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newTestGate(t, test.hadoop, test.active, &names{addresses: map[string]string{
