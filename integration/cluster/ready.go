@@ -12,8 +12,8 @@ import (
 
 // WaitReady returns when the cluster is usable: every DataNode has reported to
 // the NameNode, which has left safe mode, and every NodeManager is RUNNING in
-// the ResourceManager. It returns at once with the end of its log when a
-// daemon does not run, and with what is missing when ctx ends.
+// the ResourceManager, which is active. It returns at once with the end of its
+// log when a daemon does not run, and with what is missing when ctx ends.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
@@ -95,6 +95,18 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 }
 
 func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
+	// One that is starting lists nodes before it does what its administrator says.
+	var info struct {
+		ClusterInfo struct {
+			HAState string `json:"haState"`
+		} `json:"clusterInfo"`
+	}
+	if err := getJSON(ctx, resourceManager, "/ws/v1/cluster/info", &info); err != nil {
+		return err
+	}
+	if state := info.ClusterInfo.HAState; state != "ACTIVE" {
+		return fmt.Errorf("it is %s", state)
+	}
 	var answer struct {
 		Nodes struct {
 			Node []struct {
