@@ -7,7 +7,8 @@
 // -cluster=containers has the shared cluster in containers (package containers),
 // where nodes are hosts of their own; what a test starts for itself is local.
 //
-// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release. BOBBIN_TEST_CLUSTER
+// BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release, and
+// BOBBIN_TEST_SCHEDULER=fair YARN's FairScheduler. BOBBIN_TEST_CLUSTER
 // names the directory of a cluster that runs already (make cluster-up), which
 // the tests then use and leave up.
 package acceptance
@@ -147,7 +148,7 @@ const module = "github.com/bobbin-yarn/bobbin/"
 func build(dir string) error {
 	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
-		module+"integration/programs/trouble", module+"integration/programs/plain")
+		module+"integration/programs/trouble", module+"integration/programs/census", module+"integration/programs/plain")
 	for _, system := range []string{"linux", "darwin"} {
 		err = errors.Join(err, goBuild([]string{"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=arm64"},
 			"-o", dir+"/plain-"+system+"-arm64", module+"integration/programs/plain"))
@@ -182,6 +183,7 @@ func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
 func clusterOptions() cluster.Options {
 	return cluster.Options{
 		HadoopVersion: os.Getenv("BOBBIN_TEST_HADOOP_VERSION"),
+		FairScheduler: os.Getenv("BOBBIN_TEST_SCHEDULER") == "fair",
 		Logger:        slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 }

@@ -76,6 +76,15 @@ log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
+// fairScheduler are the FairScheduler's queues. ApplicationMasters may have all of one.
+const fairScheduler = `<allocations>
+  <queue name="default"/>
+  <queue name="batch"/>
+  <queueMaxAMShareDefault>-1.0</queueMaxAMShareDefault>
+  <defaultQueueSchedulingPolicy>drf</defaultQueueSchedulingPolicy>
+</allocations>
+`
+
 // write makes the directories and writes all configuration.
 func (p paths) write(settings properties) error {
 	hostname, err := os.Hostname()
@@ -96,6 +105,7 @@ func (p paths) write(settings properties) error {
 		p.log4j():      log4j,
 		p.excludes():   "",
 		p.httpSecret(): "bobbin",
+		filepath.Join(p.conf(resourceManagerName), "fair-scheduler.xml"):    fairScheduler,
 		filepath.Join(p.web(), "webapps", "hdfs", "WEB-INF", "web.xml"):     webXML,
 		filepath.Join(p.web(), "webapps", "datanode", "WEB-INF", "web.xml"): webXML,
 	}

@@ -27,6 +27,9 @@ type Options struct {
 	Core, HDFS, YARN Properties
 	// CapacityScheduler is laid over the fixture's capacity-scheduler.xml.
 	CapacityScheduler Properties
+	// FairScheduler has YARN's FairScheduler decide in place of the
+	// CapacityScheduler, over the same queues.
+	FairScheduler bool
 	// Detached lets the daemons outlive this process; a later process finds
 	// them by Attach. Otherwise they end with this process, however it ends.
 	Detached bool

@@ -75,8 +75,12 @@ func (p properties) daemon() site {
 	}.with(s.hdfs)
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
-		"yarn.resourcemanager.scheduler.class":           "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
-		"yarn.resourcemanager.nodes.exclude-path":        p.paths.excludes(),
+		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
+		// Otherwise the FairScheduler has a queue for each user beside those of its
+		// file, and gives memory by the gigabyte.
+		"yarn.scheduler.fair.user-as-default-queue": "false",
+		"yarn.scheduler.increment-allocation-mb":    "128",
+		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
 		// Used once an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
 		// By default a directory below /tmp that all ResourceManagers of a user share,
@@ -84,6 +88,15 @@ func (p properties) daemon() site {
 		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
 	}.with(s.yarn)
 	return s
+}
+
+// scheduler returns the class of the ResourceManager's scheduler.
+func (p properties) scheduler() string {
+	const schedulers = "org.apache.hadoop.yarn.server.resourcemanager.scheduler."
+	if p.options.FairScheduler {
+		return schedulers + "fair.FairScheduler"
+	}
+	return schedulers + "capacity.CapacityScheduler"
 }
 
 // resourceManager returns the ResourceManager's configuration.
