@@ -45,37 +45,21 @@ func awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) boo
 
 func (s *suite) awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
 	t.Helper()
-	status, seen := s.sees(t, id, what, asItShouldBe)
-	if !seen {
-		known, err := s.rest.Application(t.Context(), id)
-		require.NoError(t, err)
-		require.FailNow(t, id+" ended too early", "before %s: %s", what, known.Diagnostics)
-	}
-	return status
-}
-
-// sees waits until an application's status is as it should be, which may pass
-// between two looks at it; seen is false once the application has ended.
-func (s *suite) sees(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) (status am.Status, seen bool) {
-	t.Helper()
 	var last am.Status
 	await(t, id+": "+what, func(ctx context.Context) bool {
 		known, err := s.rest.Application(ctx, id)
 		if err != nil {
 			return false // the ResourceManager may be away
 		}
-		if known.State.Ended() {
-			return true
-		}
+		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
 		page, err := s.rest.Proxy(ctx, id, "/"+am.StatusPath)
 		if err != nil {
 			return false // the ApplicationMaster is not there yet, or not any more
 		}
 		last = am.Status{}
-		seen = json.Unmarshal(page, &last) == nil && asItShouldBe(last)
-		return seen
+		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)
 	})
-	return last, seen
+	return last
 }
 
 // awaitTasks waits until so many tasks run at once.

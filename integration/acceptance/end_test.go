@@ -78,18 +78,18 @@ func TestTerminatedSubmissionKillsItsApplication(t *testing.T) {
 
 func TestApplicationOutlivesItsSubmission(t *testing.T) {
 	t.Parallel()
-	in, out := sourcesText(t), output(t)
 	file := filepath.Join(t.TempDir(), "small.txt")
 	require.NoError(t, os.WriteFile(file, []byte("small\n"), 0o644))
-	running := call{args: []string{"submit", "--num-executors", "1", "--files", file, program("wordcount"), in.path, out}}.start(t)
-	id := running.applicationID(t)
-	running.signal(t, syscall.SIGKILL)
-	assert.Equal(t, -1, running.wait(t).code)
+	h := shared.hold(t, sourcesText(t), counting, "--files", file)
+	id := h.id
+	h.signal(t, syscall.SIGKILL)
+	assert.Equal(t, -1, h.wait(t).code)
 	require.False(t, application(t, id).State.Ended())
 
+	h.release(t)
 	known := awaitState(t, id, yarnrest.StateFinished)
 	assert.Equal(t, yarnrest.StatusSucceeded, known.FinalStatus)
-	assertCounts(t, in.words, out)
+	assertCounts(t, h.in.words, h.out)
 	await(t, "the ApplicationMaster removes what was staged", func(ctx context.Context) bool {
 		_, err := shared.files.Stat(ctx, home(t)+"/.bobbin/staging/"+id)
 		return errors.Is(err, fs.ErrNotExist)

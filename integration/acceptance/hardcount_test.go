@@ -4,10 +4,9 @@ package acceptance
 
 import (
 	"bytes"
-	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -18,25 +17,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// slowSplit makes so many tasks of a small text that counting it takes a while.
-const (
-	slowText  = 12 << 20
-	slowSplit = "4096"
-)
-
 // ownText puts a text into the HDFS of the suite's own cluster.
 func (s *suite) ownText(t *testing.T) corpus {
 	t.Helper()
 	var content bytes.Buffer
-	_, err := text.WriteGoSources(t.Context(), &content, slowText)
+	_, err := text.WriteGoSources(t.Context(), &content, 12<<20)
 	require.NoError(t, err)
-	c := corpus{path: s.data + "/slow.txt", words: text.Count(content.Bytes())}
+	c := corpus{path: s.data + "/own.txt", words: text.Count(content.Bytes())}
 	require.NoError(t, s.put(t.Context(), c.path, content.Bytes()))
 	return c
 }
 
 // TestCountsAreRightThroughHardTimes counts words while a cluster does to the
-// application what it can.
+// application what it can. Its parts follow one another on one cluster, whose
+// nodes have room for four executors each, or three beside the ApplicationMaster.
 func TestCountsAreRightThroughHardTimes(t *testing.T) {
 	t.Parallel()
 	options := hardTimesOptions()
@@ -47,67 +41,71 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 	options.YARN["yarn.resourcemanager.store.class"] = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
 	own := ownCluster(t, options)
 	in := own.ownText(t)
+	t.Run("executors fail on one node", func(t *testing.T) { countBesideABadNode(t, own, in) })
 	for _, trial := range []struct {
 		name   string
-		befall func(t *testing.T, id string)
+		befall func(t *testing.T, h *held)
 	}{
-		{"the ResourceManager restarts", func(t *testing.T, _ string) {
+		{"the ResourceManager restarts", func(t *testing.T, h *held) {
 			require.NoError(t, own.hadoop.ResourceManager().Kill())
 			require.NoError(t, own.hadoop.ResourceManager().Start(t.Context()))
+			h.awaitMoment(t) // it is known again
 		}},
-		{"another queue wants its share", func(t *testing.T, id string) {
-			signal := own.data + "/share"
+		{"another queue wants its share", func(t *testing.T, h *held) {
+			signal := output(t)
 			modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
 			own.awaitStatus(t, other, "it gets its share", func(status am.Status) bool { return status.Tasks.Running == 2 })
 			require.NoError(t, own.put(t.Context(), signal, nil))
 			assert.Equal(t, 0, modest.wait(t).code)
 		}},
-		{"a NodeManager is killed", func(t *testing.T, id string) {
-			goes, _ := own.otherNode(t, id)
+		{"a NodeManager is killed", func(t *testing.T, h *held) {
+			goes, _ := own.otherNode(t, h.id)
 			require.NoError(t, goes.NodeManager.Kill())
+			own.awaitStatus(t, h.id, "its executors are given up", func(status am.Status) bool { return !hasExecutor(status, goes.Host) })
 		}},
 	} {
 		t.Run(trial.name, func(t *testing.T) {
-			out := own.data + "/out-" + strings.ReplaceAll(trial.name, " ", "-")
-			running, id := own.submit(t, append(small, "--queue", "default", "--num-executors", "6",
-				program("wordcount"), "-split", slowSplit, in.path, out)...)
-			own.awaitStatus(t, id, "it counts", func(status am.Status) bool { return status.Tasks.Done > 50 })
-			trial.befall(t, id)
-			done := running.wait(t)
-			require.Equal(t, 0, done.code)
-			got, err := text.ReadCounts(t.Context(), own.files, out)
-			require.NoError(t, err)
-			assert.Empty(t, text.Difference(in.words, got))
-			attempts, err := own.rest.Attempts(t.Context(), id)
+			h := own.hold(t, in, counting, append(small, "--queue", "default", "--num-executors", "6")...)
+			h.awaitMoment(t)
+			trial.befall(t, h)
+			h.release(t)
+			h.assertRight(t)
+			attempts, err := own.rest.Attempts(t.Context(), h.id)
 			require.NoError(t, err)
 			assert.Len(t, attempts, 1)
-			own.assertNoContainer(t, id)
+			own.assertNoContainer(t, h.id)
 		})
 	}
 }
 
-// TestCountsAreRightWhereExecutorsFailOnOneNode counts words with executors that
-// end at once on one of the nodes: the shell that starts them there finds a file
-// that tells it to.
-func TestCountsAreRightWhereExecutorsFailOnOneNode(t *testing.T) {
-	t.Parallel()
-	in, dir := sourcesText(t), t.TempDir()
-	bad := shared.hadoop.Nodes()[0].Host
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bad), []byte("exit 9\n"), 0o644))
-	failed := regexp.MustCompile(`ended +.*exited`)
-	const tries = 5 // all executors may come to the other node
-	for range tries {
-		out := output(t)
-		done := yarnSubmit(t, "submit", "--num-executors", "3", "--executor-memory", "512m",
-			"--files", filepath.Join(dir, bad), "--conf", "executorEnv.BASH_ENV=./{{NM_HOST}}", program("wordcount"), in.path, out)
-		require.Equal(t, 0, done.code)
-		assertCounts(t, in.words, out)
-		assertNothingLeft(t, done.applicationID(t))
-		if failed.MatchString(done.stderr) {
-			return
-		}
-	}
-	require.FailNow(t, "no executor came to the node", "%d times", tries)
+// hasExecutor reports whether an executor on a host is not lost.
+func hasExecutor(status am.Status, host string) bool {
+	return slices.ContainsFunc(status.Details, func(executor am.ExecutorDetail) bool {
+		return executor.Host == host && executor.Reason == ""
+	})
+}
+
+// countBesideABadNode counts words with executors that end at once on one of the
+// nodes: the shell that starts them there finds a file that tells it to. One of
+// the five must come there, as the other node has no room for it.
+func countBesideABadNode(t *testing.T, own *suite, in corpus) {
+	bad := own.hadoop.Nodes()[0].Host
+	file := filepath.Join(workingDirectory(t, map[string]string{bad: "exit 9\n"}), bad)
+	h := own.hold(t, in, counting, "--driver-memory", "512m", "--executor-memory", "512m", "--num-executors", "5",
+		"--files", file, "--conf", "executorEnv.BASH_ENV=./{{NM_HOST}}")
+	own.awaitStatus(t, h.id, "the node is excluded", func(status am.Status) bool {
+		return slices.ContainsFunc(status.Exclusions, func(e am.Exclusion) bool { return e.Host == bad })
+	})
+	page := call{args: []string{"status", h.id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+	assert.Regexp(t, `(?m)excluded.*`+regexp.QuoteMeta(bad), page.stdout)
+	own.resize(t, 4096)
+	now := own.awaitStatus(t, h.id, "all executors run", func(status am.Status) bool { return status.Executors.Running == 5 })
+	assert.False(t, hasExecutor(now, bad))
+	h.release(t)
+	done := h.assertRight(t)
+	assert.Regexp(t, `ended +.*exited`, done.stderr)
+	own.assertNoContainer(t, h.id)
+	own.resize(t, 2048)
 }
 
 // TestCountsAreRightWithDynamicAllocation counts words with as many executors as

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
 // hardTimesOptions make a cluster that takes containers away soon: it preempts
@@ -110,34 +110,40 @@ func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
 	return other, own
 }
 
-// startOnBoth runs an application with a task on each node, until there is the
-// file that it names. Where the executors have both come to the node that
-// reported first, it starts another one.
-func (s *suite) startOnBoth(t *testing.T, name string) (running *submitted, id, signal string) {
+// resize has the ResourceManager take every node for one of so much memory.
+func (s *suite) resize(t *testing.T, memoryMB int64) {
 	t.Helper()
-	const tries = 10
-	for try := range tries {
-		signal = fmt.Sprintf("%s/%s-%d", s.data, name, try)
-		running, id = s.submit(t, append(small, "--num-executors", "2", program("trouble"), "until", signal)...)
-		now := s.awaitStatus(t, id, "two tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
-		hosts := map[string]bool{}
-		for _, executor := range now.Details {
-			hosts[executor.Host] = hosts[executor.Host] || executor.Running == 1
-		}
-		if len(hosts) == 2 {
-			return running, id, signal
-		}
-		require.NoError(t, s.put(t.Context(), signal, nil))
-		require.Equal(t, 0, running.wait(t).code)
+	for _, node := range s.hadoop.Nodes() {
+		s.administer(t, "nodes/"+node.NodeManager.Address(cluster.RPC)+"/resource",
+			fmt.Sprintf(`{"resource":{"memory":%d,"vCores":8},"overCommitTimeout":-1}`, memoryMB))
 	}
-	require.FailNow(t, "all executors come to one node", "%d times", tries)
-	return nil, "", ""
+	await(t, "the nodes have their new size", func(ctx context.Context) bool {
+		nodes, err := s.rest.Nodes(ctx, "RUNNING")
+		return err == nil && !slices.ContainsFunc(nodes, func(node yarnrest.Node) bool {
+			return node.UsedMemoryMB+node.AvailableMemoryMB != memoryMB
+		})
+	})
+}
+
+// startOnBoth runs an application with a task on each of two nodes, until there
+// is the file that it names. A node has room for one executor, also beside the
+// ApplicationMaster, until both run, and for all of the application from then on.
+func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string) {
+	t.Helper()
+	s.resize(t, 512+640)
+	signal = output(t)
+	running, id = s.submit(t, append(small, "--executor-memory", "640m", "--num-executors", "2", program("trouble"), "until", signal)...)
+	now := s.awaitStatus(t, id, "two tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	require.Len(t, now.Details, 2)
+	require.NotEqual(t, now.Details[0].Host, now.Details[1].Host)
+	s.resize(t, 512+2*640)
+	return running, id, signal
 }
 
 // decommissionedNode takes a node out of service: its executor finishes what it
 // runs and leaves, and another comes in its place.
 func decommissionedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startOnBoth(t, "decommissioned")
+	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
@@ -189,7 +195,7 @@ func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 // killedNode kills a NodeManager. Its container runs on without it
 // until the driver learns that the node is lost.
 func killedNode(t *testing.T, own *suite) {
-	running, id, signal := own.startOnBoth(t, "killed")
+	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
 	orphans := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, orphans, 2)
@@ -211,35 +217,6 @@ func killedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 	require.NoError(t, goes.NodeManager.Start(t.Context()))
 	require.NoError(t, own.hadoop.WaitReady(t.Context()))
-}
-
-// TestExecutorsFailOnOneNodeOnly starts executors that end at once on one of
-// the nodes.
-func TestExecutorsFailOnOneNodeOnly(t *testing.T) {
-	t.Parallel()
-	bad := shared.hadoop.Nodes()[0].Host
-	excluded := regexp.MustCompile(`(?m)excluded.*` + regexp.QuoteMeta(bad))
-	const tries = 5 // all executors may come to other nodes
-	for range tries {
-		signal := output(t)
-		running := call{args: []string{"submit", "--num-executors", "4", "--executor-memory", "512m", "--conf", "executorEnv.TROUBLE_BAD_NODE=" + bad,
-			program("trouble"), "waves", "4", signal, signal}}.start(t)
-		id := running.applicationID(t)
-		now := awaitStatus(t, id, "all run on other nodes", func(status am.Status) bool { return status.Tasks.Running == 4 })
-		for _, executor := range now.Details {
-			if executor.State == "registered" {
-				assert.NotEqual(t, bad, executor.Host)
-			}
-		}
-		page := yarnSubmit(t, "status", id)
-		require.NoError(t, shared.put(t.Context(), signal, nil))
-		assert.Equal(t, 0, running.wait(t).code)
-		assertNothingLeft(t, id)
-		if excluded.MatchString(page.stdout) {
-			return
-		}
-	}
-	require.FailNow(t, "no executor came to the node", "%d times", tries)
 }
 
 // TestDynamicAllocation follows an application's executors up, when there is

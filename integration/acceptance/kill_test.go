@@ -6,8 +6,6 @@ import (
 	"context"
 	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -19,78 +17,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// countSlowly starts a word count of many small tasks and of many parts.
-func countSlowly(t *testing.T, in corpus, out string) (running *submitted, id string) {
-	t.Helper()
-	const split, parts = 128 << 10, 40
-	running = call{args: []string{"submit", "--num-executors", "2", program("wordcount"),
-		"-split", strconv.Itoa(split), "-parts", strconv.Itoa(parts), in.path, out}}.start(t)
-	return running, running.applicationID(t)
-}
-
-// moments are when a process of a word count is killed. Where the machine is busy
-// a moment may pass unseen: they tell whether it has come.
-var moments = map[string]func(t *testing.T, id string) bool{
-	"starting": func(*testing.T, string) bool { return true },
-	// Some tasks are done, some run on both executors, and most are still to come.
-	"counting": func(t *testing.T, id string) bool {
-		_, seen := shared.sees(t, id, "both executors run tasks", func(status am.Status) bool {
-			busy := 0
-			for _, executor := range status.Details {
-				if executor.Running > 0 && executor.Done > 0 {
-					busy++
-				}
-			}
-			return busy == 2
-		})
-		return seen
-	},
-	// Parts of the output are being written.
-	"writing": func(t *testing.T, id string) bool {
-		_, seen := shared.sees(t, id, "parts are written", func(status am.Status) bool {
-			return len(status.TaskSets) == 2 && status.TaskSets[1].Running > 0
-		})
-		return seen
-	},
-}
-
-// killRole ends a process of an application as kill -9 does, once there is one;
-// there is none any more where the application has ended.
+// killRole ends a process of a count as kill -9 does, once there is one.
 func killRole(t *testing.T, id string, role launch.Role) {
 	t.Helper()
-	await(t, string(role)+" of "+id, func(ctx context.Context) bool {
-		if found := inRole(id, role, "wordcount"); len(found) > 0 {
-			err := syscall.Kill(found[0].pid, syscall.SIGKILL)
-			return err == nil || assert.ErrorIs(t, err, syscall.ESRCH)
+	await(t, string(role)+" of "+id, func(context.Context) bool {
+		found := inRole(id, role, "census")
+		if len(found) == 0 {
+			return false
 		}
-		known, err := shared.rest.Application(ctx, id)
-		return err == nil && known.State.Ended()
+		require.NoError(t, syscall.Kill(found[0].pid, syscall.SIGKILL))
+		return true
 	})
 }
 
-// countsThoughKilled counts words and kills a process at a moment, until it was
-// in time to cost something.
-func countsThoughKilled(t *testing.T, moment string, role launch.Role, cost func(t *testing.T, id string, done outcome) bool) {
+// assertGoesOn releases a count of which a process was killed, and checks that
+// nothing but time was lost.
+func assertGoesOn(t *testing.T, h *held) outcome {
 	t.Helper()
-	in := sourcesText(t)
-	const tries = 10
-	for range tries {
-		out := output(t)
-		running, id := countSlowly(t, in, out)
-		if moments[moment](t, id) {
-			killRole(t, id, role)
-		}
-		done := running.wait(t)
-		require.Equal(t, 0, done.code)
-		assert.Equal(t, yarnrest.StatusSucceeded, application(t, id).FinalStatus)
-		assertCounts(t, in.words, out)
-		assertComplete(t, out)
-		assertNothingLeft(t, id)
-		if cost(t, id, done) {
-			return
-		}
-	}
-	require.FailNow(t, "killing costs nothing", "%s while %s, %d times", role, moment, tries)
+	h.release(t)
+	done := h.assertRight(t)
+	assert.Equal(t, yarnrest.StatusSucceeded, application(t, h.id).FinalStatus)
+	assertComplete(t, h.out)
+	assertNothingLeft(t, h.id)
+	return done
 }
 
 // assertNoneTemporary checks that nothing stands beside an output, where its
@@ -121,24 +70,33 @@ func assertComplete(t *testing.T, out string) {
 
 func TestKilledExecutorCostsNoCounts(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{"counting", "writing"} {
-		t.Run(moment, func(t *testing.T) {
+	for _, when := range []moment{counting, writing} {
+		t.Run(string(when), func(t *testing.T) {
 			t.Parallel()
-			countsThoughKilled(t, moment, launch.RoleExecutor, func(_ *testing.T, _ string, done outcome) bool {
-				return strings.Contains(done.stderr, "1 lost")
-			})
+			h := shared.hold(t, sourcesText(t), when)
+			h.awaitMoment(t)
+			killRole(t, h.id, launch.RoleExecutor)
+			assert.Contains(t, assertGoesOn(t, h).stderr, "1 lost")
 		})
 	}
 }
 
 func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 	t.Parallel()
-	for _, moment := range []string{"starting", "counting", "writing"} {
-		t.Run(moment, func(t *testing.T) {
+	const starting moment = "starting"
+	for _, when := range []moment{starting, counting, writing} {
+		t.Run(string(when), func(t *testing.T) {
 			t.Parallel()
-			countsThoughKilled(t, moment, launch.RoleAM, func(t *testing.T, id string, _ outcome) bool {
-				return len(attempts(t, id)) == 2
-			})
+			var h *held
+			if when == starting {
+				h = shared.hold(t, sourcesText(t), counting)
+			} else {
+				h = shared.hold(t, sourcesText(t), when)
+				h.awaitMoment(t)
+			}
+			killRole(t, h.id, launch.RoleAM)
+			assertGoesOn(t, h)
+			assert.Len(t, attempts(t, h.id), 2)
 		})
 	}
 }

@@ -5,7 +5,6 @@ package acceptance
 import (
 	"context"
 	"path"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -109,16 +108,10 @@ func TestApplicationOutlivesANode(t *testing.T) {
 	options := clusterOptions()
 	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.42", Rack: "/one"}, {Host: "127.0.0.43", Rack: "/other"}}
 	own := ownCluster(t, options)
-	running, id, signal := own.startUntil(t)
-
+	running, id, signal := own.startOnBoth(t)
+	goes, stays := own.otherNode(t, id)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	known, err := own.rest.Application(ctx, id)
-	require.NoError(t, err)
-	stays, goes := own.hadoop.Nodes()[0], own.hadoop.Nodes()[1]
-	if strings.HasPrefix(known.AMHostHTTPAddress, goes.Host+":") {
-		stays, goes = goes, stays
-	}
 	require.NoError(t, goes.NodeManager.Stop(ctx))
 	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status am.Status) bool {
 		there := 0

@@ -20,7 +20,7 @@ import (
 )
 
 // patience bounds everything that a test waits for.
-const patience = 4 * time.Minute
+const patience = 10 * time.Minute
 
 // call is one command line of yarn-submit, with the environment of a user who
 // has set nothing but what is in it.

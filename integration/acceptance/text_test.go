@@ -26,8 +26,7 @@ type corpus struct {
 
 const corpusBytes = 48 << 20
 
-// sources puts the Go distribution's sources into HDFS once for all tests,
-// with blocks on both nodes.
+// sources puts the Go distribution's sources into HDFS once for all tests.
 var sources = sync.OnceValues(func() (corpus, error) {
 	ctx := context.Background()
 	path := shared.data + "/sources.txt"
@@ -35,20 +34,8 @@ var sources = sync.OnceValues(func() (corpus, error) {
 	if _, err := text.WriteGoSources(ctx, &content, corpusBytes); err != nil {
 		return corpus{}, err
 	}
-	const tries = 5
-	for range tries {
-		if err := shared.put(ctx, path, content.Bytes()); err != nil {
-			return corpus{}, err
-		}
-		spread, err := spreads(ctx, path)
-		if err != nil {
-			return corpus{}, err
-		}
-		if spread {
-			return corpus{path: path, words: text.Count(content.Bytes())}, nil
-		}
-	}
-	return corpus{}, fmt.Errorf("the blocks of %s lie on one node after %d tries", path, tries)
+	c := corpus{path: path, words: text.Count(content.Bytes())}
+	return c, shared.put(ctx, path, content.Bytes())
 })
 
 func sourcesText(t *testing.T) corpus {
@@ -56,26 +43,6 @@ func sourcesText(t *testing.T) corpus {
 	c, err := sources()
 	require.NoError(t, err)
 	return c
-}
-
-// spreads tells whether each node holds half its share of a file's blocks or
-// more: with two nodes a quarter.
-func spreads(ctx context.Context, path string) (bool, error) {
-	blocks, err := shared.files.Splits(ctx, path, storage.SplitOptions{})
-	if err != nil {
-		return false, err
-	}
-	on := map[string]int{}
-	for _, block := range blocks {
-		on[block.Hosts[0]]++ // the others hold less of it
-	}
-	nodes := shared.hadoop.Nodes()
-	for _, node := range nodes {
-		if 2*len(nodes)*on[node.Host] < len(blocks) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 func (s *suite) put(ctx context.Context, path string, content []byte) error {
@@ -100,9 +67,14 @@ func output(t *testing.T) string {
 // assertCounts checks the part files in dir.
 func assertCounts(t *testing.T, want map[string]int64, dir string) {
 	t.Helper()
-	got, err := text.ReadCounts(t.Context(), shared.files, dir)
+	shared.assertCounts(t, want, dir)
+}
+
+func (s *suite) assertCounts(t *testing.T, want map[string]int64, dir string) {
+	t.Helper()
+	got, err := text.ReadCounts(t.Context(), s.files, dir)
 	require.NoError(t, err)
 	assert.Empty(t, text.Difference(want, got))
-	_, err = shared.files.Stat(t.Context(), dir+"/_SUCCESS")
+	_, err = s.files.Stat(t.Context(), dir+"/_SUCCESS")
 	assert.NoError(t, err)
 }

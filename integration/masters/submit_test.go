@@ -21,7 +21,7 @@ import (
 
 const (
 	// patience bounds everything that a test waits for.
-	patience = 3 * time.Minute
+	patience = 10 * time.Minute
 	// pause is between two looks for what a test waits for.
 	pause = 20 * time.Millisecond
 )

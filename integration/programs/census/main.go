@@ -1,11 +1,13 @@
 // Command census counts the words of a text slowly, so that something can go
 // wrong while it does.
 //
-//	census PAUSE IN OUT [SIGNAL]
+//	census PAUSE IN OUT [COUNTED [WRITTEN]]
 //
 // Each task counts one quarter of a megabyte of IN, and takes at least PAUSE for
-// it. OUT gets what wordcount writes. Where a file SIGNAL is named, the tasks of
-// the second half of IN end only when it is there.
+// it. OUT gets what wordcount writes. If a file COUNTED is named, the tasks that
+// count the second half of IN end only when it is there; if a file WRITTEN is
+// named, so do those that write the second half of the parts, before they commit
+// them. "" names no file.
 package main
 
 import (
@@ -89,7 +91,16 @@ type line struct {
 	Count int64
 }
 
-var write = bobbin.Func("write", func(task *bobbin.Task, part []line) (int, error) {
+// part is what one task writes.
+type part struct {
+	Lines  []line
+	Signal string // a file to wait for; "" for none
+}
+
+// parts is how many tasks write.
+const parts = 4
+
+var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
 		return 0, err
@@ -100,13 +111,16 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []line) (int, erro
 	}
 	defer func() { _ = file.Abort() }() // nothing once it is committed
 	text := bufio.NewWriter(file)
-	for _, line := range part {
+	for _, line := range p.Lines {
 		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
 	}
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	return len(part), task.CommitOutput(file.Commit)
+	if err := awaitFile(task, task.Files(), p.Signal); err != nil {
+		return 0, err
+	}
+	return len(p.Lines), task.CommitOutput(file.Commit)
 })
 
 func main() {
@@ -114,13 +128,11 @@ func main() {
 }
 
 func run(ctx context.Context, arguments []string) error {
-	if len(arguments) < 3 || len(arguments) > 4 {
-		return errors.New("usage: census PAUSE IN OUT [SIGNAL]")
+	if len(arguments) < 3 || len(arguments) > 5 {
+		return errors.New("usage: census PAUSE IN OUT [COUNTED [WRITTEN]]")
 	}
-	signal := ""
-	if len(arguments) == 4 {
-		signal = arguments[3]
-	}
+	var signals [2]string // COUNTED and WRITTEN
+	copy(signals[:], arguments[3:])
 	pause, err := time.ParseDuration(arguments[0])
 	if err != nil {
 		return err
@@ -138,24 +150,24 @@ func run(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if err := countInto(ctx, session, output, arguments[1], portion{Pause: pause, Signal: signal}); err != nil {
+	if err := countInto(ctx, session, output, arguments[1], pause, signals); err != nil {
 		return errors.Join(err, output.Abort(ctx))
 	}
 	return nil
 }
 
-// countInto has each portion of a text counted as the pattern says, whose signal
-// is for the second half.
-func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pattern portion) error {
+// countInto counts the words of a text and commits them to output. signals are
+// the files for which tasks that count and tasks that write wait.
+func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, signals [2]string) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {
 		return err
 	}
 	portions := make([]portion, len(splits))
 	for i, split := range splits {
-		portions[i] = portion{Split: split, Pause: pattern.Pause}
+		portions[i] = portion{Split: split, Pause: pause}
 		if i >= len(splits)/2 {
-			portions[i].Signal = pattern.Signal
+			portions[i].Signal = signals[0]
 		}
 	}
 	total := map[string]int64{}
@@ -171,9 +183,15 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	for _, word := range slices.Sorted(maps.Keys(total)) {
 		lines = append(lines, line{word, total[word]})
 	}
-	parts := slices.Collect(slices.Chunk(lines, len(lines)/3+1))
-	if _, err := write.Run(ctx, session, parts, bobbin.Shared(output)); err != nil {
+	var all []part
+	for chunk := range slices.Chunk(lines, len(lines)/parts+1) {
+		all = append(all, part{Lines: chunk})
+	}
+	for i := len(all) / 2; i < len(all); i++ {
+		all[i].Signal = signals[1]
+	}
+	if _, err := write.Run(ctx, session, all, bobbin.Shared(output)); err != nil {
 		return err
 	}
-	return output.Commit(ctx, len(parts))
+	return output.Commit(ctx, len(all))
 }
