@@ -4,7 +4,6 @@ package faults
 
 import (
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -26,9 +25,7 @@ func TestWorkerIsAhead(t *testing.T) {
 	require.NoError(t, worker.Kill(t.Context()))
 	require.NoError(t, worker.SetClock(t.Context(), time.Hour))
 	require.NoError(t, worker.Start(t.Context()))
-	j.awaitStatus(t, "the worker that is ahead is excluded", func(status am.Status) bool {
-		return slices.ContainsFunc(status.Exclusions, func(e am.Exclusion) bool { return e.Host == worker.Name })
-	})
+	j.awaitStatus(t, "the worker that is ahead is excluded", excludes(worker.Name))
 	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))

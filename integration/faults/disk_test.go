@@ -4,12 +4,15 @@ package faults
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
@@ -28,34 +31,51 @@ func fillDisk(t *testing.T) *containers.Host {
 	return worker
 }
 
+// beside are the sizes of a job whose ApplicationMaster does not fit on a small
+// worker, and of which another worker holds two executors at the most, and none
+// beside the ApplicationMaster: the third is for the small one.
+var (
+	beside      = []string{"--driver-memory", "3g"}
+	smallWorker = map[string]string{"yarn.nodemanager.resource.memory-mb": "2048"}
+)
+
 // fillDiskUnnoticed has the NodeManager of the worker with a full disk offer
 // what it cannot hold.
 func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
-	restart(t, map[string]string{"yarn.nodemanager.disk-health-checker.enable": "false"}, smallDisk)
+	properties := maps.Clone(smallWorker)
+	properties["yarn.nodemanager.disk-health-checker.enable"] = "false"
+	restart(t, properties, smallDisk)
 	return fillDisk(t)
 }
 
 // TestDiskFillsUp has a worker's disk fill in mid-job: its NodeManager notices,
-// and takes no part any more.
+// and its executor is given up.
 func TestDiskFillsUp(t *testing.T) {
-	j := startHeld(t)
+	t.Cleanup(func() { heal(t) })
+	restart(t, smallWorker, smallDisk)
+	j := startHeld(t, beside...)
 	j.awaitMiddle(t)
-	fillDisk(t)
+	worker := fillDisk(t)
 	await(t, "the NodeManager finds its disk full", func(ctx context.Context) bool {
 		unhealthy, err := shared.rest.Nodes(ctx, "UNHEALTHY")
 		return err == nil && len(unhealthy) == 1
 	})
+	now := j.awaitStatus(t, "the executor there is given up", lost(worker.Name))
+	assert.True(t, slices.ContainsFunc(now.Details, func(executor am.ExecutorDetail) bool { return executor.Host == worker.Name }), "there was one")
 	j.release(t)
 	j.assertRight(t)
+	assert.Equal(t, 1, j.attempts(t))
 }
 
 // TestDiskIsFull has executors that cannot start on a worker; others make up for
 // them.
 func TestDiskIsFull(t *testing.T) {
-	fillDiskUnnoticed(t)
-	j := startJob(t, 500*time.Millisecond)
+	worker := fillDiskUnnoticed(t)
+	j := startHeld(t, beside...)
+	j.awaitStatus(t, "the worker is excluded", excludes(worker.Name))
+	j.release(t)
 	j.assertRight(t)
 }
 
@@ -63,7 +83,7 @@ func TestDiskIsFull(t *testing.T) {
 // why.
 func TestAllDisksAreFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
-	j := startJob(t, 500*time.Millisecond, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")
+	j := startHeld(t, append(beside, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)
 	assert.Equal(t, 1, j.wait(t))
 	assert.Contains(t, j.stderr.String(), "No space available in any of the local directories")
 	assert.Contains(t, j.stderr.String(), worker.Name)

@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds everything that a test waits for.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // job is a census that yarn-submit follows.
 type job struct {
@@ -39,41 +39,29 @@ type job struct {
 	once    sync.Once
 	id      string
 	output  string
-	signal  string // the file that the job waits for in its middle; "" for none
+	signal  string // the file that the job waits for in its middle
 }
 
 // portions is how many tasks count a part of the text; the second half of them
-// are those that wait in a job that is held.
+// wait until the job is released.
 const portions = 24
-
-// startJob submits a census of three executors, each task of which takes pause.
-// The cluster is whole when it begins, and is made so again when the test ends.
-func startJob(t *testing.T, pause time.Duration, flags ...string) *job {
-	t.Helper()
-	return start(t, "", pause, flags...)
-}
-
-// startHeld submits a census that waits in its middle until it is released, so
-// that what happens there happens in time, however fast the machine is.
-func startHeld(t *testing.T, flags ...string) *job {
-	t.Helper()
-	return start(t, "hdfs:///faults/"+fileName(t)+"-signal", 100*time.Millisecond, flags...)
-}
 
 func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
-func start(t *testing.T, signal string, pause time.Duration, flags ...string) *job {
+// startHeld submits a census of three executors that waits in its middle until
+// it is released, so that what happens there happens in time, however fast the
+// machine is. The cluster is whole when it begins, and is made so again when the
+// test ends.
+func startHeld(t *testing.T, flags ...string) *job {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	output := "hdfs:///faults/" + fileName(t)
+	signal := output + "-signal"
 	// A worker has room for two executors, and for one beside the
 	// ApplicationMaster: two at least are on others than that.
 	arguments := append([]string{"submit", "--driver-memory", "1g", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "1800m"}, flags...)
-	arguments = append(arguments, shared.program("census"), pause.String(), shared.text, output)
-	if signal != "" {
-		arguments = append(arguments, signal)
-	}
+	arguments = append(arguments, shared.program("census"), "100ms", shared.text, output, signal)
 	j := &job{
 		command: exec.CommandContext(ctx, shared.program("yarn-submit"), arguments...),
 		stderr:  &transcript{t: t}, first: make(chan string, 1), output: output, signal: signal,

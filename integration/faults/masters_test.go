@@ -5,7 +5,6 @@ package faults
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -63,13 +62,15 @@ func TestResourceManagerIsRestarted(t *testing.T) {
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
-// TestNameNodeIsRestarted kills the NameNode while tasks read and write.
+// TestNameNodeIsRestarted kills the NameNode while tasks wait for a file in it.
 func TestNameNodeIsRestarted(t *testing.T) {
-	j := startJob(t, 1500*time.Millisecond)
+	j := startHeld(t)
 	j.awaitMiddle(t)
 	nameNode := shared.cluster.Host(containers.NameNode)
 	require.NoError(t, nameNode.Kill(t.Context()))
 	require.NoError(t, nameNode.Start(t.Context()))
+	require.NoError(t, shared.cluster.WaitReady(t.Context()))
+	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))
 }

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,13 @@ func lost(host string) func(am.Status) bool {
 			}
 		}
 		return true
+	}
+}
+
+// excludes says whether no executor is wanted on a host any more.
+func excludes(host string) func(am.Status) bool {
+	return func(status am.Status) bool {
+		return slices.ContainsFunc(status.Exclusions, func(e am.Exclusion) bool { return e.Host == host })
 	}
 }
 
