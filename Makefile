@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator bench-standalone clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator bench-standalone clean
 
 all: build
 
@@ -37,16 +37,29 @@ check:
 unit:
 	$(GO) test -race -timeout 30m ./...
 
-# Runs against real Hadoop clusters that the tests start; needs Java 17 and Maven. Two packages at a time, those that
-# take longest first: mostly they wait.
-integration: build
-	$(GO) test -tags integration -count=1 -p 2 -timeout 20m ./integration/acceptance ./integration/faults ./integration/...
+# Runs against real Hadoop clusters that the tests start; needs Java 17 and Maven, and for those in containers root and
+# Docker, of which with-engine starts an engine where none runs. Two packages at a time, those that take longest first:
+# mostly they wait.
+integration:
+	docker/with-engine $(MAKE) integration-with-engine
+
+integration-with-engine: build docker-image
+	$(GO) test -tags integration -count=1 -p 2 -timeout 45m ./integration/acceptance ./integration/faults ./integration/...
+
+# What must hold on other releases and schedulers than the usual cluster's, each a Hadoop release and a scheduler.
+CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
+CLUSTERS_RUN = WordCount|Kill|Logs
+integration-clusters: build
+	@failed=; for each in $(CLUSTERS); do echo "on Hadoop $$each"; \
+		BOBBIN_TEST_HADOOP_VERSION=$${each%/*} BOBBIN_TEST_SCHEDULER=$${each#*/} $(GO) test -tags integration -count=1 -timeout 45m \
+			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
+	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
 
 # What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. All of acceptance
 # runs there: CONTAINERS_RUN=. for that.
-CONTAINERS_RUN = WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach|TestAJobThatWaits|OnOneNode|Home|ItsUser
+CONTAINERS_RUN = WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach|TestAJobThatWaits|Home|ItsUser
 integration-containers: build
-	$(GO) test -tags integration -count=1 -timeout 15m ./integration/acceptance -cluster=containers -run '$(CONTAINERS_RUN)'
+	$(GO) test -tags integration -count=1 -timeout 45m ./integration/acceptance -cluster=containers -run '$(CONTAINERS_RUN)'
 
 # Writes generated code and pages again.
 generate:

@@ -31,10 +31,6 @@ import (
 // DefaultImage is what make docker-image builds.
 const DefaultImage = "bobbin-hadoop"
 
-// ErrUnavailable says that this machine lacks what a cluster in containers needs;
-// the error names it.
-var ErrUnavailable = errors.New("no cluster in containers")
-
 const (
 	startTimeout = 8 * time.Minute // half a minute where nothing else runs
 	stopTimeout  = time.Minute
@@ -121,9 +117,9 @@ func connect(ctx context.Context, image string) (*client.Client, error) {
 	}
 	if _, err := engine.ImageInspect(ctx, image); err != nil {
 		if client.IsErrConnectionFailed(err) {
-			err = fmt.Errorf("%w: no Docker engine: %w: start dockerd, or name another engine in DOCKER_HOST", ErrUnavailable, err)
+			err = fmt.Errorf("no Docker engine answers: %w: start dockerd, name another engine in DOCKER_HOST, or run this command by docker/with-engine", err)
 		} else {
-			err = fmt.Errorf("%w: the Hadoop image %s: %w: make it with: make docker-image", ErrUnavailable, image, err)
+			err = fmt.Errorf("the Hadoop image %s: %w: make it with: make docker-image", image, err)
 		}
 		return nil, errors.Join(err, engine.Close())
 	}
