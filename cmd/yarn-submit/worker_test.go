@@ -71,7 +71,7 @@ func TestAWorkerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
 		{[]string{"bobbin://h", "--memory", "2x"}, "worker.memory"},
 		{[]string{"bobbin://h", "--web-port", "70000"}, "--web-port 70000: want 0 to 65535"},
 		{[]string{"bobbin://h", "--conf", "worker.resource.gpu=2"}, "worker.resource.gpu"},
-		{[]string{"bobbin://h", "--conf", "worker.cleanup.interval=0"}, "want a time above 0"},
+		{[]string{"bobbin://h", "--conf", "worker.cleanup.interval=0"}, "want 1ms or more"},
 		{[]string{"bobbin://h", "--core", "2"}, "unknown flag --core, did you mean --cores?"},
 	} {
 		var said bytes.Buffer

@@ -43,11 +43,12 @@ var (
 		"arrives as it is written. GOMAXPROCS and GOMEMLIMIT are set from the container's size where they are not set here.", checkVariable)
 )
 
-// As Spark does (SparkConf.validateSettings).
+// One heartbeat may be lost or late. Spark wants the interval only to be less
+// than the timeout (SparkConf.validateSettings).
 var _ = rule(func(c *Config) error {
-	if NetworkTimeout.In(c) <= ExecutorHeartbeat.In(c) {
-		return fmt.Errorf("%s must be more than %s: the driver would give up executors between two of their heartbeats",
-			said(c, NetworkTimeout), said(c, ExecutorHeartbeat))
+	if ExecutorHeartbeat.In(c) > NetworkTimeout.In(c)/2 {
+		return fmt.Errorf("%s must be at most half of %s: the driver would give up executors between two of their heartbeats",
+			said(c, ExecutorHeartbeat), said(c, NetworkTimeout))
 	}
 	return nil
 })

@@ -10,7 +10,7 @@ import (
 func TestIntervalsOfNothingAreRefused(t *testing.T) {
 	for _, key := range []string{
 		"yarn.scheduler.heartbeat.interval", "yarn.scheduler.initialAllocation.interval", "executor.heartbeatInterval", "network.timeout",
-		"yarn.report.interval", "speculation.interval", "worker.timeout", "worker.cleanup.interval",
+		"yarn.report.interval", "speculation.interval", "recovery.etcd.timeout", "worker.cleanup.interval",
 	} {
 		for _, value := range []string{"0", "0s", "999us"} {
 			_, err := FromMap(map[string]string{key: value})
@@ -20,9 +20,9 @@ func TestIntervalsOfNothingAreRefused(t *testing.T) {
 }
 
 func TestHeartbeatsComeBeforeTheirTimeout(t *testing.T) {
-	_, err := FromMap(map[string]string{"executor.heartbeatInterval": "2m"})
-	require.ErrorContains(t, err, "network.timeout=120s (from default) must be more than executor.heartbeatInterval=2m (from the submission)")
-	_, err = FromMap(map[string]string{"executor.heartbeatInterval": "2m", "network.timeout": "121s"})
+	_, err := FromMap(map[string]string{"executor.heartbeatInterval": "61s"})
+	require.ErrorContains(t, err, "executor.heartbeatInterval=61s (from the submission) must be at most half of network.timeout=120s (from default)")
+	_, err = FromMap(map[string]string{"executor.heartbeatInterval": "61s", "network.timeout": "122s"})
 	require.NoError(t, err)
 
 	c, err := FromMap(map[string]string{"yarn.scheduler.heartbeat.interval": "30s"})

@@ -26,7 +26,7 @@ var (
 		"settings of the cluster's applications, who may write them leads it: keep them to the masters with etcd's roles or certificates.")
 	RecoveryEtcdLease = define("recovery.etcd.lease", "10s", "time", "How long the leader may be silent before etcd lets another master lead: whole seconds. Where etcd cannot be "+
 		"reached for as long, the leader is one no more.", parseLease)
-	RecoveryEtcdTimeout  = duration("recovery.etcd.timeout", "5s", "How long a call to etcd may take.")
+	RecoveryEtcdTimeout  = interval("recovery.etcd.timeout", "5s", "How long a call to etcd may take.")
 	RecoveryEtcdCAFile   = text("recovery.etcd.ssl.caFile", "", "A file in PEM with the authorities that sign for the etcd servers; those of the machine where not set.")
 	RecoveryEtcdCertFile = text("recovery.etcd.ssl.certFile", "", "A file in PEM with the certificate that the master shows to etcd; none where not set. It and "+
 		"`recovery.etcd.ssl.keyFile` are read again for each connection, so that they can be renewed.")
@@ -43,9 +43,6 @@ var _ = rule(func(c *Config) error {
 	}
 	if mode == RecoveryEtcd && len(RecoveryEtcdEndpoints.In(c)) == 0 {
 		wrong = append(wrong, errors.New("recovery.mode=ETCD needs recovery.etcd.endpoints"))
-	}
-	if RecoveryEtcdTimeout.In(c) <= 0 {
-		wrong = append(wrong, errors.New("recovery.etcd.timeout: want a time above 0"))
 	}
 	for _, pair := range [][2]Key[string]{{RecoveryEtcdCertFile, RecoveryEtcdKeyFile}, {RecoveryEtcdUser, RecoveryEtcdPasswordFile}} {
 		if (pair[0].In(c) == "") != (pair[1].In(c) == "") {

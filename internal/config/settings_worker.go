@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -42,13 +41,6 @@ var (
 	WorkerDecommissionTimeout = duration("worker.decommissionTimeout", "0", "How long a standalone worker that is decommissioned, by SIGPWR or by request, waits for what it runs to end before it ends it. "+
 		"0 waits as long as it takes.")
 )
-
-var _ = rule(func(c *Config) error {
-	if WorkerCleanupInterval.In(c) <= 0 {
-		return errors.New("worker.cleanup.interval: want a time above 0; worker.cleanup.enabled=false has nothing removed")
-	}
-	return nil
-})
 
 // WorkerResource is what a worker has of a further resource.
 type WorkerResource struct {
