@@ -2,144 +2,73 @@ package main
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/bobbin-yarn/bobbin/executorbackend"
-	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// noop is the function of the tasks.
-const noop = "noop"
-
-func init() {
-	function.Register(noop, func(context.Context, function.Call) ([]byte, error) { return nil, nil })
+// share is the part of the executors that one process runs.
+type share struct {
+	Address      string // of the driver
+	Pass         []byte
+	First, Count int // their ids
 }
 
-// growth is about how many bytes of garbage a process of executors may have before it
-// collects that.
-const growth = 2 << 30
-
-// hostOf is the host that an executor says to be on, of so many.
-func hostOf(executor, hosts int) string { return fmt.Sprintf("host%d", executor%hosts) }
-
-// runExecutors is a process that has a share of the executors.
+// runExecutors is a process of executors. It runs until its stdin ends.
 func runExecutors(ctx context.Context) error {
-	ctx, parent, end := toParent(ctx)
-	defer end()
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	var part share
-	word := ""
-	if err := parent.hear(&part); err != nil {
+	if err := in.Decode(&part); err != nil {
 		return err
 	}
-	// An executor of a process of its own has next to no heap to collect, and none
-	// that grows with every other executor that registers. Here collecting would
-	// take the CPU from the driver that is measured, and hold up all tasks for some
-	// 100 ms: so it is only done where memory would run short.
-	debug.SetGCPercent(-1)
-	before := liveBytes()
-	if err := parent.tell("ready"); err != nil {
-		return err
-	}
-	if err := parent.hear(&word); err != nil {
-		return err
-	}
-	profile, err := startProfile(part.Profiles[0])
-	if err != nil {
-		return err
-	}
-	troubles := &troubles{executors: map[int]struct{}{}}
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer end()
+	defer cancel()
+	var refused atomic.Int64
 	for i := range part.Count {
-		id := part.First + i
+		id := strconv.Itoa(part.First + i)
 		running.Go(func() {
-			own := troubleHandler{troubles: troubles, executor: id}
+			log := &complaints{count: &refused}
 			err := executorbackend.Run(ctx, executorbackend.Options{
-				ID: strconv.Itoa(id), Host: hostOf(id, part.Hosts), Cores: part.Cores, Logger: slog.New(own), Shared: true,
+				ID: id, Host: "host" + id, Cores: 1, Shared: true,
+				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			}, part.Address, part.Pass)
-			if err != nil && ctx.Err() == nil {
-				troubles.note(id, err.Error())
+			if err != nil {
+				fmt.Fprintf(log, "executor %s: %v\n", id, err)
 			}
 		})
 	}
-	// All have registered.
-	if err := parent.hear(&word); err != nil {
+	word := ""
+	if err := in.Decode(&word); err != nil { // all tasks have run
 		return err
 	}
-	if err := profile.stop(); err != nil {
+	if err := out.Encode(refused.Load()); err != nil {
 		return err
 	}
-	registered := liveBytes()
-	debug.SetMemoryLimit(int64(registered) + growth)
-	kilobytes := float64(registered-before) / 1e3 / float64(part.Count)
-	if profile, err = startProfile(part.Profiles[1]); err != nil {
-		return err
-	}
-	if err := parent.tell("weighed"); err != nil {
-		return err
-	}
-	// All tasks have run.
-	if err := errors.Join(parent.hear(&word), profile.stop(), parent.tell(troubles.report(kilobytes))); err != nil {
-		return err
-	}
-	// The driver tells them to stop.
-	running.Wait()
+	_ = in.Decode(&word) // the end of stdin
 	return nil
 }
 
-// troubles are those executors that did not register at their first try, or
-// ended otherwise than by being told to.
-type troubles struct {
-	sync.Mutex
-	executors map[int]struct{}
-	first     string
+// complaints is where an executor logs warnings. It is counted at the first: it
+// tries again to register, or has lost the driver. Of a process's executors the
+// first one's is shown.
+type complaints struct {
+	count *atomic.Int64
+	once  sync.Once
 }
 
-func (t *troubles) note(executor int, reason string) {
-	t.Lock()
-	defer t.Unlock()
-	if len(t.executors) == 0 {
-		t.first = fmt.Sprintf("executor %d: %s", executor, reason)
-	}
-	t.executors[executor] = struct{}{}
-}
-
-func (t *troubles) report(kilobytes float64) shareReport {
-	t.Lock()
-	defer t.Unlock()
-	return shareReport{Refused: len(t.executors), Reason: t.first, HeapKB: kilobytes}
-}
-
-// troubleHandler notes what an executor warns of: that it has to try again.
-type troubleHandler struct {
-	troubles *troubles
-	executor int
-}
-
-// Enabled lets warnings and errors pass.
-func (troubleHandler) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelWarn
-}
-
-// Handle notes a warning.
-func (h troubleHandler) Handle(_ context.Context, record slog.Record) error {
-	reason := record.Message
-	record.Attrs(func(attribute slog.Attr) bool {
-		reason += " " + attribute.String()
-		return true
+func (c *complaints) Write(line []byte) (int, error) {
+	c.once.Do(func() {
+		if c.count.Add(1) == 1 {
+			_, _ = os.Stderr.Write(line)
+		}
 	})
-	h.troubles.note(h.executor, reason)
-	return nil
+	return len(line), nil
 }
-
-// WithAttrs changes nothing: only that there was a warning counts.
-func (h troubleHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-// WithGroup changes nothing either.
-func (h troubleHandler) WithGroup(string) slog.Handler { return h }

@@ -1,25 +1,16 @@
-// Command scale measures a driver with very many executors: how long they take
-// to register when all come at once, how many tasks that do nothing it runs
-// over them in a second, with their heartbeats on, and what each task, each
-// waiting task and each executor costs it.
+// Command scale measures a driver with 10,000 executors: how long they take to
+// register when all start at once, and what the driver's memory and CPU do while
+// Func.Run calls a function of an int that returns an int.
 //
-// The driver has a process of its own, so that what it takes is its alone. The
-// executors are simulated: there are many in each of a few processes, but every
-// one is a whole executorbackend with a connection of its own, over TLS and
-// gRPC on loopback, and does everything that an executor in a container does
-// but start and test its disk. The same is measured with few executors, before
-// and after, to show what their number costs. Tasks come in several sets, so that
-// the driver's collector has its part in it.
-//
-// Tasks that do nothing go to about as few executors as can run what the driver
-// sends; how many these are is told. With -prefer each task prefers a host; where all
-// executors have hosts of their own, all get some.
-//
-// The processes are this program's own children. They end with it.
+// The driver is a whole program of a user (bobbin.Main) in a process of its own,
+// on a standalone cluster. The cluster is simulated: this process is its master,
+// and its executors share as many processes as there are cores. Each is a whole
+// executorbackend with a connection of its own, over TLS and gRPC on loopback,
+// and does all that an executor in a container does but test its disk.
 //
 // Usage, from the module's root:
 //
-//	go run ./bench/scale [-executors 10000] [-few 100] [-cores 1] [-hosts 500] [-tasks 1000000] [-sets 3] [-prefer] [-profiles DIR]
+//	go run ./bench/scale [-executors 10000] [-tasks 1000000]
 package main
 
 import (
@@ -31,114 +22,146 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+	"time"
 
+	"github.com/bobbin-yarn/bobbin"
 	"github.com/bobbin-yarn/bobbin/bench/figures"
 )
 
-// Roles of this program's processes, given as their only argument.
+// Roles of this program's other processes, given as their only argument.
 const (
 	roleDriver    = "driver"
 	roleExecutors = "executors"
 )
 
-// sameEach is about how many tasks are run where each executor has as many as with
-// all executors: in sets, one after the other.
-const sameEach = 500_000
+const (
+	// timeout bounds the whole measurement.
+	timeout = 5 * time.Minute
+	// spareFiles is how many files the driver has open beside its connections.
+	spareFiles = 100
+)
 
 func main() {
+	run := measure
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == roleDriver:
+		bobbin.Main(drive)
+	case len(os.Args) == 2 && os.Args[1] == roleExecutors:
+		run = runExecutors
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	role, run := "", measure
-	if len(os.Args) == 2 {
-		switch os.Args[1] {
-		case roleDriver:
-			role, run = " "+roleDriver, runDriver
-		case roleExecutors:
-			role, run = " "+roleExecutors, runExecutors
-		}
-	}
 	if err := run(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "bench scale%s: %v\n", role, err)
+		fmt.Fprintln(os.Stderr, "bench scale:", err)
 		os.Exit(1)
 	}
 }
 
-// measure is the process that was started by hand.
-func measure(ctx context.Context) error {
-	options := round{}
-	flag.IntVar(&options.Executors, "executors", 10_000, "how many executors")
-	few := flag.Int("few", 100, "how many executors to compare with")
-	flag.IntVar(&options.Cores, "cores", 1, "cores of each executor, which run a task each")
-	flag.IntVar(&options.Tasks, "tasks", 1_000_000, "how many tasks in a set")
-	sets := flag.Int("sets", 3, "how many sets, one after the other")
-	flag.IntVar(&options.processes, "processes", runtime.NumCPU(), "over how many processes the executors are spread; as many as there are cores unless told otherwise: more would only take turns")
-	flag.IntVar(&options.Hosts, "hosts", 500, "over how many hosts the executors say to be spread")
-	flag.BoolVar(&options.Prefer, "prefer", false, "have each task prefer a host, one after the other: those that prefer none go to as few executors as can run what the driver sends")
-	flag.StringVar(&options.Profiles, "profiles", "", "a `directory` for profiles of the driver and of a process of executors; none where it is empty")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		return fmt.Errorf("%q: there are no arguments, only flags", flag.Args())
-	}
-	for name, value := range map[string]int{
-		"executors": options.Executors, "few": *few, "sets": *sets, "cores": options.Cores, "hosts": options.Hosts, "tasks": options.Tasks, "processes": options.processes,
-	} {
-		if value < 1 {
-			return fmt.Errorf("-%s %d: want at least 1", name, value)
-		}
-	}
-	if err := checkFiles(options); err != nil {
-		return err
-	}
-	options.Sets = *sets
-	small := options
-	small.Executors = *few
-	// A hundredth of the executors with all of the tasks may get many more with each
-	// message; so that is looked at apart. Without -prefer few executors get any.
-	like := small
-	like.Tasks = max(options.Tasks/options.Executors, 1) * small.Executors
-	like.Sets = max(sameEach/like.Tasks, 1)
+// round is what to measure; the driver reads it first.
+type round struct{ Executors, Tasks int }
 
-	outcomes, err := runAll(ctx, small, like, options, small, like)
-	if err != nil {
-		return err
-	}
-	before, many, after := outcomes[:2], outcomes[2], outcomes[3:]
-	smallMicros := (before[0].CPUMicros + after[0].CPUMicros) / 2
-	likeMicros := (before[1].CPUMicros + after[1].CPUMicros) / 2
-	err = figures.Print(os.Stdout,
-		figures.Figure{Name: fmt.Sprintf("scale/register-%d-seconds", options.Executors), Value: many.registering.Seconds(), Unit: "s"},
-		figures.Figure{Name: "scale/refused", Value: float64(many.refused)},
-		figures.Figure{Name: "scale/tasks-per-second", Value: many.TasksPerSecond, Unit: "1/s"},
-		figures.Figure{Name: "scale/executors-that-ran-tasks", Value: float64(many.Worked)},
-		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: many.CPUMicros, Unit: "us"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d", small.Executors), Value: smallMicros, Unit: "us"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-cpu-us-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: likeMicros, Unit: "us"},
-		figures.Figure{Name: "scale/driver-cpu-over-few", Value: many.CPUMicros / smallMicros},
-		figures.Figure{Name: "scale/driver-cpu-over-few-and-as-many-tasks-each", Value: many.CPUMicros / likeMicros},
-		figures.Figure{Name: "scale/driver-collector-us-per-task", Value: many.CollectorMicros, Unit: "us"},
-		figures.Figure{Name: "scale/driver-allocated-bytes-per-task", Value: many.AllocatedBytes, Unit: "B"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-allocated-bytes-per-task-with-%d-and-as-many-tasks-each", small.Executors), Value: before[1].AllocatedBytes, Unit: "B"},
-		figures.Figure{Name: "scale/rss-mb", Value: many.ResidentMB, Unit: "MB"},
-		figures.Figure{Name: "scale/driver-kb-per-executor", Value: many.ExecutorKB, Unit: "kB"},
-		figures.Figure{Name: fmt.Sprintf("scale/driver-kb-per-executor-with-%d", small.Executors), Value: before[0].ExecutorKB, Unit: "kB"},
-		figures.Figure{Name: "scale/driver-bytes-per-waiting-task", Value: many.WaitingTaskBytes, Unit: "B"},
-		figures.Figure{Name: "scale/executor-kb", Value: many.ownKB, Unit: "kB"},
-	)
-	if many.refused > 0 {
-		err = errors.Join(err, fmt.Errorf("%d of %d executors did not register at their first try: %s", many.refused, options.Executors, many.reason))
-	}
-	return err
+// outcome is what a round measured.
+type outcome struct {
+	driverFigures
+	registering time.Duration // from the start of the executors to the last one's registration
+	refused     int           // executors that did not register at their first try, or were lost
 }
 
-// runAll measures rounds, one after the other.
-func runAll(ctx context.Context, rounds ...round) ([]outcome, error) {
-	var outcomes []outcome
-	for _, r := range rounds {
-		result, err := r.run(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("with %d executors and %d sets of %d tasks: %w", r.Executors, r.Sets, r.Tasks, err)
-		}
-		outcomes = append(outcomes, result)
+// measure is the process that a user starts.
+func measure(ctx context.Context) error {
+	r := round{}
+	flag.IntVar(&r.Executors, "executors", 10_000, "how many executors")
+	flag.IntVar(&r.Tasks, "tasks", 1_000_000, "how many tasks")
+	flag.Parse()
+	if r.Executors < 1 || r.Tasks < 1 || flag.NArg() > 0 {
+		return errors.New("want at least 1 executor and 1 task, and no arguments")
 	}
-	return outcomes, nil
+	if err := checkFiles(r.Executors); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("it took longer than %v", timeout))
+	defer cancel()
+	result, err := r.run(ctx)
+	if err != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return figures.Print(os.Stdout,
+		figures.Figure{Name: fmt.Sprintf("scale/register-%d-seconds", r.Executors), Value: result.registering.Seconds(), Unit: "s"},
+		figures.Figure{Name: "scale/refused", Value: float64(result.refused)},
+		figures.Figure{Name: "scale/tasks-per-second", Value: result.TasksPerSecond, Unit: "1/s"},
+		figures.Figure{Name: "scale/driver-cpu-us-per-task", Value: result.CPUMicros, Unit: "us"},
+		figures.Figure{Name: "scale/driver-kb-per-executor", Value: result.ExecutorKB, Unit: "kB"},
+	)
+}
+
+// checkFiles returns an error if a process may not open as many files as the
+// driver needs. Go's runtime has raised the limit as far as a process may.
+func checkFiles(executors int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("the limit of open files: %w", err)
+	}
+	if needed := uint64(executors + spareFiles); limit.Cur < needed {
+		return fmt.Errorf("the driver needs %d open files, one for each executor's connection, and may have %d: raise the limit "+
+			"(as root: ulimit -n %d) or give fewer -executors", needed, limit.Cur, needed)
+	}
+	return nil
+}
+
+// run starts the driver, then the executors, and ends all of them.
+func (r round) run(ctx context.Context) (result outcome, err error) {
+	master, err := startMaster(r.Executors)
+	if err != nil {
+		return result, err
+	}
+	defer master.stop()
+	var executors []*child
+	defer func() {
+		for _, process := range executors {
+			err = errors.Join(err, process.end())
+		}
+	}()
+	driver, err := startChild(ctx, roleDriver, master.environment()...)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, driver.end()) }()
+	ready := ""
+	if err := errors.Join(driver.tell(r), driver.hear(&ready)); err != nil {
+		return result, err
+	}
+	command := <-master.command // it came before the driver was ready
+
+	began := time.Now()
+	first, processes := 1, runtime.NumCPU()
+	for i := range processes {
+		process, err := startChild(ctx, roleExecutors)
+		if err != nil {
+			return result, err
+		}
+		executors = append(executors, process)
+		part := share{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // adds up to all
+		if err := process.tell(part); err != nil {
+			return result, err
+		}
+		first += part.Count
+	}
+	select {
+	case last := <-master.all:
+		result.registering = last.Sub(began)
+	case <-ctx.Done():
+		return result, fmt.Errorf("not all executors have registered: %w", context.Cause(ctx))
+	}
+
+	if err := errors.Join(driver.tell("run"), driver.hear(&result.driverFigures)); err != nil {
+		return result, err
+	}
+	for _, process := range executors {
+		refused := 0
+		if err := errors.Join(process.tell("report"), process.hear(&refused)); err != nil {
+			return result, err
+		}
+		result.refused += refused
+	}
+	return result, driver.tell("stop")
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// secret is that of the cluster, which lives for one measurement on loopback.
+const secret = "measured, and no secret at all"
+
+// master is a standalone master that takes one application. It launches nothing:
+// the executors are this program's.
+type master struct {
+	protocol.UnimplementedApplicationServer
+	protocol.UnimplementedFilesServer
+
+	executors int                            // that will come
+	command   chan *protocol.ExecutorCommand // of the application, which says how to join its driver
+	all       chan time.Time                 // when the last executor registered
+
+	listener net.Listener
+	server   *grpc.Server
+	serving  sync.WaitGroup
+}
+
+func startMaster(executors int) (*master, error) {
+	credentials, err := protocol.FromSecret([]byte(secret))
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	m := &master{
+		executors: executors, command: make(chan *protocol.ExecutorCommand, 1), all: make(chan time.Time, 1),
+		listener: listener, server: grpc.NewServer(credentials.ServerOptions()...),
+	}
+	protocol.RegisterApplicationServer(m.server, m)
+	protocol.RegisterFilesServer(m.server, m)
+	m.serving.Go(func() { _ = m.server.Serve(listener) })
+	return m, nil
+}
+
+func (m *master) stop() {
+	m.server.Stop()
+	m.serving.Wait()
+}
+
+// environment is that of a driver of the cluster.
+func (m *master) environment() []string {
+	return []string{
+		"BOBBIN_MASTER=" + protocol.Scheme + m.listener.Addr().String(),
+		"BOBBIN_AUTHENTICATE_SECRET=" + secret,
+		"BOBBIN_EXECUTOR_INSTANCES=" + strconv.Itoa(m.executors),
+		"BOBBIN_EXECUTOR_CORES=1",
+		"BOBBIN_LOG_LEVEL=warn",
+	}
+}
+
+// Missing implements protocol.FilesServer: executors need no files.
+func (m *master) Missing(context.Context, *protocol.MissingRequest) (*protocol.MissingReply, error) {
+	return &protocol.MissingReply{}, nil
+}
+
+// Attach implements protocol.ApplicationServer.
+func (m *master) Attach(stream grpc.BidiStreamingServer[protocol.ApplicationMessage, protocol.ApplicationOrder]) error {
+	message, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	hello := message.GetHello()
+	m.command <- hello.GetDescription().GetCommand()
+	welcome := &protocol.ApplicationWelcome{ApplicationId: hello.GetApplicationId(), Master: m.listener.Addr().String()}
+	if err := stream.Send(&protocol.ApplicationOrder{Welcome: welcome}); err != nil {
+		return err
+	}
+	registered := 0
+	for message.GetFinish() == nil {
+		if message, err = stream.Recv(); err != nil {
+			return err
+		}
+		if count := len(message.GetRegistered()); count > 0 {
+			if registered += count; registered == m.executors {
+				m.all <- time.Now()
+			}
+		}
+	}
+	return nil
+}
