@@ -23,7 +23,7 @@ const (
 	patience = 3 * time.Minute
 	// hostsPerThird is how many addresses the last byte of a node's gives.
 	hostsPerThird = 250
-	maxNodes      = 250 * hostsPerThird
+	nodes         = 2000
 	racks         = 40
 	user          = "bench"
 )
@@ -35,7 +35,7 @@ func host(node int) string {
 
 // allocate has an ApplicationMaster of its own get and launch so many
 // containers on a cluster of its own.
-func allocate(ctx context.Context, nodes, containers int, verbose bool) (_ cost, err error) {
+func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no more than %v", patience))
 	defer cancel()
 	specs := make([]yarntest.NodeSpec, nodes)
@@ -67,7 +67,7 @@ func allocate(ctx context.Context, nodes, containers int, verbose bool) (_ cost,
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 
-	master, err := masterCommand(ctx, directory, application, cluster.HadoopConf(), byHost, nodes, containers)
+	master, err := masterCommand(ctx, directory, application, cluster.HadoopConf(), byHost, containers)
 	if err != nil {
 		return cost{}, err
 	}
@@ -102,7 +102,7 @@ func allocate(ctx context.Context, nodes, containers int, verbose bool) (_ cost,
 // masterCommand is the ApplicationMaster's process, as a NodeManager would start
 // it: this program again, in its other role.
 func masterCommand(ctx context.Context, directory string, application *yarntest.Application, hadoop map[string]string,
-	racks map[string]string, nodes, containers int) (*exec.Cmd, error) {
+	racks map[string]string, containers int) (*exec.Cmd, error) {
 	spec := &launch.Spec{
 		Name: "allocator", User: user, Command: []string{"./allocator"}, Racks: racks, Hadoop: hadoop,
 		Properties: map[string]string{
@@ -136,7 +136,7 @@ func masterCommand(ctx context.Context, directory string, application *yarntest.
 		"CONTAINER_ID=" + yarn.ContainerID{Attempt: application.AttemptID(), ID: 1}.String(),
 		"HADOOP_TOKEN_FILE_LOCATION=" + tokens,
 		"NM_HOST=127.0.0.1", "LOG_DIRS=" + directory, "HOME=" + directory, "GOMAXPROCS=1",
-		envNodes + "=" + strconv.Itoa(nodes), envTasks + "=" + strconv.Itoa(containers),
+		envTasks + "=" + strconv.Itoa(containers),
 	}
 	master.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return master, nil
@@ -158,9 +158,5 @@ func watch(ctx context.Context, cluster *yarntest.Cluster, id yarn.ApplicationID
 	}
 	seconds := time.Since(began).Seconds()
 	after, err := cpuTime(pid)
-	if err != nil {
-		return cost{}, err
-	}
-	resident, err := residentMB(pid)
-	return cost{seconds: seconds, cpuSeconds: (after - before).Seconds(), rssMB: resident}, err
+	return cost{seconds: seconds, cpuSeconds: (after - before).Seconds()}, err
 }

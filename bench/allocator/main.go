@@ -10,20 +10,16 @@
 //
 // Usage, from the module's root:
 //
-//	go run ./bench/allocator [-containers 100,1000,10000] [-nodes 2000] [-runs 3]
+//	go run ./bench/allocator [-runs 3]
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/bench/figures"
@@ -43,75 +39,42 @@ func main() {
 	}
 }
 
+// The growth is of the CPU time that one container costs, from few to many.
+const (
+	few  = 100
+	many = 10_000
+)
+
 // cost is what containers cost an ApplicationMaster.
 type cost struct {
 	seconds    float64 // until the last one ran
 	cpuSeconds float64 // of the process, meanwhile
-	rssMB      float64 // of the process at the end
 }
 
 func measure(ctx context.Context) error {
-	list := flag.String("containers", "100,1000,10000", "how many containers, `N,N,…`; the last is compared with the first")
-	nodes := flag.Int("nodes", 2000, "how many NodeManagers")
 	runs := flag.Int("runs", 3, "how often each number is measured; the figures are medians")
 	verbose := flag.Bool("v", false, "shows what the ApplicationMaster logs")
 	flag.Parse()
-	counts, err := parseCounts(*list)
-	if err != nil {
-		return err
+	if *runs < 1 || flag.NArg() > 0 {
+		return errors.New("want at least 1 run and no arguments")
 	}
-	if *nodes < 1 || *nodes > maxNodes || *runs < 1 || flag.NArg() > 0 {
-		return fmt.Errorf("want 1 to %d nodes, at least 1 run and no arguments", maxNodes)
-	}
-	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	var perContainer []float64
-	for _, containers := range counts {
-		var all []cost
+	perContainer := map[int]float64{} // CPU seconds
+	var seconds float64
+	for _, containers := range []int{few, many} {
+		var wall, cpu []float64
 		for range *runs {
-			one, err := allocate(ctx, *nodes, containers, *verbose)
+			one, err := allocate(ctx, containers, *verbose)
 			if err != nil {
 				return fmt.Errorf("%d containers: %w", containers, err)
 			}
-			logger.Info("measured", "containers", containers, "seconds", one.seconds, "cpuSeconds", one.cpuSeconds, "rssMB", one.rssMB)
-			all = append(all, one)
+			fmt.Fprintf(os.Stderr, "%d containers: %.2f s, %.2f s of CPU\n", containers, one.seconds, one.cpuSeconds)
+			wall, cpu = append(wall, one.seconds), append(cpu, one.cpuSeconds)
 		}
-		middle := cost{
-			seconds:    median(all, func(c cost) float64 { return c.seconds }),
-			cpuSeconds: median(all, func(c cost) float64 { return c.cpuSeconds }),
-			rssMB:      median(all, func(c cost) float64 { return c.rssMB }),
-		}
-		perContainer = append(perContainer, middle.cpuSeconds/float64(containers))
-		suffix := "/" + strconv.Itoa(containers)
-		if err := figures.Print(os.Stdout,
-			figures.Figure{Name: "allocator/seconds" + suffix, Value: middle.seconds, Unit: "s"},
-			figures.Figure{Name: "allocator/cpu-seconds" + suffix, Value: middle.cpuSeconds, Unit: "s"},
-			figures.Figure{Name: "allocator/rss-mb" + suffix, Value: middle.rssMB, Unit: "MB"},
-		); err != nil {
-			return err
-		}
+		seconds, perContainer[containers] = figures.Median(wall), figures.Median(cpu)/float64(containers)
 	}
-	growth := perContainer[len(perContainer)-1] / perContainer[0]
-	return figures.Print(os.Stdout, figures.Figure{Name: "allocator/growth", Value: growth})
-}
-
-func median(costs []cost, of func(cost) float64) float64 {
-	values := make([]float64, len(costs))
-	for i, c := range costs {
-		values[i] = of(c)
-	}
-	return figures.Median(values)
-}
-
-// parseCounts reads numbers, the smallest first.
-func parseCounts(list string) ([]int, error) {
-	var counts []int
-	for text := range strings.SplitSeq(list, ",") {
-		count, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || count < 1 {
-			return nil, fmt.Errorf("-containers %q: want numbers of at least 1, as 100,1000,10000", list)
-		}
-		counts = append(counts, count)
-	}
-	slices.SortFunc(counts, cmp.Compare[int])
-	return counts, nil
+	return figures.Print(os.Stdout,
+		figures.Figure{Name: fmt.Sprintf("allocator/seconds/%d", many), Value: seconds, Unit: "s"},
+		figures.Figure{Name: fmt.Sprintf("allocator/cpu-seconds/%d", many), Value: perContainer[many] * many, Unit: "s"},
+		figures.Figure{Name: "allocator/growth", Value: perContainer[many] / perContainer[few]},
+	)
 }

@@ -9,11 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Variables by which the ApplicationMaster learns what is measured.
-const (
-	envNodes = "BENCH_ALLOCATOR_NODES"
-	envTasks = "BENCH_ALLOCATOR_TASKS"
-)
+// envTasks is the variable that tells the ApplicationMaster how many tasks to run.
+const envTasks = "BENCH_ALLOCATOR_TASKS"
 
 // replicas is how many hosts each task prefers, as those of a block in HDFS.
 const replicas = 3
@@ -23,10 +20,6 @@ var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { retu
 // runMaster is an application whose tasks wait for executors that never come.
 func runMaster() {
 	bobbin.Main(func(ctx context.Context) error {
-		nodes, err := strconv.Atoi(os.Getenv(envNodes))
-		if err != nil {
-			return fmt.Errorf("%s: %w", envNodes, err)
-		}
 		tasks, err := strconv.Atoi(os.Getenv(envTasks))
 		if err != nil {
 			return fmt.Errorf("%s: %w", envTasks, err)

@@ -33,9 +33,3 @@ func cpuTime(pid int) (time.Duration, error) {
 	}
 	return sum, nil
 }
-
-// residentMB is a process's resident memory, in MB of 1,000,000 bytes.
-func residentMB(pid int) (float64, error) {
-	resident, err := procfs.ResidentBytes(procfs.Directory(pid))
-	return float64(resident) / 1e6, err
-}
