@@ -36,6 +36,7 @@ const (
 	executorCores = 2
 	driverCores   = 2 // Spark's driver has all that the machine has
 
+	sparkTasks = 10_000 // of one run
 	tasksInSet = 20_000
 	sustained  = 5 * time.Second
 	roundTrips = 2000
@@ -50,21 +51,19 @@ func main() {
 	runs := flag.Int("runs", 2, "how often bobbin is measured; Spark's turn comes after the first")
 	submit := flag.String("submit", "bin/yarn-submit", "the yarn-submit to measure")
 	withSpark := flag.Bool("spark", true, "whether to measure Spark too")
-	sparkTasks := flag.Int("spark-tasks", 10_000, "tasks of one run of Spark's")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, options{runs: *runs, submit: *submit, spark: *withSpark, sparkTasks: *sparkTasks}); err != nil {
+	if err := run(ctx, options{runs: *runs, submit: *submit, spark: *withSpark}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench tasks:", err)
 		os.Exit(1)
 	}
 }
 
 type options struct {
-	runs       int
-	submit     string // path of yarn-submit
-	spark      bool
-	sparkTasks int
+	runs   int
+	submit string // path of yarn-submit
+	spark  bool
 }
 
 // bench is one run of the benchmark.
@@ -78,8 +77,8 @@ type bench struct {
 }
 
 func run(ctx context.Context, o options) (err error) {
-	if o.runs < 1 || o.sparkTasks < 1 {
-		return fmt.Errorf("-runs %d -spark-tasks %d: want at least 1", o.runs, o.sparkTasks)
+	if o.runs < 1 {
+		return fmt.Errorf("-runs %d: want at least 1", o.runs)
 	}
 	b := &bench{options: o}
 	if o.spark {

@@ -36,7 +36,7 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	if err := errors.Join(os.WriteFile(script, rangeScript, 0o644), os.MkdirAll(scratch, 0o755)); err != nil {
 		return 0, err
 	}
-	command := exec.CommandContext(ctx, b.pyspark.python, script, file, strconv.Itoa(b.sparkTasks), strconv.Itoa(sparkRuns))
+	command := exec.CommandContext(ctx, b.pyspark.python, script, file, strconv.Itoa(sparkTasks), strconv.Itoa(sparkRuns))
 	for key, value := range b.sparkSettings() {
 		command.Args = append(command.Args, key+"="+value)
 	}
@@ -61,8 +61,8 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	if len(times.Seconds) == 0 {
 		return 0, fmt.Errorf("%s measured nothing", script)
 	}
-	rate := float64(b.sparkTasks) / slices.Min(times.Seconds)
-	fmt.Fprintf(os.Stderr, "Spark %s: %.0f tasks/s; %d tasks took %.1f s\n", times.Version, rate, b.sparkTasks, times.Seconds)
+	rate := float64(sparkTasks) / slices.Min(times.Seconds)
+	fmt.Fprintf(os.Stderr, "Spark %s: %.0f tasks/s; %d tasks took %.1f s\n", times.Version, rate, sparkTasks, times.Seconds)
 	return rate, nil
 }
 
