@@ -313,7 +313,6 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 // tasks the next one runs in the same goroutine, if that goes on: a new one would
 // have its stack grown, which takes longer than a short task does.
 func (e *engine) finished(t *task, took time.Duration, goesOn bool, kept *keptResult, updates ...*wire.TaskUpdate) (next *task) {
-	t.cancel(nil)
 	e.mu.Lock()
 	if t.reaper != nil {
 		t.reaper.Stop()
@@ -325,6 +324,7 @@ func (e *engine) finished(t *task, took time.Duration, goesOn bool, kept *keptRe
 	if kept != nil {
 		updates = e.ran(t, kept, updates)
 	}
+	t.cancel(nil) // not before: how it was killed, if it was, is its context's cause
 	delete(e.tasks, t.attempt)
 	e.origins.ended = true
 	e.free += t.cpus
