@@ -1,11 +1,14 @@
 package block
 
-// settle finds a block that is being put its place, and makes room for it. It
-// returns the blocks that were dropped for it. It is called with the lock held,
-// and gives it up while it writes. A call tries to write until one file fails: the
-// next call tries again, with another block.
+// settle finds a block that is being put its place, and makes room for it; an
+// empty one needs none. It returns the blocks that were dropped for it. It is
+// called with the lock held, and gives it up while it writes. A call tries to write
+// until one file fails: the next call tries again, with another block.
 func (s *Store) settle(b *entry) (dropped []ID, err error) {
-	if b.level == DiskOnly && b.size > 0 {
+	if b.size == 0 {
+		return nil, nil
+	}
+	if b.level == DiskOnly {
 		return nil, s.spill(b)
 	}
 	for b.size <= s.options.Memory && s.full() && s.recent.Len() > 0 && err == nil {
@@ -21,9 +24,9 @@ func (s *Store) settle(b *entry) (dropped []ID, err error) {
 	}
 	switch {
 	case !s.full():
-	case b.level == MemoryOnly && b.size > 0:
+	case b.level == MemoryOnly:
 		return dropped, ErrNoMemory
-	case b.level == MemoryAndDisk && b.size > 0 && err == nil:
+	case err == nil:
 		_ = s.spill(b) // where that fails, it stays in memory
 	}
 	return dropped, nil

@@ -70,6 +70,8 @@ func (m *model) put(b *modelBlock) error {
 		return block.ErrExists
 	case len(b.value) == 0:
 		b.memory = true
+		m.blocks = append(m.blocks, b)
+		return nil
 	case b.level == block.DiskOnly && !m.disk:
 		return os.ErrNotExist
 	case b.level == block.DiskOnly:
@@ -99,7 +101,7 @@ func (m *model) put(b *modelBlock) error {
 		}
 	}
 	switch {
-	case m.memory() <= m.limit || len(b.value) == 0:
+	case m.memory() <= m.limit:
 	case b.level == block.MemoryOnly:
 		m.remove(b)
 		return block.ErrNoMemory
