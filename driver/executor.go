@@ -24,6 +24,7 @@ type executor struct {
 	id         string
 	instance   uint64 // 0 for one that never comes again
 	host       string
+	data       string // host:port of its data port; "" where it has none
 	cores      int
 	logURLs    map[string]string
 	link       *link
@@ -98,7 +99,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 		return
 	}
 	e := &executor{
-		id: id, host: r.GetHost(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
+		id: id, host: r.GetHost(), data: r.GetDataAddress(), cores: int(r.GetCores()), logURLs: r.GetLogUrls(),
 		link: from, registered: l.now, lastHeard: l.now,
 		kind: l.kind(int(r.GetResourceProfile())), idleSince: l.now, instance: r.GetInstance(),
 		attempts: map[scheduler.AttemptID]*attempt{},

@@ -177,7 +177,7 @@ func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
 			await(t, d, func(s driver.Status) bool { return s.Totals.Waiting == 0 && s.Jobs[0].Running == 0 })
 			requireSquares(t, ctx, d, 100)
 			require.Less(t, d.Status().Jobs[0].Done, 6, "there is room for four of them")
-			kept, err := filepath.Glob(filepath.Join(directory, "bobbin-results-*", "*"))
+			kept, err := filepath.Glob(filepath.Join(directory, "bobbin-blocks-*", "*"))
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, len(kept), 100-64-4, "64 are in memory, and some have been fetched")
 			require.LessOrEqual(t, len(kept), 100-64)
@@ -190,7 +190,7 @@ func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
 		break // nobody wants the others
 	}
 	await(t, d, func(s driver.Status) bool {
-		kept, err := filepath.Glob(filepath.Join(directory, "bobbin-results-*", "*"))
+		kept, err := filepath.Glob(filepath.Join(directory, "bobbin-blocks-*", "*"))
 		require.NoError(t, err)
 		return s.Totals.Running == 0 && len(kept) == 0
 	})

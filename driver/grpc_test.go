@@ -55,7 +55,10 @@ func TestJobOverTheNetwork(t *testing.T) {
 	d, pass := networked(t, driver.Options{})
 	one := run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	two := run(t, executorbackend.Options{ID: "2", Cores: 1}, d.Addr(), pass)
-	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
+	status := await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
+	for _, e := range status.Executors {
+		require.Regexp(t, `^127\.0\.0\.1:[1-9][0-9]*$`, e.DataAddress)
+	}
 	requireSquares(t, t.Context(), d, 500)
 	require.NoError(t, d.Stop(t.Context()))
 	require.NoError(t, <-one.err)

@@ -33,8 +33,9 @@ const (
 type ExecutorStatus struct {
 	ID            string `json:"id"`
 	Host          string `json:"host"`
-	State         string `json:"state"`   // one of the Executor constants
-	Profile       int    `json:"profile"` // the id of its ProfileStatus
+	DataAddress   string `json:"dataAddress,omitempty"` // host:port at which it serves its blocks
+	State         string `json:"state"`                 // one of the Executor constants
+	Profile       int    `json:"profile"`               // the id of its ProfileStatus
 	Cores         int    `json:"cores"`
 	Running       int    `json:"running"` // tasks
 	Done          int    `json:"done"`

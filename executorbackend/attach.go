@@ -23,8 +23,8 @@ const (
 // attach serves over a stream to the driver, and over further ones when it
 // breaks. To the driver each is a new executor of the same id: it has given the
 // tasks to others by then, so they are ended here first.
-func attach(ctx context.Context, client wire.DriverClient, options Options, driver string) error {
-	life := &life{instance: rand.Uint64() | 1}
+func attach(ctx context.Context, client wire.DriverClient, options Options, driver string, life *life) error {
+	life.instance = rand.Uint64() | 1
 	var broken error // why the executor was disconnected, until it is registered again
 	var since time.Time
 	wait := attachBackoff

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
@@ -27,7 +28,10 @@ var errStopped = errors.New("the executor was told to stop")
 // told it to stop and *ExitError when the driver refused it or the stream
 // broke, after it cancelled what was running and waited a bounded time for it.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
-	return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() }, &life{}).err
+	options = options.withDefaults()
+	life := newLife(options)
+	defer life.blocks.Close()
+	return serve(ctx, options, stream, func() { _ = stream.CloseSend() }, life).err
 }
 
 // engine is an executor at work. The goroutine that receives messages starts
@@ -39,14 +43,14 @@ type engine struct {
 	killTimeout time.Duration // 0 for ever
 	tasksCtx    context.Context
 	out         *outgoing
+	blocks      *block.Store
 	hold        func(key string) // of every task
 	registered  bool             // told so; of the goroutine that receives
 
 	mu         sync.Mutex
-	sets       map[uint64]*wire.TaskSet
+	sets       map[uint64]*taskSet
 	gangs      map[uint64][]*wire.GangMember // of barrier sets
 	tasks      map[uint64]*task              // waiting and running, by attempt
-	kept       map[uint64]*keptResult        // of attempts that ran, until they are fetched
 	waiting    []*task                       // for cores, in order
 	free       int                           // cores
 	ended      bool                          // nothing starts any more
@@ -56,7 +60,6 @@ type engine struct {
 	impatience impatience
 	leaving    *ExitError // once this executor wished to leave
 	running    sync.WaitGroup
-	results    *resultStore
 }
 
 // sessionEnd is the end of an executor's stream.
@@ -80,12 +83,11 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		killTimeout: config.TaskKillTimeout.In(options.Config),
 		tasksCtx:    tasksCtx,
 		out:         out,
+		blocks:      life.blocks,
 		hold:        out.hold,
-		sets:        map[uint64]*wire.TaskSet{},
+		sets:        map[uint64]*taskSet{},
 		gangs:       map[uint64][]*wire.GangMember{},
 		tasks:       map[uint64]*task{},
-		kept:        map[uint64]*keptResult{},
-		results:     newResultStore(options),
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
 		free:        options.Cores,
@@ -93,7 +95,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
 		LogUrls: options.LogURLs, ResourceProfile: uint32(options.Profile), Version: wire.Version,
-		Instance: life.instance, Resources: wire.ResourcesOf(options.Resources),
+		Instance: life.instance, Resources: wire.ResourcesOf(options.Resources), DataAddress: life.dataAddress,
 	}, Holds: life.holding()}); err != nil {
 		// gRPC tells the receiving side why a stream takes no messages.
 		if _, reason := stream.Recv(); reason != nil {
@@ -125,7 +127,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 	heeding.Wait()
 	idle := e.end()
 	out.end()
-	e.results.close()
+	life.endStream()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && e.leaving != nil {
@@ -183,10 +185,9 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 // says.
 func (e *engine) take(message *wire.DriverMessage) {
 	var unable []*wire.TaskUpdate
+	e.keepShared(message.GetTaskSets())
 	e.mu.Lock()
-	for _, set := range message.GetTaskSets() {
-		e.sets[set.GetId()] = set
-	}
+	e.addSets(message.GetTaskSets())
 	for _, gang := range message.GetGangs() {
 		e.gangs[gang.GetTaskSet()] = gang.GetMembers()
 	}
@@ -207,14 +208,10 @@ func (e *engine) take(message *wire.DriverMessage) {
 			unable = append(unable, update)
 		}
 	}
-	for _, id := range message.GetForget() {
-		delete(e.sets, id)
-		delete(e.gangs, id)
-		delete(e.origins.sets, id)
-	}
-	fetched := e.fetch(message.GetFetches())
+	e.forgetSets(message.GetForget())
 	e.mu.Unlock()
-	if fetched {
+	if attempts := message.GetFetches(); len(attempts) > 0 {
+		e.out.fetch(attempts)
 		e.running.Go(e.out.flushNow)
 	}
 	if keys := message.GetRelease(); len(keys) > 0 {
@@ -243,7 +240,7 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 			"the task takes %d cores and executor %s has %d", t.cpus, e.options.ID, e.options.Cores)})
 	}
 	t.origin = e.origins.of(e.tasksCtx, t.set)
-	t.gang, t.received = e.gangs[t.set.GetId()], time.Now()
+	t.gang, t.received = e.gangs[t.set.id], time.Now()
 	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
 	e.tasks[t.attempt] = t
 	e.wait(t)
@@ -308,22 +305,19 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	return killedUpdate(kill.GetAttempt(), kill.GetReason())
 }
 
-// finished frees an attempt's cores, starts what waited for them and reports
-// what there is to report. kept is its result where that stays here. Of queued
-// tasks the next one runs in the same goroutine, if that goes on: a new one would
-// have its stack grown, which takes longer than a short task does.
-func (e *engine) finished(t *task, took time.Duration, goesOn bool, kept *keptResult, updates ...*wire.TaskUpdate) (next *task) {
+// finished frees an attempt's cores, starts what waited for them and reports its
+// last update, if there is one. Of queued tasks the next one runs in the same
+// goroutine, if that goes on: a new one would have its stack grown, which takes
+// longer than a short task does.
+func (e *engine) finished(t *task, took time.Duration, goesOn bool, update *wire.TaskUpdate) (next *task) {
 	e.mu.Lock()
 	if t.reaper != nil {
 		t.reaper.Stop()
 	}
 	if t.givenUp {
 		delete(e.stuck, t)
-		updates = nil // it was told before
 	}
-	if kept != nil {
-		updates = e.ran(t, kept, updates)
-	}
+	update = e.last(t, update)
 	t.cancel(nil) // not before: how it was killed, if it was, is its context's cause
 	delete(e.tasks, t.attempt)
 	e.origins.ended = true
@@ -335,7 +329,7 @@ func (e *engine) finished(t *task, took time.Duration, goesOn bool, kept *keptRe
 	e.startWaiting()
 	window := e.pace.window(t, took, e.options.Cores)
 	e.mu.Unlock()
-	e.out.report(window, more, updates...)
+	e.out.report(window, more, update)
 	return next
 }
 
@@ -367,7 +361,7 @@ func (e *engine) end() bool {
 		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",
-				"taskSet", t.set.GetName(), "task", t.index, "waited", leaveWait)
+				"taskSet", t.set.name, "task", t.index, "waited", leaveWait)
 		}
 	}
 	return false

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	function.Register("panic", func(context.Context, function.Call) ([]byte, error) { return deeper() })
 	function.Register("nil pointer", func(_ context.Context, call function.Call) ([]byte, error) {
 		var missing map[string]*task
-		return nil, errors.New(missing[call.Host].set.Name)
+		return nil, errors.New(missing[call.Host].set.name)
 	})
 	function.Register("goexit", func(context.Context, function.Call) ([]byte, error) { runtime.Goexit(); return nil, nil })
 	function.Register("wait", func(ctx context.Context, _ function.Call) ([]byte, error) {
@@ -79,20 +79,32 @@ type scripted struct {
 	stream wire.DriverSide
 	leave  context.CancelFunc
 	// updates have come and were not looked at.
-	updates []*wire.TaskUpdate
-	served  chan error
+	updates      []*wire.TaskUpdate
+	registration *wire.ExecutorMessage
+	served       chan error
 }
 
 func start(t *testing.T, options Options) *scripted {
-	ctx, cancel := context.WithCancel(t.Context())
-	driverSide, executorSide := wire.Pipe(ctx)
-	s := &scripted{t: t, stream: driverSide, leave: cancel, served: make(chan error, 1)}
 	if options.ID == "" {
 		options.ID, options.Host, options.Cores = "7", "node", 2
 	}
-	go func() { s.served <- Serve(ctx, options, executorSide) }()
-	register := s.recv().GetRegister()
-	require.NotNil(t, register)
+	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error { return Serve(ctx, options, stream) })
+}
+
+// startWith is a stream of an executor that may have others.
+func startWith(t *testing.T, options Options, life *life) *scripted {
+	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error {
+		return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() }, life).err
+	})
+}
+
+func served(t *testing.T, serve func(context.Context, wire.ExecutorSide) error) *scripted {
+	ctx, cancel := context.WithCancel(t.Context())
+	driverSide, executorSide := wire.Pipe(ctx)
+	s := &scripted{t: t, stream: driverSide, leave: cancel, served: make(chan error, 1)}
+	go func() { s.served <- serve(ctx, executorSide) }()
+	s.registration = s.recv()
+	require.NotNil(t, s.registration.GetRegister())
 	s.send(&wire.DriverMessage{Registered: &wire.Registered{}})
 	return s
 }
@@ -266,7 +278,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
 	s := start(t, Options{})
 	again := launch(1, "")
-	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{again, again}, Forget: []uint64{1, 8}})
+	s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "wait"}}, Launches: []*wire.Launch{again, again}, Forget: []uint64{1, 8}})
 	s.send(&wire.DriverMessage{Launches: []*wire.Launch{launch(2, "")}})
 	require.Contains(t, s.update().GetFailure().GetMessage(), "before the set itself")
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1}}})
@@ -325,8 +337,9 @@ func TestDriverThatTakesNothingEndsTheExecutor(t *testing.T) {
 		defer leave()
 		_, executorSide := wire.Pipe(stream) // of which nobody reads the other end
 		began := time.Now()
-		err := serve(t.Context(), Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
-			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults(), executorSide, leave, &life{}).err
+		options := Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
+			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults()
+		err := serve(t.Context(), options, executorSide, leave, newLife(options)).err
 		require.Equal(t, ExitHeartbeatFailure, ExitCode(err), "%v", err)
 		// The pipe took a minute's worth of heartbeats first.
 		require.InDelta(t, 3*time.Minute, time.Since(began), float64(10*time.Second))

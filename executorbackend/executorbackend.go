@@ -39,8 +39,8 @@ type Options struct {
 
 	// Shared is set where many executors are in this process: goroutines that
 	// outlive their tasks are then not looked for, as each look goes through all
-	// goroutines of the process, and the disk, which they have in common, is not
-	// tested by each of them.
+	// goroutines of the process, the disk, which they have in common, is not
+	// tested by each of them, and none has a data port.
 	Shared bool
 
 	// Decommission gives the reason why the executor is to leave, where that is
@@ -49,7 +49,8 @@ type Options struct {
 	Decommission <-chan string
 
 	// Config is asked for executor.heartbeatInterval, network.timeout,
-	// task.maxResultSize, task.maxDirectResultSize and task.reaper.killTimeout; nil is the default configuration. Run takes the
+	// task.maxResultSize, task.maxDirectResultSize and task.reaper.killTimeout, and
+	// by Run for the data port's; nil is the default configuration. Run takes the
 	// driver's instead.
 	Config *config.Config
 

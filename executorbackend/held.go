@@ -4,112 +4,99 @@ import (
 	"context"
 	"errors"
 
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// keep puts aside a result that is too large for its task's last update, which
-// then only tells its size. It returns nil where there is none.
-func (e *engine) keep(t *task, update *wire.TaskUpdate) *keptResult {
+// keep puts a result that is too large for its task's last update into the store.
+// It returns the update, which then only reports the result's size.
+func (e *engine) keep(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	most := e.maxDirect
 	if t.launch.GetHoldResult() {
 		most = 0
 	}
 	result := update.GetResult()
 	if len(result) <= most || update.GetState() != wire.TaskState_TASK_STATE_FINISHED {
-		return nil
+		return update
+	}
+	if err := e.blocks.Put(block.TaskResult(t.attempt), result, block.MemoryAndDisk); err != nil {
+		return lost(t.attempt, err)
 	}
 	update.State, update.HeldBytes, update.Result = wire.TaskState_TASK_STATE_HELD, uint64(len(result)), nil
-	return e.results.keep(result)
+	return update
 }
 
-// ran notes an attempt whose result is kept, and returns its update: HELD, or
-// that it was killed in the meantime. It is called with the lock held.
-func (e *engine) ran(t *task, result *keptResult, updates []*wire.TaskUpdate) []*wire.TaskUpdate {
-	var killed *killedError
-	switch {
-	case t.givenUp || e.ended:
-		result.drop()
-	case errors.As(context.Cause(t.ctx), &killed):
-		result.drop()
-		return []*wire.TaskUpdate{killedUpdate(t.attempt, killed.reason)}
-	default:
-		e.kept[t.attempt] = result
+// lost is the last update of an attempt whose result cannot be sent. The task
+// runs again: it is not to blame.
+func lost(attempt uint64, err error) *wire.TaskUpdate {
+	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
+}
+
+// last returns the update with which an attempt ends. A result that was kept is
+// dropped where the attempt was killed in the meantime. It is called with the lock
+// held.
+func (e *engine) last(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
+	if update.GetState() == wire.TaskState_TASK_STATE_HELD {
+		var killed *killedError
+		if errors.As(context.Cause(t.ctx), &killed) {
+			e.blocks.Remove(block.TaskResult(t.attempt))
+			update = killedUpdate(t.attempt, killed.reason)
+		}
 	}
-	return updates
+	if t.givenUp {
+		return nil // it was reported as killed
+	}
+	return update
 }
 
 // killRan drops the result of an attempt that ran, and returns the attempt's last
-// update; nil where the driver has all of it, or got another last update. It is
-// called with the lock held.
+// update; nil where the driver has all of it, or got another last update.
 func (e *engine) killRan(kill *wire.KillTask) *wire.TaskUpdate {
-	attempt := kill.GetAttempt()
-	if result := e.kept[attempt]; result != nil {
-		delete(e.kept, attempt)
-		result.drop()
-	} else if !e.out.giveUp(attempt) {
+	if !e.blocks.Remove(block.TaskResult(kill.GetAttempt())) {
 		return nil
 	}
-	return killedUpdate(attempt, kill.GetReason())
+	return killedUpdate(kill.GetAttempt(), kill.GetReason())
 }
 
 func killedUpdate(attempt uint64, reason string) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED, Failure: &wire.Failure{Message: reason}}
 }
 
-// fetch begins the transfer of results, and reports whether there are any. It is
-// called with the lock held.
-func (e *engine) fetch(attempts []uint64) bool {
-	found := false
-	for _, attempt := range attempts {
-		if result := e.kept[attempt]; result != nil {
-			delete(e.kept, attempt)
-			e.out.transfer(&transfer{attempt: attempt, result: result})
-			found = true
-		}
-	}
-	return found
-}
-
-// transfer is a result on its way to the driver.
-type transfer struct {
+// fetch is a result on its way to the driver. Whoever removes its block ends
+// it, and sends the attempt's last update.
+type fetch struct {
 	attempt uint64
-	result  *keptResult
-	sent    int // bytes
+	sent    int64 // bytes
+	ended   bool
 }
 
-// piece is a part of a result that is sent now.
-type piece struct {
-	*transfer // nil where there is none
-	from, to  int
-}
-
-// nextPiece takes the next piece of the transfer whose turn it is.
-func (o *outgoing) nextPiece() piece {
-	if len(o.transfers) == 0 {
-		return piece{}
+// next reads the next piece, and returns the update that carries it; nil where
+// the attempt was killed.
+func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
+	id := block.TaskResult(f.attempt)
+	content, whole, err := f.read(blocks, id)
+	if err == nil && !whole {
+		return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_PART, Result: content}
 	}
-	t := o.transfers[0]
-	next := piece{transfer: t, from: t.sent, to: min(t.sent+wire.MaxPart, t.result.size)}
-	t.sent = next.to
-	o.transfers = o.transfers[1:]
-	if t.sent < t.result.size {
-		o.transfers = append(o.transfers, t)
+	f.ended = true
+	switch {
+	case !blocks.Remove(id):
+		return nil
+	case err != nil:
+		return lost(f.attempt, err)
 	}
-	return next
+	return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: content}
 }
 
-// read makes the update that carries a piece. A result that cannot be read any
-// more is computed again: the task is not to blame.
-func (o *outgoing) read(p piece) *wire.TaskUpdate {
-	content, err := p.result.read(p.from, p.to)
+// read reads the next piece, and reports whether it is the last one.
+func (f *fetch) read(blocks *block.Store, id block.ID) (content []byte, whole bool, err error) {
+	reader, err := blocks.Open(id)
 	if err != nil {
-		o.giveUp(p.attempt)
-		p.result.drop()
-		return failed(p.attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
+		return nil, false, err
 	}
-	if p.to < p.result.size {
-		return &wire.TaskUpdate{Attempt: p.attempt, State: wire.TaskState_TASK_STATE_PART, Result: content}
-	}
-	p.result.drop()
-	return &wire.TaskUpdate{Attempt: p.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: content}
+	defer reader.Release()
+	from := f.sent
+	f.sent = min(from+wire.MaxPart, reader.Size())
+	content, err = reader.Bytes(from, f.sent)
+	return content, f.sent == reader.Size(), err
 }

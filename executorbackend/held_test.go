@@ -2,14 +2,17 @@ package executorbackend
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -36,55 +39,113 @@ func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 	s.stop()
 }
 
-// store is one that keeps so many bytes in memory, with a directory of its own.
-func store(t *testing.T, most int64) *resultStore {
-	return &resultStore{parent: t.TempDir(), most: most, logger: slog.New(slog.DiscardHandler)}
+// newStore keeps so many bytes in memory, and the rest in files below the directory
+// that is returned.
+func newStore(t *testing.T, memory int64) (*block.Store, string) {
+	directory := t.TempDir()
+	store := block.New(block.Options{Memory: memory, Directory: directory})
+	t.Cleanup(store.Close)
+	return store, directory
 }
 
-func TestResultsAreKeptInMemoryAndThenInFiles(t *testing.T) {
-	s := store(t, 10)
-	values := [][]byte{[]byte("in memory"), []byte("in a file"), []byte("m"), []byte("in another file")}
-	var kept []*keptResult
-	for _, value := range values {
-		kept = append(kept, s.keep(value))
+// kept are the blocks of a store.
+func kept(store *block.Store) []block.ID {
+	ids := []block.ID{}
+	for _, b := range store.Status().Blocks {
+		ids = append(ids, b.ID)
 	}
-	files := func() int {
-		entries, err := os.ReadDir(s.directory)
-		require.NoError(t, err)
-		return len(entries)
-	}
-	require.Equal(t, int64(10), s.inMemory)
-	require.Equal(t, 2, files())
-	for i, value := range values {
-		var read []byte
-		for from := 0; from < len(value); from += 4 {
-			part, err := kept[i].read(from, min(from+4, len(value)))
-			require.NoError(t, err)
-			read = append(read, part...)
-		}
-		require.Equal(t, string(value), string(read))
-	}
-	for _, result := range kept[:2] {
-		result.drop()
-		result.drop()
-		_, err := result.read(0, 1)
-		require.Error(t, err)
-	}
-	require.Equal(t, int64(1), s.inMemory)
-	require.Equal(t, 1, files())
-	s.close()
-	require.NoDirExists(t, s.directory)
+	return ids
+}
 
-	s.parent, s.directory, s.closed = "/nowhere", "", false
-	value, err := s.keep(make([]byte, 100)).read(99, 100)
-	require.NoError(t, err, "it stays in memory where no file can be made")
-	require.Equal(t, []byte{0}, value)
+func files(t *testing.T, directory string) []string {
+	found, err := filepath.Glob(filepath.Join(directory, "*", "*"))
+	require.NoError(t, err)
+	return found
+}
+
+func TestResultsAreFetchedFromMemoryAndFromFiles(t *testing.T) {
+	store, directory := newStore(t, 20)
+	s := startWith(t, Options{ID: "7", Cores: 1, Config: settings(t, map[string]string{"task.maxDirectResultSize": "5b"})}, &life{blocks: store})
+	sizes := []int{12, 3*wire.MaxPart + 7, 11, 6}
+	for i, size := range sizes {
+		s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(uint64(i), fmt.Sprint(size))}})
+		require.EqualValues(t, size, s.update().GetHeldBytes())
+	}
+	status := store.Status()
+	require.LessOrEqual(t, status.Memory, int64(20))
+	require.Len(t, files(t, directory), 3, "two results, and what the set shares, which was not read again")
+	for i, size := range sizes {
+		s.send(&wire.DriverMessage{Fetches: []uint64{uint64(i)}})
+		var got []byte
+		for finished := false; !finished; {
+			for _, update := range updatesOf(s.recv()) {
+				got = append(got, update.GetResult()...)
+				finished = update.GetState() == wire.TaskState_TASK_STATE_FINISHED
+			}
+		}
+		require.True(t, bytes.Equal(pattern(size), got), "%d bytes", size)
+	}
+	require.Equal(t, []block.ID{block.Broadcast(1)}, kept(store), "what was fetched is gone")
+	s.stop()
+	require.Empty(t, kept(store))
+	require.Empty(t, files(t, directory))
+}
+
+func TestWhatIsHeldOutlivesTheStreamAndResultsDoNot(t *testing.T) {
+	store, _ := newStore(t, 1<<20)
+	l := &life{blocks: store}
+	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
+		call.Hold(string(call.Input))
+		return call.Common, nil
+	})
+	for stream, held := range [][]string{nil, {"a"}, {"a", "b"}} {
+		s := startWith(t, Options{ID: "7", Cores: 1}, l)
+		require.Equal(t, held, s.registration.GetHolds())
+		waiting := launch(1, string(rune('a'+stream)))
+		waiting.HoldResult = true
+		s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{waiting}})
+		require.Equal(t, wire.TaskState_TASK_STATE_HELD, s.update().GetState(), "the ids of the last stream are free")
+		require.Subset(t, kept(store), []block.ID{block.TaskResult(1), block.Broadcast(1)})
+		s.stop()
+		require.Len(t, kept(store), stream+1)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, l.holding())
+	l.release([]string{"b"})
+	require.Equal(t, []string{"a", "c"}, l.holding())
+}
+
+func TestWhatTasksShareGoesWithTheirSet(t *testing.T) {
+	store, directory := newStore(t, 0)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
+		close(began)
+		<-goOn
+		return call.Common, nil
+	})
+	s := startWith(t, Options{ID: "7", Cores: 1}, &life{blocks: store})
+	s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{launch(1, ""), launch(2, "")}})
+	<-began
+	require.Len(t, files(t, directory), 1, "memory has no room")
+	s.send(&wire.DriverMessage{Forget: []uint64{1}})
+	s.send(&wire.DriverMessage{Launches: []*wire.Launch{launch(3, "")}})
+	require.Contains(t, s.update().GetFailure().GetMessage(), "before the set itself")
+	require.Empty(t, kept(store))
+	close(goOn)
+	ends := map[uint64]*wire.TaskUpdate{}
+	for len(ends) < 2 {
+		update := s.update()
+		ends[update.GetAttempt()] = update
+	}
+	require.Equal(t, "common ", string(ends[1].GetResult()), "it had begun")
+	require.Contains(t, ends[2].GetFailure().GetMessage(), "broadcast_1: the block is not there")
+	require.Empty(t, files(t, directory))
+	s.stop()
 }
 
 func TestTransfersTakeTurnsAndEnd(t *testing.T) {
-	s := store(t, 1<<30)
+	store, directory := newStore(t, 0)
 	var sent []string
-	o := &outgoing{}
+	o := &outgoing{life: &life{blocks: store}}
 	o.send = func(message *wire.ExecutorMessage) error {
 		for _, update := range updatesOf(message) {
 			sent = append(sent, fmt.Sprintf("%d %v %d", update.GetAttempt(), update.GetState(), len(update.GetResult())))
@@ -94,31 +155,32 @@ func TestTransfersTakeTurnsAndEnd(t *testing.T) {
 			o.mu.Lock()
 			o.updates = append(o.updates, &wire.TaskUpdate{Attempt: 9, State: wire.TaskState_TASK_STATE_FAILED})
 			o.mu.Unlock()
-		case 5:
-			require.True(t, o.giveUp(3))
-			require.False(t, o.giveUp(3))
-			return nil
+		case 5: // it was killed
+			require.True(t, store.Remove(block.TaskResult(3)))
 		}
 		return nil
 	}
-	large := bytes.Repeat([]byte("x"), 2*wire.MaxPart+5)
-	lost := s.keep([]byte("lost"))
-	for attempt, result := range []*keptResult{s.keep(large), s.keep(large[:7]), lost, s.keep(large)} {
-		o.transfer(&transfer{attempt: uint64(attempt), result: result})
+	put := func(attempt uint64, value []byte) {
+		require.NoError(t, store.Put(block.TaskResult(attempt), value, block.MemoryAndDisk))
 	}
-	lost.drop()
+	large := bytes.Repeat([]byte("x"), 2*wire.MaxPart+5)
+	put(2, []byte("damaged"))
+	require.NoError(t, os.WriteFile(files(t, directory)[0], []byte("other"), 0o600))
+	put(0, large)
+	put(1, large[:7])
+	put(3, large)
+	o.fetch([]uint64{0, 1, 2, 77, 3})
 	o.flushNow()
 	require.Equal(t, []string{
 		"0 TASK_STATE_PART 1048576", "9 TASK_STATE_FAILED 0", "1 TASK_STATE_FINISHED 7", "2 TASK_STATE_FAILED 0",
 		"3 TASK_STATE_PART 1048576", "0 TASK_STATE_PART 1048576", "0 TASK_STATE_FINISHED 5",
 	}, sent)
-	require.Zero(t, s.inMemory, "all are sent, lost or given up")
+	require.Empty(t, kept(store), "all are sent, lost or killed")
 
 	o.send = func(*wire.ExecutorMessage) error { return errors.New("broken") }
 	for range 3 {
-		o.transfer(&transfer{attempt: 4, result: s.keep(large)})
+		o.fetch([]uint64{4})
 		o.flushNow()
+		require.Empty(t, o.fetches)
 	}
-	require.Zero(t, s.inMemory)
-	require.Empty(t, o.transfers)
 }

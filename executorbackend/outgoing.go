@@ -1,7 +1,6 @@
 package executorbackend
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -16,12 +15,12 @@ type outgoing struct {
 	send func(*wire.ExecutorMessage) error
 
 	mu        sync.Mutex
-	life      *life
+	life      *life    // whose blocks are the results
 	released  []string // keys, to be acknowledged
 	updates   []*wire.TaskUpdate
 	window    *wire.Window // that goes with the next updates
 	later     *time.Timer  // sends updates that wait for others; nil where none do
-	transfers []*transfer  // of results that were fetched, in turns
+	fetches   []*fetch     // in turns
 	heartbeat *wire.Heartbeat
 	wish      *wire.Decommission // to leave; nil where it was told or there is none
 	holds     []string           // of those that life has, the ones that are not told yet
@@ -45,10 +44,12 @@ func (o *outgoing) put(updates ...*wire.TaskUpdate) {
 const reportWait = windowWork / 2
 
 // report is put with the window that the executor has by now. With more, further
-// ends are about to follow, and these may leave together.
-func (o *outgoing) report(window *wire.Window, more bool, updates ...*wire.TaskUpdate) {
+// ends are about to follow, and these may leave together. A nil update is none.
+func (o *outgoing) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
 	o.mu.Lock()
-	o.updates, o.window = append(o.updates, updates...), window
+	if o.window = window; update != nil {
+		o.updates = append(o.updates, update)
+	}
 	if !more {
 		o.flush()
 		return
@@ -105,31 +106,14 @@ func (o *outgoing) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// transfer adds a result that the driver fetches. It does not begin to send it:
+// fetch adds results that the driver fetches. It does not begin to send them:
 // flushNow does.
-func (o *outgoing) transfer(t *transfer) {
+func (o *outgoing) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.broken {
-		t.result.drop()
-		return
+	for _, attempt := range attempts {
+		o.fetches = append(o.fetches, &fetch{attempt: attempt})
 	}
-	o.transfers = append(o.transfers, t)
-}
-
-// giveUp ends the transfer of an attempt's result. It reports whether there was
-// one: then the driver has not got all of it, and never will.
-func (o *outgoing) giveUp(attempt uint64) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for i, t := range o.transfers {
-		if t.attempt == attempt {
-			t.result.drop()
-			o.transfers = slices.Delete(o.transfers, i, i+1)
-			return true
-		}
-	}
-	return false
 }
 
 // flushNow sends what there is, unless somebody already does.
@@ -171,15 +155,20 @@ func (o *outgoing) flush() {
 	}
 	o.sending, o.later = true, nil
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
-		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.transfers) > 0) {
-		message, piece := o.next(), o.nextPiece()
+		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0) {
+		message, result := o.next(), o.nextFetch()
 		o.since = time.Now()
 		o.mu.Unlock()
-		if piece.transfer != nil {
-			message.Updates = append(message.Updates, o.read(piece))
+		if result != nil {
+			if update := result.next(o.life.blocks); update != nil {
+				message.Updates = append(message.Updates, update)
+			}
 		}
 		err := o.send(message)
 		o.mu.Lock()
+		if result != nil && !result.ended {
+			o.fetches = append(o.fetches, result)
+		}
 		o.broken = err != nil
 	}
 	o.sending = false
@@ -187,11 +176,18 @@ func (o *outgoing) flush() {
 		o.updates = nil
 		o.heartbeat, o.wish, o.holds = nil, nil, nil
 		o.asking, o.arrivals = nil, nil
-		for _, t := range o.transfers {
-			t.result.drop()
-		}
-		o.transfers = nil
+		o.fetches = nil
 	}
+}
+
+// nextFetch takes out the fetch whose turn it is; nil where there is none.
+func (o *outgoing) nextFetch() *fetch {
+	if len(o.fetches) == 0 {
+		return nil
+	}
+	f := o.fetches[0]
+	o.fetches = o.fetches[1:]
+	return f
 }
 
 // updateOverhead is about what an update takes in a message beside its texts.

@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
 const (
@@ -45,12 +43,12 @@ func newOrigins() origins {
 }
 
 // of is the origin of a task of the set that starts now.
-func (o *origins) of(ctx context.Context, set *wire.TaskSet) origin {
-	known, ok := o.sets[set.GetId()]
+func (o *origins) of(ctx context.Context, set *taskSet) origin {
+	known, ok := o.sets[set.id]
 	if !ok || known.period != o.period {
-		label := fmt.Sprintf("%s %d.%d %s", o.prefix, set.GetId(), o.period, set.GetName())
+		label := fmt.Sprintf("%s %d.%d %s", o.prefix, set.id, o.period, set.name)
 		known = origin{ctx: pprof.WithLabels(ctx, pprof.Labels(taskLabel, label)), label: label, period: o.period}
-		o.sets[set.GetId()] = known
+		o.sets[set.id] = known
 	}
 	return known
 }

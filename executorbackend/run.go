@@ -93,7 +93,17 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		ctx = prepared
 	}
 
-	return attach(ctx, client, options, driver)
+	life := newLife(options)
+	defer life.blocks.Close()
+	if !options.Shared {
+		port, err := openDataPort(ctx, options, driver, access, life.blocks)
+		if err != nil {
+			return fmt.Errorf("executor %s: %w", options.ID, err)
+		}
+		defer port.Close()
+		life.dataAddress = port.Addr().String()
+	}
+	return attach(ctx, client, options, driver, life)
 }
 
 func bootstrap(ctx context.Context, client wire.DriverClient, options Options, driver string) (*wire.BootstrapReply, error) {

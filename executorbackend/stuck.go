@@ -25,10 +25,10 @@ func (e *engine) reap(t *task, reason string) {
 
 	waited := e.killTimeout.Round(time.Millisecond)
 	e.options.Logger.Error("a task does not end though it was killed: its function does not heed its context",
-		"taskSet", t.set.GetName(), "task", t.index, "killed", reason, "waited", waited)
+		"taskSet", t.set.name, "task", t.index, "killed", reason, "waited", waited)
 	if !e.options.replaceable {
 		return
 	}
-	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.GetName(), waited))
+	e.leave(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.name, waited))
 	e.out.put(killedUpdate(t.attempt, reason))
 }

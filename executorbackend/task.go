@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/block"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -21,7 +22,7 @@ type task struct {
 	attempt uint64
 	index   int
 	input   []byte
-	set     *wire.TaskSet
+	set     *taskSet
 	cpus    int
 	started bool // guarded by the engine's lock
 	origin  origin
@@ -68,7 +69,7 @@ func (e *engine) run(t *task) (next *task) {
 			update.Metrics = &wire.Metrics{}
 		}
 		t.measure(update.Metrics, took, len(update.GetResult()))
-		next = e.finished(t, took, goesOn, e.keep(t, update), update)
+		next = e.finished(t, took, goesOn, e.keep(t, update))
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
@@ -84,18 +85,29 @@ func (e *engine) cutShort(update *wire.TaskUpdate) bool {
 
 // call runs the function and says what went wrong; it panics when that does.
 func (e *engine) call(t *task) ([]byte, *wire.Failure) {
-	body, err := function.Lookup(t.set.GetFunction())
+	body, err := function.Lookup(t.set.function)
 	if err != nil {
 		return nil, &wire.Failure{Message: err.Error(), Permanent: true}
 	}
+	var common []byte
+	if t.set.shares {
+		reader, err := e.blocks.Open(block.Broadcast(t.set.id))
+		if err == nil {
+			defer reader.Release()
+			common, err = reader.Bytes(0, reader.Size())
+		}
+		if err != nil {
+			return nil, &wire.Failure{Message: "what the tasks of the set share is lost: " + err.Error()}
+		}
+	}
 	result, err := body(t.ctx, function.Call{
-		TaskSet:       t.set.GetName(),
+		TaskSet:       t.set.name,
 		Index:         t.index,
 		AttemptNumber: int(t.launch.GetAttemptNumber()),
 		CPUs:          t.cpus,
 		ExecutorID:    e.options.ID,
 		Host:          e.options.Host,
-		Common:        t.set.GetCommon(),
+		Common:        common,
 		Input:         t.input,
 		Resources:     wire.FromResources(t.launch.GetResources()),
 		Hold:          e.hold,

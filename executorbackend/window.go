@@ -31,8 +31,8 @@ type pace struct {
 // its set an executor of so many cores queues.
 func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
-	if p.taskSet != t.set.GetId() {
-		*p = pace{taskSet: t.set.GetId(), mean: took}
+	if p.taskSet != t.set.id {
+		*p = pace{taskSet: t.set.id, mean: took}
 	}
 	p.mean += (took - p.mean) / paceWeight
 	tasks := min(windowWork/max(p.mean, 1), maxWindow) * time.Duration(cores/t.cpus)

@@ -19,7 +19,7 @@ func queued(attempt uint64, input string) *wire.Launch {
 func TestWindowIsAMillisecondsWorth(t *testing.T) {
 	var p pace
 	window := func(set uint64, took time.Duration, cores int) int {
-		w := p.window(&task{set: &wire.TaskSet{Id: set}, cpus: 1}, took, cores)
+		w := p.window(&task{set: &taskSet{id: set}, cpus: 1}, took, cores)
 		require.Equal(t, set, w.GetTaskSet())
 		return int(w.GetTasks())
 	}

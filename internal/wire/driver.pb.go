@@ -546,7 +546,10 @@ type Register struct {
 	// the same as before. 0 where it never comes again.
 	Instance uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
 	// The addresses of each further resource that tasks can use.
-	Resources     map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Resources map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// host:port at which the executor serves its blocks to the application's
+	// processes; empty where it does not.
+	DataAddress   string `protobuf:"bytes,10,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -635,6 +638,13 @@ func (x *Register) GetResources() map[string]*Addresses {
 		return x.Resources
 	}
 	return nil
+}
+
+func (x *Register) GetDataAddress() string {
+	if x != nil {
+		return x.DataAddress
+	}
+	return ""
 }
 
 type Addresses struct {
@@ -1185,7 +1195,8 @@ type DriverMessage struct {
 	TaskSets   []*TaskSet             `protobuf:"bytes,3,rep,name=task_sets,json=taskSets,proto3" json:"task_sets,omitempty"`
 	Launches   []*Launch              `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
-	// Task sets that no further launch will name.
+	// Task sets that are over: no further launch will name them, and nobody waits for
+	// tasks of them that have not begun.
 	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
 	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
 	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
@@ -2018,7 +2029,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\n" +
 	"bytes_read\x18\n" +
 	" \x01(\fR\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\v \x01(\fR\fbytesWritten\"\xcb\x03\n" +
+	"\rbytes_written\x18\v \x01(\fR\fbytesWritten\"\xee\x03\n" +
 	"\bRegister\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
@@ -2028,7 +2039,9 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x10resource_profile\x18\x06 \x01(\rR\x0fresourceProfile\x12\x18\n" +
 	"\aversion\x18\a \x01(\rR\aversion\x12\x1a\n" +
 	"\binstance\x18\b \x01(\x06R\binstance\x12B\n" +
-	"\tresources\x18\t \x03(\v2$.bobbin.wire.Register.ResourcesEntryR\tresources\x1a:\n" +
+	"\tresources\x18\t \x03(\v2$.bobbin.wire.Register.ResourcesEntryR\tresources\x12!\n" +
+	"\fdata_address\x18\n" +
+	" \x01(\tR\vdataAddress\x1a:\n" +
 	"\fLogUrlsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aT\n" +

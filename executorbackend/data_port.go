@@ -1,0 +1,46 @@
+package executorbackend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/block/transfer"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/route"
+)
+
+// openDataPort serves blocks to the application's processes, on the address that
+// this host has on its way to the driver. With a port that is set and in use, it
+// tries the next ones, as Spark's Utils.startServiceOnPort does.
+func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks *block.Store) (*transfer.Server, error) {
+	host, err := route.Source(ctx, []string{driver})
+	if err != nil {
+		return nil, fmt.Errorf("find the address by which this host reaches the driver at %s: %w", driver, err)
+	}
+	access, err := pass.PeerTLS()
+	if err != nil {
+		return nil, err
+	}
+	serving := transfer.Options{TLS: access, Timeout: config.NetworkTimeout.In(options.Config), Logger: options.Logger}
+	first := config.BlockManagerPort.In(options.Config)
+	last := first
+	if first != 0 {
+		last += config.PortMaxRetries.In(options.Config)
+	}
+	for port := first; ; port++ {
+		server, err := transfer.Listen(net.JoinHostPort(host.String(), strconv.Itoa(port)), blocks, serving)
+		if err == nil {
+			return server, nil
+		}
+		if port >= last || !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%w (%s=%d, %s=%d)", err, config.BlockManagerPort.Name(), first,
+				config.PortMaxRetries.Name(), config.PortMaxRetries.In(options.Config))
+		}
+	}
+}
