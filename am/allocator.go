@@ -339,7 +339,7 @@ func (a *allocator) register(ctx context.Context) error {
 	}
 	if granted != nil {
 		a.limits.take(granted)
-		a.fleet.coresCountNot = !granted.ChecksCores
+		a.fleet.ignoresCores = !granted.ChecksCores
 		a.launcher.trust(granted.NMTokens)
 		a.logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
 	}

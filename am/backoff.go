@@ -6,11 +6,12 @@ import (
 )
 
 const (
-	// firstPause and lastPause are the least and the most that containers which
-	// came to nothing are waited with before they are asked for again.
+	// firstPause and lastPause are the shortest and the longest pause before
+	// containers that came to nothing are asked for again.
 	firstPause = time.Second
 	lastPause  = 30 * time.Second
-	// quietTime without such a container ends the row of pauses.
+	// quietTime is how long no container must come to nothing after a pause for the
+	// next one to be asked for again at once.
 	quietTime = time.Minute
 )
 

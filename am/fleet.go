@@ -24,7 +24,7 @@ type fleet struct {
 	launchTimeout time.Duration // 0 for none
 	taskCPUs      int
 	random        *rand.Rand
-	coresCountNot bool // the cluster's scheduler leaves them out of account
+	ignoresCores  bool // as the cluster's scheduler does
 
 	tables   []*table // in the order of their priorities
 	topology *topology
@@ -161,7 +161,7 @@ func (f *fleet) needs() []need {
 			continue
 		}
 		n := need{table.size, table.profile.NodeLabel}
-		if f.coresCountNot {
+		if f.ignoresCores {
 			n.size.VCores = 0
 		}
 		needs = append(needs, n)
@@ -360,61 +360,6 @@ func (f *fleet) remove(e *executor) {
 	} else {
 		f.byNode[node] = there
 	}
-}
-
-// release is a container that the ResourceManager was told to take back.
-type release struct {
-	id yarn.ContainerID
-	at time.Time
-}
-
-// releasePatience is how long the end of a container that was given back is
-// waited for. A ResourceManager that knows the container confirms it at the next
-// heartbeat or the one after. One that has restarted knows a container when its
-// node registers, which NodeManagers do within half a minute
-// (yarn.resourcemanager.connect.retry-interval.ms), and never where the container
-// was not started or its node is dead.
-const releasePatience = time.Minute
-
-// release gives a container back, once.
-func (f *fleet) release(id yarn.ContainerID, node yarn.NodeID) {
-	if _, already := f.releasing[id]; !already {
-		f.releasing[id] = node
-		f.releases = append(f.releases, id)
-		f.changed = true
-	}
-}
-
-// takeReleases returns the containers to give back, once.
-func (f *fleet) takeReleases(now time.Time) []yarn.ContainerID {
-	releases := f.releases
-	f.releases = nil
-	for _, id := range releases {
-		f.told = append(f.told, release{id, now})
-	}
-	return releases
-}
-
-// forgetReleases takes containers for ended that were given back and of which
-// the ResourceManager says nothing. Should their node come back with them, they
-// are given back again.
-func (f *fleet) forgetReleases(now time.Time) {
-	for len(f.told) > 0 && now.Sub(f.told[0].at) >= releasePatience {
-		id := f.told[0].id
-		f.told = f.told[1:]
-		if node, waiting := f.releasing[id]; waiting {
-			f.unheard[node] = append(f.unheard[node], id)
-			f.completed([]yarn.ContainerStatus{{ID: id, ExitStatus: yarn.ExitKilledByApplicationMaster}}, now)
-		}
-	}
-}
-
-// releaseAgain gives back what a node may have brought back.
-func (f *fleet) releaseAgain(node yarn.NodeID) {
-	for _, id := range f.unheard[node] {
-		f.release(id, node)
-	}
-	delete(f.unheard, node)
 }
 
 // resent is for a ResourceManager that restarted: it is told everything again.

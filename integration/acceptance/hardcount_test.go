@@ -67,6 +67,7 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 		t.Run(trial.name, func(t *testing.T) {
 			h := own.hold(t, in, counting, append(small, "--queue", "default", "--num-executors", "6")...)
 			h.awaitMoment(t)
+			own.awaitStatus(t, h.id, "its executors run on both nodes", func(status am.Status) bool { return status.Executors.Running == 6 })
 			trial.befall(t, h)
 			h.release(t)
 			h.assertRight(t)
