@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
@@ -32,7 +31,6 @@ type event struct {
 type link struct {
 	out      *outbox
 	executor *executor // the event loop's; nil before registration and after the loss
-	pulse    pulse
 }
 
 var errNotRegistering = errors.New("an executor's first message must register it")
@@ -56,7 +54,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	if err != nil {
 		return err
 	}
-	l := &link{out: out, pulse: pulse{began: time.Now()}}
+	l := &link{out: out}
 	if !d.post(event{link: l, message: first}) {
 		return ErrStopped
 	}
@@ -67,7 +65,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 				d.do(func(loop *loop) { loop.streamEnded(l, err) })
 				return
 			}
-			if !l.pulse.takes(message) && !d.post(event{link: l, message: message}) {
+			if !d.post(event{link: l, message: message}) {
 				return
 			}
 		}

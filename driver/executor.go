@@ -32,7 +32,6 @@ type executor struct {
 	attempts   map[scheduler.AttemptID]*attempt // that it runs
 	registered time.Time
 	lastHeard  time.Time
-	felt       int64 // of its pulse that was felt last, when it was heard
 	resident   uint64
 	ran        int        // attempts whose results wait here
 	done       int        // tasks
@@ -41,7 +40,6 @@ type executor struct {
 	kind       *kind
 	member     *allocation.Executor // nil without dynamic allocation
 	idleSince  time.Time
-	lastSet    uint64              // the task set whose common part was sent last
 	lastLaunch int                 // bytes of the inputs of the latest launch of this turn's message
 	forget     []uint64            // task sets that have ended; it goes with the next message
 	forgotten  int                 // bytes of their common parts

@@ -45,7 +45,6 @@ func appendKept[T any](list []T, item T) []T {
 }
 
 func (e *executor) status() ExecutorStatus {
-	e.feelPulse()
 	status := ExecutorStatus{
 		ID: e.id, Host: e.host, DataAddress: e.data, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.ran,
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,

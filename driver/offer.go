@@ -30,14 +30,11 @@ func (l *loop) launch(e *executor, r *run, launch *scheduler.Launch) {
 		e.member.Busy()
 	}
 	message := l.outgoing(e)
-	if e.lastSet != r.id { // a look at a field, for most
-		e.lastSet = r.id
-		if _, sent := r.sentTo[e]; !sent {
-			r.sentTo[e] = struct{}{}
-			message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-				Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
-			})
-		}
+	if _, sent := r.sentTo[e]; !sent {
+		r.sentTo[e] = struct{}{}
+		message.TaskSets = append(message.TaskSets, &wire.TaskSet{
+			Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
+		})
 	}
 	a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
 	l.attempts[a.id], e.attempts[a.id] = a, a

@@ -40,7 +40,6 @@ func (l *loop) expireExecutors() {
 	}
 	var silent []string
 	for _, e := range l.executors {
-		e.feelPulse()
 		if since := l.now.Sub(e.lastHeard); since >= v.timeout {
 			silent = append(silent, e.id)
 			// The manager's word on its end will be that it was killed as asked.

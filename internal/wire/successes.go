@@ -15,33 +15,19 @@ func (u *TaskUpdate) IsPlain() bool {
 type SuccessBuilder struct {
 	told   *Successes
 	count  int
-	size   int
 	latest uint64 // attempt
-	usual  int    // attempts that were told of together the last time
 }
-
-const (
-	// usualBytes is how many bytes a number takes for which there is room at first: a
-	// time of some milliseconds takes no more.
-	usualBytes = 3
-	// successOverhead is the most that an attempt takes beside its result: its id and
-	// eight metrics.
-	successOverhead = 9 * binary.MaxVarintLen64
-	// mostUsual is for how many attempts there is room at first at the most.
-	mostUsual = 1 << 10
-)
 
 // Add adds what a plain update tells. Nothing of the update is kept but its result.
 func (b *SuccessBuilder) Add(u *TaskUpdate) {
-	room := max(b.usual-b.count, 1)
 	if b.told == nil {
-		b.told = &Successes{Attempts: make([]byte, 0, room+binary.MaxVarintLen64)} // most ids follow each other
+		b.told = &Successes{}
 	}
 	s := b.told
 	s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-b.latest))
 	b.latest = u.GetAttempt()
 	if len(u.GetResult()) > 0 && s.Results == nil {
-		s.Results = make([][]byte, b.count, b.count+room)
+		s.Results = make([][]byte, b.count)
 	}
 	if s.Results != nil {
 		s.Results = append(s.Results, u.GetResult())
@@ -53,26 +39,17 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 			continue
 		}
 		if *column == nil {
-			*column = make([]byte, b.count, b.count+room*usualBytes) // zeros, of a byte each
+			*column = make([]byte, b.count) // zeros, of a byte each
 		}
 		*column = binary.AppendUvarint(*column, *field)
 	}
 	b.count++
-	b.size += len(u.GetResult()) + successOverhead
 }
-
-// Count is of how many attempts Take will tell.
-func (b *SuccessBuilder) Count() int { return b.count }
-
-// Size is how many bytes that takes at the most.
-func (b *SuccessBuilder) Size() int { return b.size }
 
 // Take returns what was added, nil for nothing, and begins anew.
 func (b *SuccessBuilder) Take() *Successes {
 	told := b.told
-	if told != nil {
-		*b = SuccessBuilder{usual: min(b.count, mostUsual)}
-	}
+	*b = SuccessBuilder{}
 	return told
 }
 

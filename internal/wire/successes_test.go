@@ -36,11 +36,9 @@ func TestSuccessesAreCounted(t *testing.T) {
 	update := &TaskUpdate{Attempt: 3, Result: make([]byte, 1000), Metrics: &Metrics{}}
 	b.Add(update)
 	b.Add(update)
-	require.Equal(t, 2, b.Count())
-	require.InDelta(t, 2000, b.Size(), 200)
+	require.Equal(t, 2, b.count)
 	require.NotNil(t, b.Take())
-	require.Zero(t, b.Count())
-	require.Zero(t, b.Size())
+	require.Zero(t, b.count)
 	require.Nil(t, b.Take())
 }
 
@@ -145,8 +143,8 @@ func FuzzSuccesses(f *testing.F) {
 			require.True(t, one.IsPlain())
 			again.Add(one)
 		}
-		require.LessOrEqual(t, again.Count(), len(attempts))
-		if successes.Err() != nil || again.Count() == 0 {
+		require.LessOrEqual(t, again.count, len(attempts))
+		if successes.Err() != nil || again.count == 0 {
 			return
 		}
 		one = &TaskUpdate{}
