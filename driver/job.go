@@ -25,8 +25,9 @@ type Job struct {
 
 	// Priority is the set's place among those that are served first in, first out:
 	// behind all sets with a lower job, then with a lower stage. A set that is
-	// submitted again, for some tasks of an earlier one, keeps its place so. Without
-	// a job it is behind those that were submitted before.
+	// submitted again, for some tasks of an earlier one, keeps its place so. Jobs are
+	// counted as submissions are: the ID of its first submission serves as a job.
+	// Where Priority.Job is 0, the set's own ID does.
 	Priority scheduler.Priority
 
 	// Group names the jobs that Driver.CancelGroup cancels together; Description is
