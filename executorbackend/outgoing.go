@@ -153,7 +153,7 @@ func (o *outgoing) flush() {
 	if o.sending {
 		return
 	}
-	o.sending, o.later = true, nil
+	o.sending = true
 	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.wish != nil || len(o.holds) > 0 ||
 		len(o.asking) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0) {
 		message, result := o.next(), o.nextFetch()
@@ -172,6 +172,10 @@ func (o *outgoing) flush() {
 		o.broken = err != nil
 	}
 	o.sending = false
+	if o.later != nil { // nothing waits any more
+		o.later.Stop()
+		o.later = nil
+	}
 	if o.broken {
 		o.updates = nil
 		o.heartbeat, o.wish, o.holds = nil, nil, nil

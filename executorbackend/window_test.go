@@ -139,3 +139,30 @@ func TestASendThatBlocksTakesNoTimeOfTheNextTask(t *testing.T) {
 		s.stop()
 	})
 }
+
+// A timer that goes off while a message is on its way finds nothing to do. What is
+// reported later leaves in time all the same.
+func TestReportsLeaveInTimeAfterASendThatBlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sent, leave := make(chan int), make(chan struct{})
+		o := &outgoing{}
+		o.send = func(message *wire.ExecutorMessage) error {
+			<-leave
+			sent <- len(updatesOf(message))
+			return nil
+		}
+		update := func() *wire.TaskUpdate { return killedUpdate(1, "") }
+		go o.put(update())
+		synctest.Wait()
+		o.report(nil, true, update())
+		time.Sleep(2 * reportWait)
+		close(leave)
+		require.Equal(t, 1, <-sent)
+		require.Equal(t, 1, <-sent)
+		synctest.Wait()
+		began := time.Now()
+		o.report(nil, true, update())
+		require.Equal(t, 1, <-sent)
+		require.Equal(t, reportWait, time.Since(began))
+	})
+}
