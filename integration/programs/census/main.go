@@ -171,7 +171,13 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 		}
 	}
 	total := map[string]int64{}
-	for result, err := range count.Stream(ctx, session, portions) {
+	var options []bobbin.Option
+	if signals[0] != "" {
+		// In the order of the text, whichever hosts have it: else those that wait
+		// could be first.
+		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
+	}
+	for result, err := range count.Stream(ctx, session, portions, options...) {
 		if err != nil {
 			return err
 		}
