@@ -36,30 +36,14 @@ func (p *pending) take(set *taskSet, e *executor) int32 {
 	return p.takeFresh(set)
 }
 
-// hasReturned is whether a task waits that came back.
-func (p *pending) hasReturned(set *taskSet) bool {
-	for len(p.returned) > 0 && set.states[p.returned[0]] != taskReturned {
-		p.returned = p.returned[1:]
-	}
-	return len(p.returned) > 0
-}
-
 // takeFresh removes the first task that never ran and returns it, or -1.
 func (p *pending) takeFresh(set *taskSet) int32 {
-	index := p.nextFresh(set)
-	if index >= 0 {
-		p.next++
-	}
-	return index
-}
-
-// nextFresh is the first task that never ran, or -1.
-func (p *pending) nextFresh(set *taskSet) int32 {
-	for ; p.next < p.end; p.next++ {
+	for p.next < p.end {
 		index := p.next
 		if p.fresh != nil {
 			index = p.fresh[p.next]
 		}
+		p.next++
 		if set.states[index] == taskFresh {
 			return index
 		}
