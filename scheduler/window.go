@@ -53,19 +53,19 @@ func (s *Scheduler) Grant(executor string, taskSet uint64, tasks int) {
 // own, so that it is known to have had one if it takes its executor down.
 func (s *Scheduler) fillWindows(p *profile) {
 	set := p.sole()
-	if set == nil || s.barriers > 0 || len(set.requests) > 0 {
+	if set == nil || s.barriers > 0 || len(set.requests) > 0 || set.returned > 0 || set.stragglers.wanted > 0 {
 		return
 	}
 	for _, e := range p.freed {
 		if !e.available || e.windowSet != set.id || e.Cores < set.cpus {
 			continue
 		}
-		for set.returned == 0 && set.stragglers.wanted == 0 && e.queue.length < e.window && s.takeBest(set, e, NoPref, true) {
+		for e.queue.length < e.window && s.takeBest(set, e, NoPref, true) {
 			p.queuedSet = set
 		}
 	}
 	if !set.wants() {
-		s.setDelayed(set, false) // it took all that it was offered
+		s.setDelayed(set, false) // it leaves no core unused
 		set.node.dequeue()
 	}
 }
