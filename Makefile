@@ -5,7 +5,7 @@ GO ?= go
 BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator bench-standalone clean
+.PHONY: all build release test check unit integration integration-with-engine integration-clusters demo generate check-generated bench-launch bench-tasks bench-scale bench-allocator clean
 
 all: build
 
@@ -89,11 +89,6 @@ bench-scale:
 # An ApplicationMaster that gets and launches up to 10,000 containers of a simulated cluster of 2,000 nodes.
 bench-allocator:
 	@$(GO) run ./bench/allocator
-
-# A standalone master with 500 workers, which are simulated on loopback, and 50 applications.
-bench-standalone:
-	@$(MAKE) --silent --no-print-directory build >&2
-	@$(GO) run ./bench/standalone
 
 clean:
 	rm -rf bin
