@@ -127,7 +127,7 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 // RequestExecutors implements driver.ClusterManager.
 func (a *Application) RequestExecutors(request driver.Request) {
 	encoded := a.options.encode(request)
-	a.tell(func(s *state) { s.want(encoded) })
+	a.tell(func(s *state) { s.setRequest(encoded) })
 }
 
 // KillExecutors implements driver.ClusterManager.
@@ -135,7 +135,7 @@ func (a *Application) KillExecutors(ids []string) {
 	a.tell(func(s *state) {
 		for _, id := range ids {
 			if number, ok := executorNumber(id); ok {
-				s.kill(number)
+				s.killExecutor(number)
 			}
 		}
 	})
@@ -144,7 +144,7 @@ func (a *Application) KillExecutors(ids []string) {
 // ExecutorRegistered implements driver.ClusterManager.
 func (a *Application) ExecutorRegistered(id string) {
 	if number, ok := executorNumber(id); ok {
-		a.tell(func(s *state) { s.register(number) })
+		a.tell(func(s *state) { s.executorRegistered(number) })
 	}
 }
 
@@ -170,7 +170,7 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	if failure != nil {
 		finish.Diagnostics = strings.ToValidUTF8(failure.Error(), "\uFFFD")
 	}
-	a.tell(func(s *state) { s.end(finish) })
+	a.tell(func(s *state) { s.setFinish(finish) })
 	select {
 	case <-a.over:
 		return a.err

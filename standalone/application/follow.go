@@ -56,8 +56,7 @@ func (a *Application) unlessFinished(err error) error {
 func (a *Application) serve(current *link) (over bool, err error) {
 	defer current.end()
 	a.mu.Lock()
-	a.state.pending = nil
-	a.state.finishSent = false
+	a.state.beginStream()
 	a.mu.Unlock()
 	unreadable := make(chan error, 1)
 	var sending sync.WaitGroup
@@ -125,7 +124,7 @@ func (a *Application) send(current *link) error {
 		}
 		return nil
 	}
-	a.tell(func(s *state) { s.anew() })
+	a.tell(func(s *state) { s.sendAll() })
 	for {
 		select {
 		case <-a.wake:
@@ -133,7 +132,7 @@ func (a *Application) send(current *link) error {
 			return nil
 		}
 		a.mu.Lock()
-		message := a.state.take()
+		message := a.state.takeUnsent()
 		a.mu.Unlock()
 		if message == nil {
 			continue
@@ -147,21 +146,21 @@ func (a *Application) send(current *link) error {
 // hear acts on an order, and returns the end that it says, if any.
 func (a *Application) hear(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
-	told := a.state.hear(order)
+	n := a.state.receive(order)
 	a.mu.Unlock()
 	a.signal()
 	// The driver's loop may be waiting for the state, so it is told without it.
-	for _, executor := range told.launched {
+	for _, executor := range n.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
 			"worker", executor.GetWorkerId())
 	}
-	for _, end := range told.ends {
+	for _, end := range n.ends {
 		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Text: endText(end), CountsAsFailure: end.GetCountsAsFailure()})
 	}
-	for _, id := range told.missing {
+	for _, id := range n.missing {
 		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Text: "the master does not know of it any more"})
 	}
-	for _, notice := range told.notices {
+	for _, notice := range n.notices {
 		ids := make([]string, len(notice.GetExecutors()))
 		for i, id := range notice.GetExecutors() {
 			ids[i] = executorID(id)
@@ -172,14 +171,14 @@ func (a *Application) hear(order *protocol.ApplicationOrder) *protocol.Applicati
 		}
 		a.options.Driver.Decommission(ids, decommission)
 	}
-	if told.hindrance != nil {
-		if *told.hindrance == "" {
+	if n.hindrance != nil {
+		if *n.hindrance == "" {
 			a.logger.Info("nothing keeps executors from coming any more")
 		} else {
-			a.logger.Warn("not all executors can be had", "reason", *told.hindrance)
+			a.logger.Warn("not all executors can be had", "reason", *n.hindrance)
 		}
 	}
-	return told.end
+	return n.end
 }
 
 // endText says why an executor ended.

@@ -7,37 +7,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// state is all that a master is told, and what of it has not been sent over the
-// stream that there is. It is pure: no I/O, no clock, no goroutine.
+// state is what an application is and wants, and which executors its masters have
+// reported. It does no I/O, reads no clock and is not safe for concurrent use.
 type state struct {
+	desired
 	id          string
 	description *protocol.ApplicationDescription
 
-	request    *protocol.ExecutorRequest // the newest; nil before the first
-	live       map[uint32]bool           // executors; true of those that registered with the driver
-	kills      map[uint32]struct{}       // executors to end that have not been told to have ended
-	highest    uint32                    // of all executors' ids
-	finish     *protocol.Finish          // nil until the application ends
-	hindrance  string                    // why fewer executors than wanted can be had
-	finishSent bool                      // over the stream that there is
-
-	// pending is what has not been sent; nil for nothing.
-	pending *protocol.ApplicationMessage
+	live      map[uint32]struct{} // executors, registered or not
+	highest   uint32              // of all executors' ids
+	hindrance string              // why fewer executors than wanted can be had
 }
 
 func newState(id string, description *protocol.ApplicationDescription, files *Files) state {
-	return state{
-		id: id, description: describe(description, files),
-		live: map[uint32]bool{}, kills: map[uint32]struct{}{},
-	}
-}
-
-// describe names the program and the files in the command.
-func describe(description *protocol.ApplicationDescription, files *Files) *protocol.ApplicationDescription {
 	if described := files.described(); len(described) > 0 {
 		description.Command.Program, description.Command.Files = described[0], described[1:]
 	}
-	return description
+	return state{desired: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
 }
 
 // hello is the first message of a stream.
@@ -52,113 +38,62 @@ func (s *state) hello() *protocol.ApplicationMessage {
 	}}
 }
 
-// anew has all be sent to a master that knows nothing.
-func (s *state) anew() {
-	s.pending = &protocol.ApplicationMessage{
-		Request:      s.request,
-		Kills:        slices.Sorted(maps.Keys(s.kills)),
-		Acknowledged: s.pending.GetAcknowledged(),
-		Finish:       s.finish,
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.live)) {
-		if s.live[id] {
-			s.pending.Registered = append(s.pending.Registered, id)
-		}
-	}
-	s.finishSent = false
+func (s *state) executorRegistered(id uint32) {
+	s.addLive(id)
+	s.desired.executorRegistered(id)
 }
 
-// take returns what is to be sent, or nil.
-func (s *state) take() *protocol.ApplicationMessage {
-	message := s.pending
-	s.pending = nil
-	if message.GetFinish() != nil {
-		s.finishSent = true
-	}
-	return message
-}
-
-// next is where what is new goes.
-func (s *state) next() *protocol.ApplicationMessage {
-	if s.pending == nil {
-		s.pending = &protocol.ApplicationMessage{}
-	}
-	return s.pending
-}
-
-func (s *state) want(request *protocol.ExecutorRequest) {
-	s.request = request
-	s.next().Request = request
-}
-
-func (s *state) kill(id uint32) {
-	if _, open := s.kills[id]; open {
-		return
-	}
-	s.kills[id] = struct{}{}
-	message := s.next()
-	message.Kills = append(message.Kills, id)
-}
-
-func (s *state) register(id uint32) {
-	s.live[id] = true
+// addLive reports whether the executor was not known.
+func (s *state) addLive(id uint32) bool {
 	s.highest = max(s.highest, id)
-	message := s.next()
-	message.Registered = append(message.Registered, id)
+	if _, known := s.live[id]; known {
+		return false
+	}
+	s.live[id] = struct{}{}
+	return true
 }
 
-func (s *state) end(finish *protocol.Finish) {
-	s.finish = finish
-	s.next().Finish = finish
+func (s *state) executorEnded(id uint32) {
+	s.highest = max(s.highest, id)
+	delete(s.live, id)
+	s.desired.executorEnded(id)
 }
 
-// news is what an order says that the driver is to know.
+// news is what the driver has to learn from an order.
 type news struct {
-	launched  []*protocol.ApplicationExecutor // that are new
+	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd
 	notices   []*protocol.ExecutorNotice
-	missing   []uint32 // executors that the master does not know of
-	hindrance *string  // where it has changed
+	missing   []uint32 // executors that the master does not know
+	hindrance *string  // nil if it is the same as before
 	end       *protocol.ApplicationEnd
 }
 
-// hear acts on an order.
-func (s *state) hear(order *protocol.ApplicationOrder) news {
-	told := news{notices: order.GetNotices(), end: order.GetEnd()}
-	known := map[uint32]struct{}{}
+// receive applies an order.
+func (s *state) receive(order *protocol.ApplicationOrder) news {
+	n := news{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
+	reported := map[uint32]struct{}{}
 	for _, executor := range order.GetExecutors() {
-		id := executor.GetId()
-		known[id] = struct{}{}
-		s.highest = max(s.highest, id)
-		if _, there := s.live[id]; !there {
-			s.live[id] = false
-			told.launched = append(told.launched, executor)
+		reported[executor.GetId()] = struct{}{}
+		if s.addLive(executor.GetId()) {
+			n.launched = append(n.launched, executor)
 		}
 	}
 	for _, end := range order.GetEnds() {
-		id := end.GetId()
-		s.highest = max(s.highest, id)
-		s.forget(id)
-		told.ends = append(told.ends, end)
-		message := s.next()
-		message.Acknowledged = max(message.Acknowledged, end.GetSequence())
+		s.executorEnded(end.GetId())
+		s.acknowledge(end.GetSequence())
 	}
 	if order.GetComplete() {
 		for _, id := range slices.Sorted(maps.Keys(s.live)) {
-			if _, there := known[id]; !there {
-				s.forget(id)
-				told.missing = append(told.missing, id)
+			if _, ok := reported[id]; !ok {
+				s.executorEnded(id)
+				n.missing = append(n.missing, id)
 			}
 		}
 	}
 	if order.Hindrance != nil && order.GetHindrance() != s.hindrance {
 		s.hindrance = order.GetHindrance()
-		told.hindrance = order.Hindrance
+		n.hindrance = order.Hindrance
 	}
-	return told
-}
-
-func (s *state) forget(id uint32) {
-	delete(s.live, id)
-	delete(s.kills, id)
+	return n
 }

@@ -44,51 +44,49 @@ func (m *toldMaster) hear(message *protocol.ApplicationMessage) {
 func TestWhicheverMasterLeadsKnowsAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, master := newTestState(), newToldMaster()
-		s.anew()
+		s.sendAll()
 		ended := map[uint32]bool{}
 		id := rapid.Uint32Range(1, 8)
 		t.Repeat(map[string]func(*rapid.T){
 			"want": func(t *rapid.T) {
-				s.want(&protocol.ExecutorRequest{ExcludedHosts: []string{rapid.StringN(0, 3, -1).Draw(t, "host")}})
+				s.setRequest(&protocol.ExecutorRequest{ExcludedHosts: []string{rapid.StringN(0, 3, -1).Draw(t, "host")}})
 			},
 			"launched": func(t *rapid.T) {
 				if n := id.Draw(t, "id"); !ended[n] {
-					s.hear(&protocol.ApplicationOrder{Executors: executors(n)})
+					s.receive(&protocol.ApplicationOrder{Executors: executors(n)})
 				}
 			},
 			"registered": func(t *rapid.T) {
 				if n := id.Draw(t, "id"); !ended[n] {
-					s.register(n)
+					s.executorRegistered(n)
 				}
 			},
 			"kill": func(t *rapid.T) {
 				if n := id.Draw(t, "id"); !ended[n] {
-					s.kill(n)
+					s.killExecutor(n)
 				}
 			},
 			"end": func(t *rapid.T) {
 				n := id.Draw(t, "id")
 				ended[n] = true
-				s.hear(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: n, Sequence: 1}}})
+				s.receive(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: n, Sequence: 1}}})
 				delete(master.kills, n)
 				delete(master.registered, n)
 			},
-			"send":   func(*rapid.T) { master.hear(s.take()) },
-			"finish": func(*rapid.T) { s.end(&protocol.Finish{}) },
+			"send":   func(*rapid.T) { master.hear(s.takeUnsent()) },
+			"finish": func(*rapid.T) { s.setFinish(&protocol.Finish{}) },
 			"another master": func(*rapid.T) {
-				s.take() // lost on its way
+				s.takeUnsent() // lost on its way
 				master = newToldMaster()
-				s.anew()
+				s.sendAll()
 			},
 			"": func(t *rapid.T) {
-				if s.pending != nil {
+				if s.unsent != nil {
 					return
 				}
 				registered, kills := map[uint32]bool{}, map[uint32]bool{}
-				for n, up := range s.live {
-					if up {
-						registered[n] = true
-					}
+				for n := range s.registered {
+					registered[n] = true
 				}
 				for n := range s.kills {
 					kills[n] = true

@@ -31,58 +31,58 @@ func executors(ids ...uint32) []*protocol.ApplicationExecutor {
 
 func TestAMasterIsToldWhatIsNewAndAnotherAll(t *testing.T) {
 	s := newTestState()
-	require.Nil(t, s.take())
+	require.Nil(t, s.takeUnsent())
 	request := &protocol.ExecutorRequest{ExcludedHosts: []string{"a"}}
-	s.want(request)
-	requireSame(t, &protocol.ApplicationMessage{Request: request}, s.take())
-	require.Nil(t, s.take(), "it was sent")
+	s.setRequest(request)
+	requireSame(t, &protocol.ApplicationMessage{Request: request}, s.takeUnsent())
+	require.Nil(t, s.takeUnsent(), "it was sent")
 
-	told := s.hear(&protocol.ApplicationOrder{Executors: executors(1, 2, 3)})
+	told := s.receive(&protocol.ApplicationOrder{Executors: executors(1, 2, 3)})
 	require.Len(t, told.launched, 3)
-	s.register(2)
-	s.kill(3)
-	s.kill(3)
-	requireSame(t, &protocol.ApplicationMessage{Registered: []uint32{2}, Kills: []uint32{3}}, s.take())
-	told = s.hear(&protocol.ApplicationOrder{Executors: executors(1), Ends: []*protocol.ExecutorEnd{{Id: 1, Sequence: 7}, {Id: 9, Sequence: 8}}})
+	s.executorRegistered(2)
+	s.killExecutor(3)
+	s.killExecutor(3)
+	requireSame(t, &protocol.ApplicationMessage{Registered: []uint32{2}, Kills: []uint32{3}}, s.takeUnsent())
+	told = s.receive(&protocol.ApplicationOrder{Executors: executors(1), Ends: []*protocol.ExecutorEnd{{Id: 1, Sequence: 7}, {Id: 9, Sequence: 8}}})
 	require.Empty(t, told.launched)
 	require.Len(t, told.ends, 2)
-	requireSame(t, &protocol.ApplicationMessage{Acknowledged: 8}, s.take())
+	requireSame(t, &protocol.ApplicationMessage{Acknowledged: 8}, s.takeUnsent())
 
 	hello := s.hello().GetHello()
 	require.Equal(t, []uint32{2, 3}, hello.GetExecutors())
 	require.EqualValues(t, 9, hello.GetHighestExecutorId())
 	require.Equal(t, "app-1", hello.GetApplicationId())
-	s.anew()
-	requireSame(t, &protocol.ApplicationMessage{Request: request, Registered: []uint32{2}, Kills: []uint32{3}}, s.take())
+	s.sendAll()
+	requireSame(t, &protocol.ApplicationMessage{Request: request, Registered: []uint32{2}, Kills: []uint32{3}}, s.takeUnsent())
 }
 
 func TestExecutorsThatACompleteListLacksAreMissing(t *testing.T) {
 	s := newTestState()
-	s.hear(&protocol.ApplicationOrder{Executors: executors(1, 2)})
-	s.register(3)
-	s.kill(2)
-	told := s.hear(&protocol.ApplicationOrder{Executors: executors(1, 4), Complete: true})
+	s.receive(&protocol.ApplicationOrder{Executors: executors(1, 2)})
+	s.executorRegistered(3)
+	s.killExecutor(2)
+	told := s.receive(&protocol.ApplicationOrder{Executors: executors(1, 4), Complete: true})
 	require.Equal(t, []uint32{2, 3}, told.missing)
 	require.Len(t, told.launched, 1)
 	require.Equal(t, []uint32{1, 4}, s.hello().GetHello().GetExecutors())
-	s.anew()
-	require.Empty(t, s.take().GetKills(), "who is gone need not be killed")
+	s.sendAll()
+	require.Empty(t, s.takeUnsent().GetKills(), "who is gone need not be killed")
 }
 
 func TestAcknowledgementsOutliveTheFirstTelling(t *testing.T) {
 	s := newTestState()
-	s.hear(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: 1, Sequence: 3}}})
-	s.anew()
-	require.EqualValues(t, 3, s.take().GetAcknowledged())
+	s.receive(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: 1, Sequence: 3}}})
+	s.sendAll()
+	require.EqualValues(t, 3, s.takeUnsent().GetAcknowledged())
 }
 
 func TestAHindranceIsNewsOnce(t *testing.T) {
 	s := newTestState()
-	require.Nil(t, s.hear(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
-	require.Equal(t, "no room", *s.hear(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
-	require.Nil(t, s.hear(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
-	require.Nil(t, s.hear(&protocol.ApplicationOrder{}).hindrance)
-	require.Empty(t, *s.hear(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
+	require.Equal(t, "no room", *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
+	require.Nil(t, s.receive(&protocol.ApplicationOrder{}).hindrance)
+	require.Empty(t, *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
 }
 
 func TestRequestsAsMastersReadThem(t *testing.T) {

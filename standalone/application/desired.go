@@ -1,0 +1,93 @@
+package application
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// desired is what the driver wants of its masters: the newest request, the
+// executors to stop, those that have registered, and the end. A master gets all
+// of it when the application attaches to it, and only what changes afterwards.
+// desired does no I/O, reads no clock and is not safe for concurrent use.
+type desired struct {
+	request    *protocol.ExecutorRequest // the newest; nil before the first
+	kills      map[uint32]struct{}       // executors to stop that are not known to have ended
+	registered map[uint32]struct{}       // live executors that have registered with the driver
+	finish     *protocol.Finish          // nil until the application ends
+
+	unsent     *protocol.ApplicationMessage // for the present stream; nil if there is nothing to send
+	finishSent bool                         // over the present stream
+}
+
+func newDesired() desired {
+	return desired{kills: map[uint32]struct{}{}, registered: map[uint32]struct{}{}}
+}
+
+func (d *desired) setRequest(request *protocol.ExecutorRequest) {
+	d.request = request
+	d.changes().Request = request
+}
+
+func (d *desired) killExecutor(id uint32) {
+	if _, known := d.kills[id]; known {
+		return
+	}
+	d.kills[id] = struct{}{}
+	changes := d.changes()
+	changes.Kills = append(changes.Kills, id)
+}
+
+func (d *desired) executorRegistered(id uint32) {
+	d.registered[id] = struct{}{}
+	changes := d.changes()
+	changes.Registered = append(changes.Registered, id)
+}
+
+// executorEnded drops an executor, which no later master needs to know.
+func (d *desired) executorEnded(id uint32) {
+	delete(d.kills, id)
+	delete(d.registered, id)
+}
+
+func (d *desired) setFinish(finish *protocol.Finish) {
+	d.finish = finish
+	d.changes().Finish = finish
+}
+
+// acknowledge has the master told that its reports up to a sequence have arrived.
+func (d *desired) acknowledge(sequence uint64) {
+	changes := d.changes()
+	changes.Acknowledged = max(changes.Acknowledged, sequence)
+}
+
+// changes returns the message that is to be sent next.
+func (d *desired) changes() *protocol.ApplicationMessage {
+	if d.unsent == nil {
+		d.unsent = &protocol.ApplicationMessage{}
+	}
+	return d.unsent
+}
+
+// beginStream drops what was meant for an earlier stream.
+func (d *desired) beginStream() { d.unsent, d.finishSent = nil, false }
+
+// sendAll makes the next message hold everything, for a master that knows nothing.
+func (d *desired) sendAll() {
+	d.unsent = &protocol.ApplicationMessage{
+		Request:      d.request,
+		Kills:        slices.Sorted(maps.Keys(d.kills)),
+		Registered:   slices.Sorted(maps.Keys(d.registered)),
+		Acknowledged: d.unsent.GetAcknowledged(),
+		Finish:       d.finish,
+	}
+}
+
+// takeUnsent returns the message to send, or nil, and takes it for sent.
+func (d *desired) takeUnsent() *protocol.ApplicationMessage {
+	message := d.unsent
+	d.unsent = nil
+	d.finishSent = d.finishSent || message.GetFinish() != nil
+	return message
+}
