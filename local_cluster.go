@@ -6,8 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // localCluster is a driver in this process with executors of a standalone cluster
@@ -42,7 +42,7 @@ func (l *localCluster) run(ctx context.Context, function func(ctx context.Contex
 		defer cancel()
 		err = errors.Join(err, cluster.Stop(stopping))
 	}()
-	masters, err := protocol.ParseURL(cluster.URL())
+	masters, err := masterurl.ParseStandalone(cluster.URL())
 	if err != nil {
 		return err
 	}

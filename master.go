@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // masterYARN is the master URL of a YARN cluster.
@@ -22,7 +21,7 @@ type master interface {
 // newMaster is the master of the settings.
 func newMaster(settings *config.Config, logger *slog.Logger) (master, error) {
 	switch url := config.Master.In(settings); {
-	case strings.HasPrefix(url, protocol.Scheme):
+	case strings.HasPrefix(url, "bobbin://"):
 		return newStandalone(settings, logger)
 	case strings.HasPrefix(url, localClusterScheme):
 		return newLocalCluster(settings, logger)

@@ -18,6 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -35,7 +36,7 @@ type standalone struct {
 }
 
 func newStandalone(settings *config.Config, logger *slog.Logger) (*standalone, error) {
-	masters, err := protocol.ParseURL(config.Master.In(settings))
+	masters, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
 		return nil, err
 	}

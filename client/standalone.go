@@ -13,6 +13,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -30,7 +31,7 @@ type Standalone struct {
 // ConnectStandalone reads which masters the settings name, and by what they know
 // their clients. It asks them nothing yet.
 func ConnectStandalone(settings *config.Config, log *slog.Logger) (*Standalone, error) {
-	addresses, err := protocol.ParseURL(config.Master.In(settings))
+	addresses, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
 		return nil, Usage(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
@@ -66,7 +67,7 @@ func startFakeMaster(t *testing.T, workers ...cluster.WorkerStatus) (*fakeMaster
 	protocol.RegisterClusterServer(server, m)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	settings, err := config.FromMap(map[string]string{"master": protocol.URL(listener.Addr().String()), "authenticate.secret": secret})
+	settings, err := config.FromMap(map[string]string{"master": masterurl.StandaloneURL(listener.Addr().String()), "authenticate.secret": secret})
 	require.NoError(t, err)
 	s, err := ConnectStandalone(settings, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

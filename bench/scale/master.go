@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -57,7 +58,7 @@ func (m *master) stop() {
 // environment is that of a driver of the cluster.
 func (m *master) environment() []string {
 	return []string{
-		"BOBBIN_MASTER=" + protocol.Scheme + m.listener.Addr().String(),
+		"BOBBIN_MASTER=" + masterurl.StandaloneURL(m.listener.Addr().String()),
 		"BOBBIN_AUTHENTICATE_SECRET=" + secret,
 		"BOBBIN_EXECUTOR_INSTANCES=" + strconv.Itoa(m.executors),
 		"BOBBIN_EXECUTOR_CORES=1",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -14,7 +15,7 @@ import (
 // test ends, and returns the orders that it gets.
 func attachWorker(t *testing.T, url string, hello *protocol.WorkerHello) func() *protocol.WorkerOrder {
 	t.Helper()
-	addresses, err := protocol.ParseURL(url)
+	addresses, err := masterurl.ParseStandalone(url)
 	require.NoError(t, err)
 	credentials, err := protocol.Load(config.Default())
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/master"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/open"
@@ -32,7 +33,7 @@ func newMaster(t terminal) *cobra.Command {
 		Args: cobra.NoArgs,
 	}
 	flags := addProcess(c, "master")
-	port := c.Flags().Int("port", protocol.DefaultPort, "`PORT`: where workers and applications reach it; 0 takes a free one")
+	port := c.Flags().Int("port", masterurl.DefaultPort, "`PORT`: where workers and applications reach it; 0 takes a free one")
 	webPort := c.Flags().Int("web-port", 8080, "`PORT`: where its page is; 0 takes a free one, -1 has none")
 	c.RunE = func(c *cobra.Command, _ []string) (err error) {
 		settings, err := flags.load("master")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/master"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -46,7 +47,7 @@ func TestMasterPrintsWhereItIs(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	state := filepath.Join(t.TempDir(), "state")
 	url := runMaster(t, "--conf", "recovery.mode=FILESYSTEM", "--conf", "recovery.directory="+state)
-	addresses, err := protocol.ParseURL(url)
+	addresses, err := masterurl.ParseStandalone(url)
 	require.NoError(t, err)
 	credentials, err := protocol.Load(config.Default())
 	require.NoError(t, err, "the master has made the secret")

@@ -9,12 +9,11 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // isStandalone tells whether the settings name masters of a standalone cluster.
 func isStandalone(settings *config.Config) bool {
-	return strings.HasPrefix(config.Master.In(settings), protocol.Scheme)
+	return strings.HasPrefix(config.Master.In(settings), "bobbin://")
 }
 
 // localCluster is a standalone cluster on this machine that lives as long as its

@@ -11,6 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
@@ -58,7 +59,7 @@ func newWorker(t terminal) *cobra.Command {
 		if err := errors.Join(checkPort("port", config.WorkerPort.In(settings), 0), checkPort("web-port", config.WorkerUIPort.In(settings), 0)); err != nil {
 			return err
 		}
-		masters, err := protocol.ParseURL(args[0])
+		masters, err := masterurl.ParseStandalone(args[0])
 		if err != nil {
 			return client.Usage(err)
 		}

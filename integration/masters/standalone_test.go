@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -56,7 +57,7 @@ func startStandalone(directory string) (*standalone, error) {
 	case <-time.After(startTimeout):
 		return s, errors.New("the master does not say where it listens")
 	}
-	if !strings.HasPrefix(s.url, protocol.Scheme) {
+	if !strings.HasPrefix(s.url, "bobbin://") {
 		return s, fmt.Errorf("the master says %q instead of where it listens", s.url)
 	}
 	for i := range workers {
@@ -132,7 +133,7 @@ func connect(url string) (*application.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := protocol.ParseURL(url)
+	addresses, err := masterurl.ParseStandalone(url)
 	if err != nil {
 		return nil, err
 	}

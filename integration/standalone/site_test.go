@@ -23,6 +23,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	standaloneapp "github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -84,7 +85,7 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 }
 
 // url names the masters.
-func (s *site) url() string { return protocol.URL(s.addresses...) }
+func (s *site) url() string { return masterurl.StandaloneURL(s.addresses...) }
 
 func (s *site) file(t *testing.T, name, content string) string {
 	t.Helper()

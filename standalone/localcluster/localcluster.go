@@ -21,6 +21,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -138,7 +139,7 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	if err != nil {
 		return err
 	}
-	c.url = protocol.URL(ready.Address)
+	c.url = masterurl.StandaloneURL(ready.Address)
 	for number := range options.Workers {
 		given := common
 		given.Master = ready.Address

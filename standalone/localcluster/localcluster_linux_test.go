@@ -23,6 +23,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -113,7 +114,7 @@ func runExecutors(ctx context.Context, cluster *Cluster, number int, notes strin
 	if err != nil {
 		return nil, err
 	}
-	masters, err := protocol.ParseURL(cluster.URL())
+	masters, err := masterurl.ParseStandalone(cluster.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +235,7 @@ func TestTheProgramNeedNotTravel(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	sum := strings.TrimSuffix(entries[0].Name(), ".x")
-	connection, err := grpc.NewClient("passthrough:///"+strings.TrimPrefix(cluster.URL(), protocol.Scheme), cluster.Credentials().DialOptions()...)
+	connection, err := grpc.NewClient("passthrough:///"+strings.TrimPrefix(cluster.URL(), "bobbin://"), cluster.Credentials().DialOptions()...)
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
 	missing, err := protocol.NewFilesClient(connection).Missing(t.Context(), &protocol.MissingRequest{Sha256: [][]byte{unhex(t, sum)}})

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
@@ -119,7 +120,7 @@ func New(options Options) (*Master, error) {
 func (m *Master) Address() string { return withPort(m.options.Host, m.listener.Addr()) }
 
 // URL names the master as --master takes it.
-func (m *Master) URL() string { return protocol.URL(m.Address()) }
+func (m *Master) URL() string { return masterurl.StandaloneURL(m.Address()) }
 
 // WebURL is that of the master's page; "" for none.
 func (m *Master) WebURL() string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
@@ -194,7 +195,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 		delete(settings, key.Name()) // they are of the machine that submitted it
 	}
 	maps.Copy(settings, credentials)
-	settings[config.Master.Name()] = protocol.URL(w.masters.All()...)
+	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)
 	settings[config.DeployMode.Name()] = config.DeployClient
 	settings[config.DriverHost.Name()] = w.equipment.host
 	encoded, err := json.Marshal(settings)

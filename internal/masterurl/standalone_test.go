@@ -1,4 +1,4 @@
-package protocol
+package masterurl
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseURL(t *testing.T) {
+func TestParseStandalone(t *testing.T) {
 	for url, want := range map[string][]string{
 		"bobbin://h":                    {"h:7077"},
 		"bobbin://h:1":                  {"h:1"},
@@ -15,10 +15,10 @@ func TestParseURL(t *testing.T) {
 		"bobbin://[::1]":                {"[::1]:7077"},
 		"bobbin://[::1]:5,10.0.0.1":     {"[::1]:5", "10.0.0.1:7077"},
 	} {
-		addresses, err := ParseURL(url)
+		addresses, err := ParseStandalone(url)
 		require.NoError(t, err, url)
 		require.Equal(t, want, addresses)
-		again, err := ParseURL(URL(addresses...))
+		again, err := ParseStandalone(StandaloneURL(addresses...))
 		require.NoError(t, err)
 		require.Equal(t, addresses, again)
 	}
@@ -42,23 +42,23 @@ func TestParseURL(t *testing.T) {
 		"bobbin://h:1:2":      "stands in brackets",
 		"bobbin://[10.0.0.1]": "is no IPv6 address",
 	} {
-		_, err := ParseURL(url)
+		_, err := ParseStandalone(url)
 		require.ErrorContains(t, err, reason, url)
 		require.ErrorContains(t, err, "bobbin://host")
 	}
 }
 
-func FuzzParseURL(f *testing.F) {
+func FuzzParseStandalone(f *testing.F) {
 	for _, url := range []string{"bobbin://h", "bobbin://a:1,b:2", "bobbin://[::1]:5", "bobbin://[", "bobbin://:", "x"} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
-		addresses, err := ParseURL(url)
+		addresses, err := ParseStandalone(url)
 		if err != nil {
 			return
 		}
 		require.NotEmpty(t, addresses)
-		again, err := ParseURL(URL(addresses...))
+		again, err := ParseStandalone(StandaloneURL(addresses...))
 		require.NoError(t, err)
 		require.Equal(t, addresses, again)
 		require.False(t, strings.ContainsAny(strings.Join(addresses, ""), "/@ \n"))

@@ -1,4 +1,4 @@
-package protocol
+package masterurl
 
 import (
 	"errors"
@@ -9,23 +9,22 @@ import (
 	"strings"
 )
 
-const (
-	// Scheme begins the URL of standalone masters.
-	Scheme = "bobbin://"
-	// DefaultPort is a master's where its URL names none.
-	DefaultPort = 7077
-)
+// DefaultPort is the port of a standalone master whose URL names none.
+const DefaultPort = 7077
 
-// ParseURL reads the addresses, as host:port, of one master or of several that
-// stand by for each other: "bobbin://host:port,host:port". A port that is left
-// out is DefaultPort; an IPv6 address stands in brackets.
-func ParseURL(url string) ([]string, error) {
+// scheme begins the URLs of standalone masters.
+const scheme = "bobbin://"
+
+// ParseStandalone returns the addresses, as host:port, of the masters that a URL
+// such as "bobbin://host:port,host:port" names: one, or several that stand by for
+// each other. A missing port is DefaultPort; an IPv6 address needs brackets.
+func ParseStandalone(url string) ([]string, error) {
 	wrong := func(reason string) error {
 		return fmt.Errorf("master %q: %s: it looks like bobbin://host:%d or bobbin://host1,host2", url, reason, DefaultPort)
 	}
-	list, ok := strings.CutPrefix(url, Scheme)
+	list, ok := strings.CutPrefix(url, scheme)
 	if !ok {
-		return nil, wrong("it does not begin with " + Scheme)
+		return nil, wrong("it does not begin with " + scheme)
 	}
 	var addresses []string
 	for one := range strings.SplitSeq(list, ",") {
@@ -41,8 +40,8 @@ func ParseURL(url string) ([]string, error) {
 	return addresses, nil
 }
 
-// URL names the masters at addresses, as ParseURL reads it.
-func URL(addresses ...string) string { return Scheme + strings.Join(addresses, ",") }
+// StandaloneURL returns the URL of the masters at addresses.
+func StandaloneURL(addresses ...string) string { return scheme + strings.Join(addresses, ",") }
 
 func parseAddress(address string) (string, error) {
 	host, port := address, ""

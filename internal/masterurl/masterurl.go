@@ -1,0 +1,131 @@
+// Package masterurl parses master URLs, which say where a program runs: yarn,
+// local[N,F], local-cluster[E,C,M] or bobbin://host:port,host:port. It is the
+// only package that knows their syntax.
+package masterurl
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// Kind is a kind of master.
+type Kind int
+
+const (
+	YARN         Kind = iota // a YARN cluster
+	Standalone               // a standalone cluster
+	Local                    // an executor in the driver's process
+	LocalCluster             // a standalone cluster on this machine that ends with the program
+)
+
+// Master URLs without parameters.
+const (
+	YARNURL  = "yarn"
+	LocalURL = "local[*]"
+)
+
+const localClusterPrefix = "local-cluster"
+
+// URL is a parsed master URL.
+type URL struct {
+	Kind        Kind
+	Text        string      // as it was written
+	Addresses   []string    // of a Standalone's masters, host:port
+	Workers     int         // of a LocalCluster
+	Cores       int         // of a Local; of each worker of a LocalCluster
+	Memory      config.Size // of each worker of a LocalCluster
+	MaxFailures int         // of one task, on a Local
+}
+
+// UnknownError is the error of a URL of no known kind, and of one that is not
+// written as its kind demands.
+type UnknownError struct{ URL string }
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("master %q: want local, local[N], local[*], local[N,F], local[*,F], "+
+		"local-cluster[E,C,M] or bobbin://host:port; yarn-submit submits to yarn", e.URL)
+}
+
+// Of parses the setting master, or unset if it is not set.
+func Of(settings *config.Config, unset string) (URL, error) {
+	return Parse(cmp.Or(config.Master.In(settings), unset))
+}
+
+// Parse parses a master URL. It returns an *UnknownError if no kind of master
+// has such URLs.
+func Parse(text string) (URL, error) {
+	switch {
+	case text == YARNURL:
+		return URL{Kind: YARN, Text: text}, nil
+	case strings.HasPrefix(text, scheme):
+		addresses, err := ParseStandalone(text)
+		return URL{Kind: Standalone, Text: text, Addresses: addresses}, err
+	case strings.HasPrefix(text, localClusterPrefix):
+		return parseLocalCluster(text)
+	default:
+		return parseLocal(text)
+	}
+}
+
+const (
+	mostCores    = 1 << 16 // of a Local, and of each worker of a LocalCluster
+	mostWorkers  = 1 << 10
+	mostMemoryMB = 1 << 30
+)
+
+var localPattern = regexp.MustCompile(`^local(?:\[\s*(\d+|\*)\s*(?:,\s*(\d+)\s*)?\])?$`)
+
+// parseLocal parses local (one core), local[N], local[*], local[N,F] and
+// local[*,F]. The star stands for GOMAXPROCS, which respects the process's CPU
+// affinity and control group. F is 1 if it is left out: a task that fails on
+// this machine would fail on it again.
+func parseLocal(text string) (URL, error) {
+	parts := localPattern.FindStringSubmatch(text)
+	if parts == nil {
+		return URL{}, &UnknownError{text}
+	}
+	parsed := URL{Kind: Local, Text: text, Cores: 1, MaxFailures: 1}
+	var err error
+	switch count := parts[1]; count {
+	case "":
+	case "*":
+		parsed.Cores = runtime.GOMAXPROCS(0)
+	default:
+		parsed.Cores, err = strconv.Atoi(count)
+	}
+	if parts[2] != "" && err == nil {
+		parsed.MaxFailures, err = strconv.Atoi(parts[2])
+	}
+	if err != nil || parsed.Cores < 1 || parsed.Cores > mostCores || parsed.MaxFailures < 1 {
+		return URL{}, fmt.Errorf("master %q: want 1 to %d cores, and at least 1 failure", text, mostCores)
+	}
+	return parsed, nil
+}
+
+var localClusterPattern = regexp.MustCompile(`^local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,\s*(\d+)\s*\]$`)
+
+// parseLocalCluster parses local-cluster[E,C,M]: E workers, each with C cores
+// and M megabytes.
+func parseLocalCluster(text string) (URL, error) {
+	parts := localClusterPattern.FindStringSubmatch(text)
+	if parts == nil {
+		return URL{}, fmt.Errorf("master %q: want local-cluster[E,C,M], E workers with C cores and M megabytes each, such as local-cluster[2,1,1024]", text)
+	}
+	var numbers [3]int
+	for i, most := range []int{mostWorkers, mostCores, mostMemoryMB} {
+		n, err := strconv.Atoi(parts[i+1])
+		if err != nil || n < 1 || n > most {
+			return URL{}, fmt.Errorf("master %q: %s is not from 1 to %d", text, parts[i+1], most)
+		}
+		numbers[i] = n
+	}
+	return URL{
+		Kind: LocalCluster, Text: text, Workers: numbers[0], Cores: numbers[1], Memory: config.Size(numbers[2]) * config.MiB,
+	}, nil
+}
