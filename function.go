@@ -109,7 +109,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			}
 			value, err := codec.Decode[Out](result.Value)
 			if err != nil {
-				yield(Result[Out]{}, fmt.Errorf("result of task %d of %q: %w", result.Index, job.Name, err))
+				yield(Result[Out]{}, fmt.Errorf("result of task %d of %q: %w", result.Index, job.TaskSet, err))
 				return
 			}
 			if !yield(Result[Out]{Index: result.Index, Value: value}, nil) {
@@ -160,7 +160,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 		tasks[i] = driver.TaskSpec{Input: encoded, Hosts: chosen.hostsOf(i, input)}
 	}
 	return driver.Job{
-		Name:        chosen.name,
+		TaskSet:        chosen.name,
 		Function:    f.name,
 		Common:      chosen.common,
 		Tasks:       tasks,

@@ -54,7 +54,7 @@ func comeAndGo(t *rapid.T) {
 	var jobs sync.WaitGroup
 	t.Repeat(map[string]func(*rapid.T){
 		"submit": func(t *rapid.T) {
-			job := driver.Job{Name: "chaos", Function: "flaky square", CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), MaxFailures: 1000}
+			job := driver.Job{TaskSet: "chaos", Function: "flaky square", CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), MaxFailures: 1000}
 			if rapid.Bool().Draw(t, "large") {
 				job.Profile = &large
 			}

@@ -366,8 +366,8 @@ func TestExecutorsOfThisProcessAreOfEveryProfile(t *testing.T) {
 func TestTasksThatFitNoExecutorAreRefused(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
 	for _, job := range []driver.Job{
-		{Name: "j", CPUs: 2, Tasks: make([]driver.TaskSpec, 1)},
-		{Name: "j", CPUs: 4, Tasks: make([]driver.TaskSpec, 1), Profile: &profile.Profile{Memory: config.GiB, Cores: 3}},
+		{TaskSet: "j", CPUs: 2, Tasks: make([]driver.TaskSpec, 1)},
+		{TaskSet: "j", CPUs: 4, Tasks: make([]driver.TaskSpec, 1), Profile: &profile.Profile{Memory: config.GiB, Cores: 3}},
 	} {
 		_, err := outcome(t.Context(), d, job)
 		require.ErrorContains(t, err, fmt.Sprintf(`job "j": its tasks can run nowhere: each takes %d cores, and its executors have %d`, job.CPUs, job.CPUs-1))

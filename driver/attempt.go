@@ -8,7 +8,7 @@ import (
 // attempt is one try of a task at an executor.
 type attempt struct {
 	id       scheduler.AttemptID
-	run      *run
+	run      *runningSet
 	executor *executor
 	index    int
 	try      int    // 0 for the task's first attempt

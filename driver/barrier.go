@@ -18,7 +18,7 @@ type gathering struct {
 }
 
 // gather notes the launch of an attempt of a barrier set.
-func (r *run) gather(a *attempt) {
+func (r *runningSet) gather(a *attempt) {
 	if r.gathering == nil || r.gathering.isComplete(r) {
 		r.gathering = &gathering{}
 	}
@@ -26,10 +26,10 @@ func (r *run) gather(a *attempt) {
 }
 
 // isComplete is whether all tasks of the run were launched.
-func (g *gathering) isComplete(r *run) bool { return len(g.attempts) == len(r.job.Tasks) }
+func (g *gathering) isComplete(r *runningSet) bool { return len(g.attempts) == len(r.job.Tasks) }
 
 // introduce tells the executors of a barrier set where all its tasks run.
-func (l *loop) introduce(r *run) {
+func (l *loop) introduce(r *runningSet) {
 	gang := &wire.Gang{TaskSet: r.id}
 	told := map[*executor]struct{}{}
 	for _, id := range r.gathering.attempts {
@@ -89,7 +89,7 @@ func (l *loop) leftGathering(a *attempt) {
 }
 
 // disperse drops the results that a barrier set has when its run ends.
-func (l *loop) disperse(r *run) {
+func (l *loop) disperse(r *runningSet) {
 	if r.gathering == nil {
 		return
 	}
@@ -109,14 +109,14 @@ func (l *loop) endTooWide() {
 	}
 	for _, r := range l.runs {
 		if problem := l.tooMany(r); problem != "" {
-			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
+			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.TaskSet, ErrUnschedulable, problem))
 		}
 	}
 }
 
 // tooMany says why the tasks of a barrier job can never run all at once; "" where
 // they can, or may yet be able to.
-func (l *loop) tooMany(r *run) string {
+func (l *loop) tooMany(r *runningSet) string {
 	slots, executors := 0, 0
 	switch {
 	case !r.job.Barrier:

@@ -202,7 +202,7 @@ func TestABarrierJobThatNeverFitsFailsAtOnce(t *testing.T) {
 
 func neverFits(t *testing.T, bound map[string]string) {
 	d := start(t, driver.Options{Config: settings(t, bound), Manager: &manager{}})
-	_, err := outcome(t.Context(), d, driver.Job{Name: "wide", Tasks: tasks(5), Barrier: true})
+	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "wide", Tasks: tasks(5), Barrier: true})
 	require.ErrorIs(t, err, driver.ErrUnschedulable)
 	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and there is room for 4 on as many executors as there may be (2)`)
 }

@@ -12,22 +12,22 @@ var ErrCancelled = errors.New("was cancelled")
 // its tasks: both are told the reason. It reports whether there was such a job;
 // its tasks may take a little longer to end.
 func (d *Driver) CancelJob(id uint64, reason string) bool {
-	return d.cancelJobs(reason, func(r *run) bool { return r.id == id }) > 0
+	return d.cancelJobs(reason, func(r *runningSet) bool { return r.id == id }) > 0
 }
 
 // CancelGroup is CancelJob for all jobs of a group that run, and returns how many
 // these were.
 func (d *Driver) CancelGroup(group, reason string) int {
-	return d.cancelJobs(reason, func(r *run) bool { return r.job.Group == group })
+	return d.cancelJobs(reason, func(r *runningSet) bool { return r.job.Group == group })
 }
 
-func (d *Driver) cancelJobs(reason string, meant func(*run) bool) int {
+func (d *Driver) cancelJobs(reason string, meant func(*runningSet) bool) int {
 	cancelled := make(chan int, 1)
 	if !d.do(func(l *loop) {
 		count := 0
 		for _, r := range l.runs {
 			if meant(r) {
-				l.endRun(r, fmt.Errorf("job %q %w: %s", r.job.Name, ErrCancelled, reason))
+				l.endRun(r, fmt.Errorf("job %q %w: %s", r.job.TaskSet, ErrCancelled, reason))
 				count++
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 // naps is a job of tasks that take so long.
 func naps(tasks int, each time.Duration) driver.Job {
-	job := driver.Job{Name: "naps", Function: "nap", MaxFailures: 1}
+	job := driver.Job{TaskSet: "naps", Function: "nap", MaxFailures: 1}
 	for range tasks {
 		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(each))})
 	}

@@ -25,7 +25,7 @@ func init() {
 }
 
 func failsOnBad(tasks int) driver.Job {
-	return driver.Job{Name: "picky", Function: "fail on bad", Tasks: make([]driver.TaskSpec, tasks)}
+	return driver.Job{TaskSet: "picky", Function: "fail on bad", Tasks: make([]driver.TaskSpec, tasks)}
 }
 
 func TestNodesWhereTasksFailAreExcluded(t *testing.T) {

@@ -97,7 +97,7 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
-		_, err := outcome(t.Context(), d, driver.Job{Name: "oom", Tasks: make([]driver.TaskSpec, 1)})
+		_, err := outcome(t.Context(), d, driver.Job{TaskSet: "oom", Tasks: make([]driver.TaskSpec, 1)})
 		done <- err
 	}()
 	for {
@@ -212,7 +212,7 @@ func TestLossAndFailuresAddUp(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		done := make(chan error, 1)
 		go func() {
-			_, err := outcome(t.Context(), d, driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 1)})
+			_, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 1)})
 			done <- err
 		}()
 		fail := func(p *puppet, n int) {
@@ -296,7 +296,7 @@ func TestStatusShowsWhatExecutorsSay(t *testing.T) {
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, Version: wire.Version, LogUrls: map[string]string{"stderr": "http://x"}}})
 	p.recv()
 	q := join(t, d, "9", "h", 1)
-	go func() { _, _ = outcome(t.Context(), d, driver.Job{Name: "j", Tasks: make([]driver.TaskSpec, 7)}) }()
+	go func() { _, _ = outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 7)}) }()
 	p.launches(4)
 	p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: 77}})
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.Running == 5 && s.Executors[1].ResidentBytes == 77 })
@@ -318,7 +318,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	d := start(t, driver.Options{})
 	for i := range 150 {
 		join(t, d, fmt.Sprint(i), "h", 1).leave()
-		_, err := outcome(t.Context(), d, driver.Job{Name: fmt.Sprint(i)})
+		_, err := outcome(t.Context(), d, driver.Job{TaskSet: fmt.Sprint(i)})
 		require.NoError(t, err)
 	}
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 150 })

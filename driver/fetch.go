@@ -75,9 +75,9 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	}
 	switch {
 	case r.job.Collect && in.taken+in.away > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
+		l.endRun(r, &ResultSizeError{Job: r.job.TaskSet, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
 	case size > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: 1, Bytes: size, Limit: in.limit})
+		l.endRun(r, &ResultSizeError{Job: r.job.TaskSet, Results: 1, Bytes: size, Limit: in.limit})
 	default:
 		in.queue = append(in.queue, a.id)
 		l.fetch(r)
@@ -85,7 +85,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 }
 
 // fetch asks for the results that there is room for.
-func (l *loop) fetch(r *run) {
+func (l *loop) fetch(r *runningSet) {
 	in := &r.intake
 	for len(in.queue) > 0 && !r.ended {
 		a := l.attempts[in.queue[0]]
@@ -162,7 +162,7 @@ func (l *loop) stopped(a *attempt) {
 // admit counts a result that is to be handed on, and says why the job ends where
 // that is too much. What a stream does not take in time is too much for nobody:
 // offer has further results wait at their executors.
-func (r *run) admit(size int64) error {
+func (r *runningSet) admit(size int64) error {
 	in := &r.intake
 	in.taken += size
 	results, bytes := 1, size
@@ -170,7 +170,7 @@ func (r *run) admit(size int64) error {
 		results, bytes = r.done+1+len(in.sizes), in.taken+in.away
 	}
 	if bytes > in.limit {
-		return &ResultSizeError{Job: r.job.Name, Results: results, Bytes: bytes, Limit: in.limit}
+		return &ResultSizeError{Job: r.job.TaskSet, Results: results, Bytes: bytes, Limit: in.limit}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func content(index, size int) []byte {
 
 // resultsOf is a job whose tasks return so many bytes each.
 func resultsOf(sizes ...int) driver.Job {
-	job := driver.Job{Name: "results", Function: "bytes"}
+	job := driver.Job{TaskSet: "results", Function: "bytes"}
 	for _, size := range sizes {
 		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(size))})
 	}

@@ -8,7 +8,7 @@ const mostForgotten = 256 << 10
 // with the next message that it gets for any reason, as one of its own would cost more
 // than a short set's tasks do. Each set that it has came with a message; so it keeps no
 // more than those that ended since its latest one.
-func (l *loop) forget(e *executor, r *run) {
+func (l *loop) forget(e *executor, r *runningSet) {
 	e.forget = append(e.forget, r.id)
 	e.forgotten += len(r.job.Common)
 	if r.job.Barrier || e.forgotten > mostForgotten {

@@ -105,7 +105,7 @@ func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // squares is a job of so many tasks, each of which squares its index.
 func squares(tasks int) driver.Job {
-	job := driver.Job{Name: "squares", Function: "square"}
+	job := driver.Job{TaskSet: "squares", Function: "square"}
 	for i := range tasks {
 		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(i))})
 	}

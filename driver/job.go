@@ -11,7 +11,7 @@ import (
 
 // Job is one task set to run: a function over inputs.
 type Job struct {
-	Name     string // for errors, logs and the status
+	TaskSet     string // for errors, logs and the status
 	Function string // the name under which package function has it
 	Common   []byte // what the tasks share; goes to each executor once; at most 1 GiB
 	Tasks    []TaskSpec
@@ -61,8 +61,8 @@ type TaskSpec struct {
 	Executors, Hosts []string
 }
 
-// indexOf is the index of a task as its function and its listener have it.
-func (j *Job) indexOf(task int) int {
+// Task is the index of a task as its function and its listener have it.
+func (j *Job) Task(task int) int {
 	if j.Indexes != nil {
 		return j.Indexes[task]
 	}
@@ -99,23 +99,23 @@ func (e *TaskError) Error() string {
 func (j *Job) check() error {
 	if len(j.Common) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",
-			j.Name, len(j.Common), wire.MaxInput)
+			j.TaskSet, len(j.Common), wire.MaxInput)
 	}
 	if j.Indexes != nil && len(j.Indexes) != len(j.Tasks) {
-		return fmt.Errorf("job %q: it has %d tasks and %d indexes", j.Name, len(j.Tasks), len(j.Indexes))
+		return fmt.Errorf("job %q: it has %d tasks and %d indexes", j.TaskSet, len(j.Tasks), len(j.Indexes))
 	}
 	if j.Indexes != nil && j.Barrier {
-		return fmt.Errorf("job %q: a barrier set has all of its tasks: Indexes are for others", j.Name)
+		return fmt.Errorf("job %q: a barrier set has all of its tasks: Indexes are for others", j.TaskSet)
 	}
 	for _, index := range j.Indexes {
 		if index < 0 || index > math.MaxInt32 {
-			return fmt.Errorf("job %q: index %d must be 0 to %d", j.Name, index, math.MaxInt32)
+			return fmt.Errorf("job %q: index %d must be 0 to %d", j.TaskSet, index, math.MaxInt32)
 		}
 	}
 	for i := range j.Tasks {
 		if size := len(j.Tasks[i].Input); size > wire.MaxInput {
 			return fmt.Errorf("job %q: the input of task %d takes %d bytes encoded, the most is %d: write it to a file that the task reads",
-				j.Name, i, size, wire.MaxInput)
+				j.TaskSet, i, size, wire.MaxInput)
 		}
 	}
 	return nil

@@ -146,7 +146,7 @@ func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
 }
 
 func TestLargeInputsGoInSeveralMessages(t *testing.T) {
-	job := driver.Job{Name: "large", Tasks: make([]driver.TaskSpec, 20)}
+	job := driver.Job{TaskSet: "large", Tasks: make([]driver.TaskSpec, 20)}
 	for i := range job.Tasks {
 		job.Tasks[i].Input = make([]byte, wire.MaxPart/3+i)
 	}

@@ -21,7 +21,7 @@ type loop struct {
 	scheduler  *scheduler.Scheduler
 	executors  map[string]*executor // registered, by id
 	dirty      []*executor          // those with a message of this turn
-	runs       map[uint64]*run      // not ended, by task set
+	runs       map[uint64]*runningSet      // not ended, by task set
 	listeners  map[ExecutorListener]struct{}
 	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
 	demand     demand
@@ -54,7 +54,7 @@ func newLoop(d *Driver) *loop {
 		commits:    scheduler.NewCommits(),
 		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
-		runs:       map[uint64]*run{},
+		runs:       map[uint64]*runningSet{},
 		listeners:  map[ExecutorListener]struct{}{},
 		attempts:   map[scheduler.AttemptID]*attempt{},
 		demand:     demand{manager: d.options.Manager, changed: true},

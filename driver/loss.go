@@ -26,7 +26,7 @@ type openLoss struct {
 
 // lostTask is a task that ran on an executor when that was lost.
 type lostTask struct {
-	run   *run
+	run   *runningSet
 	index int
 }
 

@@ -33,8 +33,8 @@ func (m *Metrics) add(told *wire.Metrics) {
 
 // runningMetrics are the metrics of each job that runs, its attempts that run
 // included.
-func (l *loop) runningMetrics() map[*run]*Metrics {
-	all := make(map[*run]*Metrics, len(l.runs))
+func (l *loop) runningMetrics() map[*runningSet]*Metrics {
+	all := make(map[*runningSet]*Metrics, len(l.runs))
 	for _, r := range l.runs {
 		sum := r.metrics
 		all[r] = &sum

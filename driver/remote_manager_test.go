@@ -107,7 +107,7 @@ func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
 		go func() {
 			var failed error
 			for _, err := range d.Run(t.Context(), Job{
-				Name: "j", Function: "elsewhere than on executor 1", Tasks: []TaskSpec{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
+				TaskSet: "j", Function: "elsewhere than on executor 1", Tasks: []TaskSpec{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
 			}) {
 				failed = err
 			}

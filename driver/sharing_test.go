@@ -17,11 +17,11 @@ func TestJobsShareTheExecutorsAsTheirPoolsSay(t *testing.T) {
 			Config: settings(t, map[string]string{"scheduler.mode": "FAIR"}),
 			Pools:  []scheduler.Pool{{Name: "heavy", Weight: 3}, {Name: "light", Weight: 1}},
 		})
-		_ = running(t, d, driver.Job{Name: "light", Tasks: tasks(8), Pool: "light"})
+		_ = running(t, d, driver.Job{TaskSet: "light", Tasks: tasks(8), Pool: "light"})
 		synctest.Wait()
-		_ = running(t, d, driver.Job{Name: "heavy", Tasks: tasks(8), Pool: "heavy"})
+		_ = running(t, d, driver.Job{TaskSet: "heavy", Tasks: tasks(8), Pool: "heavy"})
 		synctest.Wait()
-		_ = running(t, d, driver.Job{Name: "none", Tasks: tasks(0)})
+		_ = running(t, d, driver.Job{TaskSet: "none", Tasks: tasks(0)})
 		synctest.Wait()
 		join(t, d, "1", "a", 4)
 		synctest.Wait()

@@ -59,7 +59,7 @@ func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"speculation": "true", "speculation.quantile": "0.5"})})
 		slow, fast := join(t, d, "1", "a", 2), join(t, d, "2", "b", 2)
-		done := running(t, d, driver.Job{Name: "copied", Tasks: tasks(4)})
+		done := running(t, d, driver.Job{TaskSet: "copied", Tasks: tasks(4)})
 		at := map[uint32]*wire.Launch{}
 		for _, launch := range slow.launches(2) {
 			at[launch.GetIndexes()[0]] = launch

@@ -8,7 +8,7 @@ import (
 // Submission is a task set that was submitted.
 type Submission struct {
 	driver *Driver
-	run    *run
+	run    *runningSet
 }
 
 // Submit begins a task set and has its listener told what becomes of it. The
@@ -18,7 +18,7 @@ func (d *Driver) Submit(job Job, listener Listener) (*Submission, error) {
 	if err := job.check(); err != nil {
 		return nil, err
 	}
-	r := &run{id: d.lastRun.Add(1), job: job, listener: listener}
+	r := &runningSet{id: d.lastRun.Add(1), job: job, listener: listener}
 	begun := make(chan struct{})
 	if !d.do(func(l *loop) { close(begun); l.submit(r) }) {
 		return nil, ErrStopped

@@ -77,10 +77,10 @@ func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
 	submit := func(job driver.Job) *diary { _, listener := submit(t, d, job); return listener }
-	busy := submit(driver.Job{Name: "busy", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 1}})
+	busy := submit(driver.Job{TaskSet: "busy", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 1}})
 	running := p.launches(1)[0]
-	later := submit(driver.Job{Name: "later", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 2, Stage: 1}})
-	part := submit(driver.Job{Name: "part", Function: "noop", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{7, 3},
+	later := submit(driver.Job{TaskSet: "later", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 2, Stage: 1}})
+	part := submit(driver.Job{TaskSet: "part", Function: "noop", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{7, 3},
 		Priority: scheduler.Priority{Job: 1, Stage: 4}})
 	p.finish(running, "")
 	require.NoError(t, <-busy.ended)
@@ -96,12 +96,12 @@ func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
 	require.Equal(t, "3", string(part.done[1].Value))
 
 	for _, wrong := range []driver.Job{
-		{Name: "uneven", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{1}},
-		{Name: "negative", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{-1}},
-		{Name: "barrier", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{1}, Barrier: true},
+		{TaskSet: "uneven", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{1}},
+		{TaskSet: "negative", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{-1}},
+		{TaskSet: "barrier", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{1}, Barrier: true},
 	} {
 		_, err := d.Submit(wrong, newDiary())
-		require.ErrorContains(t, err, wrong.Name)
+		require.ErrorContains(t, err, wrong.TaskSet)
 	}
 	p.leave()
 }

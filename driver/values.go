@@ -122,8 +122,8 @@ func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
 
 // runningValues are the values of each job that runs, its attempts that run
 // included.
-func (l *loop) runningValues() map[*run]*values {
-	all := make(map[*run]*values, len(l.runs))
+func (l *loop) runningValues() map[*runningSet]*values {
+	all := make(map[*runningSet]*values, len(l.runs))
 	for _, r := range l.runs {
 		all[r] = &values{}
 		all[r].join(&r.values)
@@ -137,7 +137,7 @@ func (l *loop) runningValues() map[*run]*values {
 }
 
 // progressed notes what an attempt that runs has reported.
-func (r *run) progressed(a *attempt, progress *wire.TaskProgress) {
+func (r *runningSet) progressed(a *attempt, progress *wire.TaskProgress) {
 	a.progress = progress
 	r.reporting[a.id] = a
 }

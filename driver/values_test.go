@@ -41,7 +41,7 @@ func init() {
 
 // countsOf is a job that counts to the sum of these.
 func countsOf(values ...int) driver.Job {
-	job := driver.Job{Name: "counts", Function: "count"}
+	job := driver.Job{TaskSet: "counts", Function: "count"}
 	for _, n := range values {
 		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(n))})
 	}
