@@ -11,7 +11,7 @@ func (l *loop) mayCommit(e *executor, attempt uint64) {
 	allowed := false
 	if a := l.attemptAt(e, attempt); a != nil && !a.killed && !a.run.ended {
 		a.asked = true
-		allowed = l.commits.Ask(a.run.id, a.index, a.id)
+		allowed = l.commits.MayCommit(a.run.id, a.index, uint64(a.id))
 		if !allowed {
 			l.logger.Info("another attempt of the task commits its output", "job", a.run.id, "task", a.index, "try", a.try, "executor", e.id)
 		}
@@ -22,6 +22,6 @@ func (l *loop) mayCommit(e *executor, attempt uint64) {
 // settleCommit notes the end of an attempt that may have committed its output.
 func (l *loop) settleCommit(a *attempt, succeeded bool) {
 	if a.asked && !a.run.ended {
-		l.commits.Ended(a.run.id, a.index, a.id, succeeded)
+		l.commits.AttemptEnded(a.run.id, a.index, uint64(a.id), succeeded)
 	}
 }

@@ -96,7 +96,7 @@ func (l *loop) depart(e *executor, notice Notice, own bool) {
 	if !again {
 		e.departure = &departure{own: own}
 		l.departures.announced[e] = struct{}{}
-		l.act(l.scheduler.DrainExecutor(e.id))
+		l.act(l.scheduler.DecommissionExecutor(e.id))
 		if e.member != nil {
 			e.kind.pool.Remove(e.member)
 		}

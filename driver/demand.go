@@ -60,7 +60,7 @@ func (l *loop) request() Request {
 			Profile:       k.profile,
 			Total:         k.total(),
 			HostTasks:     l.scheduler.PreferredHostsOf(k.profile.ID),
-			LocalityAware: l.scheduler.DemandOf(k.profile.ID).ChoosyTasks,
+			LocalityAware: l.scheduler.DemandOf(k.profile.ID).TasksWithPreferences,
 		})
 	}
 	return request

@@ -61,7 +61,7 @@ func (l *loop) excluded(event scheduler.Excluded) {
 	l.demand.changed = true
 }
 
-func (l *loop) readmitted(event scheduler.Readmitted) {
+func (l *loop) readmitted(event scheduler.ExclusionEnded) {
 	l.logger.Info("no longer excluded", "host", event.Host, "executor", event.Executor)
 	delete(l.exclusions, place{event.Executor, event.Host})
 	l.demand.changed = true

@@ -172,7 +172,7 @@ func (l *loop) heard(e *executor, message *wire.ExecutorMessage) {
 		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
 	if window := message.GetWindow(); window != nil {
-		l.scheduler.Grant(e.id, window.GetTaskSet(), int(window.GetTasks()))
+		l.scheduler.SetWindow(e.id, window.GetTaskSet(), int(window.GetTasks()))
 	}
 }
 
@@ -243,7 +243,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	for _, a := range attempts {
 		l.stopped(a)
 		a.lost = loss.Text
-		if !l.scheduler.Runs(a.id) {
+		if !l.scheduler.RunningSinceLaunch(a.id) {
 			continue // it runs again, and has not failed
 		}
 		if loss.CountsAsFailure {
@@ -251,7 +251,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		}
 		tasks = append(tasks, lostTask{run: a.run, index: a.index})
 	}
-	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, Counts: loss.CountsAsFailure}))
+	l.act(l.scheduler.RemoveExecutor(e.id, scheduler.Loss{Reason: loss.Text, CountsAsFailure: loss.CountsAsFailure}))
 	for _, a := range attempts {
 		r, away := a.run, a.away != nil
 		delete(l.attempts, a.id)

@@ -64,7 +64,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	r.progressed(a, &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()})
 	a.executor.ran++
 	r.running--
-	l.scheduler.Ran(a.id, tookOf(update.GetMetrics()))
+	l.scheduler.ResultPending(a.id, tookOf(update.GetMetrics()))
 	if r.ended || a.killed {
 		return // it is told to drop its result
 	}

@@ -56,9 +56,9 @@ func (l *loop) warnOfHindrances() (next time.Time) {
 }
 
 // isWorthTelling tells what somebody has to look at from what goes by with time.
-func isWorthTelling(h scheduler.Hindrance) bool {
+func isWorthTelling(h scheduler.WaitReason) bool {
 	switch h {
-	case scheduler.NoHindrance, scheduler.AllBusy, scheduler.WaitingForPlace:
+	case scheduler.NotBlocked, scheduler.AllBusy, scheduler.WaitingForLocality:
 		return false
 	}
 	return true

@@ -7,6 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/commit"
 )
 
 // loop is the driver's state. One goroutine, run, touches it: it takes
@@ -28,7 +29,7 @@ type loop struct {
 	kinds      []*kind // of executors, in the order of the ids of their profiles; the settings' first
 	lastKind   int     // id
 	vigil      vigil
-	commits    *scheduler.Commits
+	commits    *commit.Coordinator
 	stragglers stragglers
 	patience   patience
 	arrival    arrival
@@ -51,7 +52,7 @@ func newLoop(d *Driver) *loop {
 		started:    now,
 		now:        now,
 		scheduler:  scheduler.New(schedulerConfig(&d.options)),
-		commits:    scheduler.NewCommits(),
+		commits:    commit.NewCoordinator(),
 		stragglers: newStragglers(d.options.Config),
 		executors:  map[string]*executor{},
 		runs:       map[uint64]*runningSet{},
@@ -105,7 +106,7 @@ func (l *loop) turn() time.Time {
 	l.expireLosses()
 	l.expireDepartures()
 	arrivalEnd := l.arrivalEnd()
-	l.scheduler.AwaitExecutors(!arrivalEnd.IsZero())
+	l.scheduler.ExpectExecutors(!arrivalEnd.IsZero())
 	speculation := l.speculate()
 	if !l.stopping {
 		l.offer()

@@ -60,7 +60,7 @@ func (l *loop) charge(e *executor, text string, tasks []lostTask) {
 		if r := lost.run; !r.ended {
 			r.failedAttempts++
 			l.history.totals.FailedAttempts++
-			if failures := l.scheduler.Charge(r.id, lost.index); failures >= r.maxFailures {
+			if failures := l.scheduler.CountFailure(r.id, lost.index); failures >= r.maxFailures {
 				l.endRun(r, r.taskError(lost.index, failures, e, lossFailure(text)))
 			}
 		}

@@ -11,14 +11,14 @@ func schedulerConfig(o *Options) scheduler.Config {
 	process, node, rack := config.LocalityWaits(c)
 	return scheduler.Config{
 		LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
-		MaxTaskFailures: config.TaskMaxFailures.In(c),
-		RackOf:          o.RackOf,
-		Mode:            sharing(c),
-		Pools:           o.Pools,
-		Exclusion:       exclusionOf(c),
-		Speculation:     speculationOf(c),
-		BarrierPatience: config.BarrierPatience.In(c),
-		BarrierTimeout:  config.BarrierTimeout.In(c),
+		MaxTaskFailures:     config.TaskMaxFailures.In(c),
+		RackOf:              o.RackOf,
+		Mode:                sharing(c),
+		Pools:               o.Pools,
+		Exclusion:           exclusionOf(c),
+		Speculation:         speculationOf(c),
+		BarrierReserveDelay: config.BarrierPatience.In(c),
+		BarrierTimeout:      config.BarrierTimeout.In(c),
 	}
 }
 

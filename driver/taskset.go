@@ -144,7 +144,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		}
 		outcome.Result, outcome.Took = scheduler.Succeeded, tookOf(update.GetMetrics())
 	case wire.TaskState_TASK_STATE_RETURNED:
-		outcome.Result = scheduler.Returned
+		outcome.Result = scheduler.Recalled
 	case wire.TaskState_TASK_STATE_KILLED:
 		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
 	default:
@@ -152,7 +152,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 		if a.failure = update.GetFailure(); a.failure == nil {
 			a.failure = &wire.Failure{Message: "the executor gave no reason"}
 		}
-		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), Counts: !a.failure.GetUncounted()}
+		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), CountsAsFailure: !a.failure.GetUncounted()}
 	}
 	l.stopped(a)
 	delete(a.executor.attempts, a.id)
@@ -220,7 +220,7 @@ func (l *loop) act(events []scheduler.Event) {
 			l.unschedulable(event)
 		case scheduler.Excluded:
 			l.excluded(event)
-		case scheduler.Readmitted:
+		case scheduler.ExclusionEnded:
 			l.readmitted(event)
 		case scheduler.KillExecutor:
 			if e := l.executors[event.Executor]; e != nil {

@@ -15,9 +15,9 @@ type Outcome struct {
 	Result Result
 	// Reason is for people: what went wrong, or why the attempt was killed.
 	Reason string
-	// Counts says of a failed attempt whether it is one of the failures that
+	// CountsAsFailure says of a failed attempt whether it is one of the failures that
 	// its set limits.
-	Counts bool
+	CountsAsFailure bool
 	// Took is how long the attempt ran, as its executor measured it; 0 where that
 	// is not known.
 	Took time.Duration
@@ -34,9 +34,9 @@ const (
 	Failed
 	// Killed: the attempt was stopped on request. It never counts as failure.
 	Killed
-	// Returned: its executor had queued it and gives it back without having begun
+	// Recalled: its executor had queued it and gives it back without having begun
 	// it.
-	Returned
+	Recalled
 )
 
 // attemptState is how far an attempt is.
@@ -47,11 +47,11 @@ const (
 	attemptRunning attemptState = iota
 	// attemptQueued waits at its executor for cores.
 	attemptQueued
-	// attemptStarted was queued and has got its cores since. It may have ended:
+	// attemptDequeued was queued and has got its cores since. It may have ended:
 	// executors report the ends of queued tasks together.
-	attemptStarted
-	// attemptRan has ended its function, and only its outcome is awaited.
-	attemptRan
+	attemptDequeued
+	// attemptResultPending has ended its function, and only its outcome is awaited.
+	attemptResultPending
 )
 
 // attempt is an attempt that was launched and whose outcome is not known.
@@ -96,23 +96,23 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 // counts is whether it matters how an attempt ended.
 func (set *taskSet) counts(a *attempt) bool { return !set.over && set.states[a.index] != taskDone }
 
-// Ran says that an attempt has run for so long, and its outcome will be known
+// ResultPending says that an attempt has run for so long, and its outcome will be known
 // later: its result is still at its executor. Its cores are free at once, it takes
 // no part in speculation any more, and where its executor is lost first, its task
 // waits again without having failed. An attempt that is not known is ignored.
-func (s *Scheduler) Ran(id AttemptID, took time.Duration) {
+func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a := s.attempts[id]
-	if a == nil || a.state == attemptRan {
+	if a == nil || a.state == attemptResultPending {
 		return
 	}
 	a.noCopy()
 	s.giveBack(a)
-	a.state, a.took = attemptRan, took
+	a.state, a.took = attemptResultPending, took
 }
 
-// Runs is whether an attempt has had cores ever since it was launched: one that
+// RunningSinceLaunch is whether an attempt has had cores ever since it was launched: one that
 // waits at its executor, or may have ended there, is not to blame for a loss.
-func (s *Scheduler) Runs(id AttemptID) bool {
+func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
 	a := s.attempts[id]
 	return a != nil && a.state == attemptRunning
 }
@@ -126,11 +126,11 @@ func (s *Scheduler) QueuedAt(executor string) int {
 	return 0
 }
 
-// Charge counts a failure of a task after the fact: the loss of its executor,
+// CountFailure counts a failure of a task after the fact: the loss of its executor,
 // reported as one that does not count, turned out to be the application's fault.
 // It returns how often the task has failed; 0 where it has its result, or its set
 // is over. To end the set where that is too often is the caller's.
-func (s *Scheduler) Charge(taskSet uint64, index int) (failures int) {
+func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	set := s.sets[taskSet]
 	if set == nil || set.states[index] == taskDone {
 		return 0
@@ -148,7 +148,7 @@ func (s *Scheduler) launch(set *taskSet, index int32, e *executor, locality Loca
 		number = h.attempts
 	}
 	set.setWaiting(index, -1)
-	if set.states[index] == taskReturned {
+	if set.states[index] == taskRetried {
 		set.returned--
 	}
 	set.states[index] = taskRunning
@@ -206,7 +206,7 @@ func (s *Scheduler) release(a *attempt) {
 	e.running[len(e.running)-1] = nil
 	e.running = e.running[:len(e.running)-1]
 
-	if a.state != attemptRan {
+	if a.state != attemptResultPending {
 		s.giveBack(a)
 	}
 	a.noCopy()
@@ -264,7 +264,7 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 
 // comeBack has a task wait again.
 func (set *taskSet) comeBack(index int32) {
-	set.states[index] = taskReturned
+	set.states[index] = taskRetried
 	set.returned++
 	set.setWaiting(index, 1)
 }
@@ -303,7 +303,7 @@ func (s *Scheduler) finish(events []Event, set *taskSet) []Event {
 // was a failure too many. It returns how often the task failed.
 func (s *Scheduler) fail(events []Event, a *attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == Returned && a.twin == nil { // as though it had not been launched
+	if outcome.Result == Recalled && a.twin == nil { // as though it had not been launched
 		if h := set.histories[a.index]; h != nil {
 			return h.failures, events
 		}
@@ -316,7 +316,7 @@ func (s *Scheduler) fail(events []Event, a *attempt, outcome Outcome) (int, []Ev
 	}
 	set.failedAttempts++
 	h.failedOn, h.failedAt = a.executor.ID, a.executor.Host
-	if !outcome.Counts {
+	if !outcome.CountsAsFailure {
 		return h.failures, events
 	}
 	h.failures++

@@ -11,7 +11,7 @@ import (
 // Such a set starts when there are enough free cores for all its tasks, on
 // executors where they may run: close to the places that they prefer, but
 // without waiting for these. Until then it holds no core, so that sets after it
-// run; when it has been passed over for Config.BarrierPatience, though all
+// run; when it has been passed over for Config.BarrierReserveDelay, though all
 // executors together would do, it goes first: no other set of its profile is
 // given a core until it has started. So it waits for the attempts that run by
 // then, and others wait for it no longer than those take.
@@ -51,7 +51,7 @@ func (s *Scheduler) offerBarrier(set *taskSet) int {
 		case b.passed.IsZero():
 			b.passed = s.now
 		}
-		if !b.passed.IsZero() && s.now.Sub(b.passed) >= s.config.BarrierPatience {
+		if !b.passed.IsZero() && s.now.Sub(b.passed) >= s.config.BarrierReserveDelay {
 			set.profile.saved, set.profile.savedFor = true, set
 		}
 		return 0

@@ -53,7 +53,7 @@ func TestABarrierSetFailsAsOne(t *testing.T) {
 
 func TestABarrierSetThatWaitsTooLongIsNotPassedOver(t *testing.T) {
 	for _, mode := range []Mode{FIFO, FAIR} {
-		s := play(t, Config{Mode: mode, BarrierPatience: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
+		s := play(t, Config{Mode: mode, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 		s.submit(TaskSet{ID: 1, Tasks: 1})
 		s.at(0, "1/0@a:no-pref")
 		s.submit(TaskSet{ID: 2, Tasks: 2, Barrier: true, Pool: "gang"})
@@ -74,9 +74,9 @@ func TestABarrierSetThatNothingCanHold(t *testing.T) {
 	s := play(t, Config{BarrierTimeout: time.Minute}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Name: "gang", Tasks: 2, CPUs: 2, Barrier: true})
 	s.submit(TaskSet{ID: 2, Tasks: 9})
-	s.AwaitExecutors(true)
+	s.ExpectExecutors(true)
 	require.Empty(t, s.Advance(start))
-	s.AwaitExecutors(false)
+	s.ExpectExecutors(false)
 	const reason = "the 2 tasks of barrier set gang must run at once, and the executors that there are run 1 of them"
 	require.Equal(t, []Event{TaskSetUnschedulable{TaskSet: 1, Index: -1, Reason: reason, Until: start.Add(time.Minute)}}, s.Advance(start))
 	require.Empty(t, s.Advance(start.Add(1)))
@@ -93,7 +93,7 @@ func TestABarrierSetThatNothingCanHold(t *testing.T) {
 // A pool that is always as needy goes first by its rank: the barrier set must
 // get its cores in spite of it.
 func TestABarrierSetIsNotStarvedByNeedyPools(t *testing.T) {
-	s := play(t, Config{Mode: FAIR, BarrierPatience: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
+	s := play(t, Config{Mode: FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 100, Pool: "first"})
 	s.submit(TaskSet{ID: 2, Tasks: 2, Barrier: true, Pool: "gang"})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")

@@ -25,7 +25,7 @@
 // been waiting longest among equals.
 //
 // A barrier set starts with all its tasks or not at all. Until it can, others
-// take the cores; after Config.BarrierPatience it goes first, and cores that
+// take the cores; after Config.BarrierReserveDelay it goes first, and cores that
 // become free are kept for it.
 //
 // # Locality
@@ -40,7 +40,7 @@
 // clock starts when the set leaves a core that it could have taken, stops when
 // it takes all that it is offered, and is never set back. Each level that is
 // live (an executor is there that some waiting task of the set prefers, or such
-// a host is waited for: see [Scheduler.AwaitExecutors]) costs its wait; when the clock has run for the waits of all the live levels before a
+// a host is waited for: see [Scheduler.ExpectExecutors]) costs its wait; when the clock has run for the waits of all the live levels before a
 // level, that level is open to the set. So a set leaves cores unused for no
 // longer than its waits in all, and while it is offered nothing, because its
 // executors are yet to come or an earlier set takes all, it loses nothing of
@@ -66,7 +66,7 @@
 // # Windows
 //
 // An executor that runs short tasks queues some beyond its cores: it grants a
-// window for a task set ([Scheduler.Grant]). Free cores are given out first; then
+// window for a task set ([Scheduler.SetWindow]). Free cores are given out first; then
 // windows are filled with tasks that never ran, of the set that takes the next
 // free core in any case. Queued tasks hold no core, take no part in speculation,
 // and have not failed when their executor is lost. They are recalled where their

@@ -4,7 +4,7 @@ import "time"
 
 // Event is something that the owner of a scheduler must act upon: [TaskDone],
 // [TaskRetry], [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
-// [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [Readmitted] or
+// [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [ExclusionEnded] or
 // [KillExecutor].
 type Event interface{ event() }
 
@@ -99,9 +99,9 @@ type Excluded struct {
 	Until time.Time
 }
 
-// Readmitted says that an exclusion for the application is over, of an executor
+// ExclusionEnded says that an exclusion for the application is over, of an executor
 // or, where that is "", of a node.
-type Readmitted struct {
+type ExclusionEnded struct {
 	Executor string
 	Host     string
 }
@@ -121,7 +121,7 @@ type KillAttempt struct {
 	Reason   string
 }
 
-// Recall asks an executor to give back, as [Returned], the attempts that wait
+// Recall asks an executor to give back, as [Recalled], the attempts that wait
 // there for a core: it is to run no further task, or another set has a right to
 // its cores.
 type Recall struct {
@@ -138,5 +138,5 @@ func (CopyEnded) event()            {}
 func (TaskSetUnschedulable) event() {}
 func (TaskSetAborted) event()       {}
 func (Excluded) event()             {}
-func (Readmitted) event()           {}
+func (ExclusionEnded) event()       {}
 func (KillExecutor) event()         {}

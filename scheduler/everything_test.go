@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/commit"
 )
 
 // watcher holds a scheduler in which everything is enabled to what must never be
@@ -21,7 +23,7 @@ type watcher struct {
 	executors map[string]*watchedExecutor
 	sets      map[uint64]*watchedSet
 	running   map[AttemptID]*watchedAttempt
-	commits   *Commits
+	commits   *commit.Coordinator
 	number    int
 	// failures are those that the application counts; excluded and nodes what they
 	// led to, with its end.
@@ -32,9 +34,9 @@ type watcher struct {
 
 type watchedExecutor struct {
 	Executor
-	draining bool
-	free     int
-	used     map[string]float64
+	decommissioning bool
+	free            int
+	used            map[string]float64
 	// queue is the attempts that wait for cores there by what was reported, waiting
 	// those that really do.
 	queue, waiting []*watchedAttempt
@@ -79,13 +81,13 @@ func TestWithEverythingEnabled(t *testing.T) {
 		rules := Exclusion{Enabled: true, Timeout: 20 * time.Second, UnschedulableTimeout: 5 * time.Second}.withDefaults()
 		w := &watcher{
 			t: t, now: start, rules: rules, executors: map[string]*watchedExecutor{}, sets: map[uint64]*watchedSet{},
-			running: map[AttemptID]*watchedAttempt{}, commits: NewCommits(), failures: map[string][]time.Time{},
+			running: map[AttemptID]*watchedAttempt{}, commits: commit.NewCoordinator(), failures: map[string][]time.Time{},
 			excluded: map[string]time.Time{}, nodes: map[string]time.Time{}, hosts: map[string]string{},
 			s: New(Config{
 				Mode: Mode(rapid.IntRange(0, 1).Draw(t, "mode")), Pools: fairPools, Exclusion: rules,
 				Speculation:         Speculation{Enabled: true, Quantile: 0.3, DurationThreshold: 2 * time.Second},
 				LocalityWaitNode:    time.Second,
-				BarrierPatience:     time.Second,
+				BarrierReserveDelay: time.Second,
 				BarrierTimeout:      5 * time.Second,
 				MaxTaskFailures:     4,
 				LocalityWaitRack:    time.Second,
@@ -163,8 +165,8 @@ func (w *watcher) speculate(*rapid.T) {
 
 func (w *watcher) drain(t *rapid.T) {
 	if e := w.any(t); e != nil {
-		e.draining = true
-		w.act(w.s.DrainExecutor(e.ID))
+		e.decommissioning = true
+		w.act(w.s.DecommissionExecutor(e.ID))
 		w.offer()
 	}
 }
@@ -188,14 +190,14 @@ func (w *watcher) remove(t *rapid.T) {
 			outcome := Outcome{Result: Killed}
 			if counts && !a.Queued {
 				require.Nil(t, a.ended, "an attempt on a core of its own is reported when it ends")
-				outcome = Outcome{Result: Failed, Counts: true}
+				outcome = Outcome{Result: Failed, CountsAsFailure: true}
 			}
 			w.ended(a, outcome)
 		}
 	}
 	delete(w.executors, e.ID)
 	delete(w.failures, e.ID)
-	w.act(w.s.RemoveExecutor(e.ID, Loss{Reason: "gone", Counts: counts}))
+	w.act(w.s.RemoveExecutor(e.ID, Loss{Reason: "gone", CountsAsFailure: counts}))
 	w.offer()
 }
 
@@ -215,8 +217,8 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	for _, gpu := range a.Resources["gpu"] {
 		e.used[gpu] -= a.set.Resources["gpu"]
 	}
-	w.commits.Ended(a.TaskSet, a.Index, a.Attempt, outcome.Result == Succeeded)
-	if outcome.Result == Failed && outcome.Counts && !a.set.over && !a.set.done[a.Index] {
+	w.commits.AttemptEnded(a.TaskSet, a.Index, uint64(a.Attempt), outcome.Result == Succeeded)
+	if outcome.Result == Failed && outcome.CountsAsFailure && !a.set.over && !a.set.done[a.Index] {
 		a.set.failures = append(a.set.failures, watchedFailure{a.Index, a.Executor, e.Host, w.now})
 		a.set.charged[a.Index]++
 	}
@@ -237,7 +239,7 @@ func (w *watcher) finish(t *rapid.T) {
 	a := w.running[rapid.SampledFrom(begun).Draw(t, "attempt")]
 	outcome := rapid.SampledFrom([]Outcome{
 		{Result: Succeeded}, {Result: Succeeded, Took: time.Second}, {Result: Succeeded, Took: 3 * time.Second}, {Result: Succeeded, Took: time.Minute},
-		{Result: Failed, Counts: true, Reason: "bad luck"}, {Result: Killed},
+		{Result: Failed, CountsAsFailure: true, Reason: "bad luck"}, {Result: Killed},
 	}).Draw(t, "outcome")
 	if a.killed && rapid.Bool().Draw(t, "obeys") || slices.Contains(a.on.waiting, a) {
 		outcome = Outcome{Result: Killed}
@@ -289,7 +291,7 @@ func (w *watcher) report(t *rapid.T) {
 func (w *watcher) grant(t *rapid.T) {
 	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(w.sets)), func(id uint64) bool { return w.sets[id].over })
 	if e := w.any(t); e != nil && len(sets) > 0 {
-		w.s.Grant(e.ID, rapid.SampledFrom(sets).Draw(t, "set"), rapid.IntRange(0, 5).Draw(t, "window"))
+		w.s.SetWindow(e.ID, rapid.SampledFrom(sets).Draw(t, "set"), rapid.IntRange(0, 5).Draw(t, "window"))
 		w.reportAll(e)
 	}
 }
@@ -304,7 +306,7 @@ func (w *watcher) giveBack(t *rapid.T) {
 
 func (w *watcher) giveBackFrom(e *watchedExecutor) {
 	for _, a := range slices.Clone(e.waiting) {
-		a.stop(Outcome{Result: Returned})
+		a.stop(Outcome{Result: Recalled})
 	}
 	w.reportAll(e)
 }
@@ -315,7 +317,7 @@ func (w *watcher) ask(t *rapid.T) {
 		t.Skip("nothing runs")
 	}
 	a := w.running[rapid.SampledFrom(slices.Sorted(maps.Keys(w.running))).Draw(t, "attempt")]
-	if !w.commits.Ask(a.TaskSet, a.Index, a.Attempt) {
+	if !w.commits.MayCommit(a.TaskSet, a.Index, uint64(a.Attempt)) {
 		return
 	}
 	a.committed = true
@@ -377,7 +379,7 @@ func (w *watcher) offer() {
 // mustMakeWay is whether a queued attempt must not run where it waits, or another
 // set has a right to the core that it waits for.
 func (w *watcher) mustMakeWay(a *watchedAttempt) bool {
-	if a.on.draining || w.isExcluded(a.set, -1, a.on) {
+	if a.on.decommissioning || w.isExcluded(a.set, -1, a.on) {
 		return true
 	}
 	for _, set := range w.sets {
@@ -399,7 +401,7 @@ func (w *watcher) offerOnce() {
 		set, e := w.sets[l.TaskSet], w.executors[l.Executor]
 		require.NotNil(w.t, e, "%+v: no such executor", l)
 		require.False(w.t, set.over || set.done[l.Index], "%+v: without cause", l)
-		require.False(w.t, e.draining, "%+v: it is draining", l)
+		require.False(w.t, e.decommissioning, "%+v: it is decommissioning", l)
 		require.False(w.t, w.isExcluded(set, l.Index, e), "%+v: it is excluded", l)
 		others := 0
 		for _, a := range w.running {
@@ -463,9 +465,9 @@ func (w *watcher) check(*rapid.T) {
 	}
 	for id, set := range w.sets {
 		if hindrance, reason := w.s.WhyWaiting(id); set.over {
-			require.Equal(w.t, NoHindrance, hindrance)
+			require.Equal(w.t, NotBlocked, hindrance)
 		} else {
-			require.Equal(w.t, hindrance == NoHindrance, reason == "")
+			require.Equal(w.t, hindrance == NotBlocked, reason == "")
 		}
 	}
 }

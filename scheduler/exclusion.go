@@ -228,7 +228,7 @@ func (s *Scheduler) exclude(events []Event, id, host string, failures int) []Eve
 		e.excluded = true
 		e.settle()
 		events = e.recall(events)
-		if rules.KillExcluded && !e.draining {
+		if rules.KillExcluded && !e.decommissioning {
 			events = append(events, KillExecutor{Executor: e.ID, Reason: fmt.Sprintf("excluded for the application: too many tasks failed on host %s", host)})
 		}
 	}
@@ -242,13 +242,13 @@ func (s *Scheduler) readmit(events []Event) []Event {
 	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
 		if one := x.executors[id]; !s.now.Before(one.until) {
 			delete(x.executors, id)
-			events = append(events, Readmitted{Executor: id, Host: one.host})
+			events = append(events, ExclusionEnded{Executor: id, Host: one.host})
 		}
 	}
 	for _, host := range slices.Sorted(maps.Keys(x.hosts)) {
 		if !s.now.Before(x.hosts[host]) {
 			delete(x.hosts, host)
-			events = append(events, Readmitted{Host: host})
+			events = append(events, ExclusionEnded{Host: host})
 		}
 	}
 	if len(events) > before {

@@ -96,7 +96,7 @@ func TestTheApplicationExcludesForATime(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, until, deadline)
 	require.Empty(t, s.Advance(until.Add(-1)))
-	require.Equal(t, []Event{Readmitted{Executor: "a", Host: "A"}, Readmitted{Executor: "a2", Host: "A"}, Readmitted{Host: "A"}}, s.Advance(until))
+	require.Equal(t, []Event{ExclusionEnded{Executor: "a", Host: "A"}, ExclusionEnded{Executor: "a2", Host: "A"}, ExclusionEnded{Host: "A"}}, s.Advance(until))
 	require.Empty(t, s.ExcludedNodes())
 	s.at(time.Minute, "2/1@a:no-pref", "2/2@a4:no-pref")
 }

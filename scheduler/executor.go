@@ -32,20 +32,20 @@ const maxCores = 1 << 16
 type Loss struct {
 	// Reason is for people: it becomes the reason of the tasks' retries.
 	Reason string
-	// Counts tells a loss that is the application's fault (the process exited
+	// CountsAsFailure tells a loss that is the application's fault (the process exited
 	// or was killed for its memory) from one that is not (preempted, node lost,
 	// killed on request). With it every task that was running there has failed
 	// once more, but not those that were queued there: they had not begun, or may
 	// have ended. These get a core of their own when they run again.
-	Counts bool
+	CountsAsFailure bool
 }
 
 // executor is an executor and what it is doing.
 type executor struct {
 	Executor
-	host     *host
-	free     int
-	draining bool
+	host            *host
+	free            int
+	decommissioning bool
 	// excluded is whether it, or its node, is excluded for the application.
 	excluded bool
 	// available is whether it may be given tasks: it is neither of these.
@@ -103,7 +103,7 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 
 // settle makes an executor available, or not, as is due.
 func (e *executor) settle() {
-	due := !e.draining && !e.excluded
+	due := !e.decommissioning && !e.excluded
 	if due == e.available {
 		return
 	}
@@ -125,16 +125,16 @@ func (e *executor) settle() {
 	}
 }
 
-// DrainExecutor gives an executor no more tasks; those it runs go on, and those
+// DecommissionExecutor gives an executor no more tasks; those it runs go on, and those
 // that are queued there are recalled: the answer has a [Recall] if there are any.
 // It is for executors that are being decommissioned. One that is not there is no
 // error.
-func (s *Scheduler) DrainExecutor(id string) []Event {
+func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	e := s.executors[id]
 	if e == nil {
 		return nil
 	}
-	e.draining = true
+	e.decommissioning = true
 	e.settle()
 	return e.recall(nil)
 }
@@ -148,7 +148,7 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	if e == nil {
 		return nil
 	}
-	e.draining = true
+	e.decommissioning = true
 	e.settle()
 	delete(s.executors, id)
 	delete(s.excluded.failures, id)
@@ -157,8 +157,8 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	outcomes := make([]Outcome, len(lost))
 	for i, a := range lost {
 		outcomes[i] = Outcome{Result: Killed, Reason: loss.Reason}
-		if loss.Counts && a.state == attemptRunning {
-			outcomes[i] = Outcome{Result: Failed, Reason: loss.Reason, Counts: true}
+		if loss.CountsAsFailure && a.state == attemptRunning {
+			outcomes[i] = Outcome{Result: Failed, Reason: loss.Reason, CountsAsFailure: true}
 		}
 	}
 	for _, a := range lost {

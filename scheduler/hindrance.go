@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// Hindrance is why nothing of a task set is launched.
-type Hindrance int
+// WaitReason is why nothing of a task set is launched.
+type WaitReason int
 
 // The hindrances, those that time and ends of tasks won't help against first.
 const (
-	// NoHindrance: nothing of the set waits, or the next offer launches something.
-	NoHindrance Hindrance = iota
+	// NotBlocked: nothing of the set waits, or the next offer launches something.
+	NotBlocked WaitReason = iota
 	// NoExecutors: there is no executor of the set's profile.
 	NoExecutors
 	// TooLarge: a task takes more than any executor has.
 	TooLarge
-	// TooMany: a barrier set has more tasks than all executors run at once.
-	TooMany
-	// AllLeaving: the executors that are large enough are being decommissioned.
-	AllLeaving
+	// NotEnoughSlots: a barrier set has more tasks than all executors run at once.
+	NotEnoughSlots
+	// AllDecommissioning: the executors that are large enough are being decommissioned.
+	AllDecommissioning
 	// AllExcluded: the executors that are large enough are excluded.
 	AllExcluded
 	// AllBusy: other tasks hold what the set's would take.
 	AllBusy
-	// WaitingForPlace: what is free is not close enough yet to the places that the
+	// WaitingForLocality: what is free is not close enough yet to the places that the
 	// tasks prefer.
-	WaitingForPlace
+	WaitingForLocality
 )
 
 // WhyWaiting says why nothing of a set is launched, in a text for people, too,
 // that goes on after "the set waits: ". It goes through all executors: it is for
 // a set that has been waiting for long.
-func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
+func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {
-		return NoHindrance, ""
+		return NotBlocked, ""
 	}
 	var all, large, staying, usable, free int
 	for _, e := range s.executors {
@@ -48,7 +48,7 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
 			continue
 		}
 		large++
-		if e.draining {
+		if e.decommissioning {
 			continue
 		}
 		staying++
@@ -68,11 +68,11 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
 	case large == 0:
 		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.takes(), executors(all))
 	case staying == 0:
-		return AllLeaving, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
+		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
 	case usable == 0:
 		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(staying))
 	case s.slots(set) < needed:
-		return TooMany, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, s.slots(set), executors(usable))
+		return NotEnoughSlots, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, s.slots(set), executors(usable))
 	case free < needed:
 		return AllBusy, fmt.Sprintf("other tasks hold the %s that it may use", executors(usable))
 	}
@@ -82,9 +82,9 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (Hindrance, string) {
 		}
 	}
 	if level, left := s.allowed(set); set.barrier == nil && level < Any && set.live[NoPref] == 0 {
-		return WaitingForPlace, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
+		return WaitingForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
 	}
-	return NoHindrance, ""
+	return NotBlocked, ""
 }
 
 // executors counts them for people.

@@ -11,13 +11,13 @@ func TestWhyWaiting(t *testing.T) {
 	config := excluding(Exclusion{})
 	config.LocalityWaitNode = 3 * time.Second
 	s := play(t, config)
-	why := func(id uint64, expected Hindrance, text string) {
+	why := func(id uint64, expected WaitReason, text string) {
 		t.Helper()
 		hindrance, reason := s.WhyWaiting(id)
 		require.Equal(t, expected, hindrance)
 		require.Equal(t, text, reason)
 	}
-	why(1, NoHindrance, "")
+	why(1, NotBlocked, "")
 	s.submit(TaskSet{ID: 1, Tasks: 1, Profile: 3})
 	why(1, NoExecutors, "no executor of its resource profile (3) has registered")
 	require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 2}))
@@ -26,10 +26,10 @@ func TestWhyWaiting(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 1, Resources: map[string]float64{"gpu": 0.5}})
 	why(3, TooLarge, "each task takes 1 core and 0.5 of gpu, more than any executor has; there is 1 executor")
 	s.submit(TaskSet{ID: 4, Tasks: 3, Barrier: true})
-	why(4, TooMany, "its 3 tasks must run at once, and there is room for 2 on 1 executor")
+	why(4, NotEnoughSlots, "its 3 tasks must run at once, and there is room for 2 on 1 executor")
 	s.Cancel(4, "")
 	s.submit(TaskSet{ID: 5, Tasks: 4})
-	why(5, NoHindrance, "")
+	why(5, NotBlocked, "")
 	s.at(0, "5/0@a:no-pref", "5/1@a:no-pref")
 	why(5, AllBusy, "other tasks hold the 1 executor that it may use")
 	s.end("5/0", failed)
@@ -46,8 +46,8 @@ func TestWhyWaiting(t *testing.T) {
 	s.submit(TaskSet{ID: 6, Tasks: 1, Preferences: on("B")})
 	s.at(0)
 	s.at(time.Second)
-	why(6, WaitingForPlace, "it takes no core that is less than node-local to its tasks for another 2s")
-	s.DrainExecutor("a")
-	s.DrainExecutor("b")
-	why(6, AllLeaving, "what is large enough is being decommissioned: 2 executors")
+	why(6, WaitingForLocality, "it takes no core that is less than node-local to its tasks for another 2s")
+	s.DecommissionExecutor("a")
+	s.DecommissionExecutor("b")
+	why(6, AllDecommissioning, "what is large enough is being decommissioned: 2 executors")
 }

@@ -75,7 +75,7 @@ func (s *Scheduler) setDelayed(set *taskSet, delayed bool) {
 func (s *Scheduler) allowed(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delay.elapsed(s.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
-		if set.live[level] == 0 && !(level == NodeLocal && s.awaiting && set.prefers()) {
+		if set.live[level] == 0 && !(level == NodeLocal && s.expecting && set.prefers()) {
 			continue
 		}
 		if elapsed -= s.waits[level]; elapsed < 0 {
@@ -88,11 +88,11 @@ func (s *Scheduler) allowed(set *taskSet) (Locality, time.Duration) {
 // prefers is whether a waiting task of the set prefers any place.
 func (set *taskSet) prefers() bool { return set.waiting > set.live[NoPref] }
 
-// AwaitExecutors says whether further executors are on their way. While they
+// ExpectExecutors says whether further executors are on their way. While they
 // are, a task that prefers a host without an executor waits for one as it would
 // for a core of an executor that is there: else the first of several executors
 // that start together would take what is local to the others. Offer follows.
-func (s *Scheduler) AwaitExecutors(awaited bool) { s.awaiting = awaited }
+func (s *Scheduler) ExpectExecutors(awaited bool) { s.expecting = awaited }
 
 // NextDeadline is the earliest time, if there is one, at which the passing of
 // time alone changes something: a level of locality opens to a set that leaves

@@ -131,7 +131,7 @@ func (r *round) before(a, b child) bool {
 func (r *round) mostFree() int {
 	most := 0
 	for _, e := range r.executors {
-		if e.Profile == r.profile && !e.draining {
+		if e.Profile == r.profile && !e.decommissioning {
 			most = max(most, e.free)
 		}
 	}
@@ -179,7 +179,7 @@ func (r *round) oneOf(set *modelSet) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]
 		for _, e := range r.executors {
-			if !task.waiting || e.draining || e.Profile != set.Profile || e.free < set.CPUs {
+			if !task.waiting || e.decommissioning || e.Profile != set.Profile || e.free < set.CPUs {
 				continue
 			}
 			left = true

@@ -20,15 +20,15 @@ type model struct {
 	sets      []*modelSet // those that are not over, in order of submission
 	attempts  map[AttemptID]*modelAttempt
 	last      AttemptID
-	awaiting  bool
+	expecting bool
 	pools     map[int]*modelPools // by profile
 }
 
 type modelExecutor struct {
 	Executor
-	free     int
-	used     map[string]float64 // of each GPU
-	draining bool
+	free            int
+	used            map[string]float64 // of each GPU
+	decommissioning bool
 }
 
 type modelSet struct {
@@ -169,10 +169,10 @@ func (m *model) remove(id string, loss Loss) []Event {
 	var events []Event
 	for _, a := range attempts {
 		result := Killed
-		if loss.Counts && !a.ran {
+		if loss.CountsAsFailure && !a.ran {
 			result = Failed
 		}
-		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, Counts: loss.Counts})...)
+		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, CountsAsFailure: loss.CountsAsFailure})...)
 	}
 	return events
 }
@@ -224,7 +224,7 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 	if outcome.Result == Failed {
 		set.failed++
 		task.failedOn, task.failedAt = a.executor.ID, a.executor.Host
-		if outcome.Counts {
+		if outcome.CountsAsFailure {
 			task.failures++
 		}
 		if task.failures == set.MaxFailures {
@@ -264,11 +264,11 @@ func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 func (m *model) live(set *modelSet, level Locality) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]
-		if m.awaiting && level == NodeLocal && task.waiting && len(task.Executors)+len(task.Hosts) > 0 {
+		if m.expecting && level == NodeLocal && task.waiting && len(task.Executors)+len(task.Hosts) > 0 {
 			return true
 		}
 		for _, e := range m.executors {
-			if !task.waiting || e.draining || e.Profile != set.Profile {
+			if !task.waiting || e.decommissioning || e.Profile != set.Profile {
 				continue
 			}
 			onRack := slices.ContainsFunc(task.Hosts, func(host string) bool {
@@ -306,7 +306,7 @@ func (m *model) opens(set *modelSet, level Locality) time.Duration {
 
 // mayRun is whether an executor may be given a task, apart from free cores.
 func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
-	if !task.waiting || e.draining || e.Profile != set.Profile {
+	if !task.waiting || e.decommissioning || e.Profile != set.Profile {
 		return false
 	}
 	if level := m.level(task, e); level != NoPref && set.elapsed(m.now) < m.opens(set, level) {
@@ -316,7 +316,7 @@ func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 		return true
 	}
 	for _, other := range m.executors {
-		if other.draining || !other.isLargeFor(set) || other.Profile != set.Profile {
+		if other.decommissioning || !other.isLargeFor(set) || other.Profile != set.Profile {
 			continue
 		}
 		if other.Host != e.Host || (task.failedOn == e.ID && other != e) {
@@ -357,7 +357,9 @@ func (m *model) launch(set *modelSet, l Launch) {
 func (m *model) deadline() (time.Time, bool) {
 	var next time.Duration
 	for _, set := range m.sets {
-		free := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return !e.draining && e.free >= set.CPUs && e.Profile == set.Profile })
+		free := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool {
+			return !e.decommissioning && e.free >= set.CPUs && e.Profile == set.Profile
+		})
 		for _, level := range []Locality{NodeLocal, RackLocal, Any} {
 			left := m.opens(set, level) - set.elapsed(m.now)
 			if free && set.delayed && left > 0 && (next == 0 || left < next) {
@@ -404,7 +406,7 @@ func (m *model) check(s *Scheduler) {
 		for _, task := range set.tasks {
 			if task.waiting {
 				if len(task.Executors)+len(task.Hosts) > 0 {
-					demand.ChoosyTasks++
+					demand.TasksWithPreferences++
 				}
 				for _, host := range slices.Compact(slices.Sorted(slices.Values(task.Hosts))) {
 					hosts[set.Profile][host]++
@@ -417,7 +419,7 @@ func (m *model) check(s *Scheduler) {
 		demands[a.set.Profile].RunningCPUs += a.cpus()
 	}
 	for _, e := range m.executors {
-		status := ExecutorStatus{Executor: e.Executor, FreeCores: e.free, Draining: e.draining}
+		status := ExecutorStatus{Executor: e.Executor, FreeCores: e.free, Decommissioning: e.decommissioning}
 		used := 0
 		for _, a := range m.attempts {
 			if a.executor == e {
@@ -437,7 +439,7 @@ func (m *model) check(s *Scheduler) {
 		all.WaitingCPUs += demands[p].WaitingCPUs
 		all.RunningTasks += demands[p].RunningTasks
 		all.RunningCPUs += demands[p].RunningCPUs
-		all.ChoosyTasks += demands[p].ChoosyTasks
+		all.TasksWithPreferences += demands[p].TasksWithPreferences
 		for host, tasks := range hosts[p] {
 			allHosts[host] += tasks
 		}

@@ -20,7 +20,7 @@ type Launch struct {
 	// Speculative is whether it is the copy of an attempt that runs.
 	Speculative bool
 	// Queued is whether the attempt is to wait at its executor until a core is
-	// free there; see [Scheduler.Grant]. The executor may give it back.
+	// free there; see [Scheduler.SetWindow]. The executor may give it back.
 	Queued bool
 	// Resources are the addresses that the attempt may use, by the name of the
 	// resource; nil where its set asks for none.

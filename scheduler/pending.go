@@ -19,7 +19,7 @@ type pending struct {
 func (p *pending) take(set *taskSet, e *executor) int32 {
 	for i := 0; i < len(p.returned); {
 		index := p.returned[i]
-		waits := set.states[index] == taskReturned
+		waits := set.states[index] == taskRetried
 		if waits && set.avoids(index, e) {
 			i++
 			continue
@@ -140,7 +140,7 @@ func (set *taskSet) setWaiting(index int32, change int) {
 	if len(preferred) == 0 {
 		set.live[NoPref] += change
 	} else {
-		d.ChoosyTasks += change
+		d.TasksWithPreferences += change
 	}
 	for _, i := range preferred {
 		set.places[i].count(set, change)

@@ -15,7 +15,7 @@ func TestTasksRunOnExecutorsOfTheirProfile(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, s.Profiles())
 	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1, RunningTasks: 2, RunningCPUs: 2}, s.DemandOf(0))
 	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1}, s.DemandOf(1))
-	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1, RunningTasks: 1, RunningCPUs: 1, ChoosyTasks: 1}, s.DemandOf(2))
+	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1, RunningTasks: 1, RunningCPUs: 1, TasksWithPreferences: 1}, s.DemandOf(2))
 	require.Zero(t, s.DemandOf(7))
 	require.Empty(t, s.PreferredHostsOf(0))
 	require.Equal(t, map[string]int{"B": 1}, s.PreferredHostsOf(2))

@@ -99,8 +99,8 @@ func (c *cluster) add(t *rapid.T) {
 }
 
 func (c *cluster) await(*rapid.T) {
-	c.m.awaiting = !c.m.awaiting
-	c.s.AwaitExecutors(c.m.awaiting)
+	c.m.expecting = !c.m.expecting
+	c.s.ExpectExecutors(c.m.expecting)
 }
 
 func (c *cluster) submit(t *rapid.T) {
@@ -176,7 +176,7 @@ func (c *cluster) finish(t *rapid.T) {
 		a := rapid.SampledFrom(running).Draw(t, "attempt")
 		outcome := rapid.SampledFrom([]Outcome{
 			{Result: Succeeded}, {Result: Succeeded}, {Result: Succeeded},
-			{Result: Failed, Reason: "bad luck", Counts: true}, {Result: Failed, Reason: "not its fault"},
+			{Result: Failed, Reason: "bad luck", CountsAsFailure: true}, {Result: Failed, Reason: "not its fault"},
 			{Result: Killed, Reason: "killed"},
 		}).Draw(t, "outcome")
 		require.Equal(t, c.m.finished(a.id, outcome), c.s.Finished(a.id, outcome))
@@ -190,12 +190,12 @@ func (c *cluster) finish(t *rapid.T) {
 func (c *cluster) ran(t *rapid.T) {
 	running := c.m.running()
 	if len(running) == 0 {
-		c.s.Ran(0, 0)
+		c.s.ResultPending(0, 0)
 		t.Skip("nothing runs")
 	}
 	a := rapid.SampledFrom(running).Draw(t, "attempt")
 	a.giveBack()
-	c.s.Ran(a.id, 0)
+	c.s.ResultPending(a.id, 0)
 	if rapid.Bool().Draw(t, "offer") {
 		c.offer(t)
 	}
@@ -215,18 +215,18 @@ func (c *cluster) remove(t *rapid.T) {
 		return
 	}
 	id := rapid.SampledFrom(c.m.executors).Draw(t, "executor").ID
-	loss := Loss{Reason: "gone", Counts: rapid.Bool().Draw(t, "counts")}
+	loss := Loss{Reason: "gone", CountsAsFailure: rapid.Bool().Draw(t, "counts")}
 	require.Equal(t, c.m.remove(id, loss), c.s.RemoveExecutor(id, loss))
 }
 
 func (c *cluster) drain(t *rapid.T) {
-	c.s.DrainExecutor("nobody")
+	c.s.DecommissionExecutor("nobody")
 	if len(c.m.executors) == 0 {
 		t.Skip("no executors")
 	}
 	e := rapid.SampledFrom(c.m.executors).Draw(t, "executor")
-	c.s.DrainExecutor(e.ID)
-	e.draining = true
+	c.s.DecommissionExecutor(e.ID)
+	e.decommissioning = true
 }
 
 func (c *cluster) cancel(t *rapid.T) {

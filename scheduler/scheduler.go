@@ -28,9 +28,9 @@ type Config struct {
 	Exclusion Exclusion
 	// Speculation is when slow tasks are run once more.
 	Speculation Speculation
-	// BarrierPatience is how long others may take the cores that a barrier set
+	// BarrierReserveDelay is how long others may take the cores that a barrier set
 	// waits for; 30 s where it is 0.
-	BarrierPatience time.Duration
+	BarrierReserveDelay time.Duration
 	// BarrierTimeout is how long a barrier set waits for executors that can hold
 	// it; 10 minutes where it is 0.
 	BarrierTimeout time.Duration
@@ -49,8 +49,8 @@ type Scheduler struct {
 	// clock is how long after the first such time that is.
 	clock time.Duration
 
-	// awaiting is whether further executors are on their way.
-	awaiting bool
+	// expecting is whether further executors are on their way.
+	expecting bool
 
 	executors map[string]*executor
 	// profiles come in the order of their ids.
@@ -81,7 +81,7 @@ func New(config Config) *Scheduler {
 	}
 	config.Exclusion = config.Exclusion.withDefaults()
 	config.Speculation = config.Speculation.withDefaults()
-	config.BarrierPatience = cmp.Or(config.BarrierPatience, 30*time.Second)
+	config.BarrierReserveDelay = cmp.Or(config.BarrierReserveDelay, 30*time.Second)
 	config.BarrierTimeout = cmp.Or(config.BarrierTimeout, 10*time.Minute)
 	s := &Scheduler{
 		config:    config,

@@ -67,7 +67,7 @@ func on(hosts ...string) func(int) Preferences {
 }
 
 var (
-	failed  = Outcome{Result: Failed, Reason: "broken", Counts: true}
+	failed  = Outcome{Result: Failed, Reason: "broken", CountsAsFailure: true}
 	success = Outcome{Result: Succeeded}
 )
 
@@ -233,7 +233,7 @@ func TestLevelsFollowTheExecutors(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 3, Preferences: on("A", "A", "C")})
 	s.at(0, "1/0@a:node-local")
-	s.DrainExecutor("a")
+	s.DecommissionExecutor("a")
 	s.at(1*time.Second, "1/1@b:any") // no executor is left that a task prefers
 	require.NoError(t, s.AddExecutor(Executor{ID: "c", Host: "C", Cores: 1}))
 	s.end("1/1", success)
@@ -257,7 +257,7 @@ func TestARackLearnedLateMakesItsExecutorsRackLocal(t *testing.T) {
 	s.at(0, "1/0@a:node-local")
 	s.at(time.Second) // the rack is open, but b is not known to be in it
 	require.NoError(t, s.AddExecutor(Executor{ID: "b2", Host: "B", Rack: "left", Cores: 1}))
-	s.DrainExecutor("b2")
+	s.DecommissionExecutor("b2")
 	s.at(time.Second, "1/1@b:rack-local", "1/2@b:rack-local")
 }
 
@@ -324,7 +324,7 @@ func TestAFailedTaskWaitsForAnotherExecutorAsLongAsThereIsOne(t *testing.T) {
 	s.at(0, "1/2@a:no-pref")
 	s.end("1/2", success)
 	s.at(0)
-	s.DrainExecutor("b")
+	s.DecommissionExecutor("b")
 	s.at(0, "1/0@a:no-pref")
 }
 
@@ -411,16 +411,16 @@ func TestExecutorLoss(t *testing.T) {
 			require.Equal(t, []Event{
 				TaskRetry{TaskSet: 1, Index: 0, Attempt: 1, Failures: failures, Reason: "lost"},
 				TaskRetry{TaskSet: 1, Index: 2, Attempt: 3, Failures: failures, Reason: "lost"},
-			}, s.RemoveExecutor("a", Loss{Reason: "lost", Counts: counts}))
+			}, s.RemoveExecutor("a", Loss{Reason: "lost", CountsAsFailure: counts}))
 			require.Empty(t, s.RemoveExecutor("a", Loss{}), "it is gone")
 			require.Empty(t, s.end("1/0", success), "what it sent before comes late")
 			s.at(0)
 			require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 2}))
 			if counts {
 				s.at(0) // the tasks stay away from A while there is B
-				s.RemoveExecutor("b", Loss{Reason: "lost", Counts: counts})
+				s.RemoveExecutor("b", Loss{Reason: "lost", CountsAsFailure: counts})
 				s.at(0, "1/0@a:no-pref", "1/2@a:no-pref")
-				require.IsType(t, TaskSetFailed{}, s.RemoveExecutor("a", Loss{Counts: true})[0])
+				require.IsType(t, TaskSetFailed{}, s.RemoveExecutor("a", Loss{CountsAsFailure: true})[0])
 				return
 			}
 			s.at(0, "1/0@a:no-pref", "1/2@a:no-pref")
@@ -432,12 +432,12 @@ func TestADrainedExecutorFinishesWhatItHas(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")
-	s.DrainExecutor("a")
+	s.DecommissionExecutor("a")
 	s.submit(TaskSet{ID: 2, Tasks: 1})
 	s.at(0)
 	require.Len(t, s.end("1/0", success), 2)
 	s.at(0)
-	require.Equal(t, []ExecutorStatus{{Executor: Executor{ID: "a", Host: "A", Cores: 2}, FreeCores: 2, Draining: true}}, s.Snapshot().Executors)
+	require.Equal(t, []ExecutorStatus{{Executor: Executor{ID: "a", Host: "A", Cores: 2}, FreeCores: 2, Decommissioning: true}}, s.Snapshot().Executors)
 	require.Empty(t, s.RemoveExecutor("a", Loss{}))
 	require.Empty(t, s.Snapshot().Executors)
 }
@@ -462,10 +462,10 @@ func TestCancel(t *testing.T) {
 func TestDemand(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 3, CPUs: 2, Preferences: func(int) Preferences { return Preferences{Hosts: []string{"A", "B", "A"}} }})
-	require.Equal(t, Demand{WaitingTasks: 3, WaitingCPUs: 6, ChoosyTasks: 3}, s.Demand())
+	require.Equal(t, Demand{WaitingTasks: 3, WaitingCPUs: 6, TasksWithPreferences: 3}, s.Demand())
 	require.Equal(t, map[string]int{"A": 3, "B": 3}, s.PreferredHosts())
 	s.at(0, "1/0@a:node-local")
-	require.Equal(t, Demand{WaitingTasks: 2, WaitingCPUs: 4, RunningTasks: 1, RunningCPUs: 2, ChoosyTasks: 2}, s.Demand())
+	require.Equal(t, Demand{WaitingTasks: 2, WaitingCPUs: 4, RunningTasks: 1, RunningCPUs: 2, TasksWithPreferences: 2}, s.Demand())
 	require.Equal(t, map[string]int{"A": 2, "B": 2}, s.PreferredHosts())
 }
 

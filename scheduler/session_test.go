@@ -82,7 +82,7 @@ func TestSessionOfAMillionTasks(t *testing.T) {
 			handle(s.RemoveExecutor(a.Executor, Loss{Reason: "preempted"}))
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint("again", a.Attempt), Host: farmHost(int(a.Attempt % executors)), Cores: 4}))
 		case a.Attempt%997 == 0:
-			handle(s.Finished(a.Attempt, Outcome{Result: Failed, Reason: "unlucky", Counts: true}))
+			handle(s.Finished(a.Attempt, Outcome{Result: Failed, Reason: "unlucky", CountsAsFailure: true}))
 		default:
 			handle(s.Finished(a.Attempt, Outcome{Result: Succeeded}))
 		}

@@ -105,7 +105,7 @@ func (s *Scheduler) checkSet(found []Straggler, set *taskSet) []Straggler {
 	first := len(set.stragglers.list)
 	for _, a := range set.running {
 		ran := s.clock - a.since
-		if a.state == attemptQueued || a.state == attemptRan || ran <= limit || a.twin != nil || a.straggles || set.states[a.index] != taskRunning {
+		if a.state == attemptQueued || a.state == attemptResultPending || ran <= limit || a.twin != nil || a.straggles || set.states[a.index] != taskRunning {
 			continue
 		}
 		a.straggles = true

@@ -14,8 +14,8 @@ type Demand struct {
 	// RunningTasks and RunningCPUs are the attempts that run, those of sets
 	// that are over included, and the cores that they hold.
 	RunningTasks, RunningCPUs int
-	// ChoosyTasks are the waiting tasks that prefer some place.
-	ChoosyTasks int
+	// TasksWithPreferences are the waiting tasks that prefer some place.
+	TasksWithPreferences int
 }
 
 // Demand says how much work there is in all profiles, at the cost of reading
@@ -27,7 +27,7 @@ func (s *Scheduler) Demand() Demand {
 		all.WaitingCPUs += p.demand.WaitingCPUs
 		all.RunningTasks += p.demand.RunningTasks
 		all.RunningCPUs += p.demand.RunningCPUs
-		all.ChoosyTasks += p.demand.ChoosyTasks
+		all.TasksWithPreferences += p.demand.TasksWithPreferences
 	}
 	return all
 }
@@ -58,8 +58,8 @@ type ExecutorStatus struct {
 	FreeCores int
 	// RunningTasks is how many attempts it runs.
 	RunningTasks int
-	// Draining is whether it gets no more tasks.
-	Draining bool
+	// Decommissioning is whether it gets no more tasks.
+	Decommissioning bool
 }
 
 // TaskSetStatus is one task set in a snapshot, or at its end.
@@ -81,7 +81,7 @@ func (s *Scheduler) Snapshot() Snapshot {
 	executors := slices.SortedFunc(maps.Values(s.executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
 	for _, e := range executors {
 		snapshot.Executors = append(snapshot.Executors, ExecutorStatus{
-			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Draining: e.draining,
+			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Decommissioning: e.decommissioning,
 		})
 	}
 	sets := slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return a.node.rank.compare(b.node.rank) })

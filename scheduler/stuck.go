@@ -21,7 +21,7 @@ type stuck struct {
 // Advance says what has become due by the time now: exclusions end, and sets
 // are given up that could not go on for too long. Call it with the time of what
 // the owner then reports, and at [Scheduler.NextDeadline]; Offer follows. Its
-// events are [Readmitted], [TaskSetUnschedulable] and [TaskSetAborted] with the
+// events are [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] with the
 // [KillAttempt] of the set's attempts.
 func (s *Scheduler) Advance(now time.Time) []Event {
 	s.setNow(now)
@@ -77,7 +77,7 @@ func (s *Scheduler) whyStuck(set *taskSet) (index int, reason string, wait time.
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
 	}
-	if set.barrier != nil && !s.awaiting {
+	if set.barrier != nil && !s.expecting {
 		if slots := s.slots(set); slots < len(set.states) {
 			return -1, fmt.Sprintf("the %d tasks of barrier set %s must run at once, and the executors that there are run %d of them",
 				len(set.states), set.name, slots), s.config.BarrierTimeout
@@ -100,7 +100,7 @@ func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	}
 	returned := 0
 	for _, index := range slices.Sorted(maps.Keys(set.histories)) {
-		if set.states[index] != taskReturned {
+		if set.states[index] != taskRetried {
 			continue
 		}
 		returned++
@@ -126,7 +126,7 @@ func (s *Scheduler) excludedFrom(set *taskSet, h *history) int {
 	}
 	executors := 0
 	for _, e := range s.executors {
-		if e.host.profile != set.profile || e.draining || e.slots(set) == 0 {
+		if e.host.profile != set.profile || e.decommissioning || e.slots(set) == 0 {
 			continue
 		}
 		if !e.excluded && !set.excluded.excludes(e) && !h.excludes(e) {
@@ -144,7 +144,7 @@ func (x *excludedPlaces) isAny() bool { return x != nil && len(x.executors)+len(
 // there, "" where there is none.
 func (s *Scheduler) idleExcluded(set *taskSet) string {
 	for _, e := range s.inOrder() {
-		if e.host.profile == set.profile && !e.draining && len(e.running) == 0 && (e.excluded || set.excluded.excludes(e)) {
+		if e.host.profile == set.profile && !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excluded.excludes(e)) {
 			return e.ID
 		}
 	}

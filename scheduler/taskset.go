@@ -52,8 +52,8 @@ type taskState uint8
 const (
 	// taskFresh waits and never ran.
 	taskFresh taskState = iota
-	// taskReturned waits to run again.
-	taskReturned
+	// taskRetried waits to run again.
+	taskRetried
 	taskRunning
 	// taskHeld has a result that counts when all tasks of its barrier set have.
 	taskHeld
@@ -264,5 +264,5 @@ func (set *taskSet) demand(tasks, choosy int) {
 	d := &set.profile.demand
 	d.WaitingTasks += tasks
 	d.WaitingCPUs += tasks * set.cpus
-	d.ChoosyTasks += choosy
+	d.TasksWithPreferences += choosy
 }

@@ -33,10 +33,10 @@ func (q *queue) remove(a *attempt) {
 	q.length--
 }
 
-// Grant says how many tasks of a set an executor queues beyond those that its
+// SetWindow says how many tasks of a set an executor queues beyond those that its
 // cores run. It holds until the executor's next grant. An executor or a set that
 // is not there is no error.
-func (s *Scheduler) Grant(executor string, taskSet uint64, tasks int) {
+func (s *Scheduler) SetWindow(executor string, taskSet uint64, tasks int) {
 	if e := s.executors[executor]; e != nil {
 		e.window, e.windowSet = tasks, taskSet
 		if e.available {
@@ -122,7 +122,7 @@ func (e *executor) recall(events []Event) []Event {
 func (s *Scheduler) promote(e *executor) {
 	for first := e.queue.first; first != nil && first.set.cpus <= e.free; first = e.queue.first {
 		e.queue.remove(first)
-		first.state, first.since = attemptStarted, s.clock
+		first.state, first.since = attemptDequeued, s.clock
 		s.holdCores(first)
 	}
 }

@@ -14,7 +14,7 @@ func queued(t *testing.T, config Config) *script {
 	s.submit(TaskSet{ID: 1, Name: "short", Tasks: 20, MaxFailures: 1})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
 	s.end("1/0", Outcome{Result: Succeeded, Took: time.Microsecond})
-	s.Grant("a", 1, 4)
+	s.SetWindow("a", 1, 4)
 	s.at(0, "1/2@a:no-pref", "1/3@a:no-pref", "1/4@a:no-pref", "1/5@a:no-pref", "1/6@a:no-pref")
 	require.False(t, s.launched["1/2"].Queued, "it has the free core")
 	require.True(t, s.launched["1/3"].Queued)
@@ -27,17 +27,17 @@ func TestAWindowIsFilledAsItEmpties(t *testing.T) {
 	s.end("1/1", success)
 	require.Equal(t, 3, s.QueuedAt("a"), "the first of them has begun")
 	s.at(0, "1/7@a:no-pref")
-	s.Grant("a", 1, 1)
+	s.SetWindow("a", 1, 1)
 	s.end("1/2", success)
 	s.at(0)
-	s.Grant("a", 2, 100)
+	s.SetWindow("a", 2, 100)
 	s.at(0)
 }
 
 func TestFreeCoresComeBeforeWindows(t *testing.T) {
 	s := queued(t, Config{})
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 10}))
-	s.Grant("a", 1, 8)
+	s.SetWindow("a", 1, 8)
 	launches := launched(s.Scheduler, start)
 	require.Len(t, launches, 13)
 	for i, l := range launches {
@@ -50,15 +50,15 @@ func TestOnlyTasksThatSurelyRanAreCharged(t *testing.T) {
 	s.end("1/1", success)
 	// Task 3 has begun and may have ended, 4 to 6 wait or have begun since. Task 2
 	// runs: the set may not fail once.
-	events := s.RemoveExecutor("a", Loss{Reason: "was killed", Counts: true})
+	events := s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true})
 	require.Equal(t, 2, events[0].(TaskSetFailed).Index)
 
 	s = queued(t, Config{})
 	s.end("1/1", success)
 	s.end("1/2", success)
-	require.Len(t, s.RemoveExecutor("a", Loss{Reason: "was killed", Counts: true}), 4, "nobody is charged")
+	require.Len(t, s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true}), 4, "nobody is charged")
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
-	s.Grant("b", 1, 100)
+	s.SetWindow("b", 1, 100)
 	for _, task := range []string{"1/3", "1/4", "1/5"} {
 		s.at(0, task+"@b:no-pref")
 		require.False(t, s.launched[task].Queued, "it gets a core of its own")
@@ -72,12 +72,12 @@ func TestOnlyTasksThatSurelyRanAreCharged(t *testing.T) {
 
 func TestQueuedTasksAreRecalledFromAnExecutorThatLeaves(t *testing.T) {
 	s := queued(t, Config{})
-	require.Equal(t, []Event{Recall{Executor: "a"}}, s.DrainExecutor("a"))
-	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Returned}))
-	s.end("1/5", Outcome{Result: Returned})
-	s.end("1/6", Outcome{Result: Returned})
-	s.end("1/3", Outcome{Result: Returned})
-	require.Empty(t, s.DrainExecutor("a"), "nothing is queued there")
+	require.Equal(t, []Event{Recall{Executor: "a"}}, s.DecommissionExecutor("a"))
+	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Recalled}))
+	s.end("1/5", Outcome{Result: Recalled})
+	s.end("1/6", Outcome{Result: Recalled})
+	s.end("1/3", Outcome{Result: Recalled})
+	require.Empty(t, s.DecommissionExecutor("a"), "nothing is queued there")
 }
 
 func TestQueuedTasksAreRecalledFromAnExcludedExecutor(t *testing.T) {
@@ -85,9 +85,9 @@ func TestQueuedTasksAreRecalledFromAnExcludedExecutor(t *testing.T) {
 	s.submit(TaskSet{ID: 1, Tasks: 20, MaxFailures: 9})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
 	s.end("1/0", success)
-	s.Grant("a", 1, 2)
+	s.SetWindow("a", 1, 2)
 	s.at(0, "1/2@a:no-pref", "1/3@a:no-pref", "1/4@a:no-pref")
-	require.Equal(t, []Event{Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 1}, Recall{Executor: "a"}}, s.end("1/1", Outcome{Result: Failed, Counts: true})[:2])
+	require.Equal(t, []Event{Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 1}, Recall{Executor: "a"}}, s.end("1/1", Outcome{Result: Failed, CountsAsFailure: true})[:2])
 }
 
 func TestQueuedTasksMakeWayForASetWithARightToTheCore(t *testing.T) {

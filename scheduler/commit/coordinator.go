@@ -1,0 +1,71 @@
+// Package commit decides which attempt of a task may commit its output.
+//
+// Two attempts of one task may run at the same time: a task and its speculative
+// copy, or an attempt on an executor that was lost and the retry. The driver
+// asks a [Coordinator] before it allows an attempt to commit, and reports the
+// end of every attempt to it.
+package commit
+
+// Coordinator allows one attempt of each task to commit: the first that asks,
+// until that attempt ends without success. It is not safe for concurrent use.
+type Coordinator struct {
+	sets map[uint64]map[int]*task
+}
+
+type task struct {
+	// committer is the attempt that may commit, 0 if there is none.
+	committer uint64
+	// done is set once an attempt succeeded. From then on no other may commit.
+	done bool
+	// ended are attempts without success. Their requests may arrive late and are
+	// denied.
+	ended map[uint64]struct{}
+}
+
+// NewCoordinator returns a coordinator that knows of no task.
+func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
+
+// MayCommit reports whether an attempt of a task may commit its output. A
+// repeated request gets the same answer as long as the attempt runs.
+func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool {
+	t := c.task(taskSet, index)
+	if _, ended := t.ended[attempt]; ended {
+		return false
+	}
+	if t.committer == 0 && !t.done {
+		t.committer = attempt
+	}
+	return t.committer == attempt
+}
+
+// AttemptEnded records the end of an attempt. Call it for each attempt, even one
+// that has not asked: its request may still be on the way.
+func (c *Coordinator) AttemptEnded(taskSet uint64, index int, attempt uint64, succeeded bool) {
+	t := c.task(taskSet, index)
+	if succeeded {
+		t.done = true
+		return
+	}
+	if t.committer == attempt && !t.done {
+		t.committer = 0
+	}
+	if t.ended == nil {
+		t.ended = map[uint64]struct{}{}
+	}
+	t.ended[attempt] = struct{}{}
+}
+
+// Forget drops the tasks of a set that is over.
+func (c *Coordinator) Forget(taskSet uint64) { delete(c.sets, taskSet) }
+
+func (c *Coordinator) task(taskSet uint64, index int) *task {
+	tasks := c.sets[taskSet]
+	if tasks == nil {
+		tasks = map[int]*task{}
+		c.sets[taskSet] = tasks
+	}
+	if tasks[index] == nil {
+		tasks[index] = &task{}
+	}
+	return tasks[index]
+}
