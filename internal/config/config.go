@@ -1,10 +1,13 @@
 // Package config holds every setting of bobbin once: its key, default, unit
 // and meaning, and where a value may come from.
 //
-// A value is looked for, in this order, among the flags, the environment
+// A value is taken from the first of these that has one: the flags, the environment
 // (BOBBIN_EXECUTOR_MEMORY for executor.memory), a job file, the properties file,
-// the defaults file of the user or the site, and the defaults. Everything that was
-// set is checked when it is loaded, so reading a setting cannot fail.
+// the defaults file of the user or the site, the default. Load checks all
+// values, so reading a setting cannot fail.
+//
+// To add a setting, define a variable in the settings_ file of its purpose. If
+// no group in markdown.go has the beginning of its key, add that there.
 package config
 
 import (
@@ -21,15 +24,15 @@ import (
 // both a value and the parent of locality.wait.node.
 const keyDelimiter = "::"
 
-// Config is a checked set of values. It does not change after it was loaded
-// and is safe for concurrent use.
+// Config is a checked set of values. It does not change after Load and is safe
+// for concurrent use.
 type Config struct {
-	values map[string]string // what was set, by key, without the space around it
-	set    map[string]string // what was set, by key, as it was
-	source map[string]string // where each set value came from, as a person would name it
+	values map[string]string // as set, by key, without surrounding space
+	set    map[string]string // as set, by key
+	source map[string]string // where each value was set, for people
 }
 
-// Sources says where values come from. Zero fields are left out.
+// Sources are the places from which Load takes values. Zero fields are skipped.
 type Sources struct {
 	// Flags are values of the command line, by key.
 	Flags map[string]string
@@ -39,15 +42,15 @@ type Sources struct {
 	Job map[string]Placed
 	// PropertiesFile names a file of "key value", "key=value" or "key: value" lines.
 	PropertiesFile string
-	// DefaultsFile names a file of the same format, for what the others do not set.
+	// DefaultsFile names a file of the same format, for values that no other source sets.
 	DefaultsFile string
 }
 
-// Placed is a value with where it stands, "job.yaml:3:10".
+// Placed is a value with its position in a file, "job.yaml:3:10".
 type Placed struct{ Value, Place string }
 
 // Load reads and checks the values of all sources. The error joins one error
-// for each value at fault, naming its key, value and source.
+// for each invalid value, with its key, value and source.
 func Load(sources Sources) (*Config, error) {
 	var problems []error
 	store := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
@@ -112,11 +115,11 @@ func Load(sources Sources) (*Config, error) {
 	return config, nil
 }
 
-// submission is the source of values that this process was not given by its user.
+// submission is the source of values that another process has passed on.
 const submission = "the submission"
 
-// FromMap makes a configuration of values that were loaded elsewhere, as a
-// container gets them from the process that launched it.
+// FromMap makes a configuration from the Map of another process, as containers
+// get it.
 func FromMap(values map[string]string) (*Config, error) {
 	source := make(map[string]string, len(values))
 	for key := range values {
@@ -146,8 +149,8 @@ func (c *Config) IsSet(key string) bool {
 	return ok
 }
 
-// Source says where the key's value came from: the command line, a variable
-// of the environment, a file and line; "default" where it was not set.
+// Source is where the key's value was set: the command line, an environment
+// variable, a file and line; "default" if it was not set.
 func (c *Config) Source(key string) string {
 	if source, ok := c.source[key]; ok {
 		return source
@@ -155,7 +158,7 @@ func (c *Config) Source(key string) string {
 	return "default"
 }
 
-// value is what was set for a setting, or its default.
+// value is a setting's value as set, or its default.
 func (c *Config) value(setting *Setting) string {
 	if value, ok := c.values[setting.Key]; ok {
 		return value
@@ -209,7 +212,7 @@ func checked(set, source map[string]string) (*Config, error) {
 	return config, errors.Join(problems...)
 }
 
-// checkValue checks the value of one key, which exists or belongs to a prefix.
+// checkValue checks the value of one key, which is a setting's or a prefix's.
 func checkValue(key, value string) error {
 	if setting, ok := registry.byKey[key]; ok {
 		return setting.check(value)
@@ -222,9 +225,9 @@ func checkValue(key, value string) error {
 
 type variable struct{ name, value string }
 
-// environmentValues picks bobbin's settings from an environment. Variables
-// under LaunchPrefix are how bobbin's own processes talk to each other, and
-// confDir leads to further settings.
+// environmentValues returns bobbin's settings in an environment. It skips
+// variables with LaunchPrefix, which bobbin's processes set for each other, and
+// confDir, which names a file of settings.
 func environmentValues(environ []string) (map[string]variable, []error) {
 	found := map[string]variable{}
 	var problems []error
@@ -255,4 +258,9 @@ func checkKey(key string) error {
 		return fmt.Errorf("unknown key %q: bobbin's keys have no \"spark.\" in front, write %q", key, known)
 	}
 	return fmt.Errorf("unknown key %q%s", key, didYouMean(key, slices.Collect(maps.Keys(registry.byKey))))
+}
+
+// describe is a setting with its value and source, for errors.
+func describe[T any](c *Config, key Key[T]) string {
+	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
 }

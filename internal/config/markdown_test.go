@@ -7,8 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePageOfSettingsIsUpToDate(t *testing.T) {
+func TestEverySettingHasAGroup(t *testing.T) {
+	for _, setting := range Settings() {
+		require.NotEqual(t, -1, groupOf(setting.Key), "%s belongs to no group in markdown.go", setting.Key)
+	}
+	for _, prefix := range Prefixes() {
+		require.NotEqual(t, -1, groupOf(prefix.Key), "%s belongs to no group in markdown.go", prefix.Key)
+	}
+}
+
+func TestConfigurationPageIsCurrent(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
-	require.Equal(t, Markdown(), string(page), "make generate writes the page anew")
+	require.Equal(t, Markdown(), string(page), "run make generate")
 }

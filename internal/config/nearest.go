@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// didYouMean names the candidate that is nearest to a mistyped name, as the
-// end of an error; "" where none is near.
+// didYouMean is the end of an error that names the candidate nearest to a
+// mistyped name; "" if none is near.
 func didYouMean(name string, candidates []string) string {
 	if nearest, ok := Nearest(name, candidates); ok {
 		return ", did you mean " + nearest + "?"
@@ -14,9 +14,9 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Nearest returns the candidate with the smallest edit distance to name, where
-// that is at most a third of the name's length: of several the first one in the
-// order of their bytes.
+// Nearest returns the candidate with the smallest edit distance to name, if that
+// is at most a third of the name's length. Of several it returns the first in
+// byte order.
 func Nearest(name string, candidates []string) (string, bool) {
 	best, distance := "", len(name)/3+1
 	for _, candidate := range slices.Sorted(slices.Values(candidates)) {
@@ -27,8 +27,8 @@ func Nearest(name string, candidates []string) (string, bool) {
 	return best, best != ""
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b.
+// editDistance is the least number of insertions, deletions, replacements and
+// swaps of neighbours that turn a into b.
 func editDistance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// EnvironmentPrefix begins the name of every variable that sets a key.
+	// EnvironmentPrefix starts the name of every variable that sets a key.
 	EnvironmentPrefix = "BOBBIN_"
-	// LaunchPrefix begins the variables by which a process that bobbin starts
-	// is told its role; they are no settings.
+	// LaunchPrefix starts the variables that tell a process of bobbin its role.
+	// They are not settings.
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )
 
 // Setting is one key with its documentation.
 type Setting struct {
 	Key     string
-	Default string // as it would be written; "" where there is none
-	Unit    string // what a value is: "size", "time", "number", …
+	Default string // as a user would write it; "" if there is none
+	Unit    string // the type of the value: "size", "time", "number", …
 	Meaning string // one or two sentences, Markdown
 	check   func(string) error
 }
@@ -52,10 +52,10 @@ type Key[T any] struct {
 	parse   func(string) (T, error)
 }
 
-// Name is the key as it is written in a properties file.
+// Name is the key as a properties file has it.
 func (k Key[T]) Name() string { return k.setting.Key }
 
-// In returns the value that c has for the key, its default where none was set.
+// In returns the key's value in c, its default if none was set.
 func (k Key[T]) In(c *Config) T {
 	value, err := k.parse(c.value(k.setting))
 	if err != nil {
@@ -64,15 +64,15 @@ func (k Key[T]) In(c *Config) T {
 	return value
 }
 
-// Prefix is a family of keys that share a beginning; what follows it is a name
-// of the user's own.
+// Prefix is a family of keys with a common beginning, which a name of the
+// user's choice follows.
 type Prefix struct {
 	Key     string // ends in a dot
 	Meaning string
 	check   func(name, value string) error // nil for free text
 }
 
-// In returns the values below the prefix, by what follows it in the key.
+// In returns the values of the family's keys, by the rest of the key.
 func (p Prefix) In(c *Config) map[string]string {
 	found := map[string]string{}
 	for key, value := range c.set {
@@ -83,7 +83,8 @@ func (p Prefix) In(c *Config) map[string]string {
 	return found
 }
 
-// registry is filled by this package's own variables and never changes after.
+// registry holds all settings. This package's variables fill it as they are
+// initialized, and it does not change after that.
 var registry = struct {
 	settings   []*Setting
 	prefixes   []Prefix
@@ -92,14 +93,14 @@ var registry = struct {
 	byVariable map[string]*Setting
 }{byKey: map[string]*Setting{}, byVariable: map[string]*Setting{}}
 
-// Settings lists every setting, in the order of its key.
+// Settings lists all settings, sorted by key.
 func Settings() []*Setting {
 	sorted := slices.Clone(registry.settings)
 	slices.SortFunc(sorted, func(a, b *Setting) int { return strings.Compare(a.Key, b.Key) })
 	return sorted
 }
 
-// Prefixes lists every family of keys, in the order of its beginning.
+// Prefixes lists all families of keys, sorted by their beginning.
 func Prefixes() []Prefix {
 	sorted := slices.Clone(registry.prefixes)
 	slices.SortFunc(sorted, func(a, b Prefix) int { return strings.Compare(a.Key, b.Key) })
@@ -123,14 +124,14 @@ func define[T any](key, def, unit, meaning string, parse func(string) (T, error)
 
 func prefix(key, meaning string) Prefix { return checkedPrefix(key, meaning, nil) }
 
-// checkedPrefix defines a family of which check refuses names or values.
+// checkedPrefix defines a family with a check of names and values.
 func checkedPrefix(key, meaning string, check func(name, value string) error) Prefix {
 	p := Prefix{Key: key, Meaning: meaning, check: check}
 	registry.prefixes = append(registry.prefixes, p)
 	return p
 }
 
-// prefixOf finds the family that a key belongs to, and its name there.
+// prefixOf returns a key's family, and the rest of the key.
 func prefixOf(key string) (family Prefix, name string, ok bool) {
 	for _, p := range registry.prefixes {
 		if name, ok := strings.CutPrefix(key, p.Key); ok && name != "" {
@@ -140,8 +141,8 @@ func prefixOf(key string) (family Prefix, name string, ok bool) {
 	return Prefix{}, "", false
 }
 
-// rule adds a check of several settings together. It runs once each of them has
-// passed its own.
+// rule adds a check of several settings together. It runs if each of them has
+// passed its own check.
 func rule(check func(*Config) error) struct{} {
 	registry.rules = append(registry.rules, check)
 	return struct{}{}
@@ -163,8 +164,8 @@ func list(key, def, meaning string) Key[[]string] {
 	})
 }
 
-// number defines a whole number of at least minimum. Where the default is "",
-// an unset key reads as 0 and means "as the other side decides".
+// number defines a whole number of at least minimum. If the default is "", an
+// unset key reads as 0, which means "not set".
 func number(key, def, meaning string, minimum int) Key[int] {
 	return define(key, def, "number", meaning, func(s string) (int, error) {
 		if s == "" && def == "" {
@@ -197,7 +198,7 @@ func size(key, def, meaning string) Key[Size] {
 	return define(key, def, "size", meaning, ParseSize)
 }
 
-// optionalSize defines a size that has no default of its own: nil where unset.
+// optionalSize defines a size without a default: nil if unset.
 func optionalSize(key, meaning string) Key[*Size] {
 	return define(key, "", "size", meaning, func(s string) (*Size, error) {
 		if s == "" {
@@ -223,8 +224,8 @@ func duration(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, ParseDuration)
 }
 
-// interval defines a time after which something is done again and again, or is
-// taken for dead. With less than a millisecond a processor would do nothing else.
+// interval defines a period or a timeout of at least a millisecond: a shorter
+// one would keep a processor busy.
 func interval(key, def, meaning string) Key[time.Duration] {
 	return define(key, def, "time", meaning, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)
@@ -235,7 +236,7 @@ func interval(key, def, meaning string) Key[time.Duration] {
 	})
 }
 
-// optionalDuration defines a time that has no default of its own: nil where unset.
+// optionalDuration defines a time without a default: nil if unset.
 func optionalDuration(key, meaning string) Key[*time.Duration] {
 	return define(key, "", "time", meaning, func(s string) (*time.Duration, error) {
 		if s == "" {

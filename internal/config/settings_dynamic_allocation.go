@@ -7,23 +7,23 @@ import (
 	"strconv"
 )
 
-// Executors that come and go with the work.
+// Executors that are asked for and removed with the work.
 var (
-	DynamicAllocation = boolean("dynamicAllocation.enabled", "false", "Whether executors are asked for as tasks wait for them, and given "+
-		"back when they have been idle. The bounds below hold for each resource profile.")
-	MinExecutors     = number("dynamicAllocation.minExecutors", "0", "How many executors are kept at the least.", 0)
-	maxExecutors     = number("dynamicAllocation.maxExecutors", "", "How many executors are asked for at the most; no bound where not set.", 1)
-	initialExecutors = number("dynamicAllocation.initialExecutors", "", "How many executors to begin with, until the first job; "+
-		"`dynamicAllocation.minExecutors` where not set, or `executor.instances` where that is set and larger.", 0)
+	DynamicAllocation = boolean("dynamicAllocation.enabled", "false", "Whether executors are asked for while tasks are pending, and "+
+		"removed when they are idle. The limits below hold for each resource profile.")
+	MinExecutors     = number("dynamicAllocation.minExecutors", "0", "The least number of executors to keep.", 0)
+	maxExecutors     = number("dynamicAllocation.maxExecutors", "", "The largest number of executors to ask for. No limit if it is not set.", 1)
+	initialExecutors = number("dynamicAllocation.initialExecutors", "", "How many executors to begin with, until the first job. If it is not set, "+
+		"`dynamicAllocation.minExecutors`, or `executor.instances` if that is set and larger.", 0)
 	IdleTimeout       = duration("dynamicAllocation.executorIdleTimeout", "60s", "How long an executor is idle before it is removed.")
-	CachedIdleTimeout = optionalDuration("dynamicAllocation.cachedExecutorIdleTimeout", "How long an executor is idle before it is removed that "+
-		"holds data which somebody may still fetch (`Task.Hold`); where not set, it stays until the data is released.")
-	BacklogTimeout = duration("dynamicAllocation.schedulerBacklogTimeout", "1s", "How long tasks wait for cores before the first further "+
+	CachedIdleTimeout = optionalDuration("dynamicAllocation.cachedExecutorIdleTimeout", "How long an executor that holds data for later tasks (`Task.Hold`) is "+
+		"idle before it is removed. If it is not set, it stays until the data is released.")
+	BacklogTimeout = duration("dynamicAllocation.schedulerBacklogTimeout", "1s", "How long tasks are pending before the first additional "+
 		"executor is asked for.")
-	SustainedBacklogTimeout = optionalDuration("dynamicAllocation.sustainedSchedulerBacklogTimeout", "How long tasks go on waiting before 2, then 4, "+
-		"8, … further executors are asked for; `dynamicAllocation.schedulerBacklogTimeout` where not set.")
-	AllocationRatio = define("dynamicAllocation.executorAllocationRatio", "1.0", "number", "How many executors are asked for at the most, as a part of those "+
-		"on which all tasks would run at once: less than 1 where tasks are so short that executors come too late for them.",
+	SustainedBacklogTimeout = optionalDuration("dynamicAllocation.sustainedSchedulerBacklogTimeout", "How long tasks stay pending before 2, then 4, "+
+		"8, … additional executors are asked for. If it is not set, `dynamicAllocation.schedulerBacklogTimeout`.")
+	AllocationRatio = define("dynamicAllocation.executorAllocationRatio", "1.0", "number", "The largest number of executors to ask for, as a part of the number "+
+		"on which all tasks would run at once. Less than 1 avoids executors that arrive when short tasks have finished.",
 		func(s string) (float64, error) {
 			ratio, err := strconv.ParseFloat(s, 64)
 			if err != nil || !(ratio > 0 && ratio <= 1) {
@@ -33,9 +33,9 @@ var (
 		})
 )
 
-// MaxExecutors is how many executors of one resource profile there are at the
-// most: executor.instances, or dynamicAllocation.maxExecutors with dynamic
-// allocation, and then math.MaxInt32 where that is not set.
+// MaxExecutors is the largest number of executors of one resource profile:
+// executor.instances, or with dynamic allocation dynamicAllocation.maxExecutors,
+// math.MaxInt32 if that is not set.
 func MaxExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)
@@ -46,8 +46,8 @@ func MaxExecutors(c *Config) int {
 	return math.MaxInt32
 }
 
-// InitialExecutors is how many executors of one resource profile there are to
-// be at first.
+// InitialExecutors is how many executors of one resource profile to ask for at
+// first.
 func InitialExecutors(c *Config) int {
 	if !DynamicAllocation.In(c) {
 		return ExecutorCount.In(c)
@@ -65,32 +65,27 @@ func InitialExecutors(c *Config) int {
 var _ = rule(func(c *Config) error {
 	if !DynamicAllocation.In(c) {
 		if ExecutorCount.In(c) < 1 {
-			return fmt.Errorf("%s: no task would ever run: want 1 or more, or %s=true", said(c, ExecutorCount), DynamicAllocation.Name())
+			return fmt.Errorf("%s: no task would ever run: want 1 or more, or %s=true", describe(c, ExecutorCount), DynamicAllocation.Name())
 		}
 		return nil
 	}
 	least, most, initial := MinExecutors.In(c), MaxExecutors(c), InitialExecutors(c)
 	switch {
 	case least > most:
-		return fmt.Errorf("%s is more than %s: lower one or raise the other", said(c, MinExecutors), said(c, maxExecutors))
+		return fmt.Errorf("%s is more than %s: lower one or raise the other", describe(c, MinExecutors), describe(c, maxExecutors))
 	case c.IsSet(initialExecutors.Name()) && (initialExecutors.In(c) < least || initialExecutors.In(c) > most):
-		return fmt.Errorf("%s is not between %s and %s", said(c, initialExecutors), said(c, MinExecutors), atMost(c))
+		return fmt.Errorf("%s is not between %s and %s", describe(c, initialExecutors), describe(c, MinExecutors), atMost(c))
 	case initial > most:
 		return fmt.Errorf("%s, with which dynamic allocation begins, is more than %s: lower one or raise the other",
-			said(c, ExecutorCount), said(c, maxExecutors))
+			describe(c, ExecutorCount), describe(c, maxExecutors))
 	}
 	return nil
 })
 
-// atMost names the upper bound for an error.
+// atMost describes the upper limit for an error.
 func atMost(c *Config) string {
 	if MaxExecutors(c) == math.MaxInt32 {
 		return maxExecutors.Name() + " (no bound)"
 	}
-	return said(c, maxExecutors)
-}
-
-// said is a setting's value as an error names it, with its source.
-func said[T any](c *Config, key Key[T]) string {
-	return fmt.Sprintf("%s=%s (from %s)", key.Name(), c.value(key.setting), c.Source(key.Name()))
+	return describe(c, maxExecutors)
 }

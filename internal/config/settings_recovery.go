@@ -13,25 +13,25 @@ const (
 	RecoveryEtcd       = "ETCD"
 )
 
-// Where standalone masters keep what they know, for the master that comes after.
+// Where standalone masters store their state for the next leader.
 var (
-	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master keeps its applications, workers and drivers. NONE: in memory, a master that is "+
-		"restarted learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+
-		"on the same machine. ETCD: in etcd, by which several masters elect the one that leads, and another goes on when it is gone.",
+	RecoveryMode = oneOf("recovery.mode", RecoveryNone, "Where a standalone master stores its applications, workers and drivers. NONE: in memory; a restarted "+
+		"master learns of them from the workers and applications that register again. FILESYSTEM: in a file in `recovery.directory`, for a master that is restarted "+
+		"on the same machine. ETCD: in etcd, by which several masters elect a leader; if it is gone, another takes over.",
 		RecoveryNone, RecoveryFilesystem, RecoveryEtcd)
-	RecoveryDirectory = text("recovery.directory", "", "With `recovery.mode=FILESYSTEM`, the directory of the state; it is made where it is not there, for this user alone. "+
-		"One master at a time can have it.")
+	RecoveryDirectory = text("recovery.directory", "", "With `recovery.mode=FILESYSTEM`, the directory of the state. It is made if it does not exist, for this user alone. "+
+		"Only one master at a time can use it.")
 	RecoveryEtcdEndpoints = list("recovery.etcd.endpoints", "", "With `recovery.mode=ETCD`, the URLs of the servers, such as `https://a:2379,https://b:2379,https://c:2379`.")
-	RecoveryEtcdDirectory = text("recovery.etcd.directory", "/bobbin", "What the keys in etcd begin with. Masters with the same one are one cluster. Who may read them sees the "+
-		"settings of the cluster's applications, who may write them leads it: keep them to the masters with etcd's roles or certificates.")
-	RecoveryEtcdLease = define("recovery.etcd.lease", "10s", "time", "How long the leader may be silent before etcd lets another master lead: whole seconds. Where etcd cannot be "+
-		"reached for as long, the leader is one no more.", parseLease)
+	RecoveryEtcdDirectory = text("recovery.etcd.directory", "/bobbin", "The prefix of the keys in etcd. Masters with the same prefix are one cluster. A user who can read these keys sees the "+
+		"settings of the cluster's applications, and one who can write them controls the cluster: restrict them to the masters with etcd's roles or certificates.")
+	RecoveryEtcdLease = define("recovery.etcd.lease", "10s", "time", "How long the leader may be silent before etcd lets another master lead: whole seconds. A leader that cannot "+
+		"reach etcd for this long stops leading.", parseLease)
 	RecoveryEtcdTimeout  = interval("recovery.etcd.timeout", "5s", "How long a call to etcd may take.")
-	RecoveryEtcdCAFile   = text("recovery.etcd.ssl.caFile", "", "A file in PEM with the authorities that sign for the etcd servers; those of the machine where not set.")
-	RecoveryEtcdCertFile = text("recovery.etcd.ssl.certFile", "", "A file in PEM with the certificate that the master shows to etcd; none where not set. It and "+
+	RecoveryEtcdCAFile   = text("recovery.etcd.ssl.caFile", "", "A PEM file with the authorities that sign for the etcd servers. If it is not set, those of the machine.")
+	RecoveryEtcdCertFile = text("recovery.etcd.ssl.certFile", "", "A PEM file with the certificate that the master shows to etcd; none if it is not set. It and "+
 		"`recovery.etcd.ssl.keyFile` are read again for each connection, so that they can be renewed.")
-	RecoveryEtcdKeyFile      = text("recovery.etcd.ssl.keyFile", "", "A file in PEM with the private key of `recovery.etcd.ssl.certFile`.")
-	RecoveryEtcdUser         = text("recovery.etcd.user", "", "The user that the master is to etcd, where etcd has its authentication on.")
+	RecoveryEtcdKeyFile      = text("recovery.etcd.ssl.keyFile", "", "A PEM file with the private key of `recovery.etcd.ssl.certFile`.")
+	RecoveryEtcdUser         = text("recovery.etcd.user", "", "The master's user in etcd, if etcd's authentication is on.")
 	RecoveryEtcdPasswordFile = text("recovery.etcd.passwordFile", "", "A file with that user's password.")
 )
 

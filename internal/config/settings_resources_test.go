@@ -87,22 +87,7 @@ func TestValuesBelowPrefixesAreChecked(t *testing.T) {
 	}
 }
 
-func TestACLs(t *testing.T) {
-	values := map[string]string{"acls.enable": "true", "ui.view.acls": "ann, bob", "modify.acls.groups": "ops", "admin.acls": "root,ann"}
-	view, modify := ACLs(load(t, values))
-	require.Equal(t, ACL{Users: []string{"root", "ann", "bob"}}, view)
-	require.Equal(t, ACL{Users: []string{"root", "ann"}, Groups: []string{"ops"}}, modify)
-	require.Empty(t, ACLsWithoutEffect(load(t, values)))
-
-	delete(values, "acls.enable")
-	off := load(t, values)
-	view, modify = ACLs(off)
-	require.Zero(t, view)
-	require.Zero(t, modify)
-	require.Equal(t, []string{"ui.view.acls", "modify.acls.groups", "admin.acls"}, ACLsWithoutEffect(off))
-}
-
-func TestResourcesHaveScriptsAndTheNamesOfTasks(t *testing.T) {
+func TestResourcesHaveScriptsAndTaskNames(t *testing.T) {
 	c, err := FromMap(map[string]string{
 		"executor.resource.gpu.amount":          "2",
 		"executor.resource.gpu.discoveryScript": "./gpus.sh",

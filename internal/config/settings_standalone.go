@@ -2,65 +2,68 @@ package config
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// How the parts of a standalone cluster know each other.
-var (
-	AuthenticateSecret = text("authenticate.secret", "", "The secret that masters, workers, applications and clients of a standalone cluster share, of 16 bytes or "+
-		"more. Each process derives the cluster's key from it by Argon2id (19 MiB of memory, 2 passes, 1 thread), which takes some 30 ms; a secret that "+
-		"`yarn-submit master` has made is a key already. It belongs into the environment (`BOBBIN_AUTHENTICATE_SECRET`), where other users cannot read it, "+
-		"not on a command line.")
-	AuthenticateSecretFile = text("authenticate.secretFile", "", "A file of mode 0600 with that secret. Where neither is set it is `~/.bobbin/secret`, which "+
-		"`yarn-submit master` makes where it is not there.")
-	SSLCertFile = text("ssl.certFile", "", "A file in PEM with a certificate (for server and client) of this side, where a standalone cluster trusts certificates and not "+
-		"a shared secret. `ssl.keyFile` and `ssl.caFile` go with it. Each new connection takes the files as they are then, so that they can be renewed.")
-	SSLKeyFile = text("ssl.keyFile", "", "A file in PEM with the private key of `ssl.certFile`.")
-	SSLCAFile  = text("ssl.caFile", "", "A file in PEM with the certificates of the authorities that sign for a standalone cluster.")
-)
-
-var _ = rule(func(c *Config) error {
-	set := 0
-	for _, key := range []Key[string]{SSLCertFile, SSLKeyFile, SSLCAFile} {
-		if key.In(c) != "" {
-			set++
-		}
-	}
-	if set != 0 && set != 3 {
-		return errors.New("ssl.certFile, ssl.keyFile and ssl.caFile go together: set all three or none")
-	}
-	return nil
-})
-
-// What a standalone master does.
-var (
-	WorkerTimeout = define("worker.timeout", "60s", "time", "How long a standalone master hears nothing from a worker before it takes the worker for dead: 1s or more. Workers send "+
-		"four heartbeats in that time.", parseExpiry)
-	ReconnectTimeout = define("deploy.reconnectTimeout", "10s", "time", "How long a standalone master waits for a worker, or an application, whose connection broke "+
-		"until it takes it for gone: 1s or more. Until then nothing new is started there.", parseExpiry)
-	RecoveryTimeout = define("deploy.recoveryTimeout", "", "time", "How long a standalone master that has been restarted, or has become the leader, waits for the workers and "+
-		"applications that its store names before it goes on without those that are missing: 1s or more; `worker.timeout` where not set.", parseOptionalExpiry)
-	SpreadOutApps = boolean("deploy.spreadOutApps", "true", "Whether a standalone master spreads each application's executors over as many workers as it can, or packs them "+
-		"onto as few as it can.")
-	DefaultCores = number("deploy.defaultCores", "", "The most cores that an application gets of a standalone cluster where `cores.max` is not set; no limit "+
-		"where neither is.", 1)
-	MaxExecutorRetries = define("deploy.maxExecutorRetries", "10", "number", "How many executors of an application may fail one after the other, none of them ever having registered "+
-		"with the driver and no other being at work, before a standalone master removes the application; -1 for any number.", parseRetries)
-	RetainedApplications  = number("deploy.retainedApplications", "200", "How many applications that have ended a standalone master still shows.", 0)
-	RetainedDrivers       = number("deploy.retainedDrivers", "200", "How many drivers that have ended a standalone master still shows, and follows by their idempotency keys.", 0)
-	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a worker that is dead.", 0)
-)
-
-// FileRetention is that of a master's files.
-var FileRetention = duration("deploy.fileRetention", "168h", "How long a standalone master keeps a program, or another file that was submitted, after somebody last asked "+
-	"for it; files of what is running or waiting stay.")
-
 // CoresMax is read by the application.
-var CoresMax = number("cores.max", "", "The most cores that the executors of an application take together of a standalone cluster; `deploy.defaultCores` of the "+
-	"master where not set.", 1)
+var CoresMax = number("cores.max", "", "The largest number of cores that the executors of an application use together on a standalone cluster. If it is not set, "+
+	"`deploy.defaultCores` of the master.", 1)
 
-// RecoveryWait is how long a master waits for those it knows.
+// How a standalone master schedules and what it keeps.
+var (
+	DefaultCores = number("deploy.defaultCores", "", "The largest number of cores of an application that does not set `cores.max`. No limit if it is not set.", 1)
+
+	SpreadOutApps = boolean("deploy.spreadOutApps", "true", "Whether a standalone master spreads each application's executors over as many workers as possible, or packs them "+
+		"onto as few as possible.")
+	MaxExecutorRetries = define("deploy.maxExecutorRetries", "10", "number", "How many executors of an application may fail in a row, while none "+
+		"is registered with the driver, before a standalone master removes the application. An executor that fails after it has registered does not count. -1 is no limit.", parseRetries)
+	WorkerTimeout = define("worker.timeout", "60s", "time", "A standalone master considers a worker dead from which it has received nothing for this long: 1s or more. Workers send "+
+		"four heartbeats in that time.", parseExpiry)
+	ReconnectTimeout = define("deploy.reconnectTimeout", "10s", "time", "How long a standalone master waits for a worker, or an application, whose connection broke, "+
+		"before it considers it gone: 1s or more. Until then it starts nothing new there.", parseExpiry)
+	RecoveryTimeout = define("deploy.recoveryTimeout", "", "time", "How long a standalone master that was restarted, or has become the leader, waits for the workers and "+
+		"applications in its store before it continues without those that are missing: 1s or more. If it is not set, `worker.timeout`.", parseOptionalExpiry)
+	FileRetention = duration("deploy.fileRetention", "168h", "How long a standalone master keeps a program, or another submitted file, after it was last "+
+		"fetched. It keeps the files of what runs or waits.")
+	RetainedApplications  = number("deploy.retainedApplications", "200", "How many finished applications a standalone master still shows.", 0)
+	RetainedDrivers       = number("deploy.retainedDrivers", "200", "How many finished drivers a standalone master still shows, and finds by their idempotency keys.", 0)
+	DeadWorkerPersistence = number("dead.worker.persistence", "15", "For how many times `worker.timeout` a standalone master still shows a dead worker.", 0)
+)
+
+// What a standalone worker offers, and where it keeps files.
+var (
+	WorkerCores = number("worker.cores", "", "How many cores a standalone worker gives to executors and drivers. If it is not set, all of its machine.", 1)
+	WorkerMem   = optionalSize("worker.memory", "How much memory a standalone worker gives to executors and drivers. If it is not set, its machine's less 1g, at least 1g.")
+
+	workerResource = checkedPrefix("worker.resource.", "How much of another resource a standalone worker has: `worker.resource.gpu.amount=2`, with the addresses `0` and `1`, or those that "+
+		"the command `worker.resource.gpu.discoveryScript` prints as `{\"name\": \"gpu\", \"addresses\": [\"0\", \"1\"]}` when the worker starts. Each executor gets "+
+		"addresses that no other has (`executor.resource.gpu.amount`).", checkExecutorResource)
+
+	WorkerHost = text("worker.host", "", "The name by which masters, drivers and HDFS know a standalone worker's machine, and on which it serves its page. If it is not set, "+
+		"the machine's name if that resolves to the address by which the machine reaches the master, or else that address.")
+	WorkerPort = number("worker.port", "0", "A number that distinguishes a standalone worker from others on its host: a worker that registers with the host and port of a worker that the master "+
+		"knows replaces that one. 0 uses the page's port. Nothing listens on it: a worker connects to its master, not the other way round.", 0)
+	WorkerUIPort = number("worker.ui.port", "8081", "The port of a standalone worker's page, which also serves the log files of its executors and drivers. If it is in use, the next free one of "+
+		"the 16 that follow. 0 takes any free one.", 0)
+	WorkerDir = text("worker.dir", "", "The directory in which a standalone worker keeps a directory for each executor and driver, with their logs, and its cache of programs and "+
+		"files. If it is not set, `~/.bobbin/worker`, or `~/.bobbin/worker-2` and so on if other workers of this machine use that. "+
+		"A local cluster (`local-cluster[E,C,M]`) keeps nothing if it is not set; if it is, it leaves its logs in a directory below it.")
+	WorkerCleanup = boolean("worker.cleanup.enabled", "true", "Whether a standalone worker removes directories of applications and drivers that have ended, and unused contents of its cache, "+
+		"after `worker.cleanup.appDataTtl`. All files of an executor except its logs are removed with its application in any case.")
+	WorkerCleanupInterval = interval("worker.cleanup.interval", "30m", "The time between two such clean-ups.")
+	WorkerCleanupTTL      = duration("worker.cleanup.appDataTtl", "7d", "How long after their latest change such directories are kept.")
+	WorkerKillGrace       = duration("worker.killGrace", "10s", "How long executors and drivers may take to stop after a standalone worker's SIGTERM, before it kills their whole session (SIGKILL).")
+
+	WorkerDecommissionTimeout = duration("worker.decommissionTimeout", "0", "How long a standalone worker that is decommissioned, by SIGPWR or by request, waits for what it runs before it stops it. "+
+		"0 is no limit.")
+)
+
+// RecoveryWait is how long a master waits for the workers and applications of
+// its store.
 func RecoveryWait(c *Config) time.Duration {
 	if own := RecoveryTimeout.In(c); own != nil {
 		return *own
@@ -68,8 +71,8 @@ func RecoveryWait(c *Config) time.Duration {
 	return WorkerTimeout.In(c)
 }
 
-// parseExpiry reads how long a peer may be silent. A master looks for the silent
-// four times in a second, so less than a second would find peers that are not.
+// parseExpiry parses how long a peer may be silent. A master checks four times a
+// second, so a shorter time would give up live peers.
 func parseExpiry(s string) (time.Duration, error) {
 	d, err := ParseDuration(s)
 	if err == nil && d < time.Second {
@@ -92,4 +95,33 @@ func parseRetries(s string) (int, error) {
 		return 0, errors.New("want a whole number, or -1 for no limit")
 	}
 	return n, nil
+}
+
+// WorkerResource is a worker's amount of one resource.
+type WorkerResource struct {
+	Amount int64  // as set; 0 if it is not
+	Script string // prints the addresses; "" for none
+}
+
+// WorkerResources are a worker's resources beside cores and memory, by the name
+// that tasks use; nil for none.
+func WorkerResources(c *Config) map[string]WorkerResource {
+	var resources map[string]WorkerResource
+	values := workerResource.In(c)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if resources == nil {
+			resources = map[string]WorkerResource{}
+		}
+		if typ, ok := strings.CutSuffix(name, scriptSuffix); ok {
+			resource := resources[typ]
+			resource.Script = values[name]
+			resources[typ] = resource
+			continue
+		}
+		typ := strings.TrimSuffix(name, amountSuffix)
+		resource := resources[typ]
+		resource.Amount, _ = parseAmount(values[name]) // a Config has passed the check
+		resources[typ] = resource
+	}
+	return resources
 }

@@ -64,8 +64,8 @@ var timeUnits = map[string]time.Duration{
 }
 
 // ParseDuration reads a time such as 100ms, 30s, 5m, 2h or 7d. A number
-// without a unit is in milliseconds, as it is for Spark's times. Go's own
-// notation (1m30s) is taken too.
+// without a unit is in milliseconds, as in Spark. Go's notation (1m30s) is
+// accepted too.
 func ParseDuration(s string) (time.Duration, error) {
 	digits, unit := splitUnit(s)
 	factor, ok := timeUnits[unit]

@@ -34,7 +34,7 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestRedactByAPatternOfOnesOwn(t *testing.T) {
+func TestRedactByAnotherPattern(t *testing.T) {
 	c, err := Load(Sources{Flags: map[string]string{"redaction.regex": "(?i)memory"}})
 	require.NoError(t, err)
 	require.Equal(t, Redacted, c.Redact("executor.memory", "2g"))
@@ -51,4 +51,19 @@ func TestErrorsDoNotShowSecrets(t *testing.T) {
 	require.ErrorContains(t, err, `executor.cores="many"`)
 	require.NotContains(t, err.Error(), "hunter2")
 	require.NotContains(t, err.Error(), "my token")
+}
+
+func TestACLs(t *testing.T) {
+	values := map[string]string{"acls.enable": "true", "ui.view.acls": "ann, bob", "modify.acls.groups": "ops", "admin.acls": "root,ann"}
+	view, modify := ACLs(load(t, values))
+	require.Equal(t, ACL{Users: []string{"root", "ann", "bob"}}, view)
+	require.Equal(t, ACL{Users: []string{"root", "ann"}, Groups: []string{"ops"}}, modify)
+	require.Empty(t, ACLsWithoutEffect(load(t, values)))
+
+	delete(values, "acls.enable")
+	off := load(t, values)
+	view, modify = ACLs(off)
+	require.Zero(t, view)
+	require.Zero(t, modify)
+	require.Equal(t, []string{"ui.view.acls", "modify.acls.groups", "admin.acls"}, ACLsWithoutEffect(off))
 }
