@@ -312,7 +312,7 @@ func (r *remote) outgoing() []*wire.ManagerReport {
 	reports := append([]*wire.ManagerReport(nil), r.reports[r.sent:]...)
 	r.sent = len(r.reports)
 	if r.look || r.ending {
-		reports = append(reports, &wire.ManagerReport{Look: r.look, Ending: r.ending})
+		reports = append(reports, &wire.ManagerReport{RequestStatus: r.look, Finishing: r.ending})
 		r.look, r.ending = false, false
 	}
 	return reports

@@ -30,15 +30,15 @@ func (g *gathering) isComplete(r *runningSet) bool { return len(g.attempts) == l
 
 // introduce tells the executors of a barrier set where all its tasks run.
 func (l *loop) introduce(r *runningSet) {
-	gang := &wire.Gang{TaskSet: r.id}
+	gang := &wire.BarrierPeers{TaskSet: r.id}
 	told := map[*executor]struct{}{}
 	for _, id := range r.gathering.attempts {
 		a := l.attempts[id]
-		gang.Members = append(gang.Members, &wire.GangMember{ExecutorId: a.executor.id, Host: a.executor.host})
+		gang.Peers = append(gang.Peers, &wire.BarrierPeer{ExecutorId: a.executor.id, Host: a.executor.host})
 		told[a.executor] = struct{}{}
 	}
 	for e := range told {
-		l.outgoing(e).Gangs = append(l.outgoing(e).Gangs, gang)
+		l.outgoing(e).BarrierPeers = append(l.outgoing(e).BarrierPeers, gang)
 	}
 }
 
@@ -72,7 +72,7 @@ func (l *loop) letPass(g *gathering) {
 		}
 		if a.waits = false; !a.killed && !a.isGone() {
 			message := l.outgoing(a.executor)
-			message.BarrierPasses = append(message.BarrierPasses, &wire.BarrierPass{Attempt: uint64(a.id), Error: g.problem})
+			message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: g.problem})
 		}
 	}
 	g.waiting = g.waiting[:0]

@@ -166,7 +166,7 @@ func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
 		synctest.Wait()
 		require.Zero(t, d.Status().Totals.Done)
 		other.send(&wire.ExecutorMessage{BarrierArrivals: []*wire.BarrierArrival{{Attempt: lost.GetAttempt()}}})
-		require.Contains(t, other.recv().GetBarrierPasses()[0].GetError(), "has ended after 0 barriers")
+		require.Contains(t, other.recv().GetBarrierReleases()[0].GetError(), "has ended after 0 barriers")
 		other.leave()
 
 		synctest.Wait()
@@ -178,7 +178,7 @@ func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
 			p.send(&wire.ExecutorMessage{BarrierArrivals: []*wire.BarrierArrival{{Attempt: launch.GetAttempt()}}})
 		}
 		for _, p := range []*puppet{one, third} {
-			passes := p.recv().GetBarrierPasses()
+			passes := p.recv().GetBarrierReleases()
 			require.Len(t, passes, 1)
 			require.Empty(t, passes[0].GetError())
 		}

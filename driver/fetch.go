@@ -68,7 +68,7 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	if r.ended || a.killed {
 		return // it is told to drop its result
 	}
-	in, size := &r.intake, int64(update.GetHeldBytes())
+	in, size := &r.intake, int64(update.GetStoredBytes())
 	if _, twin := in.sizes[a.index]; !twin {
 		in.sizes[a.index] = size
 		in.away += size
@@ -110,7 +110,7 @@ func (l *loop) fetch(r *runningSet) {
 }
 
 // size is how many bytes the result has.
-func (r *awayResult) size() int64 { return int64(r.update.GetHeldBytes()) }
+func (r *awayResult) size() int64 { return int64(r.update.GetStoredBytes()) }
 
 // took notes a part of a result.
 func (a *attempt) took(part []byte) {

@@ -204,7 +204,7 @@ func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
 // ranAt has a puppet say that it holds a result.
 func (p *puppet) ran(launch *wire.Launch, size int) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
-		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_HELD, HeldBytes: uint64(size)}}})
+		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: uint64(size)}}})
 }
 
 func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {

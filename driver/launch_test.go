@@ -99,7 +99,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 	var back []*wire.TaskUpdate
 	for _, launch := range launches[1:] {
 		require.True(t, launch.GetQueued())
-		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+		back = append(back, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RECALLED})
 	}
 	p.send(&wire.ExecutorMessage{Updates: back})
 	other := join(t, d, "2", "h", 1)
@@ -130,7 +130,7 @@ func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
 	require.True(t, p.recv().GetRecall())
 	message := &wire.ExecutorMessage{Successes: successes(launches[:1])}
 	for _, launch := range launches[1:] {
-		message.Updates = append(message.Updates, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RETURNED})
+		message.Updates = append(message.Updates, &wire.TaskUpdate{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_RECALLED})
 	}
 	p.send(message)
 	for range 99 {

@@ -37,7 +37,7 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 		await(t, d, func(s driver.Status) bool { return s.Jobs[0].Metrics == want })
 	}
 	last := func(at int, state wire.TaskState, n uint64) {
-		p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: launches[at].GetAttempt(), State: state, Metrics: told(n), HeldBytes: 4}}})
+		p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{{Attempt: launches[at].GetAttempt(), State: state, Metrics: told(n), StoredBytes: 4}}})
 	}
 	for range 2 { // what is told again replaces what was told before
 		p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{Progress: []*wire.TaskProgress{
@@ -49,7 +49,7 @@ func TestMetricsOfAJobAreSums(t *testing.T) {
 	shows(sum(12, 10))
 	last(1, wire.TaskState_TASK_STATE_FAILED, 90)
 	shows(sum(2, 2))
-	last(2, wire.TaskState_TASK_STATE_HELD, 5)
+	last(2, wire.TaskState_TASK_STATE_STORED, 5)
 	shows(sum(7, 5))
 	p.finish(launches[2], "held") // which says nothing of them again
 	again := p.launches(1)[0]

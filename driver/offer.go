@@ -51,7 +51,7 @@ func (l *loop) launch(e *executor, r *runningSet, launch *scheduler.Launch) {
 	l.history.totals.Locality.count(launch.Locality)
 	e.addLaunch(message, &wire.Launch{
 		Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus), Resources: wire.ResourcesOf(launch.Resources),
-		Queued: launch.Queued, HoldResult: r.unreleased.Load() > r.intake.window,
+		Queued: launch.Queued, StoreResult: r.unreleased.Load() > r.intake.window,
 	}, r.job.Task(a.index), r.job.Tasks[a.index].Input)
 }
 
@@ -63,7 +63,7 @@ func (e *executor) addLaunch(message *wire.DriverMessage, own *wire.Launch, inde
 		last = message.Launches[n-1]
 	}
 	alike := last != own && last.TaskSet == own.TaskSet && last.Attempt+uint64(len(last.Indexes)) == own.Attempt &&
-		last.AttemptNumber == own.AttemptNumber && last.Queued == own.Queued && last.HoldResult == own.HoldResult &&
+		last.AttemptNumber == own.AttemptNumber && last.Queued == own.Queued && last.StoreResult == own.StoreResult &&
 		last.Resources == nil && own.Resources == nil && e.lastLaunch+len(input) <= wire.MaxPart
 	if !alike {
 		last, e.lastLaunch = own, 0

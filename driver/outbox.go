@@ -19,9 +19,8 @@ type outbox struct {
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message. It becomes one with those that wait: an executor takes
-// the fields in an order in which that changes nothing, as no task set is sent
-// again after it was forgotten.
+// put adds a message. It is merged with the one that waits, which the order in
+// which executors act on fields allows: see wire.DriverMessage.
 func (o *outbox) put(message *wire.DriverMessage) {
 	o.mu.Lock()
 	if o.waiting == nil {
@@ -48,8 +47,8 @@ func join(into, message *wire.DriverMessage) {
 	into.Recall = into.Recall || message.Recall
 	into.Fetches = append(into.Fetches, message.Fetches...)
 	into.CommitReplies = append(into.CommitReplies, message.CommitReplies...)
-	into.BarrierPasses = append(into.BarrierPasses, message.BarrierPasses...)
-	into.Gangs = append(into.Gangs, message.Gangs...)
+	into.BarrierReleases = append(into.BarrierReleases, message.BarrierReleases...)
+	into.BarrierPeers = append(into.BarrierPeers, message.BarrierPeers...)
 	if message.Stop != nil {
 		into.Stop = message.Stop
 	}
@@ -104,8 +103,9 @@ func (o *outbox) drain(stream wire.DriverSide) error {
 // payload.
 const itemOverhead = 64
 
-// sendSplit sends a message as several where it is much larger than
-// wire.MaxPart. What comes last in the fields' order goes with the last one.
+// sendSplit sends a message as several if it is much larger than wire.MaxPart.
+// What executors act on before task sets and launches goes with the first, what
+// they act on after them with the last.
 func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0
@@ -120,14 +120,15 @@ func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 		if sets == len(message.TaskSets) && launches == len(message.Launches) {
 			return stream.Send(message)
 		}
-		first := &wire.DriverMessage{
-			Registered: message.Registered, Refused: message.Refused, Gangs: message.Gangs,
-			TaskSets: message.TaskSets[:sets], Launches: message.Launches[:launches],
+		rest := &wire.DriverMessage{
+			TaskSets: message.TaskSets[sets:], Launches: message.Launches[launches:],
+			Kills: message.Kills, Forget: message.Forget, Fetches: message.Fetches, Stop: message.Stop,
 		}
-		if err := stream.Send(first); err != nil {
+		message.TaskSets, message.Launches = message.TaskSets[:sets], message.Launches[:launches]
+		message.Kills, message.Forget, message.Fetches, message.Stop = nil, nil, nil, nil
+		if err := stream.Send(message); err != nil {
 			return err
 		}
-		message.Registered, message.Refused, message.Gangs = nil, nil, nil
-		message.TaskSets, message.Launches = message.TaskSets[sets:], message.Launches[launches:]
+		message = rest
 	}
 }

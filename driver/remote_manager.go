@@ -263,11 +263,11 @@ func (m *RemoteManager) heard(link *managerLink, report *wire.ManagerReport) {
 		m.mu.Unlock()
 		return
 	}
-	if report.GetLook() {
+	if report.GetRequestStatus() {
 		link.look = true
 		link.signal()
 	}
-	if report.GetEnding() {
+	if report.GetFinishing() {
 		select {
 		case <-m.ended:
 		default:

@@ -331,8 +331,8 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "9", Host: "h", Cores: 1}})
 	q.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_PART, Result: []byte("early")},
-		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_HELD, HeldBytes: 14},
-		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_HELD, HeldBytes: 14},
+		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: 14},
+		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: 14},
 		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_PART, Result: []byte("in ")},
 		{Attempt: other.GetAttempt(), State: wire.TaskState_TASK_STATE_PART, Result: []byte("three ")},
 		finished(other.GetAttempt(), "parts"),

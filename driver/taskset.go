@@ -130,7 +130,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 	case wire.TaskState_TASK_STATE_PART:
 		a.took(update.GetResult())
 		return
-	case wire.TaskState_TASK_STATE_HELD:
+	case wire.TaskState_TASK_STATE_STORED:
 		l.ran(a, update)
 		return
 	case wire.TaskState_TASK_STATE_FINISHED:
@@ -143,7 +143,7 @@ func (l *loop) update(a *attempt, update *wire.TaskUpdate) {
 			}
 		}
 		outcome.Result, outcome.Took = scheduler.Succeeded, tookOf(update.GetMetrics())
-	case wire.TaskState_TASK_STATE_RETURNED:
+	case wire.TaskState_TASK_STATE_RECALLED:
 		outcome.Result = scheduler.Recalled
 	case wire.TaskState_TASK_STATE_KILLED:
 		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()

@@ -20,7 +20,7 @@ type coordination struct {
 	barrier chan string // who waits for the others of the set; nil where nobody does
 	passed  uint32      // barriers
 	broken  error       // why no barrier can be passed any more
-	gang    []*wire.GangMember
+	gang    []*wire.BarrierPeer
 }
 
 var (
@@ -130,7 +130,7 @@ func (e *engine) answer(message *wire.DriverMessage) {
 			t.commits = slices.Delete(t.commits, 0, 1)
 		}
 	}
-	for _, pass := range message.GetBarrierPasses() {
+	for _, pass := range message.GetBarrierReleases() {
 		if t := e.tasks[pass.GetAttempt()]; t != nil && t.barrier != nil {
 			select {
 			case t.barrier <- pass.GetError():

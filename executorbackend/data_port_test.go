@@ -106,9 +106,9 @@ func TestAnExecutorFetchesABlockOfAnother(t *testing.T) {
 	require.NotEqual(t, peer, two.registration.GetRegister().GetDataAddress())
 
 	held := launch(1, strconv.Itoa(3*block.ChunkSize+5))
-	held.HoldResult = true
+	held.StoreResult = true
 	one.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{held}})
-	require.Equal(t, wire.TaskState_TASK_STATE_HELD, one.update().GetState())
+	require.Equal(t, wire.TaskState_TASK_STATE_STORED, one.update().GetState())
 	fetcher := registered(func(ctx context.Context, call function.Call) ([]byte, error) {
 		return fetchBlock(ctx, pass, peer, block.ID(call.Input))
 	})

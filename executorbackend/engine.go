@@ -49,12 +49,12 @@ type engine struct {
 
 	mu         sync.Mutex
 	sets       map[uint64]*taskSet
-	gangs      map[uint64][]*wire.GangMember // of barrier sets
-	tasks      map[uint64]*task              // waiting and running, by attempt
-	waiting    []*task                       // for cores, in order
-	free       int                           // cores
-	ended      bool                          // nothing starts any more
-	stuck      map[*task]struct{}            // given up and not ended
+	gangs      map[uint64][]*wire.BarrierPeer // of barrier sets
+	tasks      map[uint64]*task               // waiting and running, by attempt
+	waiting    []*task                        // for cores, in order
+	free       int                            // cores
+	ended      bool                           // nothing starts any more
+	stuck      map[*task]struct{}             // given up and not ended
 	origins    origins
 	pace       pace
 	impatience impatience
@@ -86,7 +86,7 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		blocks:      life.blocks,
 		hold:        out.hold,
 		sets:        map[uint64]*taskSet{},
-		gangs:       map[uint64][]*wire.GangMember{},
+		gangs:       map[uint64][]*wire.BarrierPeer{},
 		tasks:       map[uint64]*task{},
 		stuck:       map[*task]struct{}{},
 		origins:     newOrigins(),
@@ -181,15 +181,18 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on what a message says of tasks, in the order that wire.DriverMessage
-// says.
+// take acts on the fields of a message that are about tasks, in the order that
+// wire.DriverMessage defines.
 func (e *engine) take(message *wire.DriverMessage) {
 	var unable []*wire.TaskUpdate
+	if keys := message.GetRelease(); len(keys) > 0 {
+		e.out.release(keys) // before a launched task can hold one of them again
+	}
 	e.keepShared(message.GetTaskSets())
 	e.mu.Lock()
 	e.addSets(message.GetTaskSets())
-	for _, gang := range message.GetGangs() {
-		e.gangs[gang.GetTaskSet()] = gang.GetMembers()
+	for _, gang := range message.GetBarrierPeers() {
+		e.gangs[gang.GetTaskSet()] = gang.GetPeers()
 	}
 	e.answer(message)
 	if message.GetRecall() {
@@ -213,9 +216,6 @@ func (e *engine) take(message *wire.DriverMessage) {
 	if attempts := message.GetFetches(); len(attempts) > 0 {
 		e.out.fetch(attempts)
 		e.running.Go(e.out.flushNow)
-	}
-	if keys := message.GetRelease(); len(keys) > 0 {
-		e.out.release(keys)
 	}
 	if len(unable) > 0 {
 		// Sending may block, and the next message may be a kill.

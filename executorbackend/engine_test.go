@@ -291,8 +291,8 @@ func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
 	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(1, fmt.Sprint(size))}})
 	ran := s.update()
-	require.Equal(t, wire.TaskState_TASK_STATE_HELD, ran.GetState())
-	require.Equal(t, uint64(size), ran.GetHeldBytes())
+	require.Equal(t, wire.TaskState_TASK_STATE_STORED, ran.GetState())
+	require.Equal(t, uint64(size), ran.GetStoredBytes())
 	require.Equal(t, uint64(size), ran.GetMetrics().GetResultBytes())
 	s.send(&wire.DriverMessage{Fetches: []uint64{1}})
 	var got []byte
@@ -395,4 +395,53 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, 0, ExitCode(nil))
 	require.Equal(t, 1, ExitCode(errors.New("x")))
 	require.Equal(t, ExitRefused, ExitCode(fmt.Errorf("y: %w", exitError(ExitRefused, "z"))))
+}
+
+func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		holder := registered(func(_ context.Context, call function.Call) ([]byte, error) {
+			call.Hold("key")
+			return call.Common, nil
+		})
+		s := start(t, Options{ID: "1", Host: "node", Cores: 2})
+		s.send(&wire.DriverMessage{TaskSets: sets(holder), Launches: []*wire.Launch{launch(1, "")}})
+		require.EqualValues(t, 1, s.update().GetAttempt())
+		s.send(&wire.DriverMessage{
+			TaskSets: []*wire.TaskSet{{Id: 2, Function: "wait"}},
+			Launches: []*wire.Launch{{Attempt: 2, TaskSet: 2, Indexes: []uint32{0, 1, 2}, Queued: true}},
+		})
+		synctest.Wait()
+		s.send(&wire.DriverMessage{
+			Release:  []string{"key"},
+			TaskSets: []*wire.TaskSet{{Id: 3, Function: holder, Common: []byte("shared")}},
+			Recall:   true,
+			Launches: []*wire.Launch{{Attempt: 5, TaskSet: 3, Indexes: []uint32{0, 1}, Queued: true}},
+			Kills:    []*wire.KillTask{{Attempt: 2}, {Attempt: 6}},
+		})
+		states, held := map[uint64]wire.TaskState{}, []string{}
+		for len(states) < 4 {
+			message := s.recv()
+			held = append(held, message.GetHolds()...)
+			for _, update := range updatesOf(message) {
+				states[update.GetAttempt()] = update.GetState()
+			}
+		}
+		require.Equal(t, map[uint64]wire.TaskState{
+			2: wire.TaskState_TASK_STATE_KILLED,
+			4: wire.TaskState_TASK_STATE_RECALLED, // recalled
+			5: wire.TaskState_TASK_STATE_FINISHED,    // launched after the recall
+			6: wire.TaskState_TASK_STATE_KILLED,      // launched before its kill
+		}, states)
+		require.Equal(t, []string{"key"}, held, "released before the launches")
+
+		// Forgotten after its launch: the launched attempt knows its set, a later one does not.
+		s.send(&wire.DriverMessage{
+			TaskSets: []*wire.TaskSet{{Id: 4, Function: "sleep"}}, Forget: []uint64{4},
+			Launches: []*wire.Launch{{Attempt: 7, TaskSet: 4, Indexes: []uint32{0}, Inputs: [][]byte{[]byte("1s")}}},
+		})
+		require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, s.update().GetState())
+		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 8, TaskSet: 4, Indexes: []uint32{0}}}, Stop: &wire.Stop{}})
+		require.NoError(t, <-s.served)
+		s.leave()
+	})
 }

@@ -12,7 +12,7 @@ import (
 // It returns the update, which then only reports the result's size.
 func (e *engine) keep(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	most := e.maxDirect
-	if t.launch.GetHoldResult() {
+	if t.launch.GetStoreResult() {
 		most = 0
 	}
 	result := update.GetResult()
@@ -22,7 +22,7 @@ func (e *engine) keep(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	if err := e.blocks.Put(block.TaskResult(t.attempt), result, block.MemoryAndDisk); err != nil {
 		return lost(t.attempt, err)
 	}
-	update.State, update.HeldBytes, update.Result = wire.TaskState_TASK_STATE_HELD, uint64(len(result)), nil
+	update.State, update.StoredBytes, update.Result = wire.TaskState_TASK_STATE_STORED, uint64(len(result)), nil
 	return update
 }
 
@@ -36,7 +36,7 @@ func lost(attempt uint64, err error) *wire.TaskUpdate {
 // dropped where the attempt was killed in the meantime. It is called with the lock
 // held.
 func (e *engine) last(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
-	if update.GetState() == wire.TaskState_TASK_STATE_HELD {
+	if update.GetState() == wire.TaskState_TASK_STATE_STORED {
 		var killed *killedError
 		if errors.As(context.Cause(t.ctx), &killed) {
 			e.blocks.Remove(block.TaskResult(t.attempt))

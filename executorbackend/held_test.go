@@ -24,17 +24,17 @@ func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 		update := s.update()
 		states[update.GetAttempt()] = update.GetState()
 	}
-	require.Equal(t, map[uint64]wire.TaskState{1: wire.TaskState_TASK_STATE_HELD, 2: wire.TaskState_TASK_STATE_FINISHED}, states)
+	require.Equal(t, map[uint64]wire.TaskState{1: wire.TaskState_TASK_STATE_STORED, 2: wire.TaskState_TASK_STATE_FINISHED}, states)
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 1, Reason: "not wanted"}}})
 	last := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, last.GetState())
 	require.Equal(t, "not wanted", last.GetFailure().GetMessage())
 	// It is not there any more, for anybody.
 	held := launch(3, "1")
-	held.HoldResult = true
+	held.StoreResult = true
 	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.Launch{held}})
 	ran := s.update()
-	require.Equal(t, wire.TaskState_TASK_STATE_HELD, ran.GetState())
+	require.Equal(t, wire.TaskState_TASK_STATE_STORED, ran.GetState())
 	require.Equal(t, uint64(3), ran.GetAttempt())
 	s.stop()
 }
@@ -69,7 +69,7 @@ func TestResultsAreFetchedFromMemoryAndFromFiles(t *testing.T) {
 	sizes := []int{12, 3*wire.MaxPart + 7, 11, 6}
 	for i, size := range sizes {
 		s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(uint64(i), fmt.Sprint(size))}})
-		require.EqualValues(t, size, s.update().GetHeldBytes())
+		require.EqualValues(t, size, s.update().GetStoredBytes())
 	}
 	status := store.Status()
 	require.LessOrEqual(t, status.Memory, int64(20))
@@ -102,9 +102,9 @@ func TestWhatIsHeldOutlivesTheStreamAndResultsDoNot(t *testing.T) {
 		s := startWith(t, Options{ID: "7", Cores: 1}, l)
 		require.Equal(t, held, s.registration.GetHolds())
 		waiting := launch(1, string(rune('a'+stream)))
-		waiting.HoldResult = true
+		waiting.StoreResult = true
 		s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{waiting}})
-		require.Equal(t, wire.TaskState_TASK_STATE_HELD, s.update().GetState(), "the ids of the last stream are free")
+		require.Equal(t, wire.TaskState_TASK_STATE_STORED, s.update().GetState(), "the ids of the last stream are free")
 		require.Subset(t, kept(store), []block.ID{block.TaskResult(1), block.Broadcast(1)})
 		s.stop()
 		require.Len(t, kept(store), stream+1)

@@ -89,7 +89,7 @@ func (e *engine) giveBackQueued() (updates []*wire.TaskUpdate) {
 		}
 		t.cancel(nil)
 		delete(e.tasks, t.attempt)
-		updates = append(updates, &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_RETURNED})
+		updates = append(updates, &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_RECALLED})
 		return true
 	})
 	return updates

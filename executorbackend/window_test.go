@@ -46,7 +46,7 @@ func TestQueuedTasksGoBackWhereTheyHaveToWait(t *testing.T) {
 		require.Equal(t, giveBackAfter, time.Since(began), "no other was started for so long")
 		require.Len(t, returned, 2)
 		for i, update := range returned {
-			require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
+			require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, update.GetState())
 			require.Equal(t, uint64(2+2*i), update.GetAttempt())
 		}
 		for _, attempt := range []uint64{1, 3} {
@@ -74,7 +74,7 @@ func TestQueuedTasksStayWhileOthersStart(t *testing.T) {
 		}
 		update := s.update()
 		require.Equal(t, uint64(12), update.GetAttempt(), "the one before it runs on")
-		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, update.GetState())
+		require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, update.GetState())
 		require.Equal(t, uint64(11), s.update().GetAttempt())
 		s.stop()
 	})
@@ -92,7 +92,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 		s.send(&wire.DriverMessage{Recall: true, Launches: []*wire.Launch{launch(5, "50ms")}})
 		returned := s.update()
 		require.Equal(t, uint64(4), returned.GetAttempt(), "the third has begun")
-		require.Equal(t, wire.TaskState_TASK_STATE_RETURNED, returned.GetState())
+		require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, returned.GetState())
 		for _, attempt := range []uint64{3, 5} {
 			finished := s.update()
 			require.Equal(t, attempt, finished.GetAttempt())

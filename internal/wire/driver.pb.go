@@ -4,10 +4,9 @@
 // 	protoc        (unknown)
 // source: internal/wire/driver.proto
 
-// Package bobbin.wire is how the driver and its executors talk: one call to
-// fetch the application's configuration, then one stream for each executor's
-// whole life. Every message of the stream may carry several things at once, so
-// that whatever is ready leaves together.
+// Package bobbin.wire is the protocol between the driver and its executors: one
+// call that fetches the application's configuration, then one stream for each
+// executor. A message of the stream carries everything that is ready to be sent.
 
 package wire
 
@@ -30,17 +29,17 @@ type TaskState int32
 
 const (
 	TaskState_TASK_STATE_UNSPECIFIED TaskState = 0
-	// A further part of a result that the driver fetches.
+	// Carries a part of a result that the driver fetches; more follow.
 	TaskState_TASK_STATE_PART     TaskState = 1
 	TaskState_TASK_STATE_FINISHED TaskState = 2
 	TaskState_TASK_STATE_FAILED   TaskState = 3
 	TaskState_TASK_STATE_KILLED   TaskState = 4
-	// The function returned, and the executor keeps its result until the driver
-	// fetches it, or kills the attempt.
-	TaskState_TASK_STATE_HELD TaskState = 20
-	// It was queued and has not begun, and will not: the driver recalled it, or the
+	// The function returned. The executor stores its result until the driver
+	// fetches it or kills the attempt.
+	TaskState_TASK_STATE_STORED TaskState = 20
+	// The attempt was queued and will not start: the driver recalled it, or the
 	// executor started no task for 100 ms.
-	TaskState_TASK_STATE_RETURNED TaskState = 21
+	TaskState_TASK_STATE_RECALLED TaskState = 21
 )
 
 // Enum value maps for TaskState.
@@ -51,8 +50,8 @@ var (
 		2:  "TASK_STATE_FINISHED",
 		3:  "TASK_STATE_FAILED",
 		4:  "TASK_STATE_KILLED",
-		20: "TASK_STATE_HELD",
-		21: "TASK_STATE_RETURNED",
+		20: "TASK_STATE_STORED",
+		21: "TASK_STATE_RECALLED",
 	}
 	TaskState_value = map[string]int32{
 		"TASK_STATE_UNSPECIFIED": 0,
@@ -60,8 +59,8 @@ var (
 		"TASK_STATE_FINISHED":    2,
 		"TASK_STATE_FAILED":      3,
 		"TASK_STATE_KILLED":      4,
-		"TASK_STATE_HELD":        20,
-		"TASK_STATE_RETURNED":    21,
+		"TASK_STATE_STORED":      20,
+		"TASK_STATE_RECALLED":    21,
 	}
 )
 
@@ -147,14 +146,14 @@ func (x *BootstrapRequest) GetResourceProfile() uint32 {
 type BootstrapReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApplicationId string                 `protobuf:"bytes,1,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
-	// The user as whom tasks reach HDFS.
+	// The user as which tasks access HDFS.
 	User string `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
-	// What was set of bobbin's configuration, by key.
+	// The settings of bobbin that are not at their defaults.
 	Properties map[string]string `protobuf:"bytes,3,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What was set of Hadoop's configuration, by key; empty where there is none.
+	// Hadoop's configuration; empty without one.
 	Hadoop map[string]string `protobuf:"bytes,4,rep,name=hadoop,proto3" json:"hadoop,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// How much the executor's container has of each further resource, by the name
-	// by which tasks ask for it.
+	// Amounts of the further resources of the executor's container, by the name
+	// that tasks use.
 	Resources     map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -225,29 +224,32 @@ func (x *BootstrapReply) GetResources() map[string]int64 {
 	return nil
 }
 
-// ExecutorMessage goes from an executor to the driver. The first one of a
-// stream registers.
+// ExecutorMessage goes from an executor to the driver. The first message of a
+// stream registers the executor.
+//
+// The executor collects what it sends in the outgoing of package
+// executorbackend. The driver acts on it in (*loop).heard of package driver.
 type ExecutorMessage struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Register  *Register              `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
 	Updates   []*TaskUpdate          `protobuf:"bytes,2,rep,name=updates,proto3" json:"updates,omitempty"`
 	Heartbeat *Heartbeat             `protobuf:"bytes,3,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
-	// Keys under which the executor now holds something that others may want. They
-	// come no later than the end of the task that said so.
+	// Keys of data that the executor now holds for other tasks. A key arrives no
+	// later than the last update of the task that holds the data.
 	Holds []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
-	// The executor wishes to leave, of itself: it wants no further task, and to be
-	// told to stop when those that it runs have ended.
+	// The executor asks to be decommissioned: it wants no further task, and a Stop
+	// when its tasks have ended.
 	Decommission *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
-	// Keys of DriverMessage.release that have reached the executor.
+	// Acknowledges keys of DriverMessage.release.
 	Released []string `protobuf:"bytes,6,rep,name=released,proto3" json:"released,omitempty"`
-	// Attempts that ask whether they may commit their output. Each is answered by
-	// a CommitReply.
+	// Attempts that ask whether they may commit their output. The driver answers
+	// each with a CommitReply.
 	CommitRequests  []uint64          `protobuf:"varint,7,rep,packed,name=commit_requests,json=commitRequests,proto3" json:"commit_requests,omitempty"`
 	BarrierArrivals []*BarrierArrival `protobuf:"bytes,8,rep,name=barrier_arrivals,json=barrierArrivals,proto3" json:"barrier_arrivals,omitempty"`
-	// Of attempts that have FINISHED with nothing to tell but results and metrics,
-	// as most do, instead of an update each.
+	// Attempts that FINISHED and have only a result and metrics to report, as most
+	// do. They have no entry in updates.
 	Successes *Successes `protobuf:"bytes,9,opt,name=successes,proto3" json:"successes,omitempty"`
-	// How many tasks the executor queues; with each message that reports ends.
+	// Sent with each message that reports ended attempts.
 	Window        *Window `protobuf:"bytes,10,opt,name=window,proto3" json:"window,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -353,9 +355,8 @@ func (x *ExecutorMessage) GetWindow() *Window {
 	return nil
 }
 
-// Window is how many tasks of a set an executor queues beyond those that its
-// cores run: as many as it runs in a millisecond, by its own measure of the set's
-// tasks.
+// Window is how many tasks of a set an executor queues beyond those that run on
+// its cores: as many as it runs in a millisecond, measured with tasks of the set.
 type Window struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
@@ -408,17 +409,16 @@ func (x *Window) GetTasks() uint32 {
 	return 0
 }
 
-// Successes tells of many attempts in a few fields: for very short tasks, a
-// message for each would cost more than they do. Numbers are varints, one behind the
-// other, which whoever reads them need not have in memory as a list.
+// Successes reports many attempts in few fields: for very short tasks, a message
+// for each would take longer than the task. Each bytes field is a sequence of
+// varints, which a reader decodes one by one without building a list.
 type Successes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The attempts: of each how much more its id is than the one before, zigzag encoded.
+	// The attempts' ids, each as the difference from the one before, zigzag encoded.
 	Attempts []byte `protobuf:"bytes,1,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// The attempts' results, in their order; empty where none has one.
+	// The attempts' results, in the same order; empty if none has one.
 	Results [][]byte `protobuf:"bytes,2,rep,name=results,proto3" json:"results,omitempty"`
-	// The fields of the attempts' Metrics, each in the attempts' order; empty where it
-	// is 0 for all of them.
+	// The fields of the attempts' Metrics, in the same order; empty if 0 for all.
 	RunNanos        []byte `protobuf:"bytes,4,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
 	ResultBytes     []byte `protobuf:"bytes,5,opt,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
 	QueueNanos      []byte `protobuf:"bytes,6,opt,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
@@ -534,21 +534,21 @@ func (x *Successes) GetBytesWritten() []byte {
 type Register struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorId string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
-	// The name of the node as YARN knows it, which is how HDFS names it too.
+	// The node's name in YARN, which HDFS uses too.
 	Host  string `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
 	Cores uint32 `protobuf:"varint,3,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Where the executor's output can be read, by the stream's name.
+	// Where the executor's output can be read, by the name of the output stream.
 	LogUrls         map[string]string `protobuf:"bytes,4,rep,name=log_urls,json=logUrls,proto3" json:"log_urls,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	ResourceProfile uint32            `protobuf:"varint,6,opt,name=resource_profile,json=resourceProfile,proto3" json:"resource_profile,omitempty"`
-	// Of the protocol; the driver takes its own version only.
+	// The version of this protocol. The driver refuses any but its own.
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
-	// Tells processes of one id apart: one that lost its stream and comes again has
-	// the same as before. 0 where it never comes again.
+	// Identifies the process. A process that attaches again after its connection
+	// broke sends the same value; 0 if it never attaches again.
 	Instance uint64 `protobuf:"fixed64,8,opt,name=instance,proto3" json:"instance,omitempty"`
 	// The addresses of each further resource that tasks can use.
 	Resources map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// host:port at which the executor serves its blocks to the application's
-	// processes; empty where it does not.
+	// processes; empty if it does not.
 	DataAddress   string `protobuf:"bytes,10,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -691,11 +691,12 @@ func (x *Addresses) GetAddresses() []string {
 	return nil
 }
 
-// BarrierArrival says that an attempt waits for all others of its barrier set.
+// BarrierArrival says that an attempt waits at a barrier for the other tasks of
+// its set.
 type BarrierArrival struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// How many barriers it has passed before.
+	// How many barriers the attempt passed before this one.
 	Passed        uint32 `protobuf:"varint,2,opt,name=passed,proto3" json:"passed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -748,7 +749,7 @@ func (x *BarrierArrival) GetPassed() uint32 {
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResidentBytes uint64                 `protobuf:"varint,1,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
-	// Of the attempts that run.
+	// Of all running attempts.
 	Progress      []*TaskProgress `protobuf:"bytes,20,rep,name=progress,proto3" json:"progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -798,19 +799,20 @@ func (x *Heartbeat) GetProgress() []*TaskProgress {
 	return nil
 }
 
-// TaskUpdate tells of one attempt. All but PART and HELD are its last, and all
-// but PART give its cores back.
+// TaskUpdate reports the state of one attempt. It is the attempt's last update,
+// unless the state is PART or STORED; unless it is PART, the attempt's cores are
+// free.
 type TaskUpdate struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	State   TaskState              `protobuf:"varint,2,opt,name=state,proto3,enum=bobbin.wire.TaskState" json:"state,omitempty"`
-	// The result, or a part of it: the last one comes with FINISHED.
+	// The result, or a part of it. The last part comes with FINISHED.
 	Result  []byte   `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
 	Failure *Failure `protobuf:"bytes,4,opt,name=failure,proto3" json:"failure,omitempty"`
 	Metrics *Metrics `protobuf:"bytes,5,opt,name=metrics,proto3" json:"metrics,omitempty"`
-	// How many bytes the result has that is HELD.
-	HeldBytes uint64 `protobuf:"varint,20,opt,name=held_bytes,json=heldBytes,proto3" json:"held_bytes,omitempty"`
-	// Of an attempt that succeeded.
+	// The size of a result that is STORED.
+	StoredBytes uint64 `protobuf:"varint,20,opt,name=stored_bytes,json=storedBytes,proto3" json:"stored_bytes,omitempty"`
+	// Only if the attempt succeeded.
 	Values        *TaskValues `protobuf:"bytes,21,opt,name=values,proto3" json:"values,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -881,9 +883,9 @@ func (x *TaskUpdate) GetMetrics() *Metrics {
 	return nil
 }
 
-func (x *TaskUpdate) GetHeldBytes() uint64 {
+func (x *TaskUpdate) GetStoredBytes() uint64 {
 	if x != nil {
-		return x.HeldBytes
+		return x.StoredBytes
 	}
 	return 0
 }
@@ -895,8 +897,8 @@ func (x *TaskUpdate) GetValues() *TaskValues {
 	return nil
 }
 
-// TaskValues are the counters and gauges of one attempt as they stand: one that
-// is told again replaces what was told before, so none is lost or counted twice.
+// TaskValues are the current counters and gauges of one attempt. They replace
+// those sent before, so that none is lost or counted twice.
 type TaskValues struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Counters      map[string]int64       `protobuf:"bytes,1,rep,name=counters,proto3" json:"counters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
@@ -949,7 +951,7 @@ func (x *TaskValues) GetGauges() map[string]int64 {
 	return nil
 }
 
-// TaskProgress tells of an attempt that runs.
+// TaskProgress describes a running attempt.
 type TaskProgress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
@@ -1012,14 +1014,14 @@ func (x *TaskProgress) GetMetrics() *Metrics {
 
 type Failure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The error's text, or what was panicked with.
+	// The error's text, or the value of the panic.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// The stack of a panic; empty for a returned error.
 	Stack string `protobuf:"bytes,2,opt,name=stack,proto3" json:"stack,omitempty"`
-	// Set where another try cannot help, such as an unknown function.
+	// A retry cannot succeed: the function is unknown, for example.
 	Permanent bool `protobuf:"varint,3,opt,name=permanent,proto3" json:"permanent,omitempty"`
-	// Set where the task is not to blame, such as one that was not allowed to
-	// commit its output.
+	// The failure does not count towards the task's limit of failures: the attempt
+	// was not allowed to commit its output, for example.
 	Uncounted     bool `protobuf:"varint,4,opt,name=uncounted,proto3" json:"uncounted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1087,11 +1089,11 @@ type Metrics struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	RunNanos    uint64                 `protobuf:"varint,1,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
 	ResultBytes uint64                 `protobuf:"varint,2,opt,name=result_bytes,json=resultBytes,proto3" json:"result_bytes,omitempty"`
-	// Between the launch's arrival and a free core.
+	// From the arrival of the launch to the start.
 	QueueNanos  uint64 `protobuf:"varint,20,opt,name=queue_nanos,json=queueNanos,proto3" json:"queue_nanos,omitempty"`
 	DecodeNanos uint64 `protobuf:"varint,21,opt,name=decode_nanos,json=decodeNanos,proto3" json:"decode_nanos,omitempty"`
 	EncodeNanos uint64 `protobuf:"varint,22,opt,name=encode_nanos,json=encodeNanos,proto3" json:"encode_nanos,omitempty"`
-	// Of the executor's heap, as far as it was looked at while the attempt ran.
+	// The largest heap of the executor among samples taken while the attempt ran.
 	PeakMemoryBytes uint64 `protobuf:"varint,23,opt,name=peak_memory_bytes,json=peakMemoryBytes,proto3" json:"peak_memory_bytes,omitempty"`
 	BytesRead       uint64 `protobuf:"varint,24,opt,name=bytes_read,json=bytesRead,proto3" json:"bytes_read,omitempty"`
 	BytesWritten    uint64 `protobuf:"varint,25,opt,name=bytes_written,json=bytesWritten,proto3" json:"bytes_written,omitempty"`
@@ -1185,9 +1187,21 @@ func (x *Metrics) GetBytesWritten() uint64 {
 	return 0
 }
 
-// DriverMessage goes from the driver to one executor. Whatever the order of the
-// fields, an executor takes task sets and gangs first, then replies, the recall,
-// launches, kills, the sets to forget and fetches, and the stop last.
+// DriverMessage goes from the driver to one executor.
+//
+// An executor acts on the fields of a message in this order: refused, which ends
+// it; registered; decommission; release; task_sets; barrier_peers;
+// commit_replies and barrier_releases; recall; launches; kills; forget; fetches;
+// stop, which ends it.
+//
+// The driver merges messages that wait for a slow stream, and splits large ones.
+// The order allows both: nothing acts before what it needs, and data that is held
+// after its release is held anew. One thing merging changes: a recall misses
+// attempts launched just before it. They start, or are RECALLED after 100 ms.
+//
+// The driver's event loop fills messages in (*loop).outgoing of package driver,
+// whose outbox merges and sends them. The executor acts on them in (*engine).take
+// of package executorbackend.
 type DriverMessage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Registered *Registered            `protobuf:"bytes,1,opt,name=registered,proto3" json:"registered,omitempty"`
@@ -1195,21 +1209,19 @@ type DriverMessage struct {
 	TaskSets   []*TaskSet             `protobuf:"bytes,3,rep,name=task_sets,json=taskSets,proto3" json:"task_sets,omitempty"`
 	Launches   []*Launch              `protobuf:"bytes,4,rep,name=launches,proto3" json:"launches,omitempty"`
 	Kills      []*KillTask            `protobuf:"bytes,5,rep,name=kills,proto3" json:"kills,omitempty"`
-	// Task sets that are over: no further launch will name them, and nobody waits for
-	// tasks of them that have not begun.
+	// Task sets that have ended. The driver launches no further task of them and
+	// ignores those that have not started.
 	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
 	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
 	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
-	// Keys under which what the executor holds is not wanted any more.
-	Release       []string       `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
-	CommitReplies []*CommitReply `protobuf:"bytes,10,rep,name=commit_replies,json=commitReplies,proto3" json:"commit_replies,omitempty"`
-	BarrierPasses []*BarrierPass `protobuf:"bytes,11,rep,name=barrier_passes,json=barrierPasses,proto3" json:"barrier_passes,omitempty"`
-	// Come before the launches of the sets that they are about.
-	Gangs []*Gang `protobuf:"bytes,12,rep,name=gangs,proto3" json:"gangs,omitempty"`
-	// Attempts whose results, which were HELD, are to be sent now.
+	// Keys of held data that is not wanted any more.
+	Release         []string          `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
+	CommitReplies   []*CommitReply    `protobuf:"bytes,10,rep,name=commit_replies,json=commitReplies,proto3" json:"commit_replies,omitempty"`
+	BarrierReleases []*BarrierRelease `protobuf:"bytes,11,rep,name=barrier_releases,json=barrierReleases,proto3" json:"barrier_releases,omitempty"`
+	BarrierPeers    []*BarrierPeers   `protobuf:"bytes,12,rep,name=barrier_peers,json=barrierPeers,proto3" json:"barrier_peers,omitempty"`
+	// Attempts whose results are STORED and to be sent now.
 	Fetches []uint64 `protobuf:"varint,20,rep,packed,name=fetches,proto3" json:"fetches,omitempty"`
-	// All attempts that are queued are to be RETURNED; not the launches of this
-	// message.
+	// All queued attempts are to become RECALLED.
 	Recall        bool `protobuf:"varint,21,opt,name=recall,proto3" json:"recall,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1315,16 +1327,16 @@ func (x *DriverMessage) GetCommitReplies() []*CommitReply {
 	return nil
 }
 
-func (x *DriverMessage) GetBarrierPasses() []*BarrierPass {
+func (x *DriverMessage) GetBarrierReleases() []*BarrierRelease {
 	if x != nil {
-		return x.BarrierPasses
+		return x.BarrierReleases
 	}
 	return nil
 }
 
-func (x *DriverMessage) GetGangs() []*Gang {
+func (x *DriverMessage) GetBarrierPeers() []*BarrierPeers {
 	if x != nil {
-		return x.Gangs
+		return x.BarrierPeers
 	}
 	return nil
 }
@@ -1396,30 +1408,30 @@ func (x *CommitReply) GetAllowed() bool {
 	return false
 }
 
-// BarrierPass answers a BarrierArrival.
-type BarrierPass struct {
+// BarrierRelease answers a BarrierArrival.
+type BarrierRelease struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Attempt uint64                 `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// Why not all others will arrive; empty where they have.
+	// Why other tasks will not arrive; empty if all have arrived.
 	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *BarrierPass) Reset() {
-	*x = BarrierPass{}
+func (x *BarrierRelease) Reset() {
+	*x = BarrierRelease{}
 	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *BarrierPass) String() string {
+func (x *BarrierRelease) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*BarrierPass) ProtoMessage() {}
+func (*BarrierRelease) ProtoMessage() {}
 
-func (x *BarrierPass) ProtoReflect() protoreflect.Message {
+func (x *BarrierRelease) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_driver_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1431,48 +1443,49 @@ func (x *BarrierPass) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use BarrierPass.ProtoReflect.Descriptor instead.
-func (*BarrierPass) Descriptor() ([]byte, []int) {
+// Deprecated: Use BarrierRelease.ProtoReflect.Descriptor instead.
+func (*BarrierRelease) Descriptor() ([]byte, []int) {
 	return file_internal_wire_driver_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *BarrierPass) GetAttempt() uint64 {
+func (x *BarrierRelease) GetAttempt() uint64 {
 	if x != nil {
 		return x.Attempt
 	}
 	return 0
 }
 
-func (x *BarrierPass) GetError() string {
+func (x *BarrierRelease) GetError() string {
 	if x != nil {
 		return x.Error
 	}
 	return ""
 }
 
-// Gang is where the tasks of a barrier set run, in the order of their indexes.
-type Gang struct {
+// BarrierPeers lists where the tasks of a barrier set run, by index. An executor
+// gets it before the set's launches.
+type BarrierPeers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TaskSet       uint64                 `protobuf:"varint,1,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
-	Members       []*GangMember          `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	Peers         []*BarrierPeer         `protobuf:"bytes,2,rep,name=peers,proto3" json:"peers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Gang) Reset() {
-	*x = Gang{}
+func (x *BarrierPeers) Reset() {
+	*x = BarrierPeers{}
 	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Gang) String() string {
+func (x *BarrierPeers) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Gang) ProtoMessage() {}
+func (*BarrierPeers) ProtoMessage() {}
 
-func (x *Gang) ProtoReflect() protoreflect.Message {
+func (x *BarrierPeers) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_driver_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1484,26 +1497,26 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
-func (*Gang) Descriptor() ([]byte, []int) {
+// Deprecated: Use BarrierPeers.ProtoReflect.Descriptor instead.
+func (*BarrierPeers) Descriptor() ([]byte, []int) {
 	return file_internal_wire_driver_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *Gang) GetTaskSet() uint64 {
+func (x *BarrierPeers) GetTaskSet() uint64 {
 	if x != nil {
 		return x.TaskSet
 	}
 	return 0
 }
 
-func (x *Gang) GetMembers() []*GangMember {
+func (x *BarrierPeers) GetPeers() []*BarrierPeer {
 	if x != nil {
-		return x.Members
+		return x.Peers
 	}
 	return nil
 }
 
-type GangMember struct {
+type BarrierPeer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorId    string                 `protobuf:"bytes,1,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
 	Host          string                 `protobuf:"bytes,2,opt,name=host,proto3" json:"host,omitempty"`
@@ -1511,20 +1524,20 @@ type GangMember struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *GangMember) Reset() {
-	*x = GangMember{}
+func (x *BarrierPeer) Reset() {
+	*x = BarrierPeer{}
 	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *GangMember) String() string {
+func (x *BarrierPeer) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*GangMember) ProtoMessage() {}
+func (*BarrierPeer) ProtoMessage() {}
 
-func (x *GangMember) ProtoReflect() protoreflect.Message {
+func (x *BarrierPeer) ProtoReflect() protoreflect.Message {
 	mi := &file_internal_wire_driver_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1536,19 +1549,19 @@ func (x *GangMember) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use GangMember.ProtoReflect.Descriptor instead.
-func (*GangMember) Descriptor() ([]byte, []int) {
+// Deprecated: Use BarrierPeer.ProtoReflect.Descriptor instead.
+func (*BarrierPeer) Descriptor() ([]byte, []int) {
 	return file_internal_wire_driver_proto_rawDescGZIP(), []int{18}
 }
 
-func (x *GangMember) GetExecutorId() string {
+func (x *BarrierPeer) GetExecutorId() string {
 	if x != nil {
 		return x.ExecutorId
 	}
 	return ""
 }
 
-func (x *GangMember) GetHost() string {
+func (x *BarrierPeer) GetHost() string {
 	if x != nil {
 		return x.Host
 	}
@@ -1635,14 +1648,15 @@ func (x *Refused) GetReason() string {
 	return ""
 }
 
-// TaskSet is what the tasks of one set share; it goes to an executor once,
+// TaskSet is what the tasks of one set have in common. An executor gets it once,
 // before the set's first launch there.
 type TaskSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The registered name of the function to call.
-	Function      string `protobuf:"bytes,3,opt,name=function,proto3" json:"function,omitempty"`
+	Function string `protobuf:"bytes,3,opt,name=function,proto3" json:"function,omitempty"`
+	// The set's shared value, encoded.
 	Common        []byte `protobuf:"bytes,4,opt,name=common,proto3" json:"common,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1706,25 +1720,26 @@ func (x *TaskSet) GetCommon() []byte {
 	return nil
 }
 
-// Launch starts attempts of one task set that are alike: one for each index.
+// Launch starts attempts of one task set, one for each index.
 type Launch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the first; those of the others count up from it.
+	// The first attempt's id; the others' ids follow it.
 	Attempt uint64   `protobuf:"varint,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	TaskSet uint64   `protobuf:"varint,2,opt,name=task_set,json=taskSet,proto3" json:"task_set,omitempty"`
 	Indexes []uint32 `protobuf:"varint,3,rep,packed,name=indexes,proto3" json:"indexes,omitempty"`
-	// 0 for a task's first attempt, then one more for each.
+	// Counts the attempts of a task, from 0.
 	AttemptNumber uint32 `protobuf:"varint,4,opt,name=attempt_number,json=attemptNumber,proto3" json:"attempt_number,omitempty"`
 	Cpus          uint32 `protobuf:"varint,5,opt,name=cpus,proto3" json:"cpus,omitempty"`
-	// In the order of the indexes; empty where no task has one.
+	// In the order of the indexes; empty if no task has one.
 	Inputs [][]byte `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
-	// The addresses of each further resource that the attempt may use; there is
-	// one attempt then.
+	// The addresses of each further resource that the attempt may use. A launch
+	// that has any is of one attempt.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Set where the driver has enough results waiting: any is to be HELD.
-	HoldResult bool `protobuf:"varint,20,opt,name=hold_result,json=holdResult,proto3" json:"hold_result,omitempty"`
-	// Set where the attempts go into the executor's window: they wait for a core,
-	// and may be RETURNED.
+	// Results are to be STORED, whatever their size: the driver has enough results
+	// waiting.
+	StoreResult bool `protobuf:"varint,20,opt,name=store_result,json=storeResult,proto3" json:"store_result,omitempty"`
+	// The attempts go into the executor's window: they wait for a core, and may
+	// become RECALLED.
 	Queued        bool `protobuf:"varint,21,opt,name=queued,proto3" json:"queued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1809,9 +1824,9 @@ func (x *Launch) GetResources() map[string]*Addresses {
 	return nil
 }
 
-func (x *Launch) GetHoldResult() bool {
+func (x *Launch) GetStoreResult() bool {
 	if x != nil {
-		return x.HoldResult
+		return x.StoreResult
 	}
 	return false
 }
@@ -1919,13 +1934,12 @@ func (x *Stop) GetReason() string {
 	return ""
 }
 
-// Decommission says that the executor gets no further task, and will be told
-// to stop when those that it runs have ended.
+// Decommission says that the executor gets no further task, and a Stop when its
+// tasks have ended.
 type Decommission struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// When the executor is taken away, in milliseconds since 1970; 0 where that
-	// is not known.
+	// When the executor is taken away, in milliseconds since 1970; 0 if unknown.
 	DeadlineMillis int64 `protobuf:"varint,2,opt,name=deadline_millis,json=deadlineMillis,proto3" json:"deadline_millis,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2055,16 +2069,15 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06passed\x18\x02 \x01(\rR\x06passed\"i\n" +
 	"\tHeartbeat\x12%\n" +
 	"\x0eresident_bytes\x18\x01 \x01(\x04R\rresidentBytes\x125\n" +
-	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\"\x9c\x02\n" +
+	"\bprogress\x18\x14 \x03(\v2\x19.bobbin.wire.TaskProgressR\bprogress\"\xa0\x02\n" +
 	"\n" +
 	"TaskUpdate\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.bobbin.wire.TaskStateR\x05state\x12\x16\n" +
 	"\x06result\x18\x03 \x01(\fR\x06result\x12.\n" +
 	"\afailure\x18\x04 \x01(\v2\x14.bobbin.wire.FailureR\afailure\x12.\n" +
-	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\x12\x1d\n" +
-	"\n" +
-	"held_bytes\x18\x14 \x01(\x04R\theldBytes\x12/\n" +
+	"\ametrics\x18\x05 \x01(\v2\x14.bobbin.wire.MetricsR\ametrics\x12!\n" +
+	"\fstored_bytes\x18\x14 \x01(\x04R\vstoredBytes\x12/\n" +
 	"\x06values\x18\x15 \x01(\v2\x17.bobbin.wire.TaskValuesR\x06values\"\x84\x02\n" +
 	"\n" +
 	"TaskValues\x12A\n" +
@@ -2095,7 +2108,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x11peak_memory_bytes\x18\x17 \x01(\x04R\x0fpeakMemoryBytes\x12\x1d\n" +
 	"\n" +
 	"bytes_read\x18\x18 \x01(\x04R\tbytesRead\x12#\n" +
-	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\xfe\x04\n" +
+	"\rbytes_written\x18\x19 \x01(\x04R\fbytesWritten\"\x9c\x05\n" +
 	"\rDriverMessage\x127\n" +
 	"\n" +
 	"registered\x18\x01 \x01(\v2\x17.bobbin.wire.RegisteredR\n" +
@@ -2109,22 +2122,21 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\fdecommission\x18\b \x01(\v2\x19.bobbin.wire.DecommissionR\fdecommission\x12\x18\n" +
 	"\arelease\x18\t \x03(\tR\arelease\x12?\n" +
 	"\x0ecommit_replies\x18\n" +
-	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12?\n" +
-	"\x0ebarrier_passes\x18\v \x03(\v2\x18.bobbin.wire.BarrierPassR\rbarrierPasses\x12'\n" +
-	"\x05gangs\x18\f \x03(\v2\x11.bobbin.wire.GangR\x05gangs\x12\x18\n" +
+	" \x03(\v2\x18.bobbin.wire.CommitReplyR\rcommitReplies\x12F\n" +
+	"\x10barrier_releases\x18\v \x03(\v2\x1b.bobbin.wire.BarrierReleaseR\x0fbarrierReleases\x12>\n" +
+	"\rbarrier_peers\x18\f \x03(\v2\x19.bobbin.wire.BarrierPeersR\fbarrierPeers\x12\x18\n" +
 	"\afetches\x18\x14 \x03(\x04R\afetches\x12\x16\n" +
 	"\x06recall\x18\x15 \x01(\bR\x06recall\"A\n" +
 	"\vCommitReply\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x18\n" +
-	"\aallowed\x18\x02 \x01(\bR\aallowed\"=\n" +
-	"\vBarrierPass\x12\x18\n" +
+	"\aallowed\x18\x02 \x01(\bR\aallowed\"@\n" +
+	"\x0eBarrierRelease\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05error\"T\n" +
-	"\x04Gang\x12\x19\n" +
-	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x121\n" +
-	"\amembers\x18\x02 \x03(\v2\x17.bobbin.wire.GangMemberR\amembers\"A\n" +
-	"\n" +
-	"GangMember\x12\x1f\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\"Y\n" +
+	"\fBarrierPeers\x12\x19\n" +
+	"\btask_set\x18\x01 \x01(\x04R\ataskSet\x12.\n" +
+	"\x05peers\x18\x02 \x03(\v2\x18.bobbin.wire.BarrierPeerR\x05peers\"B\n" +
+	"\vBarrierPeer\x12\x1f\n" +
 	"\vexecutor_id\x18\x01 \x01(\tR\n" +
 	"executorId\x12\x12\n" +
 	"\x04host\x18\x02 \x01(\tR\x04host\"\f\n" +
@@ -2136,7 +2148,7 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
 	"\bfunction\x18\x03 \x01(\tR\bfunction\x12\x16\n" +
-	"\x06common\x18\x04 \x01(\fR\x06common\"\xfb\x02\n" +
+	"\x06common\x18\x04 \x01(\fR\x06common\"\xfd\x02\n" +
 	"\x06Launch\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\x04R\aattempt\x12\x19\n" +
 	"\btask_set\x18\x02 \x01(\x04R\ataskSet\x12\x18\n" +
@@ -2144,9 +2156,8 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x0eattempt_number\x18\x04 \x01(\rR\rattemptNumber\x12\x12\n" +
 	"\x04cpus\x18\x05 \x01(\rR\x04cpus\x12\x16\n" +
 	"\x06inputs\x18\x06 \x03(\fR\x06inputs\x12@\n" +
-	"\tresources\x18\a \x03(\v2\".bobbin.wire.Launch.ResourcesEntryR\tresources\x12\x1f\n" +
-	"\vhold_result\x18\x14 \x01(\bR\n" +
-	"holdResult\x12\x16\n" +
+	"\tresources\x18\a \x03(\v2\".bobbin.wire.Launch.ResourcesEntryR\tresources\x12!\n" +
+	"\fstore_result\x18\x14 \x01(\bR\vstoreResult\x12\x16\n" +
 	"\x06queued\x18\x15 \x01(\bR\x06queued\x1aT\n" +
 	"\x0eResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
@@ -2158,15 +2169,15 @@ const file_internal_wire_driver_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"O\n" +
 	"\fDecommission\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12'\n" +
-	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\xb1\x01\n" +
+	"\x0fdeadline_millis\x18\x02 \x01(\x03R\x0edeadlineMillis*\xb3\x01\n" +
 	"\tTaskState\x12\x1a\n" +
 	"\x16TASK_STATE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fTASK_STATE_PART\x10\x01\x12\x17\n" +
 	"\x13TASK_STATE_FINISHED\x10\x02\x12\x15\n" +
 	"\x11TASK_STATE_FAILED\x10\x03\x12\x15\n" +
-	"\x11TASK_STATE_KILLED\x10\x04\x12\x13\n" +
-	"\x0fTASK_STATE_HELD\x10\x14\x12\x17\n" +
-	"\x13TASK_STATE_RETURNED\x10\x152\x99\x01\n" +
+	"\x11TASK_STATE_KILLED\x10\x04\x12\x15\n" +
+	"\x11TASK_STATE_STORED\x10\x14\x12\x17\n" +
+	"\x13TASK_STATE_RECALLED\x10\x152\x99\x01\n" +
 	"\x06Driver\x12G\n" +
 	"\tBootstrap\x12\x1d.bobbin.wire.BootstrapRequest\x1a\x1b.bobbin.wire.BootstrapReply\x12F\n" +
 	"\x06Attach\x12\x1c.bobbin.wire.ExecutorMessage\x1a\x1a.bobbin.wire.DriverMessage(\x010\x01B-Z+github.com/bobbin-yarn/bobbin/internal/wireb\x06proto3"
@@ -2203,9 +2214,9 @@ var file_internal_wire_driver_proto_goTypes = []any{
 	(*Metrics)(nil),          // 14: bobbin.wire.Metrics
 	(*DriverMessage)(nil),    // 15: bobbin.wire.DriverMessage
 	(*CommitReply)(nil),      // 16: bobbin.wire.CommitReply
-	(*BarrierPass)(nil),      // 17: bobbin.wire.BarrierPass
-	(*Gang)(nil),             // 18: bobbin.wire.Gang
-	(*GangMember)(nil),       // 19: bobbin.wire.GangMember
+	(*BarrierRelease)(nil),   // 17: bobbin.wire.BarrierRelease
+	(*BarrierPeers)(nil),     // 18: bobbin.wire.BarrierPeers
+	(*BarrierPeer)(nil),      // 19: bobbin.wire.BarrierPeer
 	(*Registered)(nil),       // 20: bobbin.wire.Registered
 	(*Refused)(nil),          // 21: bobbin.wire.Refused
 	(*TaskSet)(nil),          // 22: bobbin.wire.TaskSet
@@ -2252,9 +2263,9 @@ var file_internal_wire_driver_proto_depIdxs = []int32{
 	25, // 26: bobbin.wire.DriverMessage.stop:type_name -> bobbin.wire.Stop
 	26, // 27: bobbin.wire.DriverMessage.decommission:type_name -> bobbin.wire.Decommission
 	16, // 28: bobbin.wire.DriverMessage.commit_replies:type_name -> bobbin.wire.CommitReply
-	17, // 29: bobbin.wire.DriverMessage.barrier_passes:type_name -> bobbin.wire.BarrierPass
-	18, // 30: bobbin.wire.DriverMessage.gangs:type_name -> bobbin.wire.Gang
-	19, // 31: bobbin.wire.Gang.members:type_name -> bobbin.wire.GangMember
+	17, // 29: bobbin.wire.DriverMessage.barrier_releases:type_name -> bobbin.wire.BarrierRelease
+	18, // 30: bobbin.wire.DriverMessage.barrier_peers:type_name -> bobbin.wire.BarrierPeers
+	19, // 31: bobbin.wire.BarrierPeers.peers:type_name -> bobbin.wire.BarrierPeer
 	34, // 32: bobbin.wire.Launch.resources:type_name -> bobbin.wire.Launch.ResourcesEntry
 	7,  // 33: bobbin.wire.Register.ResourcesEntry.value:type_name -> bobbin.wire.Addresses
 	7,  // 34: bobbin.wire.Launch.ResourcesEntry.value:type_name -> bobbin.wire.Addresses

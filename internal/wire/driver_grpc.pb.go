@@ -4,10 +4,9 @@
 // - protoc             (unknown)
 // source: internal/wire/driver.proto
 
-// Package bobbin.wire is how the driver and its executors talk: one call to
-// fetch the application's configuration, then one stream for each executor's
-// whole life. Every message of the stream may carry several things at once, so
-// that whatever is ready leaves together.
+// Package bobbin.wire is the protocol between the driver and its executors: one
+// call that fetches the application's configuration, then one stream for each
+// executor. A message of the stream carries everything that is ready to be sent.
 
 package wire
 
@@ -35,9 +34,9 @@ const (
 // Driver is served by the driver. Every call carries the application's secret
 // over TLS; see package identity.
 type DriverClient interface {
-	// Bootstrap gives an executor what it must know before it can register.
+	// Bootstrap returns what an executor needs before it can register.
 	Bootstrap(ctx context.Context, in *BootstrapRequest, opts ...grpc.CallOption) (*BootstrapReply, error)
-	// Attach is one executor's life: it ends when either side leaves.
+	// Attach connects one executor until either side closes the stream.
 	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ExecutorMessage, DriverMessage], error)
 }
 
@@ -79,9 +78,9 @@ type Driver_AttachClient = grpc.BidiStreamingClient[ExecutorMessage, DriverMessa
 // Driver is served by the driver. Every call carries the application's secret
 // over TLS; see package identity.
 type DriverServer interface {
-	// Bootstrap gives an executor what it must know before it can register.
+	// Bootstrap returns what an executor needs before it can register.
 	Bootstrap(context.Context, *BootstrapRequest) (*BootstrapReply, error)
-	// Attach is one executor's life: it ends when either side leaves.
+	// Attach connects one executor until either side closes the stream.
 	Attach(grpc.BidiStreamingServer[ExecutorMessage, DriverMessage]) error
 	mustEmbedUnimplementedDriverServer()
 }

@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: internal/wire/manager.proto
 
-// The link between a driver and an ApplicationMaster of another process: in
+// The link between a driver and an ApplicationMaster in another process: in
 // client mode the driver runs where the application was submitted, and the
-// ApplicationMaster launches executors for it.
+// ApplicationMaster launches its executors.
 
 package wire
 
@@ -25,21 +25,21 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// ManagerReport goes from the ApplicationMaster to the driver. The first one of
-// a stream is a hello.
+// ManagerReport goes from the ApplicationMaster to the driver. The first report
+// of a stream has a hello.
 type ManagerReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Hello *ManagerHello          `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	// Numbers the reports of an attempt that tell something, from 1 and across
-	// its streams; those that were not acknowledged go again over the next stream.
+	// Numbers the attempt's reports of losses and notices from 1, across its
+	// streams. Reports that were not acknowledged are sent again on the next stream.
 	Sequence uint64            `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Losses   []*ExecutorLoss   `protobuf:"bytes,3,rep,name=losses,proto3" json:"losses,omitempty"`
 	Notices  []*ExecutorNotice `protobuf:"bytes,4,rep,name=notices,proto3" json:"notices,omitempty"`
-	// Asks for the driver's status. It has no sequence.
-	Look bool `protobuf:"varint,5,opt,name=look,proto3" json:"look,omitempty"`
-	// Says that the end was heard, and that no executor is launched any more. It
-	// has no sequence.
-	Ending        bool `protobuf:"varint,6,opt,name=ending,proto3" json:"ending,omitempty"`
+	// Asks for the driver's status. Has no sequence.
+	RequestStatus bool `protobuf:"varint,5,opt,name=request_status,json=requestStatus,proto3" json:"request_status,omitempty"`
+	// Acknowledges ManagerOrder.finish: no further executor is launched. Has no
+	// sequence.
+	Finishing     bool `protobuf:"varint,6,opt,name=finishing,proto3" json:"finishing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -102,26 +102,26 @@ func (x *ManagerReport) GetNotices() []*ExecutorNotice {
 	return nil
 }
 
-func (x *ManagerReport) GetLook() bool {
+func (x *ManagerReport) GetRequestStatus() bool {
 	if x != nil {
-		return x.Look
+		return x.RequestStatus
 	}
 	return false
 }
 
-func (x *ManagerReport) GetEnding() bool {
+func (x *ManagerReport) GetFinishing() bool {
 	if x != nil {
-		return x.Ending
+		return x.Finishing
 	}
 	return false
 }
 
 type ManagerHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the protocol; the driver takes its own version only.
+	// The version of this protocol. The driver refuses any but its own.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Attempt uint32 `protobuf:"varint,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// The node on which the ApplicationMaster runs.
+	// The ApplicationMaster's node.
 	Host          string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -243,7 +243,7 @@ type ExecutorNotice struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorIds []string               `protobuf:"bytes,1,rep,name=executor_ids,json=executorIds,proto3" json:"executor_ids,omitempty"`
 	Reason      string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Nanoseconds since 1970; 0 where it is not known.
+	// In nanoseconds since 1970; 0 if unknown.
 	Deadline      int64 `protobuf:"varint,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -303,20 +303,19 @@ func (x *ExecutorNotice) GetDeadline() int64 {
 // ManagerOrder goes from the driver to the ApplicationMaster.
 type ManagerOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first one of a stream.
+	// In the first order of a stream.
 	Welcome *ManagerWelcome `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
-	// The sequence of the last report that was heard.
+	// The sequence of the last report that was received.
 	Acknowledged uint64 `protobuf:"varint,2,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	// Replaces the request before.
 	Request *ExecutorRequest `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
-	// Executors to end. They are named again on each new stream until they are
-	// told to be lost.
+	// Executors to kill. Each new stream repeats them until they are reported lost.
 	Kills []string `protobuf:"bytes,4,rep,name=kills,proto3" json:"kills,omitempty"`
-	// Executors that have registered; on a new stream all that live.
+	// Executors that have registered; on a new stream all that are registered.
 	Registered []string `protobuf:"bytes,5,rep,name=registered,proto3" json:"registered,omitempty"`
-	// How much of the known work is done, 0 to 1.
+	// The part of the known work that is done, from 0 to 1.
 	Progress float32 `protobuf:"fixed32,6,opt,name=progress,proto3" json:"progress,omitempty"`
-	// The driver's status as JSON: the answer to a look, and with the end.
+	// The driver's status as JSON, when requested and with finish.
 	Status        []byte  `protobuf:"bytes,7,opt,name=status,proto3" json:"status,omitempty"`
 	Finish        *Finish `protobuf:"bytes,8,opt,name=finish,proto3" json:"finish,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -411,7 +410,7 @@ func (x *ManagerOrder) GetFinish() *Finish {
 
 type ManagerWelcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// No executor of an earlier attempt has this id or a higher one.
+	// Higher than the id of any executor of an earlier attempt.
 	NextExecutorId uint32 `protobuf:"varint,1,opt,name=next_executor_id,json=nextExecutorId,proto3" json:"next_executor_id,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -724,14 +723,14 @@ var File_internal_wire_manager_proto protoreflect.FileDescriptor
 
 const file_internal_wire_manager_proto_rawDesc = "" +
 	"\n" +
-	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\"\xf2\x01\n" +
+	"\x1binternal/wire/manager.proto\x12\vbobbin.wire\"\x8b\x02\n" +
 	"\rManagerReport\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.bobbin.wire.ManagerHelloR\x05hello\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x121\n" +
 	"\x06losses\x18\x03 \x03(\v2\x19.bobbin.wire.ExecutorLossR\x06losses\x125\n" +
-	"\anotices\x18\x04 \x03(\v2\x1b.bobbin.wire.ExecutorNoticeR\anotices\x12\x12\n" +
-	"\x04look\x18\x05 \x01(\bR\x04look\x12\x16\n" +
-	"\x06ending\x18\x06 \x01(\bR\x06ending\"V\n" +
+	"\anotices\x18\x04 \x03(\v2\x1b.bobbin.wire.ExecutorNoticeR\anotices\x12%\n" +
+	"\x0erequest_status\x18\x05 \x01(\bR\rrequestStatus\x12\x1c\n" +
+	"\tfinishing\x18\x06 \x01(\bR\tfinishing\"V\n" +
 	"\fManagerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +

@@ -4,9 +4,9 @@
 // - protoc             (unknown)
 // source: internal/wire/manager.proto
 
-// The link between a driver and an ApplicationMaster of another process: in
+// The link between a driver and an ApplicationMaster in another process: in
 // client mode the driver runs where the application was submitted, and the
-// ApplicationMaster launches executors for it.
+// ApplicationMaster launches its executors.
 
 package wire
 
@@ -30,10 +30,10 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Manager is served by such a driver, beside Driver and by the same secret.
+// Manager is served by the driver, at the port and with the secret of Driver.
 type ManagerClient interface {
-	// Manage is the life of one ApplicationMaster, or of as many in turn as the
-	// application has attempts. The newest stream replaces the one before.
+	// Manage connects the ApplicationMaster of one application attempt. A new
+	// stream replaces the one before.
 	Manage(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ManagerReport, ManagerOrder], error)
 }
 
@@ -62,10 +62,10 @@ type Manager_ManageClient = grpc.BidiStreamingClient[ManagerReport, ManagerOrder
 // All implementations must embed UnimplementedManagerServer
 // for forward compatibility.
 //
-// Manager is served by such a driver, beside Driver and by the same secret.
+// Manager is served by the driver, at the port and with the secret of Driver.
 type ManagerServer interface {
-	// Manage is the life of one ApplicationMaster, or of as many in turn as the
-	// application has attempts. The newest stream replaces the one before.
+	// Manage connects the ApplicationMaster of one application attempt. A new
+	// stream replaces the one before.
 	Manage(grpc.BidiStreamingServer[ManagerReport, ManagerOrder]) error
 	mustEmbedUnimplementedManagerServer()
 }
