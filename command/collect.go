@@ -16,16 +16,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// collect brings the files that a task is to give back to where the submitter
-// finds them. Each try has a directory of its own there, so what a lost try has
-// left is in nobody's way. A task that asks for more than the limits fails.
+// collect uploads the files that match the step's patterns to the results
+// directory. Each attempt writes to a directory of its own there, so files that a
+// lost attempt left cause no conflict. A task that exceeds the limits fails.
 func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
 	}
 	root, err := os.OpenRoot(one.directory())
 	if errors.Is(err, fs.ErrNotExist) && outcome.Status != Succeeded {
-		return nil // it is why the task has failed
+		return nil // the task failed because of it
 	}
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 	defer root.Close()
 	inPaths := input.inPaths()
 	try := path.Join("files", strconv.Itoa(c.Number), fmt.Sprintf("%d-%d", one.index, one.attempt))
-	sources := map[string]File{} // by name: a file that two patterns match is brought once
+	sources := map[string]File{} // by name: a file that two patterns match is uploaded once
 	var bytes int64
 	for number, wanted := range c.Step.Collect {
 		names, err := matches(root, c.Step.Expand(wanted.Pattern, inPaths, one.index, c.Tasks, -1), c.Limits.Files)
@@ -63,7 +63,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 		return nil
 	}
 	if len(sources) > 0 {
-		// See recorder.write.
+		// The submitter may have removed it; see recorder.write.
 		if there, err := t.Files().Exists(t, c.Results); err != nil || !there {
 			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
 		}
@@ -76,7 +76,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 	return nil
 }
 
-// exceeded says what is too much; "" where nothing is.
+// exceeded describes the limit that is exceeded; "" if none is.
 func (l Limits) exceeded(files int, bytes int64) string {
 	switch {
 	case l.Files > 0 && files > l.Files:
@@ -89,10 +89,9 @@ func (l Limits) exceeded(files int, bytes int64) string {
 
 var errEnough = errors.New("enough")
 
-// matches are the regular files below root that a pattern matches, at most one
-// more than most. Links that lead out of root, as those to shipped files do, are
-// none of the task's.
-func matches(root *os.Root, pattern string, most int) ([]string, error) {
+// matches returns the regular files below root that a pattern matches, at most
+// limit+1. Links that lead out of root are excluded: they point to shipped files.
+func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	var names []string
 	err := doublestar.GlobWalk(root.FS(), pattern, func(name string, entry fs.DirEntry) error {
 		if entry.Type()&fs.ModeSymlink != 0 {
@@ -104,7 +103,7 @@ func matches(root *os.Root, pattern string, most int) ([]string, error) {
 			return nil
 		}
 		names = append(names, name)
-		if most > 0 && len(names) > most {
+		if limit > 0 && len(names) > limit {
 			return errEnough
 		}
 		return nil
@@ -115,8 +114,8 @@ func matches(root *os.Root, pattern string, most int) ([]string, error) {
 	return names, err
 }
 
-// upload copies one file, and complains of one that changes meanwhile: something
-// that the command left behind writes it still.
+// upload copies one file. It fails if the file's size has changed: a process that
+// the command left behind is still writing it.
 func upload(ctx context.Context, files *storage.Files, root *os.Root, name, target string, size int64) error {
 	source, err := root.Open(name)
 	if err != nil {

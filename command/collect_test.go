@@ -116,7 +116,7 @@ func TestParseCollect(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Collect{Pattern: "a=b/*.xml", Directory: "/here/out"}, got)
 	for text, want := range map[string]string{
-		"x": `"x": want PATTERN=DIRECTORY`, "=out": "the pattern is empty", "a=": "the directory for a is empty", "[=x": "not whole",
+		"x": `"x": want PATTERN=DIRECTORY`, "=out": "the pattern is empty", "a=": "the directory for a is empty", "[=x": "incomplete",
 		"../a=b": "leads out", "/a=b": "absolute path",
 	} {
 		_, err := ParseCollect(text, "/here")

@@ -1,6 +1,7 @@
-// Package command runs any command as the tasks of an application: what
-// yarn-submit run starts in the cluster. A [Plan] says which commands, as which
-// tasks, and after which others.
+// Package command runs commands as the tasks of an application; yarn-submit run is
+// built on it. A [Plan] lists the commands, their tasks and the order of the steps.
+// The driver runs the plan ([Main]) and writes outcomes and collected files to a
+// results directory, which the submitter reads ([ReadResults], [Results.Collect]).
 package command
 
 import (
@@ -9,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Main runs the application in the role that the process was started in. It
-// does not return. In the driver's, load gives the plan; others do not call it.
+// Main runs the application in the role of this process and exits. Only the
+// driver calls load, which returns the plan.
 func Main(load func() (*Plan, error)) {
 	bobbin.Main(func(ctx context.Context) error {
 		plan, err := load()

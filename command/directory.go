@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// tasksDirectory holds the directories of tasks in a container's directory.
+// tasksDirectory is the subdirectory of a container's working directory in which
+// tasks have theirs.
 const tasksDirectory = ".bobbin-tasks"
 
-// PlanFile is what a plan is called where it is shipped as a file.
+// PlanFile is the name of a plan that is shipped as a file.
 const PlanFile = "bobbin-plan.json"
 
-// notForTasks is what lies in a container's directory without being theirs: what
-// the NodeManager puts there for itself, and what this package does.
+// notForTasks are the entries of a container's working directory that task
+// directories do not link to: files of the NodeManager and of this package.
 var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
-// makeDirectory makes the directory of one try: new and empty, but for links to
-// what was shipped with the application. In a container it lies in the
-// container's directory, which the node removes at the latest.
+// makeDirectory creates the working directory of one attempt, with links to the
+// files that were shipped with the application. In a container it is below the
+// container's directory, which the node removes if remove is never called.
 func (c *common) makeDirectory(one invocation) (directory string, remove func() error, err error) {
 	name := fmt.Sprintf("%s%d-%d", stepPrefix(one.step), one.index, one.attempt)
 	links := c.Links
 	parent := ""
-	if !c.Here {
+	if !c.Local {
 		if links, err = shippedLinks(); err != nil {
 			return "", nil, err
 		}
@@ -50,7 +51,7 @@ func (c *common) makeDirectory(one invocation) (directory string, remove func() 
 	return directory, remove, nil
 }
 
-// shippedLinks are what lies in the container's directory.
+// shippedLinks returns links to the files that were localized for the container.
 func shippedLinks() ([]Link, error) {
 	entries, err := os.ReadDir(".")
 	if err != nil {
@@ -71,7 +72,7 @@ func shippedLinks() ([]Link, error) {
 	return links, nil
 }
 
-// stepPrefix begins the names of what belongs to a step.
+// stepPrefix starts the names of files that belong to a step.
 func stepPrefix(step string) string {
 	if step == "" {
 		return ""

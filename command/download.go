@@ -13,32 +13,32 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// downloads is how many files are fetched at once.
-const downloads = 4
+// maxDownloads is the number of files that are copied at the same time.
+const maxDownloads = 4
 
-// Collected is what came back.
+// Collected counts the files that were copied.
 type Collected struct {
 	Files int
 	Bytes int64
 }
 
-// coming is a file that is to come.
-type coming struct {
+// download is a collected file and the local directory to copy it to.
+type download struct {
 	file      File
 	directory string
 }
 
-// Collect brings the files of all tasks into the directories that the plan
-// names, over those that are there from an earlier run. A file is whole where it
-// is there at all. Where two would have the same name none is brought.
+// Collect copies the collected files of all tasks to the directories that the plan
+// names, and replaces existing files. A file appears only when it is complete. If
+// two files would have the same name, Collect fails and copies none.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
 	var all Collected
-	wanted, err := r.coming()
+	wanted, err := r.downloads()
 	if err != nil {
 		return all, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(downloads)
+	group.SetLimit(maxDownloads)
 	for _, one := range wanted {
 		all.Files++
 		all.Bytes += one.file.Size
@@ -47,10 +47,10 @@ func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected,
 	return all, group.Wait()
 }
 
-// coming lists what the tasks have to give.
-func (r *Results) coming() ([]coming, error) {
-	var all []coming
-	owners := map[string]string{} // what is to lie at a path, by path
+// downloads lists the files to copy.
+func (r *Results) downloads() ([]download, error) {
+	var all []download
+	owners := map[string]string{} // source of each target path
 	for i := range r.Steps {
 		step := &r.plan.Steps[i]
 		for _, outcome := range r.Steps[i].Tasks {
@@ -68,7 +68,7 @@ func (r *Results) coming() ([]coming, error) {
 				}
 				owners[target] = file.Source
 				if !taken {
-					all = append(all, coming{file, directory})
+					all = append(all, download{file, directory})
 				}
 			}
 		}
@@ -76,8 +76,8 @@ func (r *Results) coming() ([]coming, error) {
 	return all, nil
 }
 
-// fetch copies one file. It stays below the directory, whatever links there are
-// in it.
+// fetch copies one file. It never writes outside the directory, even if the
+// directory contains links that lead out of it.
 func fetch(ctx context.Context, files *storage.Files, source, directory string, file File) (err error) {
 	defer func() {
 		if err != nil {

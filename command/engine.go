@@ -16,34 +16,34 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// engine runs a plan's steps. What it knows of them changes in run's goroutine
-// alone; each step that runs has a goroutine that tells it of the end.
+// engine runs a plan's steps. Only the goroutine of run changes their states; each
+// running step has a goroutine that reports its end.
 type engine struct {
 	plan    *Plan
 	session *bobbin.Session
-	results *recorder // nil where nobody wants any
-	output  io.Writer // gets what the commands say last
+	results *recorder // nil if no results are wanted
+	output  io.Writer // receives the last output of each command
 	ended   chan stepEnd
 }
 
-// stepEnd is the message of a step that is over.
+// stepEnd reports that a step has ended.
 type stepEnd struct {
 	step int
-	err  error // nil where all its tasks succeeded
+	err  error // nil if all its tasks succeeded
 }
 
-// stepState is where a step stands.
+// stepState is the progress of a step.
 type stepState int
 
 const (
 	waiting stepState = iota
 	running
-	passed // it succeeded, or may fail
-	stuck  // it failed, or will not run as one before it has not passed
+	passed  // succeeded, or failed with AllowFailure
+	blocked // failed, or depends on a blocked step
 )
 
-// drive runs the plan and returns why it failed: the first step's failure comes
-// first.
+// drive runs the plan. Its error lists the failed steps in the order of their
+// failures.
 func (p *Plan) drive(ctx context.Context) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -60,8 +60,8 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 			return err
 		}
 		defer func() { err = firstOf(err, e.results.close(ctx)) }()
-		if p.Later != nil {
-			if err := p.keep(ctx, session.Files(), own); err != nil {
+		if p.Detached != nil {
+			if err := p.save(ctx, session.Files(), own); err != nil {
 				return err
 			}
 		}
@@ -74,12 +74,13 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	return e.run(ctx)
 }
 
-// run starts steps as those that they need end, until nothing is left to do.
+// run starts each step when the steps it needs have passed, and returns when no
+// step is running and none can start.
 func (e *engine) run(ctx context.Context) error {
 	steps := e.plan.Steps
 	states := make([]stepState, len(steps))
 	failures := map[int]error{}
-	order := []int{} // of the failures
+	order := []int{} // of failed steps
 	var group sync.WaitGroup
 	defer group.Wait()
 	for active := 0; ; {
@@ -89,13 +90,13 @@ func (e *engine) run(ctx context.Context) error {
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = stuck // it was never started, and no other step is to blame
+				states[i] = blocked // not started, and not because of another step
 			case state == passed:
 				states[i] = running
 				active++
 				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
-			case state == stuck:
-				states[i] = stuck
+			case state == blocked:
+				states[i] = blocked
 				slog.Warn("step skipped", "step", steps[i].Name, "because of", need)
 				e.results.skip(i, need)
 			}
@@ -113,7 +114,7 @@ func (e *engine) run(ctx context.Context) error {
 			states[end.step] = passed
 			slog.Warn("step failed, as it may", "step", step.Name, "error", end.err)
 		default:
-			states[end.step] = stuck
+			states[end.step] = blocked
 			failures[end.step] = end.err
 			order = append(order, end.step)
 			slog.Error("step failed", "step", step.Name, "error", end.err)
@@ -135,15 +136,15 @@ func (e *engine) run(ctx context.Context) error {
 	return &failed{strings.Join(texts, "\n")}
 }
 
-// needs tells whether a step may start: passed, it may; waiting; stuck, because
-// of the step that is named.
+// needs returns passed if a step may start, waiting if it must wait, or blocked
+// and the name of the step that blocks it.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = passed
 	for _, need := range e.plan.Steps[step].Needs {
 		number := slices.IndexFunc(e.plan.Steps, func(s Step) bool { return s.Name == need })
 		switch states[number] {
-		case stuck:
-			return need, stuck
+		case blocked:
+			return need, blocked
 		case waiting, running:
 			state = waiting
 		}
@@ -151,7 +152,7 @@ func (e *engine) needs(step int, states []stepState) (because string, state step
 	return "", state
 }
 
-// step runs one step to its end.
+// step runs one step to its end and returns why it failed.
 func (e *engine) step(ctx context.Context, number int) error {
 	step := e.plan.Steps[number]
 	if step.Timeout > 0 {
@@ -161,15 +162,15 @@ func (e *engine) step(ctx context.Context, number int) error {
 		ctx = limited
 	}
 	e.results.start(number)
-	shared := common{Step: step, Tasks: len(step.Tasks), Here: e.plan.Here, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
+	shared := common{Step: step, Tasks: len(step.Tasks), Local: e.plan.Local, Links: e.plan.Links, Number: number, Limits: e.plan.Limits}
 	shared.Step.Tasks = nil
 	if e.results != nil {
 		shared.Results = e.results.directory
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// The command's own failures and what executors that are lost cost are
-		// counted together, and only the latter are to end the step.
+		// The scheduler counts failed commands and lost executors together, but only
+		// lost executors may fail the job: failed commands are outcomes.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
 	if step.CPUs > 0 {
@@ -180,13 +181,13 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// What ended the whole step is a better reason than what it did to one task.
+			// The reason why the whole step ended explains more than the error of one task.
 			err = firstOf(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
 		}
 		outcome := finished.Value
-		e.tell(step.Name, &outcome)
+		e.printOutcome(step.Name, &outcome)
 		e.results.add(number, outcome)
 		if outcome.Status == Succeeded {
 			continue
@@ -206,12 +207,12 @@ func (e *engine) step(ctx context.Context, number int) error {
 	return err
 }
 
-// keptFailures is of how many failed tasks of a step the output is kept in the
-// driver's memory, and how many its error names.
+// keptFailures is the number of failed tasks of a step whose output the driver
+// keeps in memory, and the number that the step's error names.
 const keptFailures = 10
 
-// stepError is the error of a step of which tasks failed: that of the first,
-// and of the others how they ended.
+// stepError returns the error of a step with failed tasks: the first task's error
+// with its output, then one line for each of the others.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil
@@ -235,14 +236,14 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// tell logs the end of a task, and writes what its command said last: as it is
-// where there is but one step, and otherwise with step and task before each line.
-func (e *engine) tell(step string, outcome *Outcome) {
+// printOutcome logs the end of a task and writes the end of its output: unchanged
+// if the plan has one unnamed step, otherwise with step and task before each line.
+func (e *engine) printOutcome(step string, outcome *Outcome) {
 	slog.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
 		"output", outcome.Output)
 	text := outcome.Tail
 	if step == "" && outcome.Status != Succeeded {
-		return // it is in the application's error
+		return // the application's error contains it
 	}
 	if step != "" {
 		mark := fmt.Sprintf("[%s %d] ", step, outcome.Index)

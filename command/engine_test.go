@@ -22,7 +22,7 @@ func drive(t *testing.T, plan *Plan) (*Results, error) {
 	t.Helper()
 	t.Setenv("LOG_DIRS", t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
-	plan.Here = true
+	plan.Local = true
 	plan.Results = "file://" + t.TempDir()
 	err := bobbin.RunLocal(t.Context(), "local[4]", plan.drive)
 	files := storage.New(storage.Options{})
@@ -200,7 +200,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 }
 
 func TestAPlanTravelsInAFile(t *testing.T) {
-	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Here: true, Links: []Link{{"a", "/b"}}}
+	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Local: true, Links: []Link{{"a", "/b"}}}
 	plan.Steps[0].Tasks = Tasks{{Values: []Value{{Item, "x"}}}, {}}
 	path := filepath.Join(t.TempDir(), "plan")
 	require.NoError(t, plan.Write(path))
@@ -229,10 +229,10 @@ func TestAPlanTravelsInAFile(t *testing.T) {
 func TestMarkedOutput(t *testing.T) {
 	var said strings.Builder
 	e := &engine{output: &said}
-	e.tell("", &Outcome{Status: Succeeded, Tail: "as it is"})
-	e.tell("", &Outcome{Status: Failed, Tail: "is in the error"})
-	e.tell("build", &Outcome{Index: 3, Status: Failed, Tail: "two\nlines"})
-	e.tell("build", &Outcome{Index: 4, Status: Succeeded})
+	e.printOutcome("", &Outcome{Status: Succeeded, Tail: "as it is"})
+	e.printOutcome("", &Outcome{Status: Failed, Tail: "is in the error"})
+	e.printOutcome("build", &Outcome{Index: 3, Status: Failed, Tail: "two\nlines"})
+	e.printOutcome("build", &Outcome{Index: 4, Status: Succeeded})
 	require.Equal(t, "as it is[build 3] two\n[build 3] lines\n", said.String())
 }
 
@@ -242,7 +242,7 @@ func TestAnInterruptedJobLeavesWhatItKnows(t *testing.T) {
 	ready := filepath.Join(t.TempDir(), "ready")
 	step := shell("s", "[ $TASK_INDEX = 0 ] || { touch "+ready+"; sleep 600; }")
 	step.Tasks = make([]Task, 2)
-	plan := &Plan{Here: true, Results: "file://" + base, Steps: []Step{shell("quick", "true"), step, shell("behind", "true", "s")}}
+	plan := &Plan{Local: true, Results: "file://" + base, Steps: []Step{shell("quick", "true"), step, shell("behind", "true", "s")}}
 	plan.Steps[1].Needs = []string{"quick"}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// tailBytes is how much of the end of a command's output travels to the driver.
+	// tailBytes is how much of the end of a command's output is sent to the driver.
 	tailBytes = 8 << 10
-	// killGrace is how long a command that was told to stop has to do so.
+	// killGrace is the time between SIGTERM and SIGKILL.
 	killGrace = 3 * time.Second
 )
 
-// invocation is one try of one task.
+// invocation is the command of one task attempt.
 type invocation struct {
 	step           string
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // where it runs: below the base, or where below says if that is absolute
-	timeout        time.Duration // 0 for none
+	base, below    string        // working directory: below, relative to base
+	timeout        time.Duration // 0 means no limit
 }
 
-// execute runs the command to its end, its output and errors together in a
-// file of its own. How it ended is the outcome; the error is for a try that
-// says nothing of the command. When ctx ends or the command has run for too
-// long, its whole process group is stopped: asked first, then killed.
+// execute runs the command to its end and writes its stdout and stderr to one file.
+// The outcome says how the command ended; execute returns an error if the attempt
+// says nothing about the command, such as when ctx ends. When ctx ends or the
+// timeout has passed, the whole process group gets SIGTERM, then SIGKILL.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
@@ -61,7 +61,7 @@ func execute(ctx context.Context, i invocation) (Outcome, error) {
 	return outcome, err
 }
 
-// directory is where the command runs.
+// directory returns the working directory of the command.
 func (i invocation) directory() string {
 	switch {
 	case filepath.IsAbs(i.below):
@@ -72,7 +72,7 @@ func (i invocation) directory() string {
 	return filepath.Join(i.base, i.below)
 }
 
-// start runs the command and waits for its end.
+// start starts the command and waits for its end.
 func (i invocation) start(ctx context.Context, output *os.File) error {
 	if _, err := os.Stat(i.directory()); err != nil {
 		return fmt.Errorf("the working directory: %w", err)
@@ -91,14 +91,14 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	command.WaitDelay = killGrace
 	err = command.Run()
 	if command.Process != nil {
-		// What the command left running in its group has nobody to wait for it.
+		// End processes of its group that the command left running.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
 }
 
-// locate finds a command as a shell would, seen from the directory where it is
-// to run. Shipped files lie there, and need no ./ in front.
+// locate finds the program as a shell in the working directory would. Shipped files
+// are there, and need no ./ in front.
 func (i invocation) locate() (string, error) {
 	name := i.args[0]
 	if filepath.IsAbs(name) {
@@ -125,9 +125,9 @@ func (i invocation) locate() (string, error) {
 	return exec.LookPath(name)
 }
 
-// createOutput makes the file that keeps the output: where YARN keeps the
-// container's logs, or, where there is no container, among the temporary files
-// under a name that no other run has. Its name tells step, task and try.
+// createOutput creates the output file in the container's log directory or, outside
+// of a container, as a temporary file with a unique name. Its name contains step,
+// task and attempt.
 func (i invocation) createOutput() (*os.File, error) {
 	name := fmt.Sprintf("%stask-%d-%d", stepPrefix(i.step), i.index, i.attempt)
 	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Summary is what a JUnit file says of the application as a whole.
+// Summary describes the application as a whole in a JUnit file.
 type Summary struct {
-	ApplicationID string // "" where there is none
-	// Problem is why the application did not succeed, in one line; "" where it did.
+	ApplicationID string // "" if there is none
+	// Problem is why the application did not succeed, in one line; "" if it did.
 	Problem string
 	Now     time.Time
 }
 
-// The file keeps to what both schemas in use have in common, that of Ant's
-// JUnitReport and that of Jenkins' xUnit plug-in: of the elements for what went
-// wrong only failure, output in no test case, all of a suite's children.
+// The file is valid for both schemas in use, that of Ant's JUnitReport and that of
+// Jenkins' xUnit plug-in: problems are always <failure>, test cases contain no
+// output, and each suite has all of its child elements.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -30,7 +30,7 @@ type (
 		Name       string          `xml:"name,attr"`
 		Package    string          `xml:"package,attr"`
 		ID         int             `xml:"id,attr"`
-		Timestamp  string          `xml:"timestamp,attr"` // local to nobody: UTC without a zone
+		Timestamp  string          `xml:"timestamp,attr"` // UTC, without a zone
 		Hostname   string          `xml:"hostname,attr"`
 		Tests      int             `xml:"tests,attr"`
 		Failures   int             `xml:"failures,attr"`
@@ -60,7 +60,7 @@ type (
 	}
 )
 
-// WriteJUnit writes one suite a step, with one test case a task.
+// WriteJUnit writes one suite for each step, with one test case for each task.
 func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
 	var all junitSuites
 	nothingRan := true
@@ -112,7 +112,7 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 			last = end
 		}
 		if suite.Hostname == "localhost" && outcome.Host != "" {
-			suite.Hostname = outcome.Host // of several, one
+			suite.Hostname = outcome.Host // the first of several
 		}
 	}
 	suite.Time = secondsText(last.Sub(first))
@@ -124,7 +124,7 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	return suite
 }
 
-// problem says of a task without success why, and whether that is a failure.
+// problem returns why a task did not succeed, and whether that is a failure.
 func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}
@@ -160,7 +160,7 @@ func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRa
 	return failure, problem
 }
 
-// caseName names a task among those of its step.
+// caseName describes a task within its step.
 func caseName(step *Step, index int) string {
 	if label := step.Tasks[index].Label(); label != "" {
 		return fmt.Sprintf("%d (%s)", index, label)
@@ -170,10 +170,10 @@ func caseName(step *Step, index int) string {
 
 func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// ansi are the sequences with which terminals are told of colours.
+// ansi matches the escape sequences of terminals, such as colours.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
 
-// plain is text without colours, and with line ends that XML keeps.
+// plain returns text without escape sequences and with the line ends of XML.
 func plain(text string) string {
 	return strings.ReplaceAll(ansi.ReplaceAllString(text, ""), "\r\n", "\n")
 }

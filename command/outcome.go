@@ -16,48 +16,48 @@ import (
 // Status is how a task ended.
 type Status string
 
-// How tasks end.
+// Values of Status.
 const (
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	TimedOut  Status = "timed out"
-	// Skipped is a task that was never started: its step waits for one that failed.
+	// Skipped is a task that never started because its step needs one that failed.
 	Skipped Status = "skipped"
-	// Unfinished is a task that had no end of its own: it was killed, lost, or
-	// never came to run, though nothing before it had failed.
+	// Unfinished is a task that was killed or lost, or never started although the
+	// steps it needs did not fail.
 	Unfinished Status = "unfinished"
 )
 
-// Outcome is what the last try of a task came to.
+// Outcome describes the end of a task's last attempt.
 type Outcome struct {
 	Index  int    `json:"index"`
 	Status Status `json:"status"`
-	Exit   int    `json:"exit"` // the command's status; -1 where it has none
-	// Try counts from 1.
+	Exit   int    `json:"exit"` // exit status; -1 if there is none
+	// Try is the number of the attempt, from 1.
 	Try      int           `json:"try,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration,omitempty"`
 	Host     string        `json:"host,omitempty"`
-	Output   string        `json:"output,omitempty"` // the file on the host that keeps the output
-	// Message is why it did not succeed, in one line.
+	Output   string        `json:"output,omitempty"` // output file on the host
+	// Message is why the task did not succeed, in one line.
 	Message string `json:"message,omitempty"`
 	// Tail is the end of the output.
 	Tail  string `json:"tail,omitempty"`
-	Files []File `json:"files,omitempty"` // that come back
-	// Unmatched are patterns of files to come back that no file matches.
+	Files []File `json:"files,omitempty"` // collected files
+	// Unmatched are the patterns of collected files that matched no file.
 	Unmatched []string `json:"unmatched,omitempty"`
 }
 
-// File is one file that a task brings back.
+// File is one collected file.
 type File struct {
-	Source  string      `json:"source"`  // below the directory of the results
-	Collect int         `json:"collect"` // which of the step's
-	Name    string      `json:"name"`    // below the working directory, with slashes
+	Source  string      `json:"source"`  // path in the results directory
+	Collect int         `json:"collect"` // index in Step.Collect
+	Name    string      `json:"name"`    // path in the working directory, with slashes
 	Size    int64       `json:"size"`
 	Mode    fs.FileMode `json:"mode"` // permission bits
 }
 
-// Error is the text of an application that failed with the task.
+// Error returns the error of an application that failed because of this task.
 func (o *Outcome) Error(step string) error {
 	text := errorMark
 	if step != "" {
@@ -65,7 +65,7 @@ func (o *Outcome) Error(step string) error {
 	}
 	separator := " "
 	if o.Status == Failed && o.Exit < 0 {
-		separator = ": " // the message is another's, no sentence about the task
+		separator = ": " // the message is an error text, not a sentence about the task
 	}
 	text += fmt.Sprintf("task %d%s%s", o.Index, separator, o.Message)
 	if tail := strings.TrimRight(o.Tail, "\n"); tail != "" {
@@ -74,7 +74,7 @@ func (o *Outcome) Error(step string) error {
 	return &failed{text}
 }
 
-// set records how the command ended.
+// set fills in Status, Exit and Message from the error of exec.Cmd.Run.
 func (o *Outcome) set(err error) {
 	var exit *exec.ExitError
 	var limit *timeLimit
@@ -90,13 +90,13 @@ func (o *Outcome) set(err error) {
 	}
 }
 
-// timeLimit ends a command that runs too long.
+// timeLimit is the error of a command that exceeded its time limit.
 type timeLimit struct{ limit time.Duration }
 
 func (t *timeLimit) Error() string { return fmt.Sprintf("ran for more than its limit of %v", t.limit) }
 
-// statusOf is the exit status of a command; of one that a signal ended it is
-// 128 and the signal's number, as a shell has it.
+// statusOf returns the exit status of a command. If a signal ended the command, it
+// is 128 plus the signal's number, as in a shell.
 func statusOf(exit *exec.ExitError) int {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -104,7 +104,7 @@ func statusOf(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// ending says how a command ended.
+// ending describes how a command ended.
 func ending(exit *exec.ExitError) string {
 	text := fmt.Sprintf("exited with status %d", statusOf(exit))
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -113,14 +113,14 @@ func ending(exit *exec.ExitError) string {
 	return text
 }
 
-// failed is the error of an application whose command failed.
+// failed is the error of an application in which a command failed.
 type failed struct{ text string }
 
 func (f *failed) Error() string { return f.text }
 
-// ExitStatus is what bobbin.Main exits with when the application runs on this
-// machine: the command's status, unless it is one of those that a shell gives
-// for what it could not run and for signals.
+// ExitStatus returns the exit status of bobbin.Main if the application runs on this
+// machine: that of the command, or 1 if that is 126 or more. A shell uses those for
+// commands that it cannot run and for signals.
 func (f *failed) ExitStatus() int {
 	const most = 125
 	if status, found := ExitStatus(f.text); found && status >= 1 && status <= most {
@@ -129,8 +129,7 @@ func (f *failed) ExitStatus() int {
 	return 1
 }
 
-// failure puts what the command itself said in front of what the scheduler
-// says around it.
+// failure strips the text that the scheduler puts around a command's error.
 func failure(err error) error {
 	if _, said, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &failed{errorMark + said}
@@ -138,14 +137,14 @@ func failure(err error) error {
 	return err
 }
 
-// errorMark begins the error of a command that failed. yarn-submit run looks
-// for it in the application's diagnostics to end with the command's status.
+// errorMark starts the error of a failed command. yarn-submit run finds it in the
+// application's diagnostics and exits with the command's status.
 const errorMark = "command: "
 
 var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?task \d+ exited with status (\d+)`)
 
-// ExitStatus finds the exit status of the failed command in the diagnostics of
-// an application that Main ran.
+// ExitStatus finds the exit status of the failed command in an application's
+// diagnostics.
 func ExitStatus(diagnostics string) (status int, found bool) {
 	match := exitStatus.FindStringSubmatch(diagnostics)
 	if match == nil {
@@ -155,7 +154,7 @@ func ExitStatus(diagnostics string) (status int, found bool) {
 	return status, err == nil
 }
 
-// stopped tells why a context ended that has a reason of its own.
+// stopped returns the cause of a context that has ended, otherwise nil.
 func stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

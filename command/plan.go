@@ -11,82 +11,82 @@ import (
 	"time"
 )
 
-// Plan is what an application of commands is to do: steps that wait for one
-// another, each of tasks that run the same command. Who makes one has checked
-// it: names are unique, and no step waits for itself.
+// Plan is the work of an application of commands: steps that depend on one
+// another, each with tasks that run the same command. The caller that builds a
+// plan makes sure that step names are unique and that no step depends on itself.
 type Plan struct {
-	// Name is for messages and the summary.
+	// Name appears in messages and in the summary.
 	Name string `json:"name,omitempty"`
-	// Timeout bounds the whole, from the driver's start; 0 for no limit.
+	// Timeout limits the whole job, from the start of the driver; 0 means no limit.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Steps are in the order in which they were written. The only step of a plan
-	// may have no name.
+	// Steps are in the order of the job file. A plan's only step may have no name.
 	Steps []Step `json:"steps"`
-	// Results is the URI of a directory below which the application puts, under
-	// its id, what its tasks came to and the files that they are to bring back;
-	// "" where nobody wants either.
+	// Results is the URI of the directory in which the application creates a
+	// directory named after its id, for task outcomes and collected files; "" if
+	// neither is wanted.
 	Results string `json:"results,omitempty"`
-	// Later is nil where the submitter stays to the end.
-	Later *Later `json:"later,omitempty"`
-	// MaxFailures is how often a task may be lost with its executor before its step
-	// fails: task.maxFailures.
+	// Detached is nil if the submitter follows the application to its end.
+	Detached *Detached `json:"detached,omitempty"`
+	// MaxFailures is task.maxFailures: how many times a task may be lost with its
+	// executor before its step fails.
 	MaxFailures int `json:"maxFailures"`
-	// Limits bound what comes back.
+	// Limits bound the files that each task returns.
 	Limits Limits `json:"limits"`
-	// Here tells that tasks run on the submitter's machine. Links then are what
-	// lies in each task's directory, in the place of what the node of a cluster puts
-	// into the container's.
-	Here  bool   `json:"here,omitempty"`
+	// Local reports whether tasks run on the submitter's machine. Links are then
+	// the entries of each task's directory; on a cluster these are the files that
+	// the node localized for the container.
+	Local bool   `json:"local,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
 
-// Limits bound what one task brings back.
+// Limits bound the files that one task returns.
 type Limits struct {
-	Files int   `json:"files,omitempty"` // how many
-	Bytes int64 `json:"bytes,omitempty"` // together
+	Files int   `json:"files,omitempty"` // number of files
+	Bytes int64 `json:"bytes,omitempty"` // total size
 }
 
-// Link is a file or directory of this machine, under a name in a task's directory.
+// Link is a symbolic link in a task's directory to a file or directory of this
+// machine.
 type Link struct {
 	Name string `json:"name"`
 	Path string `json:"path"` // absolute
 }
 
-// Step is one command, run by some tasks.
+// Step is one command and the tasks that run it.
 type Step struct {
 	Name  string   `json:"name,omitempty"`
-	Needs []string `json:"needs,omitempty"` // names of steps that must have succeeded before
-	// Command is the program and its arguments; placeholders in them, and in the
-	// values of Environment, in WorkingDirectory and in Collect, stand for what
-	// the task is (see [Task.Values]).
+	Needs []string `json:"needs,omitempty"` // names of steps that must succeed first
+	// Command is the program and its arguments. Placeholders in them, in the
+	// values of Environment, in WorkingDirectory and in Collect are replaced by
+	// the task's values; see [Step.Expand].
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory has each try of a task run in a new directory. Where it is off
-	// they run where the executor does.
+	// OwnDirectory runs each attempt of a task in a new directory instead of the
+	// executor's working directory.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
-	// WorkingDirectory is below the task's directory, or an absolute path.
+	// WorkingDirectory is relative to the task's directory, or an absolute path.
 	WorkingDirectory string `json:"workingDirectory,omitempty"`
-	// Retries is how often a command that failed is run again. A task that is
-	// lost with its executor is run again as task.maxFailures says, whatever this is.
+	// Retries is how many times a failed command is run again. Tasks that are lost
+	// with their executor do not count: task.maxFailures limits those.
 	Retries     int           `json:"retries,omitempty"`
-	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // of one try; 0 for no limit
-	Timeout     time.Duration `json:"timeout,omitempty"`     // of the step; 0 for no limit
-	// FailFast ends the step with the first task that fails for good; otherwise
-	// the others run to their ends.
+	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // of one attempt; 0 means no limit
+	Timeout     time.Duration `json:"timeout,omitempty"`     // of the step; 0 means no limit
+	// FailFast ends the step when the first task has failed its last attempt;
+	// otherwise the other tasks run to their ends.
 	FailFast bool `json:"failFast,omitempty"`
-	// AllowFailure has the steps behind it run, and the application succeed, where
-	// this one fails.
+	// AllowFailure lets dependent steps run and the application succeed even if
+	// this step fails.
 	AllowFailure bool      `json:"allowFailure,omitempty"`
-	CPUs         int       `json:"cpus,omitempty"` // of each task; 0 is as task.cpus says
+	CPUs         int       `json:"cpus,omitempty"` // of each task; 0 means task.cpus
 	Collect      []Collect `json:"collect,omitempty"`
 	Tasks        Tasks     `json:"tasks"`
 }
 
-// Tasks are a step's. In JSON those of which none has values are their number: a
-// plan of many stands on a command line.
+// Tasks are the tasks of a step. If no task has values, their JSON is just their
+// number, since a plan may be passed on a command line.
 type Tasks []Task
 
-// MarshalJSON writes the tasks or their number.
+// MarshalJSON encodes the tasks, or their number if no task has values.
 func (t Tasks) MarshalJSON() ([]byte, error) {
 	if slices.ContainsFunc(t, func(one Task) bool { return len(one.Values) > 0 }) {
 		return json.Marshal([]Task(t))
@@ -94,7 +94,7 @@ func (t Tasks) MarshalJSON() ([]byte, error) {
 	return json.Marshal(len(t))
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON decodes the output of MarshalJSON.
 func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	var count int
 	if err := json.Unmarshal(encoded, &count); err != nil {
@@ -107,32 +107,32 @@ func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Collect has files come back that a task leaves in its working directory.
+// Collect selects files in a task's working directory to copy to the submitter.
 type Collect struct {
-	// Pattern is one of paths below the working directory; ** is any number of
-	// directories.
+	// Pattern matches paths relative to the working directory; ** matches any
+	// number of directories.
 	Pattern string `json:"pattern"`
-	// Directory is the submitter's, with placeholders for what sets the tasks apart.
+	// Directory is on the submitter's machine; it may contain placeholders.
 	Directory string `json:"directory"`
 }
 
 // Task is one input of a step.
 type Task struct {
-	// Values are the names and values that set it apart from the other tasks of
-	// its step, in order: the only one of a list is called item.
+	// Values distinguish the task from the other tasks of its step, in order. The
+	// value of a list's task is named [Item].
 	Values []Value `json:"values,omitempty"`
 }
 
-// Value is one of a task's values.
+// Value is one named value of a task.
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Item is the name of the value of tasks that are a list.
+// Item is the name of the value if a step's tasks are a list.
 const Item = "item"
 
-// Label tells a task's values, "" for one that has none.
+// Label returns the task's values as text; "" if it has none.
 func (t Task) Label() string {
 	texts := make([]string, len(t.Values))
 	for i, value := range t.Values {
@@ -141,8 +141,8 @@ func (t Task) Label() string {
 	return strings.Join(texts, ", ")
 }
 
-// Expand puts a task's values in place of placeholders. {attempt} stays where
-// attempt is below 0.
+// Expand replaces the placeholders {index}, {tasks}, {step}, {attempt} and those
+// named after the task's values. {attempt} is kept if attempt is negative.
 func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string {
 	if !strings.ContainsRune(text, '{') {
 		return text
@@ -158,13 +158,13 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Target is the submitter's directory for the files of one task that match one
-// of the step's patterns.
+// Target returns the directory on the submitter's machine for the files of one
+// task that match the pattern of collect.
 func (s *Step) Target(collect Collect, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 
-// inPaths is the task with values that are one element of a path each.
+// inPaths returns the task with each value changed to be a single path element.
 func (t Task) inPaths() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
@@ -182,7 +182,7 @@ func (t Task) inPaths() Task {
 	return Task{Values: values}
 }
 
-// Variable is the name in a task's environment of one of its values.
+// Variable returns the name of the environment variable for a task's value.
 func Variable(value string) string {
 	if value == Item {
 		return "TASK_ITEM"
@@ -190,8 +190,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan that was written with [Plan.Write], and removes the file
-// where it is no file of a container.
+// ReadPlan reads a plan written by [Plan.Write]. If remove is set it removes the
+// file afterwards; a container's copy is removed by its node.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -205,7 +205,7 @@ func ReadPlan(path string, remove bool) (*Plan, error) {
 	return DecodePlan(encoded)
 }
 
-// DecodePlan reads a plan's JSON.
+// DecodePlan decodes and checks a plan's JSON.
 func DecodePlan(encoded []byte) (*Plan, error) {
 	plan := &Plan{}
 	if err := json.Unmarshal(encoded, plan); err != nil {
@@ -214,8 +214,8 @@ func DecodePlan(encoded []byte) (*Plan, error) {
 	return plan, plan.check()
 }
 
-// Write writes the plan for [ReadPlan], for its owner alone: environments hold
-// secrets.
+// Write writes the plan for [ReadPlan]. Only the owner can read the file, since
+// environments may contain secrets.
 func (p *Plan) Write(path string) error {
 	encoded, err := json.Marshal(p)
 	if err != nil {
@@ -224,7 +224,7 @@ func (p *Plan) Write(path string) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// check finds what would have the engine wait for ever or fail in odd ways.
+// check rejects plans that would make the engine wait forever or fail obscurely.
 func (p *Plan) check() error {
 	if len(p.Steps) == 0 {
 		return errors.New("command: nothing to run: no step")

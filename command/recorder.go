@@ -13,27 +13,28 @@ import (
 )
 
 const (
-	// reportDirectory and partEnding name what a recorder writes.
+	// reportDirectory is the subdirectory for report files; partEnding ends the
+	// names of files that are being written.
 	reportDirectory = "report"
 	partEnding      = ".part"
-	// firstFlush and slowestFlush are how long a record waits to be written: little
-	// at first, so that a short job that is killed leaves its tasks, and more as
-	// a job gets long, so that it does not leave thousands of files.
+	// Records are written after firstFlush at first, so that a short job that is
+	// killed leaves its outcomes, and less often as the job goes on, up to
+	// slowestFlush, so that a long job does not leave thousands of files.
 	firstFlush   = time.Second
 	slowestFlush = 15 * time.Second
-	// flushTimeout bounds the writing of a file, and lastFlush that of the last one.
+	// flushTimeout limits the writing of one file, lastFlush that of the last one.
 	flushTimeout = time.Minute
 	lastFlush    = 20 * time.Second
-	// fullTails is of how many tasks that failed the whole tail is recorded, and
-	// shortTail how many bytes of the others'.
+	// The output of the first fullTails failed tasks is recorded as it is, that of
+	// the others cut to shortTail bytes.
 	fullTails = 1000
 	shortTail = 512
 )
 
-// ResultsOf is the directory of an application's results below that of all.
+// ResultsOf returns the results directory of an application below base.
 func ResultsOf(base, applicationID string) string { return base + "/" + applicationID }
 
-// record is one line of the report.
+// record is one line of a report file.
 type record struct {
 	Step  int    `json:"step"`
 	Event string `json:"event"`
@@ -42,7 +43,7 @@ type record struct {
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
 
-// Events of a record.
+// Values of record.Event.
 const (
 	stepStarted = "started"
 	stepEnded   = "ended"
@@ -50,20 +51,21 @@ const (
 	taskEnded   = "task"
 )
 
-// recorder writes what becomes of tasks, as it happens, into files that are
-// never changed: should the driver be killed, what was written is there. Its
-// methods may be called on nil, which records nothing.
+// recorder writes step and task outcomes to report files while the job runs. Files
+// never change once written, so they outlive a driver that is killed. A nil recorder
+// records nothing.
 type recorder struct {
 	files     *storage.Files
-	directory string // the URI of the application's results
-	prefix    string // of the names of this driver's files: a later attempt's sorts behind it
+	directory string // URI of the application's results
+	prefix    string // of this driver's file names; the prefixes of later attempts sort after it
 
 	records chan record
 	stop    chan context.Context
 	done    chan error
 }
 
-// newRecorder makes the directory and begins to write.
+// newRecorder creates the report directory and starts the writer, which runs until
+// close.
 func newRecorder(ctx context.Context, files *storage.Files, directory string) (*recorder, error) {
 	if err := files.MkdirAll(ctx, directory+"/"+reportDirectory, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory of the results: %w", err)
@@ -74,42 +76,42 @@ func newRecorder(ctx context.Context, files *storage.Files, directory string) (*
 	}
 	start := time.Now().UnixNano()
 	if before, err := strconv.ParseInt(latestPrefix(entries), 10, 64); err == nil {
-		start = max(start, before+1) // the clock of an earlier attempt's node may be ahead
+		start = max(start, before+1) // the clock of the earlier attempt's node may be ahead
 	}
 	r := &recorder{
 		files: files, directory: directory, prefix: fmt.Sprintf("%020d", start),
 		records: make(chan record, 64), stop: make(chan context.Context), done: make(chan error, 1),
 	}
-	// What is to be written when the driver's context ends is written all the same.
+	// Pending records are written even if the driver's context has ended.
 	go func() { r.done <- r.loop(context.WithoutCancel(ctx)) }()
 	return r, nil
 }
 
-func (r *recorder) start(step int) { r.tell(record{Step: step, Event: stepStarted}) }
+func (r *recorder) start(step int) { r.record(record{Step: step, Event: stepStarted}) }
 
 func (r *recorder) skip(step int, because string) {
-	r.tell(record{Step: step, Event: stepSkipped, Text: because})
+	r.record(record{Step: step, Event: stepSkipped, Text: because})
 }
 
 func (r *recorder) end(step int, text string) {
-	r.tell(record{Step: step, Event: stepEnded, Text: text})
+	r.record(record{Step: step, Event: stepEnded, Text: text})
 }
 
 func (r *recorder) add(step int, outcome Outcome) {
 	if outcome.Status == Succeeded {
 		outcome.Tail = ""
 	}
-	r.tell(record{Step: step, Event: taskEnded, Outcome: &outcome})
+	r.record(record{Step: step, Event: taskEnded, Outcome: &outcome})
 }
 
-func (r *recorder) tell(one record) {
+func (r *recorder) record(one record) {
 	if r != nil {
 		r.records <- one
 	}
 }
 
-// close writes what is not written yet, and returns what went wrong first.
-// Nobody may tell the recorder anything any more.
+// close writes the pending records, stops the writer and returns the first error
+// that lasted. No other method may be called afterwards.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -120,7 +122,7 @@ func (r *recorder) close(ctx context.Context) error {
 	return <-r.done
 }
 
-// loop gathers records and writes them.
+// loop collects records and writes them from time to time.
 func (r *recorder) loop(ctx context.Context) error {
 	var pending bytes.Buffer
 	var problem error
@@ -147,7 +149,7 @@ func (r *recorder) loop(ctx context.Context) error {
 			written++
 			pending.Reset()
 		}
-		problem = err // what could not be written is tried again with what comes next
+		problem = err // the records stay pending and are written with the next ones
 	}
 	for {
 		select {
@@ -169,10 +171,10 @@ func (r *recorder) loop(ctx context.Context) error {
 	}
 }
 
-// write puts one file in place, whole.
+// write creates one report file, atomically.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
-	// Writing a file would make its directory again, when the submitter of an
-	// application that was killed has read and removed what there was.
+	// If the application was killed, the submitter may have read and removed the
+	// results. Writing a file would create the directory again.
 	if there, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !there {
 		return firstOf(err, fmt.Errorf("recording what tasks came to: %s is gone", r.directory))
 	}

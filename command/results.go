@@ -13,28 +13,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Results are what an application's tasks came to, as far as its driver could
-// tell.
+// Results are the outcomes of an application's tasks, as far as its driver wrote
+// them.
 type Results struct {
 	plan *Plan
-	// directory is the URI of what the tasks brought back.
+	// directory is the URI of the application's results.
 	directory string
 	// Steps are in the plan's order.
 	Steps []StepResults
 }
 
-// StepResults are those of one step.
+// StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because is the step because of which this one was skipped; "" where it was not.
+	// Because names the step that made this one be skipped; "" if it was not skipped.
 	Because string
-	// Problem is what ended the step, or why it failed; "" where it succeeded, or
-	// has not ended.
+	// Problem is why the step failed; "" if it succeeded or has not ended.
 	Problem string
-	Tasks   []Outcome // one a task, by index
+	Tasks   []Outcome // by task index
 }
 
-// NoResults are those of a plan of which nothing is known.
+// NoResults returns results in which every task of the plan is unfinished.
 func NoResults(plan *Plan) *Results {
 	r := &Results{plan: plan, Steps: make([]StepResults, len(plan.Steps))}
 	for i, step := range plan.Steps {
@@ -46,8 +45,8 @@ func NoResults(plan *Plan) *Results {
 	return r
 }
 
-// ReadResults reads what the latest attempt of an application has written of its
-// plan. Where there is nothing the results are those of [NoResults].
+// ReadResults reads the outcomes that the latest attempt of an application has
+// written. If there are none, it returns [NoResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
 	results := NoResults(plan)
 	results.directory = directory
@@ -70,8 +69,8 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 	return results, nil
 }
 
-// latestPrefix begins the names of what the latest attempt has written; "" where
-// there is nothing.
+// latestPrefix returns the file name prefix of the latest attempt; "" if there are
+// no files.
 func latestPrefix(entries []storage.Info) string {
 	latest := ""
 	for _, entry := range entries {
@@ -120,7 +119,7 @@ func (s *StepResults) apply(one record) {
 	}
 }
 
-// Counts tells how many tasks of a step ended how: "3 succeeded, 1 failed".
+// Counts returns the number of tasks by status, such as "3 succeeded, 1 failed".
 func (s *StepResults) Counts() string {
 	counts := map[Status]int{}
 	for _, outcome := range s.Tasks {
@@ -135,13 +134,13 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open tells whether a step has begun of whose end nothing is written.
+// Open reports whether a step has started and its end was not recorded.
 func (r *Results) Open() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
-// Unmatched are the patterns of files to bring back that no file of any task
-// matched, each with its step.
+// Unmatched returns the patterns that matched no file of any task, and for each the
+// name of its step.
 func (r *Results) Unmatched() (steps, patterns []string) {
 	for i, step := range r.Steps {
 		misses := map[string]int{}

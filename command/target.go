@@ -9,18 +9,20 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// ParseCollect reads PATTERN=DIRECTORY, as --collect takes it. A relative
-// directory is below the given one.
-func ParseCollect(text, below string) (Collect, error) {
+// ParseCollect parses PATTERN=DIRECTORY, the value of --collect. A relative
+// directory is resolved against base.
+func ParseCollect(text, base string) (Collect, error) {
 	at := strings.LastIndexByte(text, '=')
 	if at < 0 {
 		return Collect{}, fmt.Errorf("%q: want PATTERN=DIRECTORY, such as 'reports/*.xml=out'", text)
 	}
-	return NewCollect(text[:at], text[at+1:], below)
+	return NewCollect(text[:at], text[at+1:], base)
 }
 
-// NewCollect checks a pattern and a directory.
-func NewCollect(pattern, directory, below string) (Collect, error) {
+// NewCollect returns a Collect of a pattern and a directory, which it resolves
+// against base. It fails if the pattern is invalid, absolute or leads out of the
+// task's working directory.
+func NewCollect(pattern, directory, base string) (Collect, error) {
 	switch {
 	case pattern == "":
 		return Collect{}, fmt.Errorf("the pattern is empty: want one such as reports/*.xml")
@@ -29,18 +31,18 @@ func NewCollect(pattern, directory, below string) (Collect, error) {
 	case path.Clean(pattern) == ".." || strings.HasPrefix(path.Clean(pattern), "../"):
 		return Collect{}, fmt.Errorf("the pattern %s leads out of the task's working directory", pattern)
 	case !doublestar.ValidatePattern(pattern):
-		return Collect{}, fmt.Errorf("the pattern %s is not whole: a [ or { is not closed", pattern)
+		return Collect{}, fmt.Errorf("the pattern %s is incomplete: a [ or { is not closed", pattern)
 	case directory == "":
 		return Collect{}, fmt.Errorf("the directory for %s is empty: write . for this one", pattern)
 	}
 	if !filepath.IsAbs(directory) {
-		directory = filepath.Join(below, directory)
+		directory = filepath.Join(base, directory)
 	}
 	return Collect{Pattern: path.Clean(pattern), Directory: directory}, nil
 }
 
-// ByTask gives directories that name nothing of the step or the task a part that
-// does: STEP/INDEX below them.
+// ByTask appends {step}/{index} to each directory that has no placeholder, so that
+// tasks do not share it.
 func (s *Step) ByTask() {
 	for i := range s.Collect {
 		collect := &s.Collect[i]
@@ -54,20 +56,20 @@ func (s *Step) ByTask() {
 	}
 }
 
-// Collision finds two tasks whose files could come under the same name: for the
-// number of the second's step, and which of the step's Collect it is, the error
-// tells of both.
+// Collision looks for two tasks whose collected files could have the same name. If
+// there are any, the error names both, step is the number of the second task's
+// step, and collect the index of its Collect.
 func (p *Plan) Collision() (step, collect int, err error) {
-	type place struct {
+	type owner struct {
 		step, task int
 		pattern    string
 	}
-	taken := map[string]place{}
+	taken := map[string]owner{}
 	for number := range p.Steps {
 		s := &p.Steps[number]
 		for index := range s.Tasks {
 			for which, wanted := range s.Collect {
-				here := place{number, index, s.Expand(wanted.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
+				here := owner{number, index, s.Expand(wanted.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
 				target := s.Target(wanted, index)
 				key := target
 				if !hasMeta(here.pattern) { // the name of one file
@@ -90,7 +92,7 @@ func (p *Plan) Collision() (step, collect int, err error) {
 
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
-// taskName names a task for people.
+// taskName describes a task in messages.
 func (p *Plan) taskName(step, index int) string {
 	text := "task " + caseName(&p.Steps[step], index)
 	if name := p.Steps[step].Name; name != "" {

@@ -10,13 +10,13 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// common is what all tasks of a step get.
+// common is the value that all tasks of a step share.
 type common struct {
 	Step    Step // without its tasks
 	Tasks   int
-	Here    bool
+	Local   bool
 	Links   []Link
-	Results string // the URI of this application's results; "" for none
+	Results string // URI of this application's results; "" if none are wanted
 	Number  int    // of the step
 	Limits  Limits
 }
@@ -26,12 +26,13 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 	if err != nil {
 		return Outcome{}, err
 	}
-	return shared.try(t, input)
+	return shared.run(t, input)
 })
 
-// try is one try of a task. The error of a try that is not the last has the
-// scheduler find a place for the next; the last one's failure is an outcome.
-func (c *common) try(t *bobbin.Task, input Task) (outcome Outcome, err error) {
+// run runs one attempt of a task. If the command fails and has retries left, run
+// returns an error, so that the scheduler launches the next attempt. A command that
+// fails its last attempt is an outcome, not an error.
+func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	one := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
 		directory, remove, err := c.makeDirectory(one)
@@ -64,7 +65,7 @@ func firstOf(first, second error) error {
 	return second
 }
 
-// invocation is what one try runs.
+// invocation returns the command line, environment and directory of one attempt.
 func (c *common) invocation(input Task, index, attempt int) invocation {
 	expand := func(text string) string { return c.Step.Expand(text, input, index, c.Tasks, attempt) }
 	one := invocation{

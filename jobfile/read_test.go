@@ -125,7 +125,7 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 		{"tags: ['a,b']\n" + step(""), "a tag cannot have a comma"},
 		{step("collect: {/etc/x: out}"), "the pattern /etc/x is an absolute path"},
 		{step("collect: {../x: out}"), "leads out of the task's working directory"},
-		{step("collect: {'[a': out}"), "the pattern [a is not whole"},
+		{step("collect: {'[a': out}"), "the pattern [a is incomplete"},
 		{step("tasks: 2\n    collect: {'*.txt': 'out/{step}'}"), "job.yaml:5:24: collect: files of task 0 of step a and of task 1 of step a would come into "},
 		{step("tasks: [a/b, a_b]\n    collect: {'*.txt': 'out/{item}'}"), "names that may be the same: put {index} into the directory"},
 	} {

@@ -72,16 +72,16 @@ func (w *work) leaveToWait() (err error) {
 	if isStandalone(w.settings) {
 		return errors.New("--collect and --summary: on a standalone cluster both come at the application's end, and only to who follows it: leave out --detach")
 	}
-	later := &command.Later{}
-	if later.Directory, err = os.Getwd(); err != nil {
+	detached := &command.Detached{}
+	if detached.Directory, err = os.Getwd(); err != nil {
 		return err
 	}
 	if w.flags.summary != "" {
-		if later.Summary, err = filepath.Abs(w.flags.summary); err != nil {
+		if detached.Summary, err = filepath.Abs(w.flags.summary); err != nil {
 			return err
 		}
 	}
-	w.plan.Later = later
+	w.plan.Detached = detached
 	tags := append(slices.Clone(config.Tags.In(w.settings)), keptTag)
 	w.settings, err = w.settings.With(map[string]string{config.Tags.Name(): strings.Join(tags, ",")})
 	return err
@@ -186,7 +186,7 @@ func shipped(args []string, settings *config.Config) ([]string, *config.Config, 
 // stayHere has the tasks of a plan run on this machine. Where they have
 // directories of their own, these have links to what a cluster would be shipped.
 func (w *work) stayHere() error {
-	w.plan.Here = true
+	w.plan.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
 		return nil
 	}
@@ -265,7 +265,7 @@ func (w *work) do(ctx context.Context, t terminal) error {
 	switch {
 	case finish == nil:
 		return err
-	case w.plan.Later != nil:
+	case w.plan.Detached != nil:
 		if err == nil {
 			t.console.Print("yarn-submit wait %s brings back what its tasks leave", report.ApplicationID)
 		}

@@ -90,7 +90,7 @@ func (w *waitFinish) begin(ctx context.Context, cluster applications, id string)
 	w.base, w.own = base, command.ResultsOf(base, id)
 	if len(w.collects) > 0 {
 		// The application may not have begun.
-		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNothingKept) {
+		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
 			return errors.Join(err, w.files.Close())
 		}
 	}
@@ -100,7 +100,7 @@ func (w *waitFinish) begin(ctx context.Context, cluster applications, id string)
 // plan is what the application has kept of its plan, with the places that are
 // wanted here.
 func (w *waitFinish) plan(ctx context.Context) (*command.Plan, error) {
-	plan, err := command.ReadKept(ctx, w.files, w.own)
+	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
 		return nil, err
 	}
@@ -134,15 +134,15 @@ func (w *waitFinish) end(ctx context.Context, report *client.Report, err error) 
 	reading, cancel := late(ctx)
 	defer cancel()
 	plan, problem := w.plan(reading)
-	if errors.Is(problem, command.ErrNothingKept) && !w.asked {
+	if errors.Is(problem, command.ErrNoSavedPlan) && !w.asked {
 		return err // it was collected before, or the driver has not begun
 	}
 	if problem != nil {
-		if errors.Is(problem, command.ErrNothingKept) {
+		if errors.Is(problem, command.ErrNoSavedPlan) {
 			problem = fmt.Errorf("%w: it was collected before, the driver never began, or yarn.stagingDir is not what it was for the submission", problem)
 		}
 		return errors.Join(problem, err)
 	}
-	finish.plan, finish.summary = plan, cmp.Or(w.summary, plan.Later.Summary)
+	finish.plan, finish.summary = plan, cmp.Or(w.summary, plan.Detached.Summary)
 	return finish.run(ctx, report, err)
 }

@@ -13,7 +13,7 @@ import (
 // left is a plan of a submission in /jobs that does not stay.
 func left() *Plan {
 	return &Plan{
-		Name: "job", Results: "file:///nowhere", Later: &Later{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
+		Name: "job", Results: "file:///nowhere", Detached: &Detached{Directory: "/jobs", Summary: "/jobs/out/junit.xml"},
 		Steps: []Step{
 			{Name: "one", Command: []string{"make", "--token=secret"}, Environment: map[string]string{"TOKEN": "secret"}, Tasks: make(Tasks, 2),
 				Collect: []Collect{{Pattern: "*.csv", Directory: "/jobs/out/{step}/{index}"}, {Pattern: "*.log", Directory: "/logs/{index}"}}},
@@ -26,19 +26,19 @@ func left() *Plan {
 func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
 	files := storage.New(storage.Options{})
 	directory := t.TempDir()
-	_, err := ReadKept(t.Context(), files, "file://"+directory)
-	require.ErrorIs(t, err, ErrNothingKept)
+	_, err := ReadSavedPlan(t.Context(), files, "file://"+directory)
+	require.ErrorIs(t, err, ErrNoSavedPlan)
 
-	require.NoError(t, left().keep(t.Context(), files, "file://"+directory))
-	written, err := os.ReadFile(filepath.Join(directory, keptPlan))
+	require.NoError(t, left().save(t.Context(), files, "file://"+directory))
+	written, err := os.ReadFile(filepath.Join(directory, savedPlan))
 	require.NoError(t, err)
 	require.NotContains(t, string(written), "secret")
-	kept, err := ReadKept(t.Context(), files, "file://"+directory)
+	kept, err := ReadSavedPlan(t.Context(), files, "file://"+directory)
 	require.NoError(t, err)
 	require.Equal(t, left().outline(), kept)
 
 	kept.MoveTo("/elsewhere")
-	require.Equal(t, "/elsewhere/out/junit.xml", kept.Later.Summary)
+	require.Equal(t, "/elsewhere/out/junit.xml", kept.Detached.Summary)
 	require.Equal(t, "/elsewhere/out/one/1", kept.Steps[0].Target(kept.Steps[0].Collect[0], 1))
 	require.Equal(t, "/logs/1", kept.Steps[0].Target(kept.Steps[0].Collect[1], 1), "it was never below /jobs")
 	require.Equal(t, "/elsewhere/a", kept.Steps[1].Target(kept.Steps[1].Collect[0], 0))
@@ -53,8 +53,8 @@ func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
 func TestWhatIsKeptMustBeRead(t *testing.T) {
 	for _, text := range []string{"", "{", "{}", `{"steps":[]}`} {
 		directory := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(directory, keptPlan), []byte(text), 0o600))
-		_, err := ReadKept(t.Context(), storage.New(storage.Options{}), "file://"+directory)
+		require.NoError(t, os.WriteFile(filepath.Join(directory, savedPlan), []byte(text), 0o600))
+		_, err := ReadSavedPlan(t.Context(), storage.New(storage.Options{}), "file://"+directory)
 		require.ErrorContains(t, err, "another version of yarn-submit", text)
 	}
 }
