@@ -135,7 +135,7 @@ func (a *application) remove(e *executor) {
 
 func (a *application) count(e *executor, by int) {
 	a.live[e.profile.GetId()] += by
-	a.cores += by * e.claim.cores
+	a.cores += by * e.reserved.cores
 }
 
 func (a *application) inOrder() []*executor {

@@ -152,7 +152,7 @@ func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text 
 		}
 	}
 	reason := fmt.Sprintf("%d executors have failed one after the other before any had registered with the driver; "+
-		"the last, executor %d on %s: %s", a.failures, e.key.id, e.worker.place.host, text)
+		"the last, executor %d on %s: %s", a.failures, e.key.id, e.worker.address.host, text)
 	c.orderApplication(a).End = &protocol.ApplicationEnd{Reason: reason}
 	c.endApplication(now, a, Failed, reason)
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // Options of a Cluster. Their defaults are the settings' (package config).
@@ -46,8 +48,8 @@ type Cluster struct {
 	phase    Phase
 	deadline time.Time // of recovering
 
-	workers map[string]*worker // dead ones that are still shown included
-	places  map[place]*worker  // who lives at an address
+	workers   map[string]*worker  // dead ones that are still shown included
+	byAddress map[address]*worker // that live
 
 	applications  map[string]*application // that have not ended
 	queue         []*application          // the same, first in first out
@@ -74,7 +76,7 @@ func New(options Options) *Cluster {
 		options:       options,
 		phase:         Alive,
 		workers:       map[string]*worker{},
-		places:        map[place]*worker{},
+		byAddress:     map[address]*worker{},
 		applications:  map[string]*application{},
 		registrations: map[string]string{},
 		ended:         history[*application]{most: options.RetainedApplications},
@@ -122,4 +124,24 @@ func (h *history[T]) add(one T) (forgotten []T) {
 		h.all = slices.Delete(h.all, 0, over)
 	}
 	return forgotten
+}
+
+// Files are the hashes of all contents that workers may still ask for.
+func (c *Cluster) Files() map[string]bool {
+	hashes := map[string]bool{}
+	add := func(program *protocol.File, files []*protocol.File) {
+		if program != nil {
+			hashes[string(program.GetSha256())] = true
+		}
+		for _, file := range files {
+			hashes[string(file.GetSha256())] = true
+		}
+	}
+	for _, a := range c.applications {
+		add(a.description.GetCommand().GetProgram(), a.description.GetCommand().GetFiles())
+	}
+	for _, d := range c.drivers {
+		add(d.description.GetProgram(), d.description.GetFiles())
+	}
+	return hashes
 }

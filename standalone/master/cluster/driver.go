@@ -35,10 +35,10 @@ type runKey struct {
 
 // run is one launch of a driver on a worker.
 type run struct {
-	key    runKey
-	driver *driver // nil for one that nobody wants any more
-	worker *worker
-	claim  claim
+	key      runKey
+	driver   *driver // nil for one that nobody wants any more
+	worker   *worker
+	reserved reservation
 }
 
 func (w *worker) runsInOrder() []*run {
@@ -61,7 +61,7 @@ func (d *driver) record() *DriverRecord {
 		record.WorkerId = d.lastWorker.id
 	}
 	if d.run != nil {
-		record.Resources = protocol.ToAddresses(d.run.claim.resources)
+		record.Resources = protocol.ToAddresses(d.run.reserved.resources)
 	}
 	if d.state.Ended() {
 		record.Ended = d.ended.UnixNano()
@@ -143,7 +143,7 @@ func (d *driver) reply() *protocol.DriverReply {
 		Name: d.description.GetName(), Submitted: d.submitted.UnixNano(),
 	}
 	if d.lastWorker != nil {
-		reply.WorkerId, reply.Host = d.lastWorker.id, d.lastWorker.place.host
+		reply.WorkerId, reply.Host = d.lastWorker.id, d.lastWorker.address.host
 	}
 	return reply
 }
@@ -176,18 +176,18 @@ func (c *Cluster) launchDriver(d *driver, w *worker) {
 	d.lastWorker = w
 	d.run = &run{
 		key: runKey{d.id, d.launch}, driver: d, worker: w,
-		claim: w.pool.take(int(d.description.GetCores()), d.description.GetMemory(), d.description.GetResources()),
+		reserved: w.capacity.reserve(driverSize(d.description)),
 	}
 	w.runs[d.run.key] = d.run
 	c.put(kindDriver, d.id, d.record())
 	c.orderDriverLaunch(d.run)
-	c.note("launching a driver", "driver", d.id, "launch", d.launch, "worker", w.id, "host", w.place.host)
+	c.note("launching a driver", "driver", d.id, "launch", d.launch, "worker", w.id, "host", w.address.host)
 }
 
 func (c *Cluster) orderDriverLaunch(r *run) {
 	order := c.orderWorker(r.worker)
 	order.LaunchDrivers = append(order.LaunchDrivers, &protocol.LaunchDriver{
-		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: protocol.ToAddresses(r.claim.resources),
+		DriverId: r.key.driver, Launch: r.key.launch, Description: r.driver.description, Resources: protocol.ToAddresses(r.reserved.resources),
 	})
 }
 
@@ -234,13 +234,13 @@ func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverRe
 func (c *Cluster) takeDriverOver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
-		claim: claim{
+		reserved: reservation{
 			cores:     int(min(report.GetDescription().GetCores(), maxCores)),
 			memory:    min(max(report.GetDescription().GetMemory(), 0), maxMemory),
 			resources: protocol.FromAddresses(report.GetResources()),
 		},
 	}
-	w.pool.add(r.claim)
+	w.capacity.add(r.reserved)
 	w.runs[r.key] = r
 	known := c.DriverStatus(r.key.driver) != nil
 	if known || checkID("a driver", r.key.driver) != nil || checkDriver(report.GetDescription()) != nil {
@@ -277,7 +277,7 @@ func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bo
 
 func (c *Cluster) endRun(r *run) {
 	delete(r.worker.runs, r.key)
-	r.worker.pool.release(r.claim)
+	r.worker.capacity.release(r.reserved)
 	if r.driver != nil {
 		r.driver.run = nil
 	}

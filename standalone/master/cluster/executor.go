@@ -20,7 +20,7 @@ type executor struct {
 	application *application // nil for one that nobody wants any more
 	worker      *worker
 	profile     *protocol.ExecutorProfile
-	claim       claim
+	reserved    reservation
 	state       protocol.ExecutorState
 	killing     bool // its worker is to end it
 	leaving     bool // its worker is being decommissioned
@@ -55,8 +55,8 @@ func (w *worker) inOrder() []*executor {
 	return all
 }
 
-// place puts an executor on a worker, its claim being taken already.
-func (c *Cluster) place(e *executor) {
+// addExecutor adds an executor, whose reservation its worker has already.
+func (c *Cluster) addExecutor(e *executor) {
 	e.worker.executors[e.key] = e
 	if e.application != nil {
 		e.application.add(e)
@@ -65,17 +65,19 @@ func (c *Cluster) place(e *executor) {
 
 // launch has a worker start an executor.
 func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *protocol.ExecutorProfile, cores int) {
+	s := executorSize(profile)
+	s.cores = cores
 	e := &executor{
 		key: executorKey{a.id, c.nextExecutorID(a)}, application: a, worker: w, profile: profile,
-		claim: w.pool.take(cores, profile.GetMemory()+profile.GetOverhead(), profile.GetResources()),
-		state: protocol.ExecutorState_EXECUTOR_LAUNCHING,
+		reserved: w.capacity.reserve(s),
+		state:    protocol.ExecutorState_EXECUTOR_LAUNCHING,
 	}
-	c.place(e)
+	c.addExecutor(e)
 	a.touched[w.id] = true
 	c.orderLaunch(e)
 	order := c.orderApplication(a)
 	order.Executors = append(order.Executors, e.forApplication())
-	c.note("launching an executor", "application", a.id, "executor", e.key.id, "worker", w.id, "host", w.place.host, "cores", cores)
+	c.note("launching an executor", "application", a.id, "executor", e.key.id, "worker", w.id, "host", w.address.host, "cores", cores)
 }
 
 func (c *Cluster) orderLaunch(e *executor) {
@@ -84,8 +86,8 @@ func (c *Cluster) orderLaunch(e *executor) {
 		ApplicationId: e.key.application,
 		ExecutorId:    e.key.id,
 		Profile:       e.profile,
-		Cores:         uint32(e.claim.cores),
-		Resources:     protocol.ToAddresses(e.claim.resources),
+		Cores:         uint32(e.reserved.cores),
+		Resources:     protocol.ToAddresses(e.reserved.resources),
 		Command:       e.application.description.GetCommand(),
 	})
 }
@@ -107,7 +109,7 @@ func (c *Cluster) kill(e *executor) {
 
 func (e *executor) forApplication() *protocol.ApplicationExecutor {
 	return &protocol.ApplicationExecutor{
-		Id: e.key.id, WorkerId: e.worker.id, Host: e.worker.place.host, Cores: uint32(e.claim.cores),
+		Id: e.key.id, WorkerId: e.worker.id, Host: e.worker.address.host, Cores: uint32(e.reserved.cores),
 		Profile: e.profile.GetId(), State: e.state, LogUrl: e.logURL,
 	}
 }
@@ -151,17 +153,17 @@ func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorRe
 	e := &executor{
 		key: key, worker: w, profile: report.GetProfile(), state: report.GetState(), logURL: report.GetLogUrl(),
 		leaving: w.decommissioning,
-		claim: claim{
+		reserved: reservation{
 			cores:     int(report.GetCores()),
 			memory:    report.GetProfile().GetMemory() + report.GetProfile().GetOverhead(),
 			resources: protocol.FromAddresses(report.GetResources()),
 		},
 	}
-	w.pool.add(e.claim)
+	w.capacity.add(e.reserved)
 	if a == nil || a.executors[key.id] != nil || a.complete || a.gaveUp(key.id) {
 		c.note("a worker has an executor that is not wanted any more", "application", key.application, "executor", key.id, "worker", w.id)
 		e.killing = true
-		c.place(e)
+		c.addExecutor(e)
 		c.orderKill(e)
 		return
 	}
@@ -169,7 +171,7 @@ func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorRe
 	e.application = a
 	a.highest = max(a.highest, key.id)
 	a.touched[w.id] = true
-	c.place(e)
+	c.addExecutor(e)
 	delete(a.expected, key.id)
 	if a.registeredIDs[key.id] {
 		e.registered = true
@@ -206,7 +208,7 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 // endExecutor forgets an executor and tells its application.
 func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.ExecutorState, text string, exitCode int32) {
 	delete(e.worker.executors, e.key)
-	e.worker.pool.release(e.claim)
+	e.worker.capacity.release(e.reserved)
 	c.dirty = true
 	a := e.application
 	if a == nil {

@@ -16,7 +16,7 @@ func (s *sim) check() {
 		var cores int
 		var memory int64
 		used := map[string]map[string]int{}
-		count := func(of claim) {
+		count := func(of reservation) {
 			cores += of.cores
 			memory += of.memory
 			for name, addresses := range of.resources {
@@ -31,7 +31,7 @@ func (s *sim) check() {
 		for key, e := range w.executors {
 			require.Equal(t, key, e.key)
 			require.Same(t, w, e.worker)
-			count(e.claim)
+			count(e.reserved)
 			if a := e.application; a != nil {
 				require.True(t, a.over() && e.killing || a.executors[key.id] == e, "executor %v is of no application", key)
 			} else {
@@ -39,16 +39,16 @@ func (s *sim) check() {
 			}
 		}
 		for _, r := range w.runs {
-			count(r.claim)
+			count(r.reserved)
 			require.True(t, r.driver == nil || r.driver.run == r)
 		}
-		require.Equal(t, cores, w.pool.usedCores)
-		require.Equal(t, memory, w.pool.usedMemory)
-		for name := range w.pool.resources {
-			require.Len(t, w.pool.used[name], len(used[name]))
+		require.Equal(t, cores, w.capacity.usedCores)
+		require.Equal(t, memory, w.capacity.usedMemory)
+		for name := range w.capacity.resources {
+			require.Len(t, w.capacity.used[name], len(used[name]))
 		}
-		require.LessOrEqual(t, w.pool.usedCores, w.pool.cores, "cores of %s are given out twice", w.id)
-		require.LessOrEqual(t, w.pool.usedMemory, w.pool.memory, "memory of %s is given out twice", w.id)
+		require.LessOrEqual(t, w.capacity.usedCores, w.capacity.cores, "cores of %s are given out twice", w.id)
+		require.LessOrEqual(t, w.capacity.usedMemory, w.capacity.memory, "memory of %s is given out twice", w.id)
 		if w.dead {
 			require.Empty(t, w.executors)
 			require.Empty(t, w.runs)
@@ -75,7 +75,7 @@ func (s *sim) checkApplication(a *application) {
 		require.LessOrEqual(t, id, a.highest)
 		if e.counts() {
 			live[e.profile.GetId()]++
-			cores += e.claim.cores
+			cores += e.reserved.cores
 		}
 	}
 	require.Equal(t, cores, a.cores)
@@ -95,8 +95,8 @@ func (s *sim) checkApplication(a *application) {
 			continue
 		}
 		for _, w := range c.workers {
-			require.False(t, w.schedulable() && !a.excluded[w.place.host] &&
-				w.pool.fits(least, profile.GetMemory()+profile.GetOverhead(), profile.GetResources(), 1),
+			require.False(t, w.schedulable() && !a.excluded[w.address.host] &&
+				w.capacity.fits(executorSize(profile), 1),
 				"application %s wants executors of profile %d, %s has room, and none is launched", a.id, profile.GetId(), w.id)
 		}
 	}

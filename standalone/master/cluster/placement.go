@@ -8,165 +8,162 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// slot is a worker on which executors may be placed, and what is placed there.
-type slot struct {
+// candidate is a worker that has room for an executor, and what is placed there.
+type candidate struct {
 	worker    *worker
-	cores     int
-	executors int
-	own       int  // executors that the application has there
+	cores     int  // placed
+	executors int  // placed
+	running   int  // executors that the application has there already
 	failures  int  // of the application's executors there
-	need      *int // tasks that prefer the host and have no core there; shared by its workers
+	local     *int // cores that waiting tasks lack on this host, shared by its workers; nil if none prefers it
 }
 
-// lacks is how many tasks that prefer the slot's host have no core there.
-func (s *slot) lacks() int {
-	if s.need == nil {
+// missing returns how many cores tasks that prefer the host lack there.
+func (c *candidate) missing() int {
+	if c.local == nil {
 		return 0
 	}
-	return max(*s.need, 0)
+	return max(*c.local, 0)
 }
 
-// placing is the placement of one application's executors of one profile.
-type placing struct {
-	profile   *protocol.ExecutorProfile
-	slots     []*slot
-	least     int // cores of an executor, or the least that one takes
-	oneEach   bool
-	memory    int64 // bytes of an executor
-	coresLeft int   // that may be given
-	want      int   // executors
+// placement decides where one application's executors of one profile go.
+type placement struct {
+	profile     *protocol.ExecutorProfile
+	size        size // of an executor, or the least of one that takes all free cores
+	wholeWorker bool // one executor for each worker, with as many cores as there are
+	candidates  []*candidate
+	coresLeft   int // of the application's limit
+	wanted      int // executors
 }
 
 // placeExecutors launches what an application wants of one profile, as far as there is
 // room. It follows scheduleExecutorsOnWorkers of Spark's Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
-	p := &placing{
-		profile:   profile,
-		least:     max(int(profile.GetCores()), 1),
-		oneEach:   profile.GetCores() == 0,
-		memory:    profile.GetMemory() + profile.GetOverhead(),
-		coresLeft: c.coresLeft(a),
-		want:      int(demand.GetTotal()) - a.live[profile.GetId()],
+	p := &placement{
+		profile:     profile,
+		size:        executorSize(profile),
+		wholeWorker: profile.GetCores() == 0,
+		coresLeft:   c.coresLeft(a),
+		wanted:      int(demand.GetTotal()) - a.live[profile.GetId()],
 	}
-	if p.want <= 0 || p.coresLeft < p.least {
+	if p.wanted <= 0 || p.coresLeft < p.size.cores {
 		return
 	}
 	for _, w := range workers {
-		if a.excluded[w.place.host] || !w.pool.fits(p.least, p.memory, profile.GetResources(), 1) {
-			continue
+		if !a.excluded[w.address.host] && w.capacity.fits(p.size, 1) {
+			p.candidates = append(p.candidates, &candidate{worker: w, failures: a.failedOn[w.id]})
 		}
-		p.slots = append(p.slots, &slot{worker: w, failures: a.failedOn[w.id]})
 	}
-	if len(p.slots) == 0 {
+	if len(p.candidates) == 0 {
 		return
 	}
-	p.count(a, demand)
+	p.countRunning(a, demand)
 	p.sort()
-	if p.preferred() {
+	if p.assignLocal() {
 		p.sort()
 	}
-	p.fill(c.options.SpreadOut)
-	for _, s := range p.slots {
-		if p.oneEach && s.executors > 0 {
-			c.launch(now, a, s.worker, profile, s.cores)
+	p.assignRest(c.options.SpreadOut)
+	for _, to := range p.candidates {
+		if p.wholeWorker && to.executors > 0 {
+			c.launch(now, a, to.worker, profile, to.cores)
 			continue
 		}
-		for range s.executors {
-			c.launch(now, a, s.worker, profile, p.least)
+		for range to.executors {
+			c.launch(now, a, to.worker, profile, p.size.cores)
 		}
 	}
 }
 
-// count finds where the application has executors, and how many tasks on each
-// host these leave to others.
-func (p *placing) count(a *application, demand *protocol.ExecutorDemand) {
-	at := make(map[*worker]int, len(a.executors))
-	needs := make(map[string]*int, len(demand.GetHostTasks()))
+// countRunning sets where the application has executors, and how many cores tasks
+// that prefer a host lack beside these.
+func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
+	running := make(map[*worker]int, len(a.executors))
+	local := make(map[string]*int, len(demand.GetHostTasks()))
 	for host, tasks := range demand.GetHostTasks() {
-		need := int(tasks)
-		needs[host] = &need
+		cores := int(tasks)
+		local[host] = &cores
 	}
 	for _, e := range a.executors {
 		if !e.counts() {
 			continue
 		}
-		at[e.worker]++
-		if need := needs[e.worker.place.host]; need != nil && e.profile.GetId() == p.profile.GetId() {
-			*need -= e.claim.cores
+		running[e.worker]++
+		if cores := local[e.worker.address.host]; cores != nil && e.profile.GetId() == p.profile.GetId() {
+			*cores -= e.reserved.cores
 		}
 	}
-	for _, s := range p.slots {
-		s.own, s.need = at[s.worker], needs[s.worker.place.host]
+	for _, c := range p.candidates {
+		c.running, c.local = running[c.worker], local[c.worker.address.host]
 	}
 }
 
-// sort puts the best workers first: where tasks want to be, where nothing has
-// failed, where most cores are free.
-func (p *placing) sort() {
-	slices.SortStableFunc(p.slots, func(a, b *slot) int {
+// sort puts the best workers first: hosts that tasks prefer, no failures there,
+// most free cores.
+func (p *placement) sort() {
+	slices.SortStableFunc(p.candidates, func(a, b *candidate) int {
 		return cmp.Or(
-			cmp.Compare(b.lacks(), a.lacks()),
+			cmp.Compare(b.missing(), a.missing()),
 			cmp.Compare(a.failures, b.failures),
-			cmp.Compare(b.worker.pool.freeCores()-b.cores, a.worker.pool.freeCores()-a.cores),
-			cmp.Compare(a.own+a.executors, b.own+b.executors),
+			cmp.Compare(b.worker.capacity.freeCores()-b.cores, a.worker.capacity.freeCores()-a.cores),
+			cmp.Compare(a.running+a.executors, b.running+b.executors),
 		)
 	})
 }
 
-// room tells whether one more executor, or one more core of the only one, can
-// be given to the slot.
-func (p *placing) room(s *slot) bool {
-	pool := &s.worker.pool
-	if p.coresLeft < p.least || pool.freeCores()-s.cores < p.least {
+// hasRoom reports whether one more executor can be placed on the worker, or one
+// more core be added to the only one.
+func (p *placement) hasRoom(c *candidate) bool {
+	capacity := &c.worker.capacity
+	if p.coresLeft < p.size.cores || capacity.freeCores()-c.cores < p.size.cores {
 		return false
 	}
-	if p.oneEach && s.executors > 0 {
+	if p.wholeWorker && c.executors > 0 {
 		return true
 	}
-	return p.want > 0 && pool.fits(s.cores+p.least, p.memory, p.profile.GetResources(), int64(s.executors)+1)
+	return p.wanted > 0 && capacity.fits(p.size, c.executors+1)
 }
 
-func (p *placing) give(s *slot) {
-	s.cores += p.least
-	p.coresLeft -= p.least
-	if !p.oneEach || s.executors == 0 {
-		s.executors++
-		p.want--
+func (p *placement) assign(c *candidate) {
+	c.cores += p.size.cores
+	p.coresLeft -= p.size.cores
+	if !p.wholeWorker || c.executors == 0 {
+		c.executors++
+		p.wanted--
 	}
 }
 
-// preferred gives executors to hosts while tasks there have none to run on, the
-// host that lacks most first. It reports whether it gave any.
-func (p *placing) preferred() (gave bool) {
-	if p.oneEach {
+// assignLocal assigns executors to hosts while tasks that prefer these lack cores,
+// the host that lacks most first. It reports whether it assigned any.
+func (p *placement) assignLocal() (assigned bool) {
+	if p.wholeWorker {
 		return false
 	}
 	for {
-		var best *slot
-		for _, s := range p.slots {
-			if s.lacks() > 0 && (best == nil || s.lacks() > best.lacks()) && p.room(s) {
-				best = s
+		var best *candidate
+		for _, c := range p.candidates {
+			if c.missing() > 0 && (best == nil || c.missing() > best.missing()) && p.hasRoom(c) {
+				best = c
 			}
 		}
 		if best == nil {
-			return gave
+			return assigned
 		}
-		p.give(best)
-		gave = true
-		*best.need -= p.least
+		p.assign(best)
+		assigned = true
+		*best.local -= p.size.cores
 	}
 }
 
-// fill gives what is left: one after the other in turn, or as many as fit to
-// each.
-func (p *placing) fill(spread bool) {
-	free := slices.Clone(p.slots)
+// assignRest assigns the executors that are left, one to each worker in turn or as
+// many as fit to each.
+func (p *placement) assignRest(spread bool) {
+	free := slices.Clone(p.candidates)
 	for len(free) > 0 {
-		free = slices.DeleteFunc(free, func(s *slot) bool { return !p.room(s) })
-		for _, s := range free {
-			for p.room(s) {
-				p.give(s)
+		free = slices.DeleteFunc(free, func(c *candidate) bool { return !p.hasRoom(c) })
+		for _, c := range free {
+			for p.hasRoom(c) {
+				p.assign(c)
 				if spread {
 					break
 				}

@@ -206,8 +206,8 @@ func TestWhateverHappens(t *testing.T) {
 		for id, w := range d.workers {
 			require.Empty(r, w.processes, "executors are left on %s", id)
 			require.Empty(r, w.drivers, "drivers are left on %s", id)
-			require.Zero(r, d.c.workers[id].pool.usedCores)
-			require.Zero(r, d.c.workers[id].pool.usedMemory)
+			require.Zero(r, d.c.workers[id].capacity.usedCores)
+			require.Zero(r, d.c.workers[id].capacity.usedMemory)
 		}
 	})
 }

@@ -94,8 +94,8 @@ func (c *Cluster) recoverApplications(applications []*application) {
 }
 
 func (c *Cluster) recoverWorker(now time.Time, record *WorkerRecord) {
-	at := place{record.GetHost(), record.GetPort()}
-	w := c.newWorker(record.GetId(), at, newPool(record.GetCores(), record.GetMemory(), record.GetResources()))
+	at := address{record.GetHost(), record.GetPort()}
+	w := c.newWorker(record.GetId(), at, newCapacity(record.GetCores(), record.GetMemory(), record.GetResources()))
 	w.webURL, w.recovered, w.since = record.GetWebUrl(), true, now
 }
 
@@ -128,12 +128,12 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 		case running && d.lastWorker != nil:
 			d.run = &run{
 				key: runKey{d.id, d.launch}, driver: d, worker: d.lastWorker,
-				claim: claim{
+				reserved: reservation{
 					cores: int(d.description.GetCores()), memory: d.description.GetMemory(),
 					resources: protocol.FromAddresses(record.GetResources()),
 				},
 			}
-			d.lastWorker.pool.add(d.run.claim)
+			d.lastWorker.capacity.add(d.run.reserved)
 			d.lastWorker.runs[d.run.key] = d.run
 		case running:
 			c.loseDriver(now, d, "its worker was lost while no master led")
@@ -188,5 +188,5 @@ func (c *Cluster) endRecovery(now time.Time) {
 		}
 	}
 	c.dirty = true
-	c.note("recovered", "workers", len(c.places), "applications", len(c.applications), "drivers", len(c.drivers))
+	c.note("recovered", "workers", len(c.byAddress), "applications", len(c.applications), "drivers", len(c.drivers))
 }

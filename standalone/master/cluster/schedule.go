@@ -56,7 +56,7 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 		for range shuffled {
 			w := shuffled[at]
 			at = (at + 1) % len(shuffled)
-			if w.pool.fits(int(d.description.GetCores()), d.description.GetMemory(), d.description.GetResources(), 1) {
+			if w.capacity.fits(driverSize(d.description), 1) {
 				c.launchDriver(d, w)
 				launched = true
 				break
@@ -86,31 +86,30 @@ func (c *Cluster) tellHindrance(a *application, workers []*worker) {
 
 // hindrance says why there is no executor of a profile.
 func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
-	cores := max(int(profile.GetCores()), 1)
-	memory := profile.GetMemory() + profile.GetOverhead()
+	need := executorSize(profile)
 	if len(workers) == 0 {
 		return "the cluster has no worker that is alive"
 	}
-	if left := c.coresLeft(a); left < cores {
-		return fmt.Sprintf("an executor needs %d cores, and of the application's cores.max %d are left", cores, max(left, 0))
+	if left := c.coresLeft(a); left < need.cores {
+		return fmt.Sprintf("an executor needs %d cores, and of the application's cores.max %d are left", need.cores, max(left, 0))
 	}
 	var mostCores int
 	var mostMemory int64
 	excluded, fits := 0, false
 	for _, w := range workers {
-		if a.excluded[w.place.host] {
+		if a.excluded[w.address.host] {
 			excluded++
 			continue
 		}
-		mostCores, mostMemory = max(mostCores, w.pool.cores), max(mostMemory, w.pool.memory)
-		fits = fits || w.pool.everFits(cores, memory, profile.GetResources())
+		mostCores, mostMemory = max(mostCores, w.capacity.cores), max(mostMemory, w.capacity.memory)
+		fits = fits || w.capacity.fitsEmpty(need)
 	}
 	switch {
 	case excluded == len(workers):
 		return "all workers are on hosts that the application excludes"
 	case !fits:
-		needs := fmt.Sprintf("%d cores and %s of memory", cores, config.Size(memory))
-		for name, amount := range profile.GetResources() {
+		needs := fmt.Sprintf("%d cores and %s of memory", need.cores, config.Size(need.memory))
+		for name, amount := range need.resources {
 			needs += fmt.Sprintf(", %d of %s", amount, name)
 		}
 		return fmt.Sprintf("no worker is large enough for an executor, which needs %s: the largest has %d cores, and the largest %s of memory",

@@ -123,10 +123,10 @@ func (c *Cluster) Status() Status {
 	for _, w := range c.inOrder() {
 		s.Workers = append(s.Workers, w.status())
 		if !w.dead {
-			s.Cores += w.pool.cores
-			s.CoresUsed += w.pool.usedCores
-			s.Memory += w.pool.memory
-			s.MemoryUsed += w.pool.usedMemory
+			s.Cores += w.capacity.cores
+			s.CoresUsed += w.capacity.usedCores
+			s.Memory += w.capacity.memory
+			s.MemoryUsed += w.capacity.usedMemory
 		}
 	}
 	for _, a := range c.queue {
@@ -149,8 +149,8 @@ func (c *Cluster) Status() Status {
 
 func (w *worker) status() WorkerStatus {
 	s := WorkerStatus{
-		ID: w.id, Host: w.place.host, Port: int(w.place.port), WebURL: w.webURL, State: WorkerAlive,
-		Cores: w.pool.cores, CoresUsed: w.pool.usedCores, Memory: w.pool.memory, MemoryUsed: w.pool.usedMemory,
+		ID: w.id, Host: w.address.host, Port: int(w.address.port), WebURL: w.webURL, State: WorkerAlive,
+		Cores: w.capacity.cores, CoresUsed: w.capacity.usedCores, Memory: w.capacity.memory, MemoryUsed: w.capacity.usedMemory,
 		Executors: len(w.executors), Drivers: len(w.runs), LastHeartbeat: w.heard,
 	}
 	switch {
@@ -163,11 +163,11 @@ func (w *worker) status() WorkerStatus {
 	case w.decommissioning:
 		s.State, s.Reason = WorkerDecommissioning, w.reason
 	}
-	for name, addresses := range w.pool.resources {
+	for name, addresses := range w.capacity.resources {
 		if s.Resources == nil {
 			s.Resources = map[string]ResourceUsed{}
 		}
-		s.Resources[name] = ResourceUsed{Total: len(addresses), Used: len(w.pool.used[name])}
+		s.Resources[name] = ResourceUsed{Total: len(addresses), Used: len(w.capacity.used[name])}
 	}
 	return s
 }
@@ -198,8 +198,8 @@ func (a *application) shown() ApplicationStatus {
 
 func (e *executor) shown() ExecutorStatus {
 	s := ExecutorStatus{
-		ID: int(e.key.id), Profile: int(e.profile.GetId()), Worker: e.worker.id, Host: e.worker.place.host,
-		State: stateName(e.state), Cores: e.claim.cores, Memory: e.claim.memory, Registered: e.registered, LogURL: e.logURL,
+		ID: int(e.key.id), Profile: int(e.profile.GetId()), Worker: e.worker.id, Host: e.worker.address.host,
+		State: stateName(e.state), Cores: e.reserved.cores, Memory: e.reserved.memory, Registered: e.registered, LogURL: e.logURL,
 	}
 	switch {
 	case e.killing:
@@ -222,7 +222,7 @@ func (d *driver) shown() DriverStatus {
 		Application: d.application,
 	}
 	if d.lastWorker != nil {
-		s.Worker, s.Host = d.lastWorker.id, d.lastWorker.place.host
+		s.Worker, s.Host = d.lastWorker.id, d.lastWorker.address.host
 	}
 	return s
 }

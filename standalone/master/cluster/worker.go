@@ -8,19 +8,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// place is where a worker can be reached: one worker lives there at a time.
-type place struct {
+// address is where a worker can be reached. At most one live worker has it.
+type address struct {
 	host string
 	port uint32
 }
 
 // worker is a machine, or a part of one.
 type worker struct {
-	id      string
-	place   place
-	webURL  string
-	pool    pool
-	arrival int
+	id       string
+	address  address
+	webURL   string
+	capacity capacity
+	arrival  int
 
 	attached  bool
 	recovered bool // from the store, and not attached yet
@@ -40,15 +40,15 @@ type worker struct {
 
 func (w *worker) record() *WorkerRecord {
 	return &WorkerRecord{
-		Id: w.id, Host: w.place.host, Port: w.place.port, WebUrl: w.webURL,
-		Cores: uint32(w.pool.cores), Memory: w.pool.memory, Resources: protocol.ToAddresses(w.pool.resources),
+		Id: w.id, Host: w.address.host, Port: w.address.port, WebUrl: w.webURL,
+		Cores: uint32(w.capacity.cores), Memory: w.capacity.memory, Resources: protocol.ToAddresses(w.capacity.resources),
 	}
 }
 
 // schedulable tells whether anything new may go there.
 func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommissioning }
 
-func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.place.host) }
+func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
 // AttachWorker takes a worker's registration, its first one or a later one. The
 // error says why it is refused for good.
@@ -56,27 +56,27 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	if err := checkWorker(hello); err != nil {
 		return err
 	}
-	at := place{hello.GetHost(), hello.GetPort()}
-	if other := c.places[at]; other != nil && other.id != hello.GetWorkerId() {
+	at := address{hello.GetHost(), hello.GetPort()}
+	if other := c.byAddress[at]; other != nil && other.id != hello.GetWorkerId() {
 		c.loseWorker(now, other, "another worker has taken its address")
 	}
 	w := c.workers[hello.GetWorkerId()]
 	switch {
 	case w == nil:
-		w = c.newWorker(hello.GetWorkerId(), at, newPool(hello.GetCores(), hello.GetMemory(), hello.GetResources()))
-		c.note("a worker has registered", "worker", w.id, "host", at.host, "cores", w.pool.cores, "memory", w.pool.memory)
+		w = c.newWorker(hello.GetWorkerId(), at, newCapacity(hello.GetCores(), hello.GetMemory(), hello.GetResources()))
+		c.note("a worker has registered", "worker", w.id, "host", at.host, "cores", w.capacity.cores, "memory", w.capacity.memory)
 	default:
-		if w.place != at {
-			delete(c.places, w.place)
-			w.place = at
+		if w.address != at {
+			delete(c.byAddress, w.address)
+			w.address = at
 		}
 		if w.dead {
 			w.decommissioning, w.decommission = false, false
 		}
-		w.pool.resize(hello.GetCores(), hello.GetMemory(), hello.GetResources())
+		w.capacity.resize(hello.GetCores(), hello.GetMemory(), hello.GetResources())
 		c.note("a worker has come back", "worker", w.id, "host", at.host, "executors", len(hello.GetExecutors()))
 	}
-	c.places[at] = w
+	c.byAddress[at] = w
 	w.webURL = hello.GetWebUrl()
 	w.attached, w.recovered, w.dead, w.heard = true, false, false, now
 	w.acknowledged = hello.GetSequence()
@@ -115,14 +115,14 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	return nil
 }
 
-func (c *Cluster) newWorker(id string, at place, has pool) *worker {
+func (c *Cluster) newWorker(id string, at address, has capacity) *worker {
 	w := &worker{
-		id: id, place: at, pool: has, arrival: c.arrivals,
+		id: id, address: at, capacity: has, arrival: c.arrivals,
 		executors: map[executorKey]*executor{}, runs: map[runKey]*run{},
 	}
 	c.arrivals++
 	c.workers[id] = w
-	c.places[at] = w
+	c.byAddress[at] = w
 	return w
 }
 
@@ -131,7 +131,7 @@ func (c *Cluster) DetachWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil && w.attached {
 		w.attached, w.since = false, now
 		delete(c.effects.Workers, id)
-		c.note("the connection to a worker has broken", "worker", id, "host", w.place.host)
+		c.note("the connection to a worker has broken", "worker", id, "host", w.address.host)
 	}
 }
 
@@ -177,7 +177,7 @@ func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadli
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
 	for _, w := range c.inOrder() {
-		if w.dead || !slices.Contains(ids, w.id) && !slices.Contains(hosts, w.place.host) {
+		if w.dead || !slices.Contains(ids, w.id) && !slices.Contains(hosts, w.address.host) {
 			continue
 		}
 		asked++
@@ -197,7 +197,7 @@ func (c *Cluster) leave(w *worker, reason string, deadline time.Time) {
 	}
 	w.decommissioning, w.reason, w.deadline = true, reason, deadline
 	c.dirty = true
-	c.note("a worker is being decommissioned", "worker", w.id, "host", w.place.host, "reason", reason)
+	c.note("a worker is being decommissioned", "worker", w.id, "host", w.address.host, "reason", reason)
 	affected := map[*application]*protocol.ExecutorNotice{}
 	for _, e := range w.inOrder() {
 		if e.application == nil || e.killing {
@@ -227,7 +227,7 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 // WorkerLeaving says that a worker stops in order: what it ran has ended.
 func (c *Cluster) WorkerLeaving(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
-		c.note("a worker has left", "worker", id, "host", w.place.host)
+		c.note("a worker has left", "worker", id, "host", w.address.host)
 		c.forgetWorker(now, w, "it was stopped")
 	}
 }
@@ -235,7 +235,7 @@ func (c *Cluster) WorkerLeaving(now time.Time, id string) {
 // loseWorker takes a worker for dead that has not said so.
 func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	if !w.dead {
-		c.warn("a worker is lost", "worker", w.id, "host", w.place.host, "reason", reason,
+		c.warn("a worker is lost", "worker", w.id, "host", w.address.host, "reason", reason,
 			"executors", len(w.executors), "drivers", len(w.runs))
 		c.forgetWorker(now, w, reason)
 	}
@@ -251,8 +251,8 @@ func (c *Cluster) forgetWorker(now time.Time, w *worker, reason string) {
 	}
 	w.attached, w.recovered, w.dead, w.since, w.reason = false, false, true, now, reason
 	delete(c.effects.Workers, w.id)
-	if c.places[w.place] == w {
-		delete(c.places, w.place)
+	if c.byAddress[w.address] == w {
+		delete(c.byAddress, w.address)
 	}
 	c.put(kindWorker, w.id, nil)
 	for _, e := range w.inOrder() {
