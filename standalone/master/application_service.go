@@ -1,8 +1,6 @@
 package master
 
 import (
-	"errors"
-	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// applicationService is a master as applications see it.
+// applicationService is the gRPC service that applications call.
 type applicationService struct {
 	protocol.UnimplementedApplicationServer
 	master *Master
@@ -27,50 +25,20 @@ func (s *applicationService) Attach(stream grpc.BidiStreamingServer[protocol.App
 	if err != nil {
 		return err
 	}
-	hello := first.GetHello()
-	if hello == nil {
+	if first.GetHello() == nil {
 		return status.Error(codes.InvalidArgument, "an application's first message must have its hello")
 	}
-	out := newOutbox[*protocol.ApplicationOrder]()
-	var id string
-	var refusal error
-	err = t.ask(stream.Context(), func(now time.Time) {
-		if id, refusal = t.cluster.AttachApplication(now, hello); refusal != nil {
-			return
-		}
-		if before := t.applications[id]; before != nil {
-			before.end(errReplaced)
-		}
-		t.applications[id], t.newApplications[id] = out, true
-		t.hearApplication(now, id, out, first)
+	return serve(t, stream, first, handlers[*protocol.ApplicationMessage, *protocol.ApplicationOrder]{
+		streams: t.applications,
+		attach: func(now time.Time, first *protocol.ApplicationMessage) (string, error) {
+			return t.cluster.AttachApplication(now, first.GetHello())
+		},
+		receive: t.receiveFromApplication,
+		detach:  t.cluster.DetachApplication,
 	})
-	defer t.tell(func(now time.Time) {
-		if t.applications[id] == out {
-			delete(t.applications, id)
-			delete(t.newApplications, id)
-			t.cluster.DetachApplication(now, id)
-		}
-	})
-	switch {
-	case err != nil:
-		return err
-	case refusal != nil:
-		return status.Error(codes.InvalidArgument, refusal.Error())
-	}
-	err = pump(stream.Context(), out, stream.Send, stream.Recv, func(message *protocol.ApplicationMessage) {
-		t.tell(func(now time.Time) {
-			if t.applications[id] == out {
-				t.hearApplication(now, id, out, message)
-			}
-		})
-	})
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
-func (t *term) hearApplication(now time.Time, id string, out *outbox[*protocol.ApplicationOrder], message *protocol.ApplicationMessage) {
+func (t *term) receiveFromApplication(now time.Time, id string, out *outbox[*protocol.ApplicationOrder], message *protocol.ApplicationMessage) {
 	if message.GetAcknowledged() > 0 {
 		t.cluster.Acknowledge(id, message.GetAcknowledged())
 	}

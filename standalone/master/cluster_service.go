@@ -30,7 +30,7 @@ func (s *clusterService) SubmitDriver(ctx context.Context, request *protocol.Sub
 	}
 	var reply *protocol.DriverReply
 	var refusal error
-	if err := t.ask(ctx, func(now time.Time) { reply, refusal = t.cluster.SubmitDriver(now, request) }); err != nil {
+	if err := t.commit(ctx, func(now time.Time) { reply, refusal = t.cluster.SubmitDriver(now, request) }); err != nil {
 		return nil, err
 	}
 	if refusal != nil {
@@ -41,13 +41,13 @@ func (s *clusterService) SubmitDriver(ctx context.Context, request *protocol.Sub
 
 func (s *clusterService) DriverStatus(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
 	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
-		return t.look(ctx, func(time.Time) { *reply = t.cluster.DriverStatus(request.GetDriverId()) })
+		return t.query(ctx, func(time.Time) { *reply = t.cluster.DriverStatus(request.GetDriverId()) })
 	})
 }
 
 func (s *clusterService) KillDriver(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
 	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
-		return t.ask(ctx, func(now time.Time) { *reply = t.cluster.KillDriver(now, request.GetDriverId()) })
+		return t.commit(ctx, func(now time.Time) { *reply = t.cluster.KillDriver(now, request.GetDriverId()) })
 	})
 }
 
@@ -73,7 +73,7 @@ func (s *clusterService) KillApplication(ctx context.Context, request *protocol.
 		return nil, err
 	}
 	var known bool
-	err = t.ask(ctx, func(now time.Time) {
+	err = t.commit(ctx, func(now time.Time) {
 		known = t.cluster.KillApplication(now, request.GetApplicationId(), "it was killed at the master")
 	})
 	switch {
@@ -91,7 +91,7 @@ func (s *clusterService) DecommissionWorkers(ctx context.Context, request *proto
 		return nil, err
 	}
 	var asked int
-	if err := t.ask(ctx, func(time.Time) {
+	if err := t.commit(ctx, func(time.Time) {
 		asked = t.cluster.Decommission(request.GetWorkerIds(), request.GetHosts())
 	}); err != nil {
 		return nil, err

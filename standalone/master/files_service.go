@@ -41,7 +41,7 @@ func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRe
 		return nil, err
 	}
 	var used map[string]bool
-	if err := t.look(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
+	if err := t.query(ctx, func(time.Time) { used = t.cluster.Files() }); err != nil {
 		return nil, err
 	}
 	reply := &protocol.MissingReply{}

@@ -23,7 +23,7 @@ func (m *Master) Status(ctx context.Context) (Status, error) {
 	shown := Status{URL: m.URL(), WebURL: m.WebURL(), Started: m.started, Status: cluster.Status{Phase: cluster.Standby}}
 	if t := m.leading.Load(); t != nil {
 		var of cluster.Status
-		if err := t.look(ctx, func(time.Time) { of = t.cluster.Status() }); err == nil {
+		if err := t.query(ctx, func(time.Time) { of = t.cluster.Status() }); err == nil {
 			shown.Term, shown.Status = t.lease.Number(), of
 			return shown, nil
 		} else if ctx.Err() != nil {

@@ -55,7 +55,7 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 func (m *Master) wanted(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool
-		err := t.look(ctx, func(time.Time) { used = t.cluster.Files() })
+		err := t.query(ctx, func(time.Time) { used = t.cluster.Files() })
 		return used, err
 	}
 	leader := m.backend.Leader()

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
@@ -35,14 +36,10 @@ type term struct {
 	inbox   chan message
 	journal *journal
 
-	// Of the attached streams, by id.
-	workers      map[string]*outbox[*protocol.WorkerOrder]
-	applications map[string]*outbox[*protocol.ApplicationOrder]
-	// Streams whose next order is to have a welcome.
-	newWorkers      map[string]bool
-	newApplications map[string]bool
+	workers      streams[*protocol.WorkerOrder]
+	applications streams[*protocol.ApplicationOrder]
 
-	over chan struct{} // closed once nothing is taken from the inbox any more
+	over chan struct{} // closed when the event loop has ended
 }
 
 // message is something that happened, to be told to the cluster.
@@ -55,17 +52,15 @@ type message struct {
 
 func (m *Master) newTerm(lease recovery.Term) *term {
 	return &term{
-		master:          m,
-		lease:           lease,
-		cluster:         cluster.New(m.clusterOptions()),
-		logger:          m.logger.With("term", lease.Number()),
-		inbox:           make(chan message, inboxSize),
-		journal:         newJournal(lease, m.logger),
-		workers:         map[string]*outbox[*protocol.WorkerOrder]{},
-		applications:    map[string]*outbox[*protocol.ApplicationOrder]{},
-		newWorkers:      map[string]bool{},
-		newApplications: map[string]bool{},
-		over:            make(chan struct{}),
+		master:       m,
+		lease:        lease,
+		cluster:      cluster.New(m.clusterOptions()),
+		logger:       m.logger.With("term", lease.Number()),
+		inbox:        make(chan message, inboxSize),
+		journal:      newJournal(lease, m.logger),
+		workers:      streams[*protocol.WorkerOrder]{},
+		applications: streams[*protocol.ApplicationOrder]{},
+		over:         make(chan struct{}),
 	}
 }
 
@@ -147,38 +142,39 @@ func (t *term) flush(waiting []chan struct{}) {
 	effects := t.cluster.Take()
 	t.log(effects.Notes)
 	e := entry{changes: effects.Changes, waiting: waiting}
-	for id, order := range effects.Workers {
-		if to := t.workers[id]; to != nil {
-			if t.newWorkers[id] {
-				delete(t.newWorkers, id)
-				order.Welcome = t.master.workerWelcome(t.lease.Number())
-			}
-			e.deliver = append(e.deliver, func() { to.push(order) })
-		}
-	}
-	for id, order := range effects.Applications {
-		if to := t.applications[id]; to != nil {
-			if t.newApplications[id] {
-				delete(t.newApplications, id)
-				order.Welcome = t.master.applicationWelcome(id, t.lease.Number())
-			}
-			e.deliver = append(e.deliver, func() { to.push(order) })
-		}
-	}
-	for _, id := range effects.LostWorkers {
-		if to := t.workers[id]; to != nil {
-			delete(t.workers, id)
-			e.deliver = append(e.deliver, func() { to.end(status.Error(codes.Aborted, "the master has taken the worker for dead")) })
-		}
-	}
-	for _, id := range effects.EndedApplications {
-		if to := t.applications[id]; to != nil {
-			delete(t.applications, id)
-			e.deliver = append(e.deliver, func() { to.end(nil) })
-		}
-	}
+	addOrders(&e, t.workers, effects.Workers, func(_ string, order *protocol.WorkerOrder) {
+		order.Welcome = t.master.workerWelcome(t.lease.Number())
+	})
+	addOrders(&e, t.applications, effects.Applications, func(id string, order *protocol.ApplicationOrder) {
+		order.Welcome = t.master.applicationWelcome(id, t.lease.Number())
+	})
+	addEnds(&e, t.workers, effects.LostWorkers, status.Error(codes.Aborted, "the master has taken the worker for dead"))
+	addEnds(&e, t.applications, effects.EndedApplications, nil)
 	if !e.empty() {
 		t.journal.add(e)
+	}
+}
+
+// addOrders has an entry deliver orders. The first one of a stream gets a welcome.
+func addOrders[Order proto.Message](e *entry, all streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
+	for id, order := range orders {
+		if out := all[id]; out != nil {
+			if !out.welcomed {
+				out.welcomed = true
+				welcome(id, order)
+			}
+			e.deliver = append(e.deliver, func() { out.push(order) })
+		}
+	}
+}
+
+// addEnds has an entry end streams after their orders.
+func addEnds[Order proto.Message](e *entry, all streams[Order], ids []string, err error) {
+	for _, id := range ids {
+		if out := all[id]; out != nil {
+			delete(all, id)
+			e.deliver = append(e.deliver, func() { out.end(err) })
+		}
 	}
 }
 
@@ -192,35 +188,35 @@ func (t *term) log(notes []cluster.Note) {
 	}
 }
 
-// endStreams sends everyone to the next leader.
+// endStreams refers all workers and applications to the next leader.
 func (t *term) endStreams() {
-	for _, to := range t.workers {
-		to.end(t.master.notLeading())
+	for _, out := range t.workers {
+		out.end(t.master.notLeading())
 	}
-	for _, to := range t.applications {
-		to.end(t.master.notLeading())
+	for _, out := range t.applications {
+		out.end(t.master.notLeading())
 	}
 }
 
-// tell sends a message without waiting for its consequences.
-func (t *term) tell(do func(now time.Time)) {
+// post has the event loop call do, and does not wait.
+func (t *term) post(do func(now time.Time)) {
 	select {
 	case t.inbox <- message{do: do}:
 	case <-t.over:
 	}
 }
 
-// ask sends a message and waits until its consequences are durable. The error
-// is the context's, or that this master leads no more; the message may then have
-// been handled or not.
-func (t *term) ask(ctx context.Context, do func(now time.Time)) error {
+// commit has the event loop call do, and waits until the effects are in the store.
+// The error is the context's, or says that this master no longer leads; do may
+// then have been called or not.
+func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// look sends a message that changes nothing, and waits for it alone: the store
-// may be away.
-func (t *term) look(ctx context.Context, do func(now time.Time)) error {
+// query has the event loop call do, which changes nothing, and waits for that
+// alone: the store may be unavailable.
+func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)
 }

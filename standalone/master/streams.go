@@ -1,0 +1,167 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// streams are the attached streams of workers, or of applications, by their ids.
+// They belong to the event loop of a term.
+type streams[Order proto.Message] map[string]*outbox[Order]
+
+var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one's place")
+
+// handlers are what the event loop does for a stream.
+type handlers[In any, Order proto.Message] struct {
+	streams streams[Order]
+	// attach handles the first message. Its error refuses the peer for good.
+	attach  func(now time.Time, first In) (id string, err error)
+	receive func(now time.Time, id string, out *outbox[Order], message In) // the first message too
+	detach  func(now time.Time, id string)
+}
+
+// serve carries the messages of a stream until it ends. A later stream of the
+// same id replaces it.
+func serve[In any, Order proto.Message](t *term, stream interface {
+	Context() context.Context
+	Send(Order) error
+	Recv() (In, error)
+}, first In, h handlers[In, Order]) error {
+	out := newOutbox[Order]()
+	var id string
+	var refusal error
+	err := t.commit(stream.Context(), func(now time.Time) {
+		if id, refusal = h.attach(now, first); refusal != nil {
+			return
+		}
+		if earlier := h.streams[id]; earlier != nil {
+			earlier.end(errReplaced)
+		}
+		h.streams[id] = out
+		h.receive(now, id, out, first)
+	})
+	defer t.post(func(now time.Time) {
+		if h.streams[id] == out {
+			delete(h.streams, id)
+			h.detach(now, id)
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		return status.Error(codes.InvalidArgument, refusal.Error())
+	}
+	ctx, end := context.WithCancelCause(stream.Context())
+	defer end(nil)
+	// This goroutine ends with the stream, which ends when the handler returns.
+	go func() {
+		for {
+			message, err := stream.Recv()
+			if err != nil {
+				end(err)
+				return
+			}
+			t.post(func(now time.Time) {
+				if h.streams[id] == out {
+					h.receive(now, id, out, message)
+				}
+			})
+		}
+	}()
+	for {
+		order, over, err := out.take(ctx)
+		if !over {
+			err = stream.Send(order)
+		} else if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if over || err != nil {
+			return err
+		}
+	}
+}
+
+// outbox holds what a stream is to send. Orders that wait are merged into one, so
+// a peer that reads slowly has one pending message, however long.
+type outbox[Order proto.Message] struct {
+	welcomed bool          // an order with the welcome was pushed; the event loop's
+	ready    chan struct{} // holds a token while take has something to return
+
+	mu      sync.Mutex
+	pending Order
+	some    bool // pending is set
+	over    bool
+	err     error // with which the stream ends; nil for OK
+}
+
+func newOutbox[Order proto.Message]() *outbox[Order] {
+	return &outbox[Order]{ready: make(chan struct{}, 1)}
+}
+
+func (o *outbox[Order]) wake() {
+	select {
+	case o.ready <- struct{}{}:
+	default:
+	}
+}
+
+// push adds an order, which the caller must not use afterwards.
+func (o *outbox[Order]) push(order Order) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	if o.some {
+		proto.Merge(o.pending, order)
+	} else {
+		o.pending, o.some = order, true
+	}
+	o.wake()
+}
+
+// end ends the stream once the pending orders have been sent.
+func (o *outbox[Order]) end(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over {
+		o.over, o.err = true, err
+		o.wake()
+	}
+}
+
+// take waits for the next order. If there will be no more, over is set and err is
+// the error with which the stream ends.
+func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err error) {
+	for {
+		o.mu.Lock()
+		switch {
+		case o.some:
+			order = o.pending
+			var none Order
+			o.pending, o.some = none, false
+			if o.over {
+				o.wake()
+			}
+			o.mu.Unlock()
+			return order, false, nil
+		case o.over:
+			o.mu.Unlock()
+			return order, true, o.err
+		}
+		o.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return order, true, context.Cause(ctx)
+		case <-o.ready:
+		}
+	}
+}
