@@ -50,25 +50,23 @@ type Options struct {
 	// TaskResources are amounts of a profile's resources by the names by which
 	// tasks ask for them; nil leaves the names as they are.
 	TaskResources func(map[string]int64) map[string]int64
-	// Patience is how long a master that leads is looked for at the start; 0 for
-	// RegistrationPatience.
-	Patience time.Duration
 	Driver   Driver
 	Logger   *slog.Logger // nil logs nothing
 }
 
-// RegistrationPatience is three tries of 20 s, as in Spark's StandaloneAppClient.
-const RegistrationPatience = 60 * time.Second
+// registrationTimeout is three tries of 20 s, as in Spark's StandaloneAppClient.
+const registrationTimeout = 60 * time.Second
 
 // Application is a driver's cluster manager (driver.ClusterManager), from Start
 // to Close. It is safe for concurrent use.
 type Application struct {
 	options Options
-	masters *masters
+	masters *protocol.Masters
 	logger  *slog.Logger
 
 	mu    sync.Mutex
 	state state
+	term  uint64 // the newest of a master that has led
 	wake  chan struct{} // holds a token where the state has something to send
 
 	brought bool // a master has had all files; the sender's of the stream that there is
@@ -97,12 +95,9 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	if options.Patience == 0 {
-		options.Patience = RegistrationPatience
-	}
 	a := &Application{
 		options: options,
-		masters: newMasters(options.Masters, options.Dial),
+		masters: protocol.NewMasters(options.Masters, options.Dial),
 		logger:  options.Logger,
 		wake:    make(chan struct{}, 1),
 		over:    make(chan struct{}),
@@ -110,8 +105,8 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 	a.state = newState(options.ID, options.Description, options.Files)
 	following, leave := context.WithCancel(context.WithoutCancel(ctx))
 	a.leave = leave
-	looking, cancel := context.WithTimeoutCause(ctx, options.Patience,
-		fmt.Errorf("no master took the application within %v", options.Patience))
+	looking, cancel := context.WithTimeoutCause(ctx, registrationTimeout,
+		fmt.Errorf("no master took the application within %v", registrationTimeout))
 	defer cancel()
 	first, err := a.register(looking, following, true)
 	if err != nil {

@@ -159,11 +159,22 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *link
 	if first.GetWelcome() == nil {
 		return nil, errors.New("it did not begin with a welcome: is it of another version?")
 	}
-	if !a.masters.isNewest(first.GetWelcome().GetTerm()) {
+	if !a.isNewest(first.GetWelcome().GetTerm()) {
 		return nil, errors.New("it leads no more, and does not know it yet")
 	}
 	return &link{
 		master: address, stream: stream, ctx: ctx, end: end,
 		files: protocol.NewFilesClient(connection), first: first, welcome: first.GetWelcome(),
 	}, nil
+}
+
+// isNewest reports whether no master with a later term has led, and keeps the term.
+func (a *Application) isNewest(term uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if term < a.term {
+		return false
+	}
+	a.term = term
+	return true
 }
