@@ -109,7 +109,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			}
 			value, err := codec.Decode[Out](result.Value)
 			if err != nil {
-				yield(Result[Out]{}, fmt.Errorf("result of task %d of %q: %w", result.Index, job.TaskSet, err))
+				yield(Result[Out]{}, fmt.Errorf("result of task %d of %q: %w", result.Index, job.Name, err))
 				return
 			}
 			if !yield(Result[Out]{Index: result.Index, Value: value}, nil) {
@@ -120,7 +120,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 }
 
 // job describes a run to the driver.
-func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.Job, error) {
+func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.TaskSet, error) {
 	chosen := runOptions{
 		name:        f.name,
 		cpus:        config.TaskCPUs.In(session.settings),
@@ -132,35 +132,35 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 		option(&chosen)
 	}
 	if chosen.err != nil {
-		return driver.Job{}, fmt.Errorf("shared value: %w", chosen.err)
+		return driver.TaskSet{}, fmt.Errorf("shared value: %w", chosen.err)
 	}
 	if chosen.cpus < 1 || chosen.maxFailures < 1 {
-		return driver.Job{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", chosen.cpus, chosen.maxFailures)
+		return driver.TaskSet{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", chosen.cpus, chosen.maxFailures)
 	}
 	var executors *profile.Profile
 	if chosen.executors != nil {
 		wanted, err := chosen.executors.profile(session.settings)
 		if err != nil {
-			return driver.Job{}, err
+			return driver.TaskSet{}, err
 		}
 		if chosen.cpus > wanted.Cores {
-			return driver.Job{}, fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", chosen.cpus, wanted.Cores)
+			return driver.TaskSet{}, fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", chosen.cpus, wanted.Cores)
 		}
 		executors = wanted
 	}
 	if err := session.room.check(chosen.cpus, chosen.resources); err != nil {
-		return driver.Job{}, err
+		return driver.TaskSet{}, err
 	}
-	tasks := make([]driver.TaskSpec, len(inputs))
+	tasks := make([]driver.Task, len(inputs))
 	for i, input := range inputs {
 		encoded, err := codec.Encode(input)
 		if err != nil {
-			return driver.Job{}, fmt.Errorf("input %d: %w", i, err)
+			return driver.TaskSet{}, fmt.Errorf("input %d: %w", i, err)
 		}
-		tasks[i] = driver.TaskSpec{Input: encoded, Hosts: chosen.hostsOf(i, input)}
+		tasks[i] = driver.Task{Input: encoded, Hosts: chosen.hostsOf(i, input)}
 	}
-	return driver.Job{
-		TaskSet:        chosen.name,
+	return driver.TaskSet{
+		Name:        chosen.name,
 		Function:    f.name,
 		Common:      chosen.common,
 		Tasks:       tasks,

@@ -273,7 +273,7 @@ func TestTasksOfExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testi
 	next[string](told)
 	result := make(chan error, 1)
 	go func() {
-		for _, err := range d.Run(t.Context(), driver.Job{TaskSet: "j", Function: "until another executor has it", Tasks: []driver.TaskSpec{{}}, CPUs: 1, MaxFailures: 1}) {
+		for _, err := range d.Run(t.Context(), driver.TaskSet{Name: "j", Function: "until another executor has it", Tasks: []driver.Task{{}}, CPUs: 1, MaxFailures: 1}) {
 			result <- err
 		}
 	}()

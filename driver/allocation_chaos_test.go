@@ -54,13 +54,13 @@ func comeAndGo(t *rapid.T) {
 	var jobs sync.WaitGroup
 	t.Repeat(map[string]func(*rapid.T){
 		"submit": func(t *rapid.T) {
-			job := driver.Job{TaskSet: "chaos", Function: "flaky square", CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), MaxFailures: 1000}
+			job := driver.TaskSet{Name: "chaos", Function: "flaky square", CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), MaxFailures: 1000}
 			if rapid.Bool().Draw(t, "large") {
 				job.Profile = &large
 			}
 			tasks := rapid.IntRange(1, 200).Draw(t, "tasks")
 			for i := range tasks {
-				job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(i))})
+				job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(i))})
 			}
 			jobs.Go(func() {
 				results, err := outcome(context.Background(), d, job)

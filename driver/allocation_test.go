@@ -309,7 +309,7 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 				onLarge, onOther := naps(6, time.Minute), naps(1, time.Minute)
 				onLarge.Profile, onOther.Profile, onOther.CPUs = &large, &other, 4
 				var jobs []<-chan error
-				for _, job := range []driver.Job{naps(4, time.Minute), onLarge, onOther} {
+				for _, job := range []driver.TaskSet{naps(4, time.Minute), onLarge, onOther} {
 					jobs = append(jobs, begin(t.Context(), c.driver, job))
 					synctest.Wait()
 				}
@@ -365,9 +365,9 @@ func TestExecutorsOfThisProcessAreOfEveryProfile(t *testing.T) {
 
 func TestTasksThatFitNoExecutorAreRefused(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
-	for _, job := range []driver.Job{
-		{TaskSet: "j", CPUs: 2, Tasks: make([]driver.TaskSpec, 1)},
-		{TaskSet: "j", CPUs: 4, Tasks: make([]driver.TaskSpec, 1), Profile: &profile.Profile{Memory: config.GiB, Cores: 3}},
+	for _, job := range []driver.TaskSet{
+		{Name: "j", CPUs: 2, Tasks: make([]driver.Task, 1)},
+		{Name: "j", CPUs: 4, Tasks: make([]driver.Task, 1), Profile: &profile.Profile{Memory: config.GiB, Cores: 3}},
 	} {
 		_, err := outcome(t.Context(), d, job)
 		require.ErrorContains(t, err, fmt.Sprintf(`job "j": its tasks can run nowhere: each takes %d cores, and its executors have %d`, job.CPUs, job.CPUs-1))

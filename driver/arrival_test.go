@@ -14,9 +14,9 @@ import (
 // localTasks runs a job of tasks that prefer hosts a and b by turns, each of
 // them short, and counts the attempts that ran where they should.
 func localTasks(t *testing.T, d *driver.Driver, tasks int) int {
-	job := driver.Job{TaskSet: "naps", Function: "nap"}
+	job := driver.TaskSet{Name: "naps", Function: "nap"}
 	for i := range tasks {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(time.Millisecond)), Hosts: []string{[]string{"a", "b"}[i%2]}})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(time.Millisecond)), Hosts: []string{[]string{"a", "b"}[i%2]}})
 	}
 	_, err := outcome(t.Context(), d, job)
 	require.NoError(t, err)

@@ -109,7 +109,7 @@ func (l *loop) endTooWide() {
 	}
 	for _, r := range l.runs {
 		if problem := l.tooMany(r); problem != "" {
-			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.TaskSet, ErrUnschedulable, problem))
+			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestTasksOfABarrierSetMeetAgainAndAgain(t *testing.T) {
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 3})
 	attach(t, d, executorbackend.Options{ID: "2", Cores: 2})
 	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 2 })
-	results, err := outcome(t.Context(), d, driver.Job{Function: "meet", Tasks: tasks(5), Barrier: true})
+	results, err := outcome(t.Context(), d, driver.TaskSet{Function: "meet", Tasks: tasks(5), Barrier: true})
 	require.NoError(t, err)
 	for index, result := range results {
 		require.Equal(t, result.ExecutorID, string(result.Value), "where task %d is", index)
@@ -107,7 +107,7 @@ func TestTasksOfABarrierSetMeetAgainAndAgain(t *testing.T) {
 func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 4})
-	results, err := outcome(t.Context(), d, driver.Job{Function: "meet and fail", Tasks: tasks(4), Barrier: true})
+	results, err := outcome(t.Context(), d, driver.TaskSet{Function: "meet and fail", Tasks: tasks(4), Barrier: true})
 	require.NoError(t, err)
 	require.Len(t, results, 4)
 	for index, result := range results {
@@ -115,7 +115,7 @@ func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
 	}
 	require.Equal(t, 1, d.Status().Totals.FailedAttempts, "those that were killed are not to blame")
 
-	_, err = outcome(t.Context(), d, driver.Job{Function: "meet and fail", Tasks: tasks(4), Barrier: true, MaxFailures: 1})
+	_, err = outcome(t.Context(), d, driver.TaskSet{Function: "meet and fail", Tasks: tasks(4), Barrier: true, MaxFailures: 1})
 	require.ErrorContains(t, err, "not this time")
 	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 0 })
 }
@@ -123,10 +123,10 @@ func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
 func TestABarrierThatNotAllComeToFails(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
-	_, err := outcome(t.Context(), d, driver.Job{Function: "stay away", Tasks: tasks(2), Barrier: true, MaxFailures: 2})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Function: "stay away", Tasks: tasks(2), Barrier: true, MaxFailures: 2})
 	require.ErrorContains(t, err, "task 1 has ended after 0 barriers: all tasks of the set must come to the same barriers")
 
-	_, err = outcome(t.Context(), d, driver.Job{Function: "meet", Tasks: tasks(1), MaxFailures: 1})
+	_, err = outcome(t.Context(), d, driver.TaskSet{Function: "meet", Tasks: tasks(1), MaxFailures: 1})
 	require.Error(t, err, "its tasks have no peers")
 }
 
@@ -134,7 +134,7 @@ func TestABarrierEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
-		_, err := outcome(t.Context(), d, driver.Job{Function: "leave early", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
+		_, err := outcome(t.Context(), d, driver.TaskSet{Function: "leave early", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
 		require.ErrorContains(t, err, "the task's barrier was left before all had come: context deadline exceeded")
 	})
 }
@@ -143,7 +143,7 @@ func TestATaskWaitsAtOneBarrierAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
-		_, err := outcome(t.Context(), d, driver.Job{Function: "come twice", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
+		_, err := outcome(t.Context(), d, driver.TaskSet{Function: "come twice", Tasks: tasks(2), Barrier: true, MaxFailures: 1})
 		require.NoError(t, err)
 	})
 }
@@ -151,7 +151,7 @@ func TestATaskWaitsAtOneBarrierAtATime(t *testing.T) {
 func TestATaskThatHasEndedAsksForNothing(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
-	_, err := outcome(t.Context(), d, driver.Job{Function: "ask too late", Tasks: tasks(1)})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Function: "ask too late", Tasks: tasks(1)})
 	require.NoError(t, err)
 	require.ErrorIs(t, <-late, context.Canceled)
 }
@@ -160,7 +160,7 @@ func TestALostExecutorStartsItsBarrierSetAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one, other := join(t, d, "1", "a", 1), join(t, d, "2", "b", 1)
-		done := running(t, d, driver.Job{Tasks: tasks(2), Barrier: true})
+		done := running(t, d, driver.TaskSet{Tasks: tasks(2), Barrier: true})
 		first, lost := one.launches(1)[0], other.launches(1)[0]
 		one.finish(first, "does not count")
 		synctest.Wait()
@@ -202,14 +202,14 @@ func TestABarrierJobThatNeverFitsFailsAtOnce(t *testing.T) {
 
 func neverFits(t *testing.T, bound map[string]string) {
 	d := start(t, driver.Options{Config: settings(t, bound), Manager: &manager{}})
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "wide", Tasks: tasks(5), Barrier: true})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "wide", Tasks: tasks(5), Barrier: true})
 	require.ErrorIs(t, err, driver.ErrUnschedulable)
 	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and there is room for 4 on as many executors as there may be (2)`)
 }
 
 func TestABarrierJobThatThisProcessCannotHoldFails(t *testing.T) {
 	d := start(t, driver.Options{})
-	done := running(t, d, driver.Job{Tasks: tasks(3), Barrier: true})
+	done := running(t, d, driver.TaskSet{Tasks: tasks(3), Barrier: true})
 	join(t, d, "1", "a", 2)
 	require.ErrorContains(t, (<-done).err, "its 3 tasks must run at once, and there is room for 2 on as many executors as there may be (1)")
 }
@@ -218,7 +218,7 @@ func TestACancelledBarrierJobLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one := join(t, d, "1", "a", 2)
-		done := running(t, d, driver.Job{Tasks: tasks(2), Barrier: true})
+		done := running(t, d, driver.TaskSet{Tasks: tasks(2), Barrier: true})
 		launches := one.launches(2)
 		one.finish(launches[0], "held")
 		synctest.Wait()

@@ -37,7 +37,7 @@ func benchDriver(b *testing.B) *driver.Driver {
 
 func runNoops(b *testing.B, d *driver.Driver, tasks int) {
 	count := 0
-	for _, err := range d.Run(context.Background(), driver.Job{TaskSet: "noop", Function: "noop", Tasks: make([]driver.TaskSpec, tasks)}) {
+	for _, err := range d.Run(context.Background(), driver.TaskSet{Name: "noop", Function: "noop", Tasks: make([]driver.Task, tasks)}) {
 		require.NoError(b, err)
 		count++
 	}

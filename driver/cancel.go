@@ -27,7 +27,7 @@ func (d *Driver) cancelJobs(reason string, meant func(*runningSet) bool) int {
 		count := 0
 		for _, r := range l.runs {
 			if meant(r) {
-				l.endRun(r, fmt.Errorf("job %q %w: %s", r.job.TaskSet, ErrCancelled, reason))
+				l.endRun(r, fmt.Errorf("job %q %w: %s", r.job.Name, ErrCancelled, reason))
 				count++
 			}
 		}

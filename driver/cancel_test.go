@@ -15,9 +15,9 @@ func TestAJobIsCancelledByItsIDAndToldWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one := join(t, d, "1", "a", 2)
-		unwanted := running(t, d, driver.Job{TaskSet: "unwanted", Tasks: tasks(3)})
+		unwanted := running(t, d, driver.TaskSet{Name: "unwanted", Tasks: tasks(3)})
 		synctest.Wait()
-		wanted := running(t, d, driver.Job{TaskSet: "wanted", Tasks: tasks(1)})
+		wanted := running(t, d, driver.TaskSet{Name: "wanted", Tasks: tasks(1)})
 		launches := one.launches(2)
 		require.False(t, d.CancelJob(7, "no such job"))
 		require.True(t, d.CancelJob(1, "nobody wants it"))
@@ -44,7 +44,7 @@ func TestAGroupIsCancelledAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		attach(t, d, executorbackend.Options{ID: "1", Cores: 4})
-		job := driver.Job{Function: "wait", Tasks: tasks(2), Group: "reports", Description: "the month's"}
+		job := driver.TaskSet{Function: "wait", Tasks: tasks(2), Group: "reports", Description: "the month's"}
 		one, two := running(t, d, job), running(t, d, job)
 		synctest.Wait()
 		job.Group = "other"

@@ -62,9 +62,9 @@ func chaos(t *rapid.T) {
 		})
 	}
 	submit := func(function string, tasks, cpus int, preferring bool, pool string) {
-		job := driver.Job{TaskSet: "chaos", Function: function, CPUs: cpus, MaxFailures: 1000, Pool: pool, Barrier: function == "flaky meeting"}
+		job := driver.TaskSet{Name: "chaos", Function: function, CPUs: cpus, MaxFailures: 1000, Pool: pool, Barrier: function == "flaky meeting"}
 		for i := range tasks {
-			spec := driver.TaskSpec{Input: number(uint64(i))}
+			spec := driver.Task{Input: number(uint64(i))}
 			if preferring {
 				spec.Hosts = hosts[i%3 : i%3+1]
 			}

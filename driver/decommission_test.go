@@ -14,16 +14,16 @@ import (
 )
 
 // naps is a job of tasks that take so long.
-func naps(tasks int, each time.Duration) driver.Job {
-	job := driver.Job{TaskSet: "naps", Function: "nap", MaxFailures: 1}
+func naps(tasks int, each time.Duration) driver.TaskSet {
+	job := driver.TaskSet{Name: "naps", Function: "nap", MaxFailures: 1}
 	for range tasks {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(each))})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(each))})
 	}
 	return job
 }
 
 // begin runs a job in the background and gives its error.
-func begin(ctx context.Context, d *driver.Driver, job driver.Job) <-chan error {
+func begin(ctx context.Context, d *driver.Driver, job driver.TaskSet) <-chan error {
 	done := make(chan error, 1)
 	go func() { _, err := outcome(ctx, d, job); done <- err }()
 	return done
@@ -81,7 +81,7 @@ func TestWhatRunsAtTheDeadlineRunsAgainElsewhere(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
 		slow := join(t, d, "1", "h", 2)
-		done := begin(t.Context(), d, driver.Job{Tasks: make([]driver.TaskSpec, 2), MaxFailures: 1})
+		done := begin(t.Context(), d, driver.TaskSet{Tasks: make([]driver.Task, 2), MaxFailures: 1})
 		slow.launches(2)
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "is about to be preempted", Deadline: time.Now().Add(time.Hour)})
 		notice := slow.recv().GetDecommission()
@@ -121,7 +121,7 @@ func TestLossesOfDecommissionedExecutorsNeverCount(t *testing.T) {
 				m := &manager{}
 				d := start(t, driver.Options{Manager: m})
 				p := join(t, d, "1", "h", 1)
-				done := begin(t.Context(), d, driver.Job{Function: "noop", Tasks: make([]driver.TaskSpec, 1), MaxFailures: 1})
+				done := begin(t.Context(), d, driver.TaskSet{Function: "noop", Tasks: make([]driver.Task, 1), MaxFailures: 1})
 				p.launches(1)
 				d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes"})
 				synctest.Wait()

@@ -26,7 +26,7 @@ func TestDemand(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
-		job := driver.Job{Function: "wait", Tasks: []driver.TaskSpec{
+		job := driver.TaskSet{Function: "wait", Tasks: []driver.Task{
 			{Hosts: []string{"a", "b"}}, {Hosts: []string{"b"}}, {}, {Hosts: []string{"b", "c"}},
 		}}
 		for range 2 {

@@ -80,7 +80,7 @@ func (l *loop) unschedulable(event scheduler.TaskSetUnschedulable) {
 // aborted ends a run that could not go on for too long.
 func (l *loop) aborted(event scheduler.TaskSetAborted) {
 	if r := l.runs[event.TaskSet]; r != nil {
-		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.TaskSet, ErrUnschedulable, event.Reason))
+		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, event.Reason))
 	}
 }
 

@@ -24,8 +24,8 @@ func init() {
 	})
 }
 
-func failsOnBad(tasks int) driver.Job {
-	return driver.Job{TaskSet: "picky", Function: "fail on bad", Tasks: make([]driver.TaskSpec, tasks)}
+func failsOnBad(tasks int) driver.TaskSet {
+	return driver.TaskSet{Name: "picky", Function: "fail on bad", Tasks: make([]driver.Task, tasks)}
 }
 
 func TestNodesWhereTasksFailAreExcluded(t *testing.T) {

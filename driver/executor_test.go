@@ -97,7 +97,7 @@ func TestManagerTakesAnExecutorAway(t *testing.T) {
 func killers(t *testing.T, d *driver.Driver, lose func(p *puppet, id string)) (executors int, err error) {
 	done := make(chan error, 1)
 	go func() {
-		_, err := outcome(t.Context(), d, driver.Job{TaskSet: "oom", Tasks: make([]driver.TaskSpec, 1)})
+		_, err := outcome(t.Context(), d, driver.TaskSet{Name: "oom", Tasks: make([]driver.Task, 1)})
 		done <- err
 	}()
 	for {
@@ -166,7 +166,7 @@ func TestLossesThatDoNotCountFailNoJob(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error, 1)
-		go func() { _, err := outcome(ctx, d, driver.Job{Tasks: make([]driver.TaskSpec, 1)}); done <- err }()
+		go func() { _, err := outcome(ctx, d, driver.TaskSet{Tasks: make([]driver.Task, 1)}); done <- err }()
 		for i := range 20 {
 			p := join(t, d, fmt.Sprint(i), "h", 1)
 			p.launches(1)
@@ -190,7 +190,7 @@ func TestExecutorWhoseLossNobodyExplainsIsEnded(t *testing.T) {
 		busy, idle, explained := join(t, d, "1", "h", 1), join(t, d, "2", "h", 1), join(t, d, "3", "h", 1)
 		done := make(chan error, 1)
 		go func() {
-			_, err := outcome(t.Context(), d, driver.Job{Tasks: make([]driver.TaskSpec, 1), MaxFailures: 1})
+			_, err := outcome(t.Context(), d, driver.TaskSet{Tasks: make([]driver.Task, 1), MaxFailures: 1})
 			done <- err
 		}()
 		synctest.Wait()
@@ -212,7 +212,7 @@ func TestLossAndFailuresAddUp(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		done := make(chan error, 1)
 		go func() {
-			_, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 1)})
+			_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: make([]driver.Task, 1)})
 			done <- err
 		}()
 		fail := func(p *puppet, n int) {
@@ -240,7 +240,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 		d := start(t, driver.Options{Manager: m})
 		silent, lively := join(t, d, "1", "h", 1), join(t, d, "2", "h", 1)
 		done := make(chan error, 1)
-		go func() { _, err := outcome(t.Context(), d, driver.Job{Tasks: make([]driver.TaskSpec, 2)}); done <- err }()
+		go func() { _, err := outcome(t.Context(), d, driver.TaskSet{Tasks: make([]driver.Task, 2)}); done <- err }()
 		silent.launches(1)
 		launch := lively.launches(1)[0]
 		began := time.Now()
@@ -296,7 +296,7 @@ func TestStatusShowsWhatExecutorsSay(t *testing.T) {
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, Version: wire.Version, LogUrls: map[string]string{"stderr": "http://x"}}})
 	p.recv()
 	q := join(t, d, "9", "h", 1)
-	go func() { _, _ = outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 7)}) }()
+	go func() { _, _ = outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: make([]driver.Task, 7)}) }()
 	p.launches(4)
 	p.send(&wire.ExecutorMessage{Heartbeat: &wire.Heartbeat{ResidentBytes: 77}})
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.Running == 5 && s.Executors[1].ResidentBytes == 77 })
@@ -318,7 +318,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	d := start(t, driver.Options{})
 	for i := range 150 {
 		join(t, d, fmt.Sprint(i), "h", 1).leave()
-		_, err := outcome(t.Context(), d, driver.Job{TaskSet: fmt.Sprint(i)})
+		_, err := outcome(t.Context(), d, driver.TaskSet{Name: fmt.Sprint(i)})
 		require.NoError(t, err)
 	}
 	status := await(t, d, func(s driver.Status) bool { return s.Totals.ExecutorsLost == 150 })

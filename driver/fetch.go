@@ -41,7 +41,7 @@ type intake struct {
 	taken  int64                 // bytes of all results that were handed on
 }
 
-func newIntake(c *config.Config, job *Job) intake {
+func newIntake(c *config.Config, job *TaskSet) intake {
 	in := intake{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
 	if in.limit == 0 {
 		in.limit = math.MaxInt64
@@ -75,9 +75,9 @@ func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
 	}
 	switch {
 	case r.job.Collect && in.taken+in.away > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.TaskSet, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
+		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
 	case size > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.TaskSet, Results: 1, Bytes: size, Limit: in.limit})
+		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: 1, Bytes: size, Limit: in.limit})
 	default:
 		in.queue = append(in.queue, a.id)
 		l.fetch(r)
@@ -170,7 +170,7 @@ func (r *runningSet) admit(size int64) error {
 		results, bytes = r.done+1+len(in.sizes), in.taken+in.away
 	}
 	if bytes > in.limit {
-		return &ResultSizeError{Job: r.job.TaskSet, Results: results, Bytes: bytes, Limit: in.limit}
+		return &ResultSizeError{Job: r.job.Name, Results: results, Bytes: bytes, Limit: in.limit}
 	}
 	return nil
 }

@@ -37,10 +37,10 @@ func content(index, size int) []byte {
 }
 
 // resultsOf is a job whose tasks return so many bytes each.
-func resultsOf(sizes ...int) driver.Job {
-	job := driver.Job{TaskSet: "results", Function: "bytes"}
+func resultsOf(sizes ...int) driver.TaskSet {
+	job := driver.TaskSet{Name: "results", Function: "bytes"}
 	for _, size := range sizes {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(size))})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(size))})
 	}
 	return job
 }
@@ -93,7 +93,7 @@ func TestResultsThatWereTakenAreLetGoOf(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error, 1)
 	go func() {
-		_, err := outcome(ctx, d, driver.Job{Function: "wait", Tasks: make([]driver.TaskSpec, 1)})
+		_, err := outcome(ctx, d, driver.TaskSet{Function: "wait", Tasks: make([]driver.Task, 1)})
 		waits <- err
 	}()
 	defer func() {

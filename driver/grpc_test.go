@@ -82,7 +82,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 	require.Equal(t, map[string]string{"task.maxResultSize": "100b"}, b.GetProperties())
 	require.Equal(t, map[string]string{"fs.defaultFS": "hdfs://x"}, b.GetHadoop())
 	// The driver's settings hold in the executor.
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Function: "mirror", Tasks: []driver.TaskSpec{{Input: make([]byte, 101)}}})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "mirror", Tasks: []driver.Task{{Input: make([]byte, 101)}}})
 	require.ErrorContains(t, err, "takes 101 bytes encoded, the most is 100")
 	require.NoError(t, d.Stop(t.Context()))
 	require.NoError(t, <-p.err)
@@ -131,7 +131,7 @@ func TestExecutorOfADeadDriverEnds(t *testing.T) {
 	p := run(t, executorbackend.Options{ID: "1"}, d.Addr(), pass)
 	await(t, d, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	go func() {
-		_, _ = outcome(t.Context(), d, driver.Job{Function: "wait", Tasks: make([]driver.TaskSpec, 1)})
+		_, _ = outcome(t.Context(), d, driver.TaskSet{Function: "wait", Tasks: make([]driver.Task, 1)})
 	}()
 	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 1 })
 	d.ExecutorLost("1", driver.Loss{Text: "was preempted"})
@@ -142,9 +142,9 @@ func TestExecutorOfADeadDriverEnds(t *testing.T) {
 
 func TestKilledExecutorOverTheNetwork(t *testing.T) {
 	d, pass := networked(t, driver.Options{Manager: &manager{}})
-	job := driver.Job{TaskSet: "nap", Function: "nap"}
+	job := driver.TaskSet{Name: "nap", Function: "nap"}
 	for range 40 {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(5 * time.Millisecond))})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(5 * time.Millisecond))})
 	}
 	victim := run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	run(t, executorbackend.Options{ID: "2", Cores: 2}, d.Addr(), pass)
@@ -167,7 +167,7 @@ func TestLargePayloads(t *testing.T) {
 	d, pass := networked(t, driver.Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	run(t, executorbackend.Options{ID: "1", Cores: 2}, d.Addr(), pass)
 	common := bytes.Repeat([]byte("c"), size/10)
-	job := driver.Job{TaskSet: "mirror", Function: "mirror", Common: common, Tasks: []driver.TaskSpec{
+	job := driver.TaskSet{Name: "mirror", Function: "mirror", Common: common, Tasks: []driver.Task{
 		{Input: bytes.Repeat([]byte("a"), size)}, {}, {Input: bytes.Repeat([]byte("b"), size/10)},
 	}}
 	results, err := outcome(t.Context(), d, job)

@@ -104,10 +104,10 @@ func TestMain(m *testing.M) {
 func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
 // squares is a job of so many tasks, each of which squares its index.
-func squares(tasks int) driver.Job {
-	job := driver.Job{TaskSet: "squares", Function: "square"}
+func squares(tasks int) driver.TaskSet {
+	job := driver.TaskSet{Name: "squares", Function: "square"}
 	for i := range tasks {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(i))})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(i))})
 	}
 	return job
 }
@@ -127,7 +127,7 @@ func requireSquares(t require.TestingT, ctx context.Context, d *driver.Driver, t
 }
 
 // outcome runs a job to its end.
-func outcome(ctx context.Context, d *driver.Driver, job driver.Job) (results map[int]driver.Result, err error) {
+func outcome(ctx context.Context, d *driver.Driver, job driver.TaskSet) (results map[int]driver.Result, err error) {
 	results = map[int]driver.Result{}
 	for result, failed := range d.Run(ctx, job) {
 		if failed != nil {

@@ -47,7 +47,7 @@ func (l *loop) warnOfHindrances() (next time.Time) {
 			looks++
 			if hindrance, reason := l.scheduler.WhyWaiting(id); isWorthTelling(hindrance) {
 				r.hindrance = reason
-				l.logger.Warn("job waits", "job", id, "name", r.job.TaskSet, "reason", reason)
+				l.logger.Warn("job waits", "job", id, "name", r.job.Name, "reason", reason)
 			}
 		}
 		r.launchesSeen = r.launches
@@ -69,7 +69,7 @@ func (l *loop) notes() []string {
 	var notes []string
 	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
 		if r := l.runs[id]; r.hindrance != "" {
-			notes = append(notes, fmt.Sprintf("job %d (%s) waits: %s", id, r.job.TaskSet, r.hindrance))
+			notes = append(notes, fmt.Sprintf("job %d (%s) waits: %s", id, r.job.Name, r.hindrance))
 		}
 	}
 	return notes

@@ -14,7 +14,7 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
 		d := start(t, driver.Options{Logger: log.logger()})
-		done := running(t, d, driver.Job{TaskSet: "count", Tasks: tasks(1)})
+		done := running(t, d, driver.TaskSet{Name: "count", Tasks: tasks(1)})
 		time.Sleep(14 * time.Second)
 		require.Empty(t, d.Status().Notes)
 		time.Sleep(2 * time.Second)
@@ -24,9 +24,9 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 		one := join(t, d, "1", "a", 1)
 		one.launches(1)
 		require.Empty(t, d.Status().Notes, "it runs")
-		large := running(t, d, driver.Job{TaskSet: "large", Tasks: tasks(1), Resources: map[string]float64{"gpu": 1}})
+		large := running(t, d, driver.TaskSet{Name: "large", Tasks: tasks(1), Resources: map[string]float64{"gpu": 1}})
 		synctest.Wait()
-		busy := running(t, d, driver.Job{TaskSet: "busy", Tasks: tasks(1)})
+		busy := running(t, d, driver.TaskSet{Name: "busy", Tasks: tasks(1)})
 		time.Sleep(31 * time.Second)
 		require.Equal(t, []string{"job 2 (large) waits: each task takes 1 core and 1 of gpu, more than any executor has; there is 1 executor"}, d.Status().Notes,
 			"that other tasks run is no news")

@@ -61,7 +61,7 @@ func (e *executor) status() ExecutorStatus {
 
 func (r *runningSet) status(state string) JobStatus {
 	return JobStatus{
-		ID: r.id, Name: r.job.TaskSet, Description: r.job.Description, Group: r.job.Group, Pool: r.pool, Barrier: r.job.Barrier, State: state,
+		ID: r.id, Name: r.job.Name, Description: r.job.Description, Group: r.job.Group, Pool: r.pool, Barrier: r.job.Barrier, State: state,
 		Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running, Copies: r.copies, Waits: r.hindrance, Metrics: r.metrics,
 		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
 	}

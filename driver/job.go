@@ -9,12 +9,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// Job is one task set to run: a function over inputs.
-type Job struct {
-	TaskSet     string // for errors, logs and the status
+// TaskSet is a task set to run: a function over inputs.
+type TaskSet struct {
+	Name     string // for errors, logs and the status
 	Function string // the name under which package function has it
 	Common   []byte // what the tasks share; goes to each executor once; at most 1 GiB
-	Tasks    []TaskSpec
+	Tasks    []Task
 	// Indexes are the indexes of the tasks, where these are some of an earlier set's;
 	// nil for 0, 1, 2 and so on.
 	Indexes []int
@@ -51,9 +51,9 @@ type Job struct {
 	MaxFailures int // how often one task may fail before the job does; 0 is task.maxFailures
 }
 
-// TaskSpec is one task of a job. Neither it nor what it refers to may be
+// Task is one task of a job. Neither it nor what it refers to may be
 // changed while the job runs.
-type TaskSpec struct {
+type Task struct {
 	Input []byte // at most 1 GiB
 	// Executors and Hosts are where the task runs best, by the ids of executors and
 	// by name: first in those executors, then on those hosts. Anywhere where both
@@ -61,8 +61,8 @@ type TaskSpec struct {
 	Executors, Hosts []string
 }
 
-// Task is the index of a task as its function and its listener have it.
-func (j *Job) Task(task int) int {
+// indexOf is the index of a task as its function and its listener have it.
+func (j *TaskSet) indexOf(task int) int {
 	if j.Indexes != nil {
 		return j.Indexes[task]
 	}
@@ -96,26 +96,26 @@ func (e *TaskError) Error() string {
 }
 
 // check finds what no executor could be sent.
-func (j *Job) check() error {
+func (j *TaskSet) check() error {
 	if len(j.Common) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",
-			j.TaskSet, len(j.Common), wire.MaxInput)
+			j.Name, len(j.Common), wire.MaxInput)
 	}
 	if j.Indexes != nil && len(j.Indexes) != len(j.Tasks) {
-		return fmt.Errorf("job %q: it has %d tasks and %d indexes", j.TaskSet, len(j.Tasks), len(j.Indexes))
+		return fmt.Errorf("job %q: it has %d tasks and %d indexes", j.Name, len(j.Tasks), len(j.Indexes))
 	}
 	if j.Indexes != nil && j.Barrier {
-		return fmt.Errorf("job %q: a barrier set has all of its tasks: Indexes are for others", j.TaskSet)
+		return fmt.Errorf("job %q: a barrier set has all of its tasks: Indexes are for others", j.Name)
 	}
 	for _, index := range j.Indexes {
 		if index < 0 || index > math.MaxInt32 {
-			return fmt.Errorf("job %q: index %d must be 0 to %d", j.TaskSet, index, math.MaxInt32)
+			return fmt.Errorf("job %q: index %d must be 0 to %d", j.Name, index, math.MaxInt32)
 		}
 	}
 	for i := range j.Tasks {
 		if size := len(j.Tasks[i].Input); size > wire.MaxInput {
 			return fmt.Errorf("job %q: the input of task %d takes %d bytes encoded, the most is %d: write it to a file that the task reads",
-				j.TaskSet, i, size, wire.MaxInput)
+				j.Name, i, size, wire.MaxInput)
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // short plays the executor of a job with one core: it ends the first task after a
 // microsecond and grants a window of so many, and gives the message that fills it.
-func short(t *testing.T, d *driver.Driver, job driver.Job, window uint32) (p *puppet, done <-chan ended, queued *wire.DriverMessage) {
+func short(t *testing.T, d *driver.Driver, job driver.TaskSet, window uint32) (p *puppet, done <-chan ended, queued *wire.DriverMessage) {
 	p = join(t, d, "1", "h", 1)
 	done = running(t, d, job)
 	first := p.launches(1)[0]
@@ -146,7 +146,7 @@ func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
 }
 
 func TestLargeInputsGoInSeveralMessages(t *testing.T) {
-	job := driver.Job{TaskSet: "large", Tasks: make([]driver.TaskSpec, 20)}
+	job := driver.TaskSet{Name: "large", Tasks: make([]driver.Task, 20)}
 	for i := range job.Tasks {
 		job.Tasks[i].Input = make([]byte, wire.MaxPart/3+i)
 	}

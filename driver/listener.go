@@ -20,7 +20,7 @@ type Listener interface {
 
 // Result is what one task returned.
 type Result struct {
-	Index         int // the task's, as TaskSpec has it
+	Index         int // the task's, as Task has it
 	Value         []byte
 	AttemptNumber int // 0 where the task's first attempt succeeded
 	ExecutorID    string

@@ -20,9 +20,9 @@ type loop struct {
 	now     time.Time // of this turn
 
 	scheduler  *scheduler.Scheduler
-	executors  map[string]*executor // registered, by id
-	dirty      []*executor          // those with a message of this turn
-	runs       map[uint64]*runningSet      // not ended, by task set
+	executors  map[string]*executor   // registered, by id
+	dirty      []*executor            // those with a message of this turn
+	runs       map[uint64]*runningSet // not ended, by task set
 	listeners  map[ExecutorListener]struct{}
 	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
 	demand     demand

@@ -64,7 +64,7 @@ func TestMetricsOfTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		attach(t, d, executorbackend.Options{ID: "1", Cores: 1})
-		job := driver.Job{TaskSet: "naps", Function: "nap", Tasks: []driver.TaskSpec{{Input: number(uint64(25 * time.Second))}}}
+		job := driver.TaskSet{Name: "naps", Function: "nap", Tasks: []driver.Task{{Input: number(uint64(25 * time.Second))}}}
 		ended := make(chan error)
 		go func() {
 			_, err := outcome(context.Background(), d, job)

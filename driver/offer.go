@@ -33,7 +33,7 @@ func (l *loop) launch(e *executor, r *runningSet, launch *scheduler.Launch) {
 	if _, sent := r.sentTo[e]; !sent {
 		r.sentTo[e] = struct{}{}
 		message.TaskSets = append(message.TaskSets, &wire.TaskSet{
-			Id: r.id, Name: strings.ToValidUTF8(r.job.TaskSet, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
+			Id: r.id, Name: strings.ToValidUTF8(r.job.Name, "\uFFFD"), Function: r.job.Function, Common: r.job.Common,
 		})
 	}
 	a := &attempt{id: launch.Attempt, run: r, index: launch.Index, try: launch.Number, executor: e}
@@ -52,7 +52,7 @@ func (l *loop) launch(e *executor, r *runningSet, launch *scheduler.Launch) {
 	e.addLaunch(message, &wire.Launch{
 		Attempt: uint64(a.id), TaskSet: r.id, AttemptNumber: uint32(a.try), Cpus: uint32(r.cpus), Resources: wire.ResourcesOf(launch.Resources),
 		Queued: launch.Queued, StoreResult: r.unreleased.Load() > r.intake.window,
-	}, r.job.Task(a.index), r.job.Tasks[a.index].Input)
+	}, r.job.indexOf(a.index), r.job.Tasks[a.index].Input)
 }
 
 // addLaunch adds an attempt to a message: to the launch before it, where both are

@@ -133,7 +133,7 @@ func TestWhoComesAgainIsTakenInBeforeItsFirstStreamHasEnded(t *testing.T) {
 	first := play(t, d)
 	first.send(register(7))
 	first.recv()
-	done := begin(t.Context(), d, driver.Job{Function: "noop", Tasks: make([]driver.TaskSpec, 1), MaxFailures: 2})
+	done := begin(t.Context(), d, driver.TaskSet{Function: "noop", Tasks: make([]driver.Task, 1), MaxFailures: 2})
 	lost := first.launches(1)[0]
 
 	other := play(t, d)

@@ -106,8 +106,8 @@ func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
 		result := make(chan error, 1)
 		go func() {
 			var failed error
-			for _, err := range d.Run(t.Context(), Job{
-				TaskSet: "j", Function: "elsewhere than on executor 1", Tasks: []TaskSpec{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
+			for _, err := range d.Run(t.Context(), TaskSet{
+				Name: "j", Function: "elsewhere than on executor 1", Tasks: []Task{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
 			}) {
 				failed = err
 			}

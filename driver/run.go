@@ -12,7 +12,7 @@ import (
 // on at the same time. A slow loop holds up nobody: results wait in memory as
 // driver.maxResultSize allows, some 64 MiB at most, and else at their executors. A
 // result that is larger than that setting is a *ResultSizeError.
-func (d *Driver) Run(ctx context.Context, job Job) iter.Seq2[Result, error] {
+func (d *Driver) Run(ctx context.Context, job TaskSet) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if ctx.Err() != nil {
 			yield(Result{}, context.Cause(ctx))

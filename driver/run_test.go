@@ -52,7 +52,7 @@ func TestRunsGoOnAtTheSameTime(t *testing.T) {
 func TestResultsStreamAsTheyFinish(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 3)
-	job := driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 3)}
+	job := driver.TaskSet{Name: "j", Tasks: make([]driver.Task, 3)}
 	order := []int{2, 0, 1}
 	var launches []*wire.Launch
 	next := 0
@@ -97,7 +97,7 @@ func TestSlowConsumerHoldsUpNobody(t *testing.T) {
 func TestFailedTaskIsTriedAgain(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
-	results, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Function: "fail until", Tasks: []driver.TaskSpec{
+	results, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "fail until", Tasks: []driver.Task{
 		{Input: number(0)}, {Input: number(3)}, {Input: number(1)},
 	}})
 	require.NoError(t, err)
@@ -108,17 +108,17 @@ func TestFailedTaskIsTriedAgain(t *testing.T) {
 
 func TestJobFailsAfterMaxFailures(t *testing.T) {
 	for name, test := range map[string]struct {
-		job  driver.Job
+		job  driver.TaskSet
 		want driver.TaskError
 		text string
 	}{
 		"default": {
-			driver.Job{TaskSet: "count", Function: "fail until", Tasks: []driver.TaskSpec{{Input: number(0)}, {Input: number(99)}}},
+			driver.TaskSet{Name: "count", Function: "fail until", Tasks: []driver.Task{{Input: number(0)}, {Input: number(99)}}},
 			driver.TaskError{Job: "count", Index: 1, Failures: 4, ExecutorID: "1", Host: "host1", Message: "try 3 went wrong"},
 			`task 1 of "count" failed 4 times, last on executor 1 (host1): try 3 went wrong`,
 		},
 		"own": {
-			driver.Job{TaskSet: "count", Function: "fail until", Tasks: []driver.TaskSpec{{Input: number(99)}}, MaxFailures: 1},
+			driver.TaskSet{Name: "count", Function: "fail until", Tasks: []driver.Task{{Input: number(99)}}, MaxFailures: 1},
 			driver.TaskError{Job: "count", Index: 0, Failures: 1, ExecutorID: "1", Host: "host1", Message: "try 0 went wrong"},
 			`task 0 of "count" failed once, last on executor 1 (host1): try 0 went wrong`,
 		},
@@ -142,7 +142,7 @@ func TestJobFailsAfterMaxFailures(t *testing.T) {
 func TestPanicIsTheJobsErrorWithItsStack(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "p", Function: "panic", Tasks: make([]driver.TaskSpec, 1), MaxFailures: 2})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "p", Function: "panic", Tasks: make([]driver.Task, 1), MaxFailures: 2})
 	require.ErrorContains(t, err, `task 0 of "p" failed 2 times, last on executor 1 (host1): panic: the user's mistake`+"\n")
 	require.ErrorContains(t, err, "driver_test.TestMain.func")
 	require.ErrorContains(t, err, "harness_test.go:")
@@ -151,7 +151,7 @@ func TestPanicIsTheJobsErrorWithItsStack(t *testing.T) {
 func TestPermanentFailureIsNotTriedAgain(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Function: "no such", Tasks: make([]driver.TaskSpec, 1)})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "no such", Tasks: make([]driver.Task, 1)})
 	require.ErrorContains(t, err, `task 0 of "j" failed once, last on executor 1 (host1): this program has no function "no such"`)
 }
 
@@ -163,7 +163,7 @@ func TestCancelKillsWhatRuns(t *testing.T) {
 		await(t, d, func(s driver.Status) bool { return s.Totals.Running == 2 })
 		cancel(errTest)
 	}()
-	_, err := outcome(ctx, d, driver.Job{TaskSet: "w", Function: "wait", Tasks: make([]driver.TaskSpec, 5)})
+	_, err := outcome(ctx, d, driver.TaskSet{Name: "w", Function: "wait", Tasks: make([]driver.Task, 5)})
 	require.ErrorIs(t, err, errTest)
 	// The cores come back: the tasks were told.
 	requireSquares(t, t.Context(), d, 10)
@@ -181,9 +181,9 @@ func TestCancelDoesNotWaitForTheConsumer(t *testing.T) {
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	job := driver.Job{Function: "fail until", Tasks: []driver.TaskSpec{{Input: number(0)}}}
+	job := driver.TaskSet{Function: "fail until", Tasks: []driver.Task{{Input: number(0)}}}
 	for range 50 {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(1000)})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(1000)})
 	}
 	job.MaxFailures = 1 << 20
 	var last error
@@ -216,7 +216,7 @@ func TestStopEndsRuns(t *testing.T) {
 		await(t, d, func(s driver.Status) bool { return s.Totals.Running == 2 })
 		stopped <- d.Stop(t.Context())
 	}()
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "w", Function: "wait", Tasks: make([]driver.TaskSpec, 5)})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "w", Function: "wait", Tasks: make([]driver.Task, 5)})
 	require.ErrorIs(t, err, driver.ErrStopped)
 	require.NoError(t, <-stopped)
 	<-e.ended
@@ -276,7 +276,7 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 func TestCommonPartGoesToAnExecutorOnce(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
-	job := driver.Job{TaskSet: "j", Function: "f", Common: bytes.Repeat([]byte("common"), 100<<10), Tasks: make([]driver.TaskSpec, 4)}
+	job := driver.TaskSet{Name: "j", Function: "f", Common: bytes.Repeat([]byte("common"), 100<<10), Tasks: make([]driver.Task, 4)}
 	done := make(chan error, 1)
 	go func() { _, err := outcome(t.Context(), d, job); done <- err }()
 	sets, tasks, forgotten := 0, 0, []uint64(nil)
@@ -309,7 +309,7 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 	var results map[int]driver.Result
 	go func() {
 		var err error
-		results, err = outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: make([]driver.TaskSpec, 2)})
+		results, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: make([]driver.Task, 2)})
 		done <- err
 	}()
 	mine, other := p.launches(1)[0], q.launches(1)[0]
@@ -349,9 +349,9 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 func TestTooLargeInputIsSaidBeforeAnythingRuns(t *testing.T) {
 	d := start(t, driver.Options{})
 	huge := make([]byte, wire.MaxInput+1) // of which nothing is touched
-	_, err := outcome(t.Context(), d, driver.Job{TaskSet: "j", Tasks: []driver.TaskSpec{{}, {Input: huge}}})
+	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: []driver.Task{{}, {Input: huge}}})
 	require.ErrorContains(t, err, `job "j": the input of task 1 takes 1073741825 bytes encoded, the most is 1073741824`)
-	_, err = outcome(t.Context(), d, driver.Job{TaskSet: "j", Common: huge})
+	_, err = outcome(t.Context(), d, driver.TaskSet{Name: "j", Common: huge})
 	require.ErrorContains(t, err, `job "j": what its tasks share takes 1073741825 bytes`)
 	require.Empty(t, d.Status().Jobs)
 }

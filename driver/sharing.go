@@ -30,7 +30,7 @@ func sharing(c *config.Config) scheduler.Mode {
 }
 
 // pool is the name of the pool that a job is in; "" where there are none.
-func (l *loop) pool(job *Job) string {
+func (l *loop) pool(job *TaskSet) string {
 	switch {
 	case sharing(l.d.options.Config) == scheduler.FIFO:
 		return ""

@@ -17,11 +17,11 @@ func TestJobsShareTheExecutorsAsTheirPoolsSay(t *testing.T) {
 			Config: settings(t, map[string]string{"scheduler.mode": "FAIR"}),
 			Pools:  []scheduler.Pool{{Name: "heavy", Weight: 3}, {Name: "light", Weight: 1}},
 		})
-		_ = running(t, d, driver.Job{TaskSet: "light", Tasks: tasks(8), Pool: "light"})
+		_ = running(t, d, driver.TaskSet{Name: "light", Tasks: tasks(8), Pool: "light"})
 		synctest.Wait()
-		_ = running(t, d, driver.Job{TaskSet: "heavy", Tasks: tasks(8), Pool: "heavy"})
+		_ = running(t, d, driver.TaskSet{Name: "heavy", Tasks: tasks(8), Pool: "heavy"})
 		synctest.Wait()
-		_ = running(t, d, driver.Job{TaskSet: "none", Tasks: tasks(0)})
+		_ = running(t, d, driver.TaskSet{Name: "none", Tasks: tasks(0)})
 		synctest.Wait()
 		join(t, d, "1", "a", 4)
 		synctest.Wait()
@@ -46,7 +46,7 @@ func TestTasksGetAddressesOfTheirOwn(t *testing.T) {
 		p.send(&wire.ExecutorMessage{Register: &wire.Register{
 			ExecutorId: "1", Host: "a", Cores: 4, Version: wire.Version, Resources: wire.ResourcesOf(map[string][]string{"gpu": {"3", "7"}}),
 		}})
-		done := running(t, d, driver.Job{Tasks: tasks(3)})
+		done := running(t, d, driver.TaskSet{Tasks: tasks(3)})
 		launches := p.launches(2)
 		require.Equal(t, map[string][]string{"gpu": {"3"}}, wire.FromResources(launches[0].GetResources()))
 		require.Equal(t, map[string][]string{"gpu": {"7"}}, wire.FromResources(launches[1].GetResources()))
@@ -62,7 +62,7 @@ func TestTasksGetAddressesOfTheirOwn(t *testing.T) {
 func TestTasksThatTakeMoreThanAnExecutorHasFailAtOnce(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, map[string]string{"executor.resource.gpu.amount": "2", "executor.cores": "4"}), Manager: &manager{}})
 	for _, amounts := range []map[string]float64{{"gpu": 3}, {"fpga": 1}} {
-		_, err := outcome(t.Context(), d, driver.Job{Tasks: tasks(1), Resources: amounts})
+		_, err := outcome(t.Context(), d, driver.TaskSet{Tasks: tasks(1), Resources: amounts})
 		require.ErrorIs(t, err, driver.ErrUnschedulable)
 		require.ErrorContains(t, err, "its executors have 2 gpu")
 	}

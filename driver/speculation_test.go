@@ -12,7 +12,7 @@ import (
 )
 
 // running runs a job beside the test.
-func running(t *testing.T, d *driver.Driver, job driver.Job) <-chan ended {
+func running(t *testing.T, d *driver.Driver, job driver.TaskSet) <-chan ended {
 	done := make(chan ended, 1)
 	go func() {
 		results, err := outcome(t.Context(), d, job)
@@ -26,7 +26,7 @@ type ended struct {
 	err     error
 }
 
-func tasks(count int) []driver.TaskSpec { return make([]driver.TaskSpec, count) }
+func tasks(count int) []driver.Task { return make([]driver.Task, count) }
 
 // ask asks for an attempt whether it may commit its output.
 func (p *puppet) ask(launch *wire.Launch) bool {
@@ -59,7 +59,7 @@ func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"speculation": "true", "speculation.quantile": "0.5"})})
 		slow, fast := join(t, d, "1", "a", 2), join(t, d, "2", "b", 2)
-		done := running(t, d, driver.Job{TaskSet: "copied", Tasks: tasks(4)})
+		done := running(t, d, driver.TaskSet{Name: "copied", Tasks: tasks(4)})
 		at := map[uint32]*wire.Launch{}
 		for _, launch := range slow.launches(2) {
 			at[launch.GetIndexes()[0]] = launch
@@ -103,7 +103,7 @@ func TestWithoutSpeculationNothingIsCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one, other := join(t, d, "1", "a", 1), join(t, d, "2", "b", 1)
-		done := running(t, d, driver.Job{Tasks: tasks(2)})
+		done := running(t, d, driver.TaskSet{Tasks: tasks(2)})
 		straggler := one.launches(1)[0]
 		other.finish(other.launches(1)[0], "")
 		time.Sleep(time.Minute)
@@ -117,7 +117,7 @@ func TestAnotherMayCommitWhenTheOneThatMightHasFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one, other := join(t, d, "1", "a", 1), join(t, d, "2", "b", 1)
-		done := running(t, d, driver.Job{Tasks: []driver.TaskSpec{{Hosts: []string{"a"}}}})
+		done := running(t, d, driver.TaskSet{Tasks: []driver.Task{{Hosts: []string{"a"}}}})
 		first := one.launches(1)[0]
 		require.True(t, one.ask(first))
 		require.True(t, one.ask(first), "it may ask again")
@@ -139,7 +139,7 @@ func TestATaskThatMayNotCommitIsNotToBlame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one := join(t, d, "1", "a", 1)
-		done := running(t, d, driver.Job{Tasks: tasks(1), MaxFailures: 1})
+		done := running(t, d, driver.TaskSet{Tasks: tasks(1), MaxFailures: 1})
 		denied := &wire.Failure{Message: "another attempt commits", Uncounted: true}
 		one.update(one.launches(1)[0], &wire.TaskUpdate{State: wire.TaskState_TASK_STATE_FAILED, Failure: denied})
 		one.finish(one.launches(1)[0], "")

@@ -14,7 +14,7 @@ type Submission struct {
 // Submit begins a task set and has its listener told what becomes of it. The
 // error says what no executor could be sent, or is ErrStopped; the listener is
 // not called then. All else that is wrong ends the set.
-func (d *Driver) Submit(job Job, listener Listener) (*Submission, error) {
+func (d *Driver) Submit(job TaskSet, listener Listener) (*Submission, error) {
 	if err := job.check(); err != nil {
 		return nil, err
 	}

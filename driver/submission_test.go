@@ -38,7 +38,7 @@ func (l *diary) TaskFailed(failure driver.TaskFailure) {
 
 func (l *diary) Ended(err error) { l.ended <- err }
 
-func submit(t *testing.T, d *driver.Driver, job driver.Job) (*driver.Submission, *diary) {
+func submit(t *testing.T, d *driver.Driver, job driver.TaskSet) (*driver.Submission, *diary) {
 	listener := newDiary()
 	submission, err := d.Submit(job, listener)
 	require.NoError(t, err)
@@ -76,11 +76,11 @@ func TestAListenerIsToldOfEachEnd(t *testing.T) {
 func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
-	submit := func(job driver.Job) *diary { _, listener := submit(t, d, job); return listener }
-	busy := submit(driver.Job{TaskSet: "busy", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 1}})
+	submit := func(job driver.TaskSet) *diary { _, listener := submit(t, d, job); return listener }
+	busy := submit(driver.TaskSet{Name: "busy", Function: "noop", Tasks: make([]driver.Task, 1), Priority: scheduler.Priority{Job: 1}})
 	running := p.launches(1)[0]
-	later := submit(driver.Job{TaskSet: "later", Function: "noop", Tasks: make([]driver.TaskSpec, 1), Priority: scheduler.Priority{Job: 2, Stage: 1}})
-	part := submit(driver.Job{TaskSet: "part", Function: "noop", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{7, 3},
+	later := submit(driver.TaskSet{Name: "later", Function: "noop", Tasks: make([]driver.Task, 1), Priority: scheduler.Priority{Job: 2, Stage: 1}})
+	part := submit(driver.TaskSet{Name: "part", Function: "noop", Tasks: make([]driver.Task, 2), Indexes: []int{7, 3},
 		Priority: scheduler.Priority{Job: 1, Stage: 4}})
 	p.finish(running, "")
 	require.NoError(t, <-busy.ended)
@@ -95,13 +95,13 @@ func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
 	require.Equal(t, 7, part.done[0].Index)
 	require.Equal(t, "3", string(part.done[1].Value))
 
-	for _, wrong := range []driver.Job{
-		{TaskSet: "uneven", Tasks: make([]driver.TaskSpec, 2), Indexes: []int{1}},
-		{TaskSet: "negative", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{-1}},
-		{TaskSet: "barrier", Tasks: make([]driver.TaskSpec, 1), Indexes: []int{1}, Barrier: true},
+	for _, wrong := range []driver.TaskSet{
+		{Name: "uneven", Tasks: make([]driver.Task, 2), Indexes: []int{1}},
+		{Name: "negative", Tasks: make([]driver.Task, 1), Indexes: []int{-1}},
+		{Name: "barrier", Tasks: make([]driver.Task, 1), Indexes: []int{1}, Barrier: true},
 	} {
 		_, err := d.Submit(wrong, newDiary())
-		require.ErrorContains(t, err, wrong.TaskSet)
+		require.ErrorContains(t, err, wrong.Name)
 	}
 	p.leave()
 }

@@ -15,11 +15,11 @@ import (
 // any more.
 var errAbandoned = errors.New("the job's caller left it")
 
-// runningSet is one job at work. Submit makes it with its id, job and listener; the rest
+// run is one job at work. Submit makes it with its id, job and listener; the rest
 // is the event loop's.
 type runningSet struct {
 	id       uint64 // of the task set
-	job      Job
+	job      TaskSet
 	listener Listener
 	delivery
 
@@ -81,17 +81,17 @@ func (l *loop) submit(r *runningSet) {
 	}
 	if cores := r.kind.profile.Cores; r.cpus > cores && !l.isLocal() {
 		l.endRun(r, fmt.Errorf("job %q: %w: each takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
-			"or raise executor.cores (or what the job's resource profile says)", r.job.TaskSet, ErrUnschedulable, r.cpus, cores))
+			"or raise executor.cores (or what the job's resource profile says)", r.job.Name, ErrUnschedulable, r.cpus, cores))
 		return
 	}
 	if slots < 1 && !l.isLocal() {
 		l.endRun(r, fmt.Errorf("job %q: %w: each takes %v of the resources of its executor, and its executors have %v: lower "+
 			"task.resource.NAME.amount (or what the job says), or raise executor.resource.NAME.amount (or what the job's resource profile says)",
-			r.job.TaskSet, ErrUnschedulable, amountsText(r.resources), amountsText(config.TaskResourceNames(l.d.options.Config, r.kind.profile.Resources))))
+			r.job.Name, ErrUnschedulable, amountsText(r.resources), amountsText(config.TaskResourceNames(l.d.options.Config, r.kind.profile.Resources))))
 		return
 	}
 	if problem := l.tooMany(r); problem != "" {
-		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.TaskSet, ErrUnschedulable, problem))
+		l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
 		return
 	}
 	r.kind.begin()
@@ -106,7 +106,7 @@ func (l *loop) submit(r *runningSet) {
 	if priority.Job == 0 {
 		priority.Job = r.id
 	}
-	set := scheduler.TaskSet{ID: r.id, Name: r.job.TaskSet, Profile: r.kind.profile.ID,
+	set := scheduler.TaskSet{ID: r.id, Name: r.job.Name, Profile: r.kind.profile.ID,
 		Tasks: len(r.job.Tasks), CPUs: r.cpus, MaxFailures: r.maxFailures,
 		Resources: r.resources, Pool: r.job.Pool, Barrier: r.job.Barrier, Priority: priority}
 	if choosy > 0 {
@@ -115,11 +115,11 @@ func (l *loop) submit(r *runningSet) {
 		}
 	}
 	if err := l.scheduler.Submit(set); err != nil {
-		l.endRun(r, fmt.Errorf("job %q: %w", r.job.TaskSet, err))
+		l.endRun(r, fmt.Errorf("job %q: %w", r.job.Name, err))
 		return
 	}
 	l.demand.changed = true
-	l.logger.Info("job submitted", "job", r.id, "name", r.job.TaskSet, "tasks", len(r.job.Tasks), "preferPlaces", choosy,
+	l.logger.Info("job submitted", "job", r.id, "name", r.job.Name, "tasks", len(r.job.Tasks), "preferPlaces", choosy,
 		"profile", r.kind.profile.ID, "pool", r.pool, "group", r.job.Group)
 }
 
@@ -246,7 +246,7 @@ func (l *loop) act(events []scheduler.Event) {
 func (l *loop) finished(a *attempt) {
 	r, update := a.run, a.result
 	result := Result{
-		Index: r.job.Task(a.index), Value: update.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
+		Index: r.job.indexOf(a.index), Value: update.GetResult(), AttemptNumber: int(a.try), ExecutorID: a.executor.id, Host: a.executor.host,
 		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
 	}
 	l.settleCommit(a, true)
@@ -289,7 +289,7 @@ func (l *loop) unfinished(a *attempt, failures int) {
 // tellFailure has the listener of a run told that an attempt has no result.
 func (r *runningSet) tellFailure(a *attempt, failures int) {
 	failure := TaskFailure{
-		Index: r.job.Task(a.index), AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
+		Index: r.job.indexOf(a.index), AttemptNumber: a.try, ExecutorID: a.executor.id, Host: a.executor.host,
 		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Failures: failures,
 	}
 	switch {
@@ -304,13 +304,13 @@ func (r *runningSet) tellFailure(a *attempt, failures int) {
 func (l *loop) noteFailure(a *attempt) {
 	a.run.failedAttempts++
 	l.history.totals.FailedAttempts++
-	l.logger.Warn("task failed", "job", a.run.id, "name", a.run.job.TaskSet, "task", a.run.job.Task(a.index), "try", a.try,
+	l.logger.Warn("task failed", "job", a.run.id, "name", a.run.job.Name, "task", a.run.job.indexOf(a.index), "try", a.try,
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
 func (r *runningSet) taskError(index, failures int, e *executor, failure *wire.Failure) *TaskError {
 	return &TaskError{
-		Job: r.job.TaskSet, Index: r.job.Task(index), Failures: failures, ExecutorID: e.id, Host: e.host,
+		Job: r.job.Name, Index: r.job.indexOf(index), Failures: failures, ExecutorID: e.id, Host: e.host,
 		Message: failure.GetMessage(), Stack: failure.GetStack(),
 	}
 }
@@ -351,7 +351,7 @@ func (l *loop) endRun(r *runningSet, err error) {
 		status.Error = err.Error()
 	}
 	l.history.jobs = appendKept(l.history.jobs, status)
-	l.logger.Info("job ended", "job", r.id, "name", r.job.TaskSet, "state", status.State, "tasks", len(r.job.Tasks), "done", r.done,
+	l.logger.Info("job ended", "job", r.id, "name", r.job.Name, "state", status.State, "tasks", len(r.job.Tasks), "done", r.done,
 		"failedAttempts", r.failedAttempts, "took", ended.Sub(r.submitted).Round(time.Millisecond))
 	r.listener.Ended(err)
 }

@@ -40,10 +40,10 @@ func init() {
 }
 
 // countsOf is a job that counts to the sum of these.
-func countsOf(values ...int) driver.Job {
-	job := driver.Job{TaskSet: "counts", Function: "count"}
+func countsOf(values ...int) driver.TaskSet {
+	job := driver.TaskSet{Name: "counts", Function: "count"}
 	for _, n := range values {
-		job.Tasks = append(job.Tasks, driver.TaskSpec{Input: number(uint64(n))})
+		job.Tasks = append(job.Tasks, driver.Task{Input: number(uint64(n))})
 	}
 	return job
 }
