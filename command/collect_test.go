@@ -34,7 +34,7 @@ func collecting(step Step, directory string, patterns ...string) Step {
 	return step
 }
 
-func TestFilesComeBackByTask(t *testing.T) {
+func TestFilesAreCollectedByTask(t *testing.T) {
 	out := t.TempDir()
 	shipped := filepath.Join(t.TempDir(), "data.txt")
 	require.NoError(t, os.WriteFile(shipped, []byte("shipped"), 0o600))
@@ -63,7 +63,7 @@ func TestFilesComeBackByTask(t *testing.T) {
 	require.NoError(t, err, "over those of an earlier run")
 }
 
-func TestATaskThatFailsGivesItsFilesToo(t *testing.T) {
+func TestFailedTasksReturnTheirFiles(t *testing.T) {
 	out := t.TempDir()
 	step := collecting(shell("test", "echo try $TASK_ATTEMPT > report; exit 1"), out, "report")
 	step.Retries = 1
@@ -74,7 +74,7 @@ func TestATaskThatFailsGivesItsFilesToo(t *testing.T) {
 	require.Equal(t, map[string]string{"test/0/report": "try 1\n"}, tree(t, out), "those of its last try")
 }
 
-func TestWhatComesBackIsBounded(t *testing.T) {
+func TestCollectLimits(t *testing.T) {
 	step := collecting(shell("s", "echo 12345 > a; echo 12345 > b; echo 12345 > c"), t.TempDir(), "*")
 	for want, limits := range map[string]Limits{
 		"it leaves more than 2 files to collect: collect an archive of them, or raise collect.maxFiles": {Files: 2},
@@ -89,7 +89,7 @@ func TestWhatComesBackIsBounded(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestNothingIsWrittenElsewhere(t *testing.T) {
+func TestCollectStaysInItsDirectory(t *testing.T) {
 	plan := &Plan{Steps: []Step{collecting(shell("s", "true"), "/nowhere", "*")}}
 	for _, file := range []File{{Name: "../x"}, {Name: "/x"}, {Name: "a", Collect: 1}, {Name: "a", Collect: -1}} {
 		results := NoResults(plan)
@@ -124,7 +124,7 @@ func TestParseCollect(t *testing.T) {
 	}
 }
 
-func TestCollisionsAreSeenBefore(t *testing.T) {
+func TestCollisionsAreFoundBeforeTheRun(t *testing.T) {
 	step := func(name, directory, pattern string, items ...string) Step {
 		s := Step{Name: name, Command: []string{"x"}, Collect: []Collect{{Pattern: pattern, Directory: directory}}}
 		for _, item := range items {

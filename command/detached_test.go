@@ -23,7 +23,7 @@ func left() *Plan {
 	}
 }
 
-func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
+func TestSavedPlan(t *testing.T) {
 	files := storage.New(storage.Options{})
 	directory := t.TempDir()
 	_, err := ReadSavedPlan(t.Context(), files, "file://"+directory)
@@ -50,7 +50,7 @@ func TestAPlanIsKeptForWhoComesLater(t *testing.T) {
 		"*.txt is no pattern that was given with the submission; those are: *.csv, *.log")
 }
 
-func TestWhatIsKeptMustBeRead(t *testing.T) {
+func TestReadSavedPlanErrors(t *testing.T) {
 	for _, text := range []string{"", "{", "{}", `{"steps":[]}`} {
 		directory := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(directory, savedPlan), []byte(text), 0o600))

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestATryHasADirectoryWithWhatWasShipped(t *testing.T) {
+func TestTaskDirectoryLinksShippedFiles(t *testing.T) {
 	container := t.TempDir()
 	t.Chdir(container)
 	for _, name := range []string{"data", ".env", PlanFile, "container_tokens", ".container_tokens.crc", "launch_container.sh", "tasks"} {

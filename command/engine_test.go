@@ -77,7 +77,7 @@ func TestIndependentStepsRunAtTheSameTime(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestAFailedStepSkipsThoseBehindIt(t *testing.T) {
+func TestAFailedStepSkipsDependentSteps(t *testing.T) {
 	results, err := drive(t, &Plan{Steps: []Step{
 		shell("bad", "echo it broke; exit 4"),
 		shell("behind", "true", "bad"),
@@ -95,7 +95,7 @@ func TestAFailedStepSkipsThoseBehindIt(t *testing.T) {
 	require.Equal(t, []Status{Succeeded}, statuses(results.Steps[3]))
 }
 
-func TestAStepThatMayFailStopsNothing(t *testing.T) {
+func TestAllowFailure(t *testing.T) {
 	bad := shell("bad", "exit 4")
 	bad.AllowFailure = true
 	results, err := drive(t, &Plan{Steps: []Step{bad, shell("behind", "true", "bad")}})
@@ -104,7 +104,7 @@ func TestAStepThatMayFailStopsNothing(t *testing.T) {
 	require.Equal(t, []Status{Succeeded}, statuses(results.Steps[1]))
 }
 
-func TestAllTasksRunUnlessTheStepIsToFailFast(t *testing.T) {
+func TestFailFast(t *testing.T) {
 	step := shell("some", "[ $TASK_INDEX -gt 1 ] || exit 1")
 	step.Tasks = make([]Task, 4)
 	results, err := drive(t, &Plan{Steps: []Step{step}})
@@ -119,7 +119,7 @@ func TestAllTasksRunUnlessTheStepIsToFailFast(t *testing.T) {
 	require.Equal(t, []Status{Failed, Unfinished, Unfinished, Unfinished}, statuses(results.Steps[0]))
 }
 
-func TestTasksAreTriedAgain(t *testing.T) {
+func TestRetries(t *testing.T) {
 	step := shell("flaky", "[ $TASK_ATTEMPT = $TASK_ITEM ] || exit 5")
 	step.Tasks = []Task{{Values: []Value{{Item, "0"}}}, {Values: []Value{{Item, "2"}}}, {Values: []Value{{Item, "3"}}}}
 	step.Retries = 2
@@ -174,7 +174,7 @@ func TestTheEnvironmentOfATask(t *testing.T) {
 	}
 }
 
-func TestAPlainCommandFailsWithItsOwnWords(t *testing.T) {
+func TestPlainCommandError(t *testing.T) {
 	plan := func(args ...string) *Plan {
 		return &Plan{Steps: []Step{{Command: args, Tasks: make([]Task, 2), FailFast: true}}}
 	}
@@ -199,7 +199,7 @@ func TestPlansThatCannotRun(t *testing.T) {
 	}
 }
 
-func TestAPlanTravelsInAFile(t *testing.T) {
+func TestPlanFileRoundTrip(t *testing.T) {
 	plan := &Plan{Name: "n", Timeout: time.Second, Steps: []Step{shell("a", "x")}, Local: true, Links: []Link{{"a", "/b"}}}
 	plan.Steps[0].Tasks = Tasks{{Values: []Value{{Item, "x"}}}, {}}
 	path := filepath.Join(t.TempDir(), "plan")
@@ -226,7 +226,7 @@ func TestAPlanTravelsInAFile(t *testing.T) {
 	require.ErrorContains(t, err, "another version of yarn-submit")
 }
 
-func TestMarkedOutput(t *testing.T) {
+func TestOutputLinesNameStepAndTask(t *testing.T) {
 	var said strings.Builder
 	e := &engine{output: &said}
 	e.printOutcome("", &Outcome{Status: Succeeded, Tail: "as it is"})
@@ -236,7 +236,7 @@ func TestMarkedOutput(t *testing.T) {
 	require.Equal(t, "as it is[build 3] two\n[build 3] lines\n", said.String())
 }
 
-func TestAnInterruptedJobLeavesWhatItKnows(t *testing.T) {
+func TestInterruptedJobLeavesItsOutcomes(t *testing.T) {
 	t.Setenv("LOG_DIRS", t.TempDir())
 	base := t.TempDir()
 	ready := filepath.Join(t.TempDir(), "ready")

@@ -20,7 +20,7 @@ func invoke(t *testing.T, args ...string) Outcome {
 	return outcome
 }
 
-func TestTheOutputIsKeptWhole(t *testing.T) {
+func TestOutputFileHasAllOutput(t *testing.T) {
 	done := invoke(t, "/bin/sh", "-c", "echo said; echo an error >&2")
 	require.Equal(t, Succeeded, done.Status)
 	require.Equal(t, "said\nan error\n", done.Tail)
@@ -30,14 +30,14 @@ func TestTheOutputIsKeptWhole(t *testing.T) {
 	require.Equal(t, done.Tail, string(kept))
 }
 
-func TestTheOutputOfAStepIsNamedAfterIt(t *testing.T) {
+func TestOutputFileName(t *testing.T) {
 	t.Setenv("LOG_DIRS", t.TempDir())
 	done, err := execute(t.Context(), invocation{step: "build", args: []string{"true"}, index: 2})
 	require.NoError(t, err)
 	require.Equal(t, "build.task-2-0.out", filepath.Base(done.Output))
 }
 
-func TestOutputsWithoutAContainerDoNotDisturbOneAnother(t *testing.T) {
+func TestOutputFilesOutsideContainersAreUnique(t *testing.T) {
 	t.Setenv("LOG_DIRS", "")
 	t.Setenv("TMPDIR", t.TempDir())
 	seen := map[string]bool{}
@@ -49,7 +49,7 @@ func TestOutputsWithoutAContainerDoNotDisturbOneAnother(t *testing.T) {
 	require.Len(t, seen, 2)
 }
 
-func TestOnlyTheEndOfALongOutputTravels(t *testing.T) {
+func TestOutcomeHasOnlyTheTailOfLongOutput(t *testing.T) {
 	done := invoke(t, "/bin/sh", "-c", "head -c 100000 /dev/zero | tr '\\0' x; echo end")
 	require.Len(t, done.Tail, tailBytes)
 	require.True(t, strings.HasSuffix(done.Tail, "xend\n"))
@@ -58,7 +58,7 @@ func TestOnlyTheEndOfALongOutputTravels(t *testing.T) {
 	require.EqualValues(t, 100004, info.Size())
 }
 
-func TestFailuresCarryTheStatusAndTheOutput(t *testing.T) {
+func TestFailureHasStatusAndOutput(t *testing.T) {
 	for name, test := range map[string]struct {
 		args   []string
 		want   string

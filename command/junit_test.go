@@ -149,7 +149,7 @@ func TestJUnit(t *testing.T) {
 	require.Equal(t, "not run: step build has not succeeded", test.Cases[0].Skipped.Message)
 }
 
-func TestJUnitOfAnApplicationThatDidNotEndByItself(t *testing.T) {
+func TestJUnitOfAKilledApplication(t *testing.T) {
 	about := Summary{ApplicationID: "a", Problem: "a was killed by someone", Now: time.Now()}
 
 	all := written(t, NoResults(summaryPlan()), about)
@@ -166,7 +166,7 @@ func TestJUnitOfAnApplicationThatDidNotEndByItself(t *testing.T) {
 	require.Equal(t, "not run: a was killed by someone", all.Suites[1].Cases[0].Skipped.Message)
 }
 
-func TestJUnitOfWhatMayFail(t *testing.T) {
+func TestJUnitWithAllowFailure(t *testing.T) {
 	plan := summaryPlan()
 	plan.Steps[0].AllowFailure = true
 	results := NoResults(plan)

@@ -18,10 +18,10 @@ var (
 	placeholder  = regexp.MustCompile(`(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// ownPlaceholders are those that every task has.
+// ownPlaceholders are the placeholders of every task.
 var ownPlaceholders = []string{"index", "tasks", "attempt", "step"}
 
-// checker finds what is wrong with a file that could be read.
+// checker reports the problems of a file that was decoded.
 type checker struct {
 	*reporter
 	file      *File
@@ -29,7 +29,7 @@ type checker struct {
 	lookup    func(string) (string, bool)
 }
 
-// path is where a name in the file leads.
+// path resolves a name in the file against the job file's directory.
 func (c *checker) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -37,7 +37,7 @@ func (c *checker) path(name string) string {
 	return filepath.Join(c.directory, name)
 }
 
-// check looks at everything, and returns the tasks of each step.
+// check checks the whole file and returns the tasks of each step.
 func (c *checker) check() [][]command.Task {
 	c.checkShipped(c.file.Files, "files")
 	c.checkShipped(c.file.Archives, "archives")
@@ -150,7 +150,7 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports a circle of steps that need one another, once.
+// checkCycles reports each cycle of steps that need one another once.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (
@@ -189,9 +189,9 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// checkPlaceholders finds those that are mistyped, and those in a shell's text,
-// where values come as variables: put into the text, a value with a quote or a
-// $ in it would be run.
+// checkPlaceholders reports unknown placeholders, and placeholders in a shell
+// command, where tasks read their values from variables instead: the shell would
+// interpret quotes and $ in a value put into its text.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	known := slices.Clone(ownPlaceholders)
 	if len(tasks) > 0 {
@@ -236,7 +236,7 @@ func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	}
 }
 
-// shellVariable is the variable that has a placeholder's value.
+// shellVariable returns the variable with the value of a placeholder.
 func shellVariable(name string) string {
 	switch name {
 	case "index", "attempt", "step":

@@ -9,19 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// decoder reads nodes into the types of a file.
+// decoder decodes nodes into the types of File.
 type decoder struct {
 	*reporter
 }
 
-// decodable is a type with a way of its own to be written.
+// decodable is a type that decodes itself.
 type decodable interface {
 	decode(d *decoder, n *node)
-	// schema is how JSON Schema describes it.
+	// schema returns the JSON Schema of the type.
 	schema() schema
 }
 
-// read fills target, a pointer, from a node.
+// read decodes a node into target, a pointer.
 func (d *decoder) read(n *node, target reflect.Value) {
 	if own, ok := target.Interface().(decodable); ok {
 		own.decode(d, n)
@@ -61,7 +61,7 @@ type field struct {
 	index     int
 }
 
-// fieldsOf are the keys of a struct type, by its tags.
+// fieldsOf returns the keys of a struct type, from its tags.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
@@ -71,7 +71,7 @@ func fieldsOf(t reflect.Type) []field {
 			continue
 		}
 		name, options, _ := strings.Cut(name, ",")
-		least, _ := strconv.Atoi(tag.Get("min")) // 0 where there is none
+		least, _ := strconv.Atoi(tag.Get("min")) // 0 if there is none
 		fields = append(fields, field{name: name, doc: tag.Get("doc"), required: options == "required", least: least, index: i})
 	}
 	return fields
@@ -112,8 +112,8 @@ func namesOf(t reflect.Type) []string {
 	return names
 }
 
-// unknown reports a key that a mapping does not have, with what may be meant: a
-// name that others have for it, one that looks like it, or another place.
+// unknown reports an unknown key with a suggestion: the key that other formats name
+// so, one with similar spelling, or the same key in another place.
 func (d *decoder) unknown(key *node, t reflect.Type) {
 	known := namesOf(t)
 	if meant, ok := synonyms[strings.ToLower(strings.ReplaceAll(key.text, "-", "_"))]; ok && slices.Contains(known, meant) {
@@ -139,7 +139,7 @@ func (d *decoder) unknown(key *node, t reflect.Type) {
 	d.report(key.at, "unknown key %q; known here are %s", key.text, listing(known))
 }
 
-// synonyms are the words that other formats have for keys of this one.
+// synonyms maps keys of other formats to those of this one.
 var synonyms = map[string]string{
 	"run": "command", "script": "command", "cmd": "command", "args": "command", "entrypoint": "command", "commands": "command",
 	"depends": "needs", "depends_on": "needs", "dependencies": "needs", "after": "needs", "requires": "needs",
@@ -156,7 +156,7 @@ var synonyms = map[string]string{
 	"master": "driver", "executor": "executors", "workers": "executors", "am": "driver", "file": "lines", "items": "lines",
 }
 
-// listing writes names with commas, and an "and" before the last.
+// listing joins names with commas and "and".
 func listing(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

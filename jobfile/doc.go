@@ -1,12 +1,12 @@
-// Package jobfile reads the job files of yarn-submit run: YAML that says which
-// commands are to run, as which tasks, after which others, with what around
-// them. A file is read against the types of this package ([File]) with a position
-// for all that is wrong; job.schema.json, which editors use, is made of the same
-// types.
+// Package jobfile reads the job files of yarn-submit run: YAML files with steps of
+// commands, their tasks, and settings. [Read] decodes a file into the types of this
+// package ([File]) and reports every problem with its position; [Job.Plan] makes a
+// plan for package command of it. job.schema.json, for editors, is generated from
+// the same types.
 //
-// Values are taken as they are written: 3.10 is no number that loses its zero,
-// and on and no are texts. A key that is not known is an error everywhere, but at
-// the top those that begin with x-, for parts that anchors and aliases repeat.
+// Values are read as they are written: 3.10 stays 3.10, and on and no are text. An
+// unknown key is an error, except keys at the top level that start with x-, which
+// can hold parts for anchors and aliases.
 package jobfile
 
 //go:generate go run ./internal/schemagen

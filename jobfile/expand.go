@@ -12,13 +12,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// mostTasks bounds a step's tasks.
-const mostTasks = 100_000
+// maxTasks is the maximum number of tasks of a step.
+const maxTasks = 100_000
 
-// mostLine bounds a line of a file of tasks, in bytes.
-const mostLine = 64 << 10
+// maxLine is the maximum length of a line in a file of tasks, in bytes.
+const maxLine = 64 << 10
 
-// expand makes a step's tasks.
+// expand returns a step's tasks.
 func (c *checker) expand(step *Step) []command.Task {
 	tasks := &step.Tasks
 	switch {
@@ -26,8 +26,8 @@ func (c *checker) expand(step *Step) []command.Task {
 		return c.combine(tasks)
 	case tasks.Listed:
 		return c.items(tasks.Items)
-	case tasks.Count.Value > mostTasks:
-		c.report(tasks.At, "%d tasks: a step can have %d", tasks.Count.Value, mostTasks)
+	case tasks.Count.Value > maxTasks:
+		c.report(tasks.At, "%d tasks: a step can have %d", tasks.Count.Value, maxTasks)
 		return make([]command.Task, 1)
 	default:
 		return make([]command.Task, max(1, tasks.Count.Value))
@@ -85,8 +85,8 @@ func (c *checker) combine(tasks *Tasks) []command.Task {
 	return rows
 }
 
-// checkNames looks at the names of values: they become placeholders, and
-// variables of the environment.
+// checkNames checks the names of values, which become placeholders and environment
+// variables.
 func (c *checker) checkNames(written *combinations) {
 	var names []Text
 	for _, axis := range written.Matrix {
@@ -118,15 +118,15 @@ func (c *checker) checkNames(written *combinations) {
 	}
 }
 
-// product makes all combinations of a matrix; its last name changes fastest.
+// product returns all combinations of a matrix; the last name varies fastest.
 func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	if matrix == nil {
 		return nil, true
 	}
 	rows := []command.Task{{}}
 	for _, axis := range matrix {
-		if len(rows)*len(axis.Values) > mostTasks {
-			c.report(at, "the matrix has more than %d combinations", mostTasks)
+		if len(rows)*len(axis.Values) > maxTasks {
+			c.report(at, "the matrix has more than %d combinations", maxTasks)
 			return nil, false
 		}
 		seen := map[string]bool{}
@@ -148,7 +148,8 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// included is a further combination, with its values in the order of the others.
+// included returns a row of include as a task, with its values in the order of the
+// other tasks.
 func (c *checker) included(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
@@ -204,7 +205,7 @@ func describe(row Row) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nearestValue says what a row of exclude may have meant.
+// nearestValue suggests the value that a row of exclude may mean.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {
@@ -233,7 +234,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	return ""
 }
 
-// lines are the tasks of a file's lines.
+// lines returns one task for each line of a file.
 func (c *checker) lines(name Text) []command.Task {
 	content, err := os.ReadFile(c.path(name.Value))
 	if err != nil {
@@ -242,7 +243,7 @@ func (c *checker) lines(name Text) []command.Task {
 	}
 	var tasks []command.Task
 	scanner := bufio.NewScanner(bytes.NewReader(content))
-	scanner.Buffer(nil, mostLine)
+	scanner.Buffer(nil, maxLine)
 	for scanner.Scan() {
 		line := strings.TrimRight(scanner.Text(), "\r")
 		if strings.TrimSpace(line) == "" {
@@ -256,13 +257,13 @@ func (c *checker) lines(name Text) []command.Task {
 	}
 	switch err := scanner.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		c.report(name.At, "%s has a line of more than %d bytes", name.Value, mostLine)
+		c.report(name.At, "%s has a line of more than %d bytes", name.Value, maxLine)
 	case err != nil:
 		c.report(name.At, "%s: %v", name.Value, err)
 	case len(tasks) == 0:
 		c.report(name.At, "%s has no line that is not blank", name.Value)
-	case len(tasks) > mostTasks:
-		c.report(name.At, "%s has %d lines: a step can have %d tasks", name.Value, len(tasks), mostTasks)
+	case len(tasks) > maxTasks:
+		c.report(name.At, "%s has %d lines: a step can have %d tasks", name.Value, len(tasks), maxTasks)
 	}
 	return tasks
 }

@@ -1,7 +1,6 @@
 package jobfile
 
-// File is a job file as it is written. What can be left out has its zero value
-// where it is.
+// File is a decoded job file. Keys that are left out have their zero value.
 type File struct {
 	Name        Text        `yaml:"name" doc:"The application's name. Where left out, the file's."`
 	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`
@@ -20,13 +19,13 @@ type File struct {
 	Steps       Steps       `yaml:"steps,required" doc:"The steps, by name. They run at the same time but for what needs says."`
 }
 
-// Resources are what containers are made of.
+// Resources are the resources of containers.
 type Resources struct {
 	Driver    Driver    `yaml:"driver" doc:"The container that drives the job."`
 	Executors Executors `yaml:"executors" doc:"The containers that run the tasks."`
 }
 
-// Driver is the driver's container.
+// Driver describes the driver's container.
 type Driver struct {
 	Memory    Size    `yaml:"memory" doc:"Memory, such as 512m or 2g."`
 	Cores     Number  `yaml:"cores" min:"1" doc:"Cores."`
@@ -34,7 +33,7 @@ type Driver struct {
 	NodeLabel Text    `yaml:"node_label" doc:"Node label expression: run on nodes with that label only."`
 }
 
-// Executors are the executors' containers.
+// Executors describes the executors' containers.
 type Executors struct {
 	Instances Number  `yaml:"instances" min:"1" doc:"How many."`
 	Memory    Size    `yaml:"memory" doc:"Memory of each, such as 512m or 2g. Its tasks share it."`
@@ -61,7 +60,7 @@ type Step struct {
 	Collect          Collects    `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a directory beside the job file. Below that come STEP/INDEX, unless it has placeholders such as {item}."`
 }
 
-// combinations are tasks that are written as a mapping.
+// combinations are tasks that are written as a mapping: a matrix or a file.
 type combinations struct {
 	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
 	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to leave out; names that are left out stand for all their values."`

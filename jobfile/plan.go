@@ -9,19 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// defaultShell runs commands that are one text: it ends with the first that fails.
+// defaultShell runs commands that are one string; it stops at the first failure.
 var defaultShell = []string{"sh", "-e", "-c"}
 
-// Overrides are what a command line says over the file.
+// Overrides are options of the command line that change the job.
 type Overrides struct {
-	// Retries is that of every step; nil for the file's.
+	// Retries replaces the retries of every step; nil keeps those of the file.
 	Retries *int
-	// Collect is beside what the file collects.
+	// Collect is collected in addition to the file's patterns.
 	Collect []command.Collect
 }
 
-// Plan is what the job is to do. It fails where files that come back could have
-// the same names.
+// Plan returns the job's plan. It fails if collected files of two tasks could have
+// the same name.
 func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	plan := &command.Plan{Name: j.Name(), Timeout: j.File.Timeout.Value}
 	for i := range j.File.Steps.List {
@@ -38,13 +38,13 @@ func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	return nil, Problems{{File: j.Path, At: at, Text: "collect: " + err.Error()}}
 }
 
-// Name is the job's: what the file says, or its own.
+// Name returns the job's name: that in the file, or the file's own name.
 func (j *Job) Name() string {
 	base := filepath.Base(j.Path)
 	return cmp.Or(j.File.Name.Value, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// collects are what a step collects, by its own words and the job's.
+// collects returns the patterns that a step collects: its own and the job's.
 func (j *Job) collects(step int) Collects {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
@@ -82,8 +82,8 @@ func (j *Job) step(number int, over Overrides) command.Step {
 	return step
 }
 
-// command is the program and its arguments. A script of the submitter's, named
-// ./script.sh, lies in the task's directory under its name alone.
+// command returns the program and its arguments. A local script, named ./script.sh,
+// is shipped to the task's directory.
 func (j *Job) command(step *Step) []string {
 	if !step.Command.Shell {
 		args := values(step.Command.Args)

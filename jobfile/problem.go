@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Position is a place in a job file, from 1; the zero value is no place.
+// Position is a position in a job file, from 1; the zero value is no position.
 type Position struct{ Line, Column int }
 
-// Problem is one thing that is wrong in a job file.
+// Problem is one problem of a job file.
 type Problem struct {
 	File string
 	At   Position
@@ -24,7 +24,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.At.Line, p.At.Column, p.Text)
 }
 
-// Problems are all that is wrong in a job file, one a line.
+// Problems are all problems of a job file. The error text has one line for each.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -35,7 +35,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// reporter gathers problems.
+// reporter collects problems.
 type reporter struct {
 	file     string
 	problems Problems
@@ -45,7 +45,8 @@ func (r *reporter) report(at Position, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// err is what was reported, in the file's order and each once; nil for nothing.
+// err returns the problems in the order of the file, without duplicates; nil if
+// there are none.
 func (r *reporter) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -53,5 +54,5 @@ func (r *reporter) err() error {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
-	return slices.Compact(r.problems) // an alias brings the same part more than once
+	return slices.Compact(r.problems) // an alias may repeat a part of the file
 }

@@ -9,29 +9,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// mostBytes bounds a job file.
-const mostBytes = 4 << 20
+// maxBytes is the maximum size of a job file.
+const maxBytes = 4 << 20
 
 // Job is a job file that was read and checked.
 type Job struct {
 	File *File
-	// Path is the file's, as it was given.
+	// Path is the file's path as passed to Read.
 	Path string
-	// directory is the file's, absolute: names in it are seen from there.
+	// directory is the file's directory, absolute; names in the file are relative to it.
 	directory string
 	tasks     [][]command.Task // of each step
 	lookup    func(string) (string, bool)
 }
 
-// Read reads a job file. lookup tells of the variables of the environment, as
-// [os.LookupEnv] does. What is wrong with the file's content is a [Problems].
+// Read reads and checks a job file. lookup returns environment variables, as
+// [os.LookupEnv] does. Problems with the file's content are returned as [Problems].
 func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("the job file: %w", err)
 	}
-	if info.Size() > mostBytes {
-		return nil, fmt.Errorf("the job file %s has %d bytes, more than %d: put long lists of tasks into a file of lines", path, info.Size(), mostBytes)
+	if info.Size() > maxBytes {
+		return nil, fmt.Errorf("the job file %s has %d bytes, more than %d: put long lists of tasks into a file of lines", path, info.Size(), maxBytes)
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -44,7 +44,7 @@ func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	return parseJob(path, filepath.Dir(absolute), content, lookup)
 }
 
-// parseJob reads the content of a file of a directory.
+// parseJob reads the content of a job file in a directory.
 func parseJob(path, directory string, content []byte, lookup func(string) (string, bool)) (*Job, error) {
 	reporter := &reporter{file: path}
 	tree := parse(reporter, content)
@@ -54,7 +54,7 @@ func parseJob(path, directory string, content []byte, lookup func(string) (strin
 	file := &File{}
 	(&decoder{reporter}).read(tree, reflect.ValueOf(file))
 	if err := reporter.err(); err != nil {
-		return nil, err // what is checked next would say the same in other words
+		return nil, err // further checks would report the same problems again
 	}
 	job := &Job{File: file, Path: path, directory: directory, lookup: lookup}
 	job.tasks = (&checker{reporter: reporter, file: file, directory: directory, lookup: lookup}).check()

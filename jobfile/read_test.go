@@ -41,7 +41,7 @@ func labels(step command.Step) []string {
 	return all
 }
 
-func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
+func TestProblemsHavePositions(t *testing.T) {
 	step := func(lines string) string { return "steps:\n  a:\n    command: [x]\n    " + lines + "\n" }
 	for _, test := range []struct{ content, want string }{
 		// The YAML itself.
@@ -139,7 +139,7 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
+func TestAllProblemsAreReportedAtOnce(t *testing.T) {
 	_, err := reading(t, "queu: a\ntimeout: 5\nsteps:\n  a:\n    comand: [x]\n")
 	require.EqualError(t, err, strings.Join([]string{
 		`job.yaml:1:1: unknown key "queu", did you mean queue?`,
@@ -149,7 +149,7 @@ func TestAllThatIsWrongIsToldAtOnce(t *testing.T) {
 	}, "\n"))
 }
 
-func TestValuesAreAsTheyAreWritten(t *testing.T) {
+func TestScalarsStayAsWritten(t *testing.T) {
 	got := plan(t, "steps:\n  a:\n    command: [run, 3.10, on, 0x10, 1e3, ~x, 'quoted', \"esc\\t\"]\n    tasks: {matrix: {python: [3.9, 3.10], flag: [yes, off]}}\n")
 	require.Equal(t, []string{"run", "3.10", "on", "0x10", "1e3", "~x", "quoted", "esc\t"}, got.Steps[0].Command)
 	require.Equal(t, []string{"3.9, yes", "3.9, off", "3.10, yes", "3.10, off"}, labels(got.Steps[0]))
@@ -175,7 +175,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-func TestWhatStepsHaveFromTheJob(t *testing.T) {
+func TestStepsInheritFromTheJob(t *testing.T) {
 	got := plan(t, `
 x-common: &common
   environment: {A: of the anchor}
@@ -214,7 +214,7 @@ steps:
 	require.Regexp(t, `/own-0/reports$`, own.Target(own.Collect[1], 0))
 }
 
-func TestVariablesWithoutAValueAreTaken(t *testing.T) {
+func TestVariablesWithoutAValueAreInherited(t *testing.T) {
 	job, err := parseJob("job.yaml", t.TempDir(), []byte("environment: {TOKEN: }\nsteps: {a: {command: [x]}}\n"),
 		func(name string) (string, bool) { return "the " + name, true })
 	require.NoError(t, err)
@@ -275,7 +275,7 @@ func TestOverrides(t *testing.T) {
 	require.ErrorContains(t, err, "put {index} into the directory")
 }
 
-func TestFilesThatRepeatThemselvesAreBounded(t *testing.T) {
+func TestAliasExpansionIsBounded(t *testing.T) {
 	content := "x-a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'k'; c++ {
 		content += "x-" + string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+", ", 10) + "]\n"

@@ -9,8 +9,8 @@ import (
 // schema is a JSON Schema, or a part of one.
 type schema map[string]any
 
-// Schema is the JSON Schema (draft 2020-12) of job files. It cannot say all that
-// Read checks.
+// Schema returns the JSON Schema (draft 2020-12) of job files. Read checks more than
+// a schema can express.
 func Schema() ([]byte, error) {
 	root := schemaOf(reflect.TypeFor[File]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"

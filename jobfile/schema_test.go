@@ -23,7 +23,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-func TestTheSchemaIsThatOfTheTypes(t *testing.T) {
+func TestSchemaFileIsUpToDate(t *testing.T) {
 	want, err := Schema()
 	require.NoError(t, err)
 	got, err := os.ReadFile("job.schema.json")
@@ -31,9 +31,9 @@ func TestTheSchemaIsThatOfTheTypes(t *testing.T) {
 	require.Equal(t, string(want), string(got), "write it anew: go generate ./jobfile")
 }
 
-// TestTheSchemaJudgesAsTheReader holds the schema, as an editor applies it,
+// TestSchemaAgreesWithRead holds the schema, as an editor applies it,
 // against what Read says of the same files.
-func TestTheSchemaJudgesAsTheReader(t *testing.T) {
+func TestSchemaAgreesWithRead(t *testing.T) {
 	schema := compiled(t)
 	for content, right := range map[string]bool{
 		"steps: {a: {command: [x, 3.10, true]}}":                                                     true,

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Setting is a setting that a job file makes.
+// Setting is a setting in a job file.
 type Setting struct {
 	Key, Value string
 	At         Position
 }
 
-// Settings are those that the file makes by its own keys and in conf. It fails
-// where both say the same.
+// Settings returns the settings of the file's own keys and those in conf. It fails
+// if both set the same key.
 func (j *Job) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(key, value string, at Position) {
@@ -68,8 +68,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	return all, reporter.err()
 }
 
-// shipped are the files for every container: those that the file names, and the
-// scripts that its commands are.
+// shipped returns the files to localize in every container: those listed in the
+// file, and scripts that commands run.
 func (j *Job) shipped() (files []string, at Position) {
 	files = j.paths(j.File.Files)
 	if len(files) > 0 {
@@ -87,7 +87,7 @@ func (j *Job) shipped() (files []string, at Position) {
 	return files, at
 }
 
-// script is the file of the submitter's that a command is, such as ./script.sh.
+// script returns the local file that a command runs, such as ./script.sh.
 func (j *Job) script(step *Step) (path string, ok bool) {
 	if step.Command.Shell || len(step.Command.Args) == 0 {
 		return "", false
@@ -101,7 +101,7 @@ func (j *Job) script(step *Step) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// paths are names in the file as this process sees them.
+// paths resolves names in the file against its directory.
 func (j *Job) paths(names []Text) []string {
 	all := make([]string, len(names))
 	for i, name := range names {

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// kind is what a node is.
+// kind is the kind of a node.
 type kind int
 
 const (
@@ -23,20 +23,19 @@ const (
 
 func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
-// node is a part of a file: what the YAML library reads, with aliases in place
-// and scalars as they were written.
+// node is a YAML node with aliases resolved and scalars as they were written.
 type node struct {
 	kind    kind
 	at      Position
 	text    string // of a scalar
-	quoted  bool   // the scalar is written as text: in quotes or as a block
+	quoted  bool   // the scalar is in quotes or a block
 	items   []*node
 	entries []entry
 }
 
 type entry struct{ key, value *node }
 
-// get is the value of a key of a mapping, nil where there is none.
+// get returns the value of a key of a mapping; nil if there is none.
 func (n *node) get(key string) *node {
 	for _, one := range n.entries {
 		if one.key.text == key {
@@ -46,18 +45,19 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// treeBuilder makes nodes of what the parser gives.
+// treeBuilder makes nodes from the parser's nodes.
 type treeBuilder struct {
 	*reporter
 	anchors map[string]*node
 	nodes   int
 }
 
-// mostNodes bounds a file's parts, those that aliases repeat each time anew: a
-// file of a few lines can stand for billions.
-const mostNodes = 1 << 20
+// maxNodes is the maximum number of nodes with aliases resolved: a file of a few
+// lines can expand to billions.
+const maxNodes = 1 << 20
 
-// parse reads the one document of a file; nil where it cannot be read, or is empty.
+// parse parses a file with one document. It returns nil if the file is empty or
+// invalid.
 func parse(r *reporter, content []byte) *node {
 	file, err := parseYAML(content)
 	if err != nil {
@@ -85,8 +85,8 @@ func parse(r *reporter, content []byte) *node {
 		return nil
 	}
 	tree := builder.build(bodies[0])
-	if builder.nodes > mostNodes {
-		r.report(Position{}, "aliases repeat so much that the file has more than %d parts", mostNodes)
+	if builder.nodes > maxNodes {
+		r.report(Position{}, "aliases repeat so much that the file has more than %d parts", maxNodes)
 	}
 	if len(r.problems) > 0 {
 		return nil
@@ -94,7 +94,7 @@ func parse(r *reporter, content []byte) *node {
 	return tree
 }
 
-// parseYAML is the library's parser, of which a bug shall end no process.
+// parseYAML calls the library's parser and returns a panic in it as an error.
 func parseYAML(content []byte) (file *ast.File, err error) {
 	defer func() {
 		if failed := recover(); failed != nil {
@@ -104,7 +104,7 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(content, 0)
 }
 
-// syntaxAdvice is for what goes wrong often.
+// syntaxAdvice returns advice for frequent syntax errors.
 func syntaxAdvice(message string) string {
 	for _, known := range []struct{ part, advice string }{
 		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},
@@ -129,7 +129,7 @@ func positionOf(t *token.Token) Position {
 
 func (b *treeBuilder) build(from ast.Node) *node {
 	b.nodes++
-	if from == nil || b.nodes > mostNodes {
+	if from == nil || b.nodes > maxNodes {
 		return &node{}
 	}
 	at := positionOf(from.GetToken())
@@ -193,8 +193,8 @@ func (b *treeBuilder) build(from ast.Node) *node {
 	}
 }
 
-// add puts a key into a mapping. What a merge key brings gives way to what the
-// mapping has itself.
+// add adds a key to a mapping. Keys of the mapping itself replace those of merge
+// keys.
 func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	value := b.build(from.Value)
 	if from.Key.Type() == ast.MergeKeyType {
@@ -217,14 +217,14 @@ func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	}
 	for i, one := range built.entries {
 		if one.key.text == key.text {
-			built.entries[i] = entry{key, value} // it came by a merge key: the parser refuses doubles
+			built.entries[i] = entry{key, value} // from a merge key: the parser rejects duplicates
 			return
 		}
 	}
 	built.entries = append(built.entries, entry{key, value})
 }
 
-// size counts a node and those below it.
+// size counts a node and its descendants.
 func (n *node) size() int {
 	size := 1
 	for _, item := range n.items {

@@ -50,7 +50,7 @@ func (*Number) schema() schema {
 	return schema{"type": "integer", "minimum": 0, "maximum": math.MaxInt32}
 }
 
-// shown is a node in an error.
+// shown returns a node as text for an error.
 func (n *node) shown() string {
 	if n.kind == scalar {
 		return strconv.Quote(n.text)
@@ -71,8 +71,8 @@ func (f *Flag) decode(d *decoder, n *node) {
 
 func (*Flag) schema() schema { return schema{"type": "boolean"} }
 
-// Duration is a time with its unit, above 0: what a number alone would mean is
-// minutes to some and milliseconds to others.
+// Duration is a positive time with its unit: a number alone means minutes to some
+// and milliseconds to others.
 type Duration struct {
 	Value time.Duration
 	At    Position
@@ -118,7 +118,7 @@ func (s *Size) decode(d *decoder, n *node) {
 	}
 }
 
-// binaryUnit is for those who write the unit in full, as Skein's users do.
+// binaryUnit accepts units such as MiB, which Skein's users write.
 func binaryUnit(text string) string {
 	compact := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if short, ok := strings.CutSuffix(compact, "ib"); ok {
@@ -136,7 +136,7 @@ func (*Size) schema() schema {
 // Pair is a key with its value.
 type Pair struct{ Name, Value Text }
 
-// readPairs reads a mapping of texts.
+// readPairs decodes a mapping of text to text.
 func readPairs(d *decoder, n *node, example string) []Pair {
 	if n.kind != mapping {
 		d.report(n.at, "want a mapping such as %s, got %v", example, n.kind)
@@ -172,7 +172,7 @@ func (a *Amounts) decode(d *decoder, n *node) { *a = readPairs(d, n, "{yarn.io/g
 
 func (*Amounts) schema() schema { return texts(nil) }
 
-// Collects are patterns of files, each with a directory.
+// Collects maps patterns of files to directories.
 type Collects []Pair
 
 func (c *Collects) decode(d *decoder, n *node) { *c = readPairs(d, n, `{"reports/*.xml": out}`) }
@@ -191,13 +191,13 @@ func (r *Row) decode(d *decoder, n *node) {
 
 func (*Row) schema() schema { return texts(schema{"minProperties": 1}) }
 
-// Environment are variables in the order in which they are written.
+// Environment lists variables in the order of the file.
 type Environment []Variable
 
 // Variable is one variable of the environment.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // from where the file is read: it has no value in the file
+	Inherited   bool // has no value in the file: it is read from the process's environment
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
@@ -223,10 +223,10 @@ func (*Environment) schema() schema {
 		"additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}}
 }
 
-// Command is a program with its arguments, or one text for a shell.
+// Command is a program with its arguments, or one string for a shell.
 type Command struct {
 	Args  []Text
-	Shell bool // Args has the one text
+	Shell bool // Args is the one string
 	At    Position
 }
 
@@ -263,7 +263,7 @@ func (*Command) schema() schema {
 	}}
 }
 
-// Shell is what runs commands that are one text.
+// Shell runs commands that are one string.
 type Shell []Text
 
 func (s *Shell) decode(d *decoder, n *node) {
@@ -311,7 +311,7 @@ func (*Matrix) schema() schema {
 type Tasks struct {
 	Count        Number
 	Items        []Text
-	Listed       bool // Items are written, though there may be none
+	Listed       bool // the file has a list, which may be empty
 	Combinations *combinations
 	At           Position
 }
@@ -338,7 +338,7 @@ func (t *Tasks) decode(d *decoder, n *node) {
 
 func (*Tasks) schema() schema {
 	return schema{"oneOf": []schema{
-		{"type": "integer", "minimum": 1, "maximum": mostTasks},
+		{"type": "integer", "minimum": 1, "maximum": maxTasks},
 		{"type": "array", "minItems": 1, "items": new(Text).schema()},
 		schemaOf(reflect.TypeFor[combinations]()),
 	}}
