@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -184,7 +185,7 @@ func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
 type attended struct {
 	*clientMode
 	driver  *driver.Driver
-	manager *driver.RemoteManager
+	manager *remote.Manager
 	files   *storage.Files
 }
 
@@ -198,7 +199,7 @@ func (a *attended) start(id string, racks map[string]string) (*client.Driver, er
 	if err != nil {
 		return nil, client.Usage(err)
 	}
-	a.manager = driver.NewRemoteManager(a.logger)
+	a.manager = remote.NewManager(a.logger)
 	hadoop := a.cluster.Hadoop()
 	a.driver, err = driver.New(driver.Options{
 		ApplicationID: id,
@@ -209,7 +210,8 @@ func (a *attended) start(id string, racks map[string]string) (*client.Driver, er
 		BindAddress:   net.JoinHostPort(a.bind, strconv.Itoa(config.DriverPort.In(a.settings))),
 		RackOf:        func(host string) string { return racks[host] },
 		Pools:         shares,
-		Remote:        a.manager,
+		Manager:       a.manager,
+		Services:      a.manager.Register,
 		Logger:        a.logger,
 	})
 	if err != nil {

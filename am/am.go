@@ -18,11 +18,13 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -71,7 +73,7 @@ func Main(run func(ctx context.Context, application *Application) error, newLogg
 // in the process that submitted the application, and this one launches executors
 // for it. It returns the exit code.
 func Launch(newLogger func(*config.Config) *slog.Logger) int {
-	return serve(newLogger, (*master).buildRemote)
+	return serve(newLogger, (*master).joinDriver)
 }
 
 // serve is an ApplicationMaster's process.
@@ -221,7 +223,7 @@ func (o outcome) after(returned error) outcome {
 func outcomeOf(err error) outcome {
 	var exhausted *tooManyFailures
 	var late *noSession
-	var gone *disconnected
+	var gone *remote.Disconnected
 	var user *userFunction
 	switch {
 	case err == nil:
@@ -325,6 +327,38 @@ func (m *master) buildDriver(run func(ctx context.Context, application *Applicat
 		})
 	}
 	return m.buildAllocator(net.JoinHostPort(m.start.host, port), access.Pass())
+}
+
+// joinDriver makes the parts of client mode: the driver is in another process.
+func (m *master) joinDriver() error {
+	address := os.Getenv(launch.EnvDriver)
+	secret, ok := m.start.credentials.Secret(launch.SecretDriver)
+	if address == "" || !ok {
+		return fmt.Errorf("%s=%q: the container's environment and credentials do not tell how to join the driver", launch.EnvDriver, address)
+	}
+	pass, err := identity.ParsePass(secret)
+	if err != nil {
+		return err
+	}
+	settings := m.start.config
+	d := remote.NewDriver(remote.Options{
+		Address:             address,
+		Pass:                pass,
+		Attempt:             int(m.start.attempt.Attempt),
+		Host:                m.start.host,
+		NetworkTimeout:      config.NetworkTimeout.In(settings),
+		DisconnectIsFailure: config.AMTreatDisconnectAsFailed.In(settings),
+		Logger:              m.logger,
+	})
+	m.driver, m.progress, m.join = d, d.Progress, d.Join
+	m.run = func(ctx context.Context) error {
+		err := d.Run(ctx)
+		if gone := (*remote.Disconnected)(nil); err == nil || errors.As(err, &gone) {
+			return err
+		}
+		return &userFunction{err}
+	}
+	return m.buildAllocator(address, secret)
 }
 
 // drive runs the driver function. The error is a *userFunction.

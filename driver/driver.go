@@ -50,9 +50,9 @@ type Options struct {
 	// Manager is asked for executors; it may be set later by SetManager, and is
 	// nil where the executors are there anyway.
 	Manager ClusterManager
-	// Remote is the cluster manager where that is in another process: it is
-	// served on the driver's port, which takes an Identity.
-	Remote *RemoteManager
+	// Services registers further gRPC services on the driver's port. It is called
+	// once, before the port is served; nil registers none.
+	Services func(d *Driver, server grpc.ServiceRegistrar)
 	// RackOf names a host's rack; nil, or "" of a host, where racks are unknown.
 	RackOf func(host string) string
 	// Pools are those that jobs share the executors by where scheduler.mode is
@@ -103,9 +103,6 @@ func New(options Options) (*Driver, error) {
 	if options.Excluded == nil {
 		options.Excluded = func(string) bool { return false }
 	}
-	if options.Remote != nil {
-		options.Manager = options.Remote
-	}
 	if err := scheduler.CheckPools(options.Pools); err != nil {
 		return nil, err
 	}
@@ -115,9 +112,6 @@ func New(options Options) (*Driver, error) {
 		ended:   make(chan struct{}),
 	}
 	d.streams.open = map[*outbox]struct{}{}
-	if options.Remote != nil {
-		options.Remote.driver = d
-	}
 	if options.Identity != nil {
 		if err := d.listen(); err != nil {
 			return nil, err

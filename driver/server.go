@@ -55,8 +55,8 @@ func (d *Driver) listen() error {
 		grpc.WaitForHandlers(true),
 	)...)
 	wire.RegisterDriverServer(d.server, &service{driver: d})
-	if d.options.Remote != nil {
-		wire.RegisterManagerServer(d.server, &managerService{manager: d.options.Remote})
+	if d.options.Services != nil {
+		d.options.Services(d, d.server)
 	}
 	d.serving.Go(func() {
 		if err := d.server.Serve(listener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {

@@ -1,4 +1,4 @@
-package driver
+package remote
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
@@ -53,23 +54,23 @@ func fill(t *testing.T, v reflect.Value) {
 
 // What is added to a request, to a demand or to a profile must travel too.
 func TestRequestsTravelWithAllTheirFields(t *testing.T) {
-	var request Request
+	var request driver.Request
 	fill(t, reflect.ValueOf(&request).Elem())
 	encoded, err := proto.Marshal(encodeRequest(request))
 	require.NoError(t, err)
 	decoded := &wire.ExecutorRequest{}
 	require.NoError(t, proto.Unmarshal(encoded, decoded))
-	require.Equal(t, request, DecodeRequest(decoded))
-	require.Equal(t, Request{}, DecodeRequest(encodeRequest(Request{})))
+	require.Equal(t, request, decodeRequest(decoded))
+	require.Equal(t, driver.Request{}, decodeRequest(encodeRequest(driver.Request{})))
 }
 
 // What the ApplicationMaster shows is what the driver has, in either deploy mode.
 func TestStatusTravelsWithAllItsFields(t *testing.T) {
-	var status Status
+	var status driver.Status
 	fill(t, reflect.ValueOf(&status).Elem())
 	encoded, err := json.Marshal(status)
 	require.NoError(t, err)
-	var decoded Status
+	var decoded driver.Status
 	require.NoError(t, json.Unmarshal(encoded, &decoded))
 	require.Equal(t, status, decoded)
 }

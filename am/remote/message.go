@@ -1,14 +1,15 @@
-package driver
+package remote
 
 import (
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-func encodeRequest(request Request) *wire.ExecutorRequest {
+func encodeRequest(request driver.Request) *wire.ExecutorRequest {
 	encoded := &wire.ExecutorRequest{ExcludedNodes: request.ExcludedNodes}
 	for _, demand := range request.Demands {
 		p := demand.Profile
@@ -27,10 +28,8 @@ func encodeRequest(request Request) *wire.ExecutorRequest {
 	return encoded
 }
 
-// DecodeRequest reads a request as it comes over the link to an
-// ApplicationMaster in another process.
-func DecodeRequest(encoded *wire.ExecutorRequest) Request {
-	request := Request{ExcludedNodes: encoded.GetExcludedNodes()}
+func decodeRequest(encoded *wire.ExecutorRequest) driver.Request {
+	request := driver.Request{ExcludedNodes: encoded.GetExcludedNodes()}
 	for _, demand := range encoded.GetDemands() {
 		p := demand.GetProfile()
 		var hosts map[string]int
@@ -40,7 +39,7 @@ func DecodeRequest(encoded *wire.ExecutorRequest) Request {
 		for host, tasks := range demand.GetHostTasks() {
 			hosts[host] = int(tasks)
 		}
-		request.Demands = append(request.Demands, Demand{
+		request.Demands = append(request.Demands, driver.Demand{
 			Profile: profile.Profile{
 				ID: int(p.GetId()), Memory: config.Size(p.GetMemory()), Overhead: config.Size(p.GetOverhead()), Cores: int(p.GetCores()),
 				Resources: p.GetResources(), NodeLabel: p.GetNodeLabel(), Opportunistic: p.GetOpportunistic(),
@@ -51,8 +50,8 @@ func DecodeRequest(encoded *wire.ExecutorRequest) Request {
 	return request
 }
 
-func decodeNotice(encoded *wire.ExecutorNotice) Notice {
-	notice := Notice{Reason: encoded.GetReason()}
+func decodeNotice(encoded *wire.ExecutorNotice) driver.Notice {
+	notice := driver.Notice{Reason: encoded.GetReason()}
 	if encoded.GetDeadline() != 0 {
 		notice.Deadline = time.Unix(0, encoded.GetDeadline())
 	}

@@ -1,4 +1,4 @@
-package am
+package remote
 
 import (
 	"context"
@@ -26,7 +26,7 @@ import (
 type there struct {
 	*driver.Driver
 	settings *config.Config
-	manager  *driver.RemoteManager
+	manager  *Manager
 	pass     *identity.Pass
 }
 
@@ -39,9 +39,9 @@ func startDriver(t *testing.T, settings map[string]string) *there {
 	set, err := config.FromMap(settings)
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d := &there{settings: set, manager: driver.NewRemoteManager(logger), pass: pass}
+	d := &there{settings: set, manager: NewManager(logger), pass: pass}
 	d.Driver, err = driver.New(driver.Options{
-		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Remote: d.manager, Logger: logger,
+		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Manager: d.manager, Services: d.manager.Register, Logger: logger,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Stop(context.Background())) })
@@ -91,15 +91,15 @@ func next[T any](o *orders) T {
 }
 
 // join has an ApplicationMaster join the driver.
-func (d *there) join(t *testing.T, attempt uint32, dial func(context.Context, string) (net.Conn, error)) (*remote, *orders, int) {
+func (d *there) join(t *testing.T, attempt uint32, dial func(context.Context, string) (net.Conn, error)) (*Driver, *orders, int) {
 	t.Helper()
-	r := newRemote(dialer{
+	r := newDriver(dialer{
 		address: d.Addr(), pass: d.pass, ping: time.Minute, dial: dial,
 		hello: &wire.ManagerHello{Version: wire.Version, Attempt: attempt, Host: "node"},
 	}, config.AMTreatDisconnectAsFailed.In(d.settings), slog.New(slog.NewTextHandler(t.Output(), nil)))
 	told := newOrders()
 	r.SetManager(told)
-	id, err := r.join(t.Context())
+	id, err := r.Join(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, r.Stop(context.Background())) })
 	return r, told, id
@@ -121,7 +121,7 @@ func (d *there) execute(t *testing.T, id string) (end func()) {
 }
 
 // awaitStatus asks for the driver's status over the link until it is as wanted.
-func awaitStatus(t *testing.T, r *remote, wanted func(driver.Status) bool) driver.Status {
+func awaitStatus(t *testing.T, r *Driver, wanted func(driver.Status) bool) driver.Status {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
@@ -172,12 +172,11 @@ func TestDriverEndsTheApplication(t *testing.T) {
 			finished := make(chan error, 1)
 			go func() { finished <- d.manager.Finish(t.Context(), failure) }() // before or after somebody has come
 			r, _, _ := d.join(t, 1, (&cutter{}).dial)
-			err := r.run(t.Context())
+			err := r.Run(t.Context())
 			if failure == nil {
 				require.NoError(t, err)
 			} else {
 				require.EqualError(t, err, "the moon \uFFFD")
-				require.Equal(t, ExitUserFunction, outcomeOf(err).code)
 			}
 			select {
 			case <-finished:
@@ -206,17 +205,16 @@ func TestDriverThatIsGoneEndsItsApplicationMasterAtOnce(t *testing.T) {
 	address := d.Addr()
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)
 	require.NoError(t, d.Stop(t.Context()))
-	err := r.run(t.Context())
+	err := r.Run(t.Context())
 	require.ErrorContains(t, err, "the driver on "+address+" is gone")
 	require.ErrorIs(t, errors.Unwrap(err), syscall.ECONNREFUSED)
-	require.Equal(t, ExitDisconnected, outcomeOf(err).code)
 }
 
 func TestDriverThatIsGoneMayCountAsSuccess(t *testing.T) {
 	d := startDriver(t, map[string]string{"yarn.am.clientModeTreatDisconnectAsFailed": "false"})
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)
 	require.NoError(t, d.Stop(t.Context()))
-	require.NoError(t, r.run(t.Context()))
+	require.NoError(t, r.Run(t.Context()))
 }
 
 func TestBrokenConnectionIsMadeAgain(t *testing.T) {
@@ -250,7 +248,7 @@ func TestNextAttemptGoesOn(t *testing.T) {
 	require.Contains(t, lossOf(status, "1"), "ended by YARN with the ApplicationMaster")
 
 	// The earlier one, should it still be there, is not welcome any more.
-	err := r.run(t.Context())
+	err := r.Run(t.Context())
 	require.ErrorContains(t, err, "attempt 2 of the application has taken the place of attempt 1")
 }
 
@@ -308,7 +306,7 @@ func TestMachineThatDoesNotAnswerIsTriedForAWhile(t *testing.T) {
 		err     error
 		givenUp time.Duration
 	}{
-		{syscall.EHOSTUNREACH, reachWait},
+		{syscall.EHOSTUNREACH, reachTimeout},
 		{syscall.ECONNREFUSED, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,7 +315,7 @@ func TestMachineThatDoesNotAnswerIsTriedForAWhile(t *testing.T) {
 				address: "driver:1", pass: pass, ping: time.Minute, hello: &wire.ManagerHello{},
 				dial: func(context.Context, string) (net.Conn, error) { return nil, &net.OpError{Op: "dial", Err: test.err} },
 			}.reach(t.Context())
-			var gone *disconnected
+			var gone *Disconnected
 			require.ErrorAs(t, err, &gone)
 			require.ErrorIs(t, gone.cause, test.err)
 			require.InDelta(t, test.givenUp, time.Since(began), float64(time.Second))

@@ -1,4 +1,4 @@
-package am
+package remote
 
 import (
 	"context"
@@ -20,24 +20,22 @@ import (
 )
 
 const (
-	// reachWait is how long a driver is tried to be reached whose machine does
-	// not answer.
-	reachWait = 10 * time.Second
-	// reachPause is between two tries.
-	reachPause = 250 * time.Millisecond
-	// leastPing is the least time between two questions whether the driver is
-	// there; gRPC takes no less.
-	leastPing = 10 * time.Second
+	// reachTimeout is how long a driver is tried whose machine does not answer.
+	reachTimeout = 10 * time.Second
+	// reachInterval is the pause between two tries.
+	reachInterval = 250 * time.Millisecond
+	// minPing is the shortest interval of keepalive pings that gRPC allows.
+	minPing = 10 * time.Second
 )
 
-var errNoAnswer = fmt.Errorf("no answer within %v", reachWait)
+var errNoAnswer = fmt.Errorf("no answer within %v", reachTimeout)
 
-// dialer makes connections to the driver.
+// dialer connects to the driver.
 type dialer struct {
 	address string
 	pass    *identity.Pass
 	hello   *wire.ManagerHello
-	ping    time.Duration // of silence after which the driver's machine is asked whether it is there, and then to wait
+	ping    time.Duration // the interval of keepalive pings, and how long to wait for their answer
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
@@ -46,39 +44,40 @@ type link struct {
 	stream     grpc.BidiStreamingClient[wire.ManagerReport, wire.ManagerOrder]
 	connection *grpc.ClientConn
 	cancel     context.CancelFunc
-	first      *wire.ManagerOrder // with the welcome
+	first      *wire.ManagerOrder // has the welcome
 }
 
 func (l *link) close() {
 	l.cancel()
-	_ = l.connection.Close() // a second time is an error, and no harm
+	_ = l.connection.Close() // it may be closed already
 }
 
-// reach makes a link. A machine that does not answer is tried again for a
-// while; one that answers, and where the driver is not, is not. The error of a
-// driver that is not there is a *disconnected.
+// reach connects to the driver. It tries a machine that does not answer for
+// reachTimeout, and returns at once if the machine refuses the connection or the
+// driver refuses the ApplicationMaster. The error is a *Disconnected, or ctx's
+// cause.
 func (d dialer) reach(ctx context.Context) (*link, error) {
-	deadline := time.Now().Add(reachWait)
+	deadline := time.Now().Add(reachTimeout)
 	for {
-		link, gone, err := d.try(ctx, deadline)
+		link, final, err := d.try(ctx, deadline)
 		switch {
 		case err == nil:
 			return link, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case gone || !time.Now().Add(reachPause).Before(deadline): // a try without time would only hide why
-			return nil, &disconnected{address: d.address, cause: err}
+		case final || !time.Now().Add(reachInterval).Before(deadline): // a try that times out at once would hide this error
+			return nil, &Disconnected{address: d.address, cause: err}
 		}
 		select {
-		case <-time.After(reachPause):
+		case <-time.After(reachInterval):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 }
 
-// try makes one attempt. gone tells of an error that another one cannot change.
-func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, gone bool, err error) {
+// try connects once. final reports that another try would fail in the same way.
+func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, final bool, err error) {
 	var mu sync.Mutex
 	var dialed error
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
@@ -93,7 +92,7 @@ func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, gone b
 		grpc.WithDisableServiceConfig(),
 		grpc.WithContextDialer(dial),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: max(d.ping, leastPing), Timeout: d.ping}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: max(d.ping, minPing), Timeout: d.ping}),
 	)...)
 	if err != nil {
 		return nil, true, err
@@ -103,8 +102,7 @@ func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, gone b
 	late := time.AfterFunc(time.Until(deadline), cancel)
 	link.stream, err = wire.NewManagerClient(connection).Manage(streaming)
 	if err == nil {
-		// What goes wrong with sending shows in receiving.
-		_ = link.stream.Send(&wire.ManagerReport{Hello: d.hello})
+		_ = link.stream.Send(&wire.ManagerReport{Hello: d.hello}) // Recv returns its error
 		link.first, err = link.stream.Recv()
 	}
 	if err == nil && link.first.GetWelcome() == nil {

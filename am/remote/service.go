@@ -1,4 +1,4 @@
-package driver
+package remote
 
 import (
 	"context"
@@ -11,17 +11,25 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// progressInterval is between two looks at how far the driver is, for the
-// ApplicationMaster to tell the ResourceManager.
+// progressInterval is how often the driver's progress is sent. The
+// ApplicationMaster reports it to the ResourceManager.
 const progressInterval = time.Second
 
-// managerService is a RemoteManager as its ApplicationMaster sees it.
+// Register serves ApplicationMasters on the driver's port. It is for the Services
+// of a driver's Options.
+func (m *Manager) Register(d *driver.Driver, server grpc.ServiceRegistrar) {
+	m.driver = d
+	wire.RegisterManagerServer(server, &managerService{manager: m})
+}
+
+// managerService is the gRPC service of a Manager.
 type managerService struct {
 	wire.UnimplementedManagerServer
-	manager *RemoteManager
+	manager *Manager
 }
 
 func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerReport, wire.ManagerOrder]) error {
@@ -38,7 +46,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	// It ends with the stream, which ends when this method returns.
+	// The goroutine ends with the stream, which ends when this method returns.
 	go func() {
 		for {
 			report, err := stream.Recv()
@@ -46,7 +54,7 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 				end(err)
 				return
 			}
-			s.manager.heard(link, report)
+			s.manager.handle(link, report)
 		}
 	}()
 	err = s.manager.serve(ctx, link, stream)
@@ -60,28 +68,28 @@ func (s *managerService) Manage(stream grpc.BidiStreamingServer[wire.ManagerRepo
 	return err
 }
 
-// serve sends what there is for the ApplicationMaster until the stream ends.
-func (m *RemoteManager) serve(ctx context.Context, link *managerLink, stream interface {
+// serve sends orders, status and progress until the stream ends.
+func (m *Manager) serve(ctx context.Context, link *managerLink, stream interface {
 	Send(*wire.ManagerOrder) error
 }) error {
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
-	var told float32
+	var sent float32 // the last progress
 	for {
 		var order *wire.ManagerOrder
-		var snapshot *Status
+		var snapshot *driver.Status
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-link.ready:
-			wanted := false
-			if order, wanted = m.take(link); wanted {
+		case <-link.wake:
+			withStatus := false
+			if order, withStatus = m.takePending(link); withStatus {
 				now := m.driver.Status()
 				snapshot = &now
 			}
 		case <-ticker.C:
-			if progress := m.driver.Progress(); progress != told {
-				told = progress
+			if progress := m.driver.Progress(); progress != sent {
+				sent = progress
 				order = &wire.ManagerOrder{Progress: progress}
 			}
 		}
@@ -89,13 +97,13 @@ func (m *RemoteManager) serve(ctx context.Context, link *managerLink, stream int
 			continue
 		}
 		if snapshot != nil {
-			told = snapshot.Totals.Progress()
+			sent = snapshot.Totals.Progress()
 			var err error
 			if order.Status, err = json.Marshal(snapshot); err != nil {
 				return err
 			}
 		}
-		order.Progress = told
+		order.Progress = sent
 		if err := stream.Send(order); err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package driver
+package remote
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/function"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
@@ -45,7 +46,7 @@ func (s *masterStream) Recv() (*wire.ManagerReport, error) {
 }
 
 // master has an ApplicationMaster join; leave breaks its stream.
-func master(t *testing.T, m *RemoteManager, attempt uint32) (stream *masterStream, leave func()) {
+func master(t *testing.T, m *Manager, attempt uint32) (stream *masterStream, leave func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stream = &masterStream{
 		ctx: ctx, reports: make(chan *wire.ManagerReport, 10), orders: make(chan *wire.ManagerOrder, 1000), ended: make(chan error, 1),
@@ -69,11 +70,12 @@ var _ = func() struct{} {
 	return struct{}{}
 }()
 
-// remotely is a driver with a RemoteManager, and a way to run executors.
-func remotely(t *testing.T) (d *Driver, m *RemoteManager, execute func(id string) (end func())) {
-	m = NewRemoteManager(nil)
-	d, err := New(Options{Remote: m})
+// remotely is a driver with a Manager, and a way to run executors.
+func remotely(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
+	m = NewManager(nil)
+	d, err := driver.New(driver.Options{Manager: m})
 	require.NoError(t, err)
+	m.driver = d
 	return d, m, func(id string) func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var running sync.WaitGroup
@@ -87,7 +89,7 @@ func remotely(t *testing.T) (d *Driver, m *RemoteManager, execute func(id string
 	}
 }
 
-func states(d *Driver) map[string]string {
+func states(d *driver.Driver) map[string]string {
 	found := map[string]string{}
 	for _, executor := range d.Status().Executors {
 		found[executor.ID] = executor.LossText
@@ -106,8 +108,8 @@ func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
 		result := make(chan error, 1)
 		go func() {
 			var failed error
-			for _, err := range d.Run(t.Context(), TaskSet{
-				Name: "j", Function: "elsewhere than on executor 1", Tasks: []Task{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
+			for _, err := range d.Run(t.Context(), driver.TaskSet{
+				Name: "j", Function: "elsewhere than on executor 1", Tasks: []driver.Task{{Hosts: []string{"h1"}}}, CPUs: 1, MaxFailures: 1,
 			}) {
 				failed = err
 			}
@@ -119,13 +121,13 @@ func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
 		first()
 		require.NoError(t, <-result, "it ran on executor 2")
 
-		time.Sleep(time.Until(gone.Add(explainAfter - time.Second)))
+		time.Sleep(time.Until(gone.Add(reportTimeout - time.Second)))
 		synctest.Wait()
 		require.Equal(t, map[string]string{"1": "broke its connection to the driver", "2": ""}, states(d))
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		require.Equal(t, map[string]string{"1": byYARN, "2": ""}, states(d))
-		time.Sleep(orphanAfter)
+		time.Sleep(orphanTimeout)
 		synctest.Wait()
 		require.Equal(t, map[string]string{"1": byYARN, "2": byYARN}, states(d))
 		require.Zero(t, d.Status().Totals.FailedAttempts)
@@ -141,7 +143,7 @@ func TestApplicationMasterThatComesBackInTimeKeepsItsExecutors(t *testing.T) {
 		end := execute("1")
 		leave()
 		m.KillExecutors([]string{"7"})
-		time.Sleep(explainAfter - time.Second)
+		time.Sleep(reportTimeout - time.Second)
 		again, leaveAgain := master(t, m, 1)
 		order := <-again.orders
 		require.EqualValues(t, 2, order.GetWelcome().GetNextExecutorId())

@@ -1,0 +1,367 @@
+// Package remote connects an ApplicationMaster with a driver in another process,
+// the one that submitted the application (client mode). It has both ends: Driver
+// is the driver as the ApplicationMaster sees it, Manager is the driver's cluster
+// manager. They exchange messages over one gRPC stream on the driver's port.
+//
+// Manager keeps everything that the driver wants and sends all of it to each
+// ApplicationMaster that joins, then the changes. Driver numbers its reports and
+// sends them again until they are acknowledged. So a broken stream, and an
+// ApplicationMaster that YARN starts again, lose nothing.
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+const (
+	// maxReportItems bounds the losses and notices in one report: the driver accepts
+	// messages of at most 4 MiB.
+	maxReportItems = 1000
+	// statusTimeout is how long Status waits for the driver's newest status.
+	statusTimeout = time.Second
+	// stopTimeout is how long Stop waits for the driver to stop its executors. The
+	// driver takes 5 s at most.
+	stopTimeout = 10 * time.Second
+)
+
+// Driver is a driver in another process: the ApplicationMaster's end of the
+// link. It connects again after a broken connection, unless the driver's process
+// is gone. SetManager and Join come first, Stop last.
+type Driver struct {
+	dialer        dialer
+	goneIsFailure bool // the application fails if the driver is gone
+	logger        *slog.Logger
+	manager       driver.ClusterManager // set before Join
+
+	ended      chan struct{} // closed when the driver has ended the application, or is gone
+	connection sync.WaitGroup
+	disconnect context.CancelFunc // ends what Join started
+
+	mu            sync.Mutex
+	outcome       error                 // set before ended is closed
+	finished      bool                  // the driver ended the application itself
+	reports       []*wire.ManagerReport // not acknowledged
+	sent          int                   // how many of reports were sent over the current stream
+	sequence      uint64                // of the last report
+	requestStatus bool                  // to be sent
+	confirmFinish bool                  // to be sent
+	progress      float32
+	status        driver.Status
+	newStatus     chan struct{} // closed when status is replaced
+	wake          chan struct{} // holds a token if there is something to send
+}
+
+// Options describe the driver and the ApplicationMaster that joins it.
+type Options struct {
+	Address string         // the driver's host:port
+	Pass    *identity.Pass // by which the driver lets the ApplicationMaster join
+	Attempt int            // the ApplicationMaster's
+	Host    string         // the ApplicationMaster's
+	// NetworkTimeout is after how long without an answer the driver's machine is gone.
+	NetworkTimeout time.Duration
+	// DisconnectIsFailure is false if the application succeeds without a driver.
+	DisconnectIsFailure bool
+	Logger              *slog.Logger
+}
+
+// NewDriver makes the ApplicationMaster's end of the link. It does not connect yet.
+func NewDriver(o Options) *Driver {
+	return newDriver(dialer{
+		address: o.Address,
+		pass:    o.Pass,
+		hello:   &wire.ManagerHello{Version: wire.Version, Attempt: uint32(o.Attempt), Host: o.Host},
+		ping:    o.NetworkTimeout / 4,
+		dial: func(ctx context.Context, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		},
+	}, o.DisconnectIsFailure, o.Logger)
+}
+
+func newDriver(dialer dialer, goneIsFailure bool, logger *slog.Logger) *Driver {
+	return &Driver{
+		dialer: dialer, goneIsFailure: goneIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
+		newStatus: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+}
+
+// Disconnected ends an application whose driver is gone.
+type Disconnected struct {
+	address string
+	joined  bool // it was reached before
+	cause   error
+}
+
+// Unwrap returns the error of the last try to reach it.
+func (d *Disconnected) Unwrap() error { return d.cause }
+
+func (d *Disconnected) Error() string {
+	if !d.joined {
+		return fmt.Sprintf("the driver on %s cannot be reached: %v (client mode: the cluster's nodes must reach the program that submitted the "+
+			"application, see driver.host and driver.port; or it has ended already)", d.address, d.cause)
+	}
+	return fmt.Sprintf("the driver on %s is gone: %v (client mode: the program that submitted the application has ended, "+
+		"or its machine cannot be reached any more)", d.address, d.cause)
+}
+
+// SetManager sets what acts on the driver's orders. It must come before Join.
+func (r *Driver) SetManager(manager driver.ClusterManager) { r.manager = manager }
+
+// ExecutorLost reports a lost executor to the driver.
+func (r *Driver) ExecutorLost(id string, loss driver.Loss) {
+	r.report(func(report *wire.ManagerReport) {
+		report.Losses = append(report.Losses, &wire.ExecutorLoss{
+			ExecutorId: id, Text: strings.ToValidUTF8(loss.Text, "\uFFFD"), CountsAsFailure: loss.CountsAsFailure,
+		})
+	})
+}
+
+// Decommission reports to the driver that executors will be taken away.
+func (r *Driver) Decommission(ids []string, notice driver.Notice) {
+	encoded := &wire.ExecutorNotice{ExecutorIds: ids, Reason: strings.ToValidUTF8(notice.Reason, "\uFFFD")}
+	if !notice.Deadline.IsZero() {
+		encoded.Deadline = notice.Deadline.UnixNano()
+	}
+	r.report(func(report *wire.ManagerReport) { report.Notices = append(report.Notices, encoded) })
+}
+
+// report adds to the next report.
+func (r *Driver) report(add func(*wire.ManagerReport)) {
+	r.mu.Lock()
+	if r.sent == len(r.reports) || full(r.reports[len(r.reports)-1]) {
+		r.sequence++
+		r.reports = append(r.reports, &wire.ManagerReport{Sequence: r.sequence})
+	}
+	add(r.reports[len(r.reports)-1])
+	r.mu.Unlock()
+	r.signal()
+}
+
+func full(report *wire.ManagerReport) bool {
+	return len(report.GetLosses())+len(report.GetNotices()) >= maxReportItems
+}
+
+func (r *Driver) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Progress returns how much of the known work is done, 0 to 1.
+func (r *Driver) Progress() float32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.progress
+}
+
+// Status returns the driver's status, or the last known one if the driver does
+// not answer within statusTimeout.
+func (r *Driver) Status() driver.Status {
+	r.mu.Lock()
+	newStatus := r.newStatus
+	r.requestStatus = true
+	r.mu.Unlock()
+	r.signal()
+	timer := time.NewTimer(statusTimeout)
+	defer timer.Stop()
+	select {
+	case <-newStatus:
+	case <-r.ended:
+	case <-timer.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status
+}
+
+// Join connects to the driver, and returns the first id that no executor has
+// had. The connection is kept, and made again if it breaks, until Stop.
+func (r *Driver) Join(ctx context.Context) (nextID int, err error) {
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, disconnect) // ctx bounds the first connection only
+	link, err := r.dialer.reach(connected)
+	if !stop() && err == nil {
+		link.close()
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		disconnect()
+		return 0, err
+	}
+	r.disconnect = disconnect
+	r.handle(link.first)
+	r.connection.Go(func() { r.keepConnected(connected, link) })
+	return int(link.first.GetWelcome().GetNextExecutorId()), nil
+}
+
+// Run waits until the driver ends the application, or is gone. It returns nil if
+// the application succeeded, a *Disconnected if the driver is gone, and else the
+// error that the driver reported, or ctx's cause.
+func (r *Driver) Run(ctx context.Context) error {
+	select {
+	case <-r.ended:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.outcome
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stop disconnects. If the driver ended the application, Stop first confirms that
+// no further executor is launched, and waits until the driver has stopped its
+// executors and closes the connection.
+func (r *Driver) Stop(context.Context) error {
+	r.mu.Lock()
+	finished := r.finished
+	r.confirmFinish = finished
+	r.mu.Unlock()
+	if finished {
+		r.signal()
+		timer := time.AfterFunc(stopTimeout, r.disconnect)
+		r.connection.Wait()
+		timer.Stop()
+	}
+	r.disconnect()
+	r.connection.Wait()
+	return nil
+}
+
+// end sets how the application ended, once.
+func (r *Driver) end(outcome error, finished bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.ended:
+	default:
+		r.outcome, r.finished = outcome, finished
+		close(r.ended)
+	}
+}
+
+// keepConnected serves the link, and connects again until the application has
+// ended, the driver is gone, or ctx ends.
+func (r *Driver) keepConnected(ctx context.Context, link *link) {
+	for {
+		err := r.exchange(ctx, link)
+		link.close()
+		select {
+		case <-r.ended:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
+		r.logger.Warn("lost the connection to the driver, trying again", "driver", r.dialer.address, "error", err)
+		if link, err = r.dialer.reach(ctx); err != nil {
+			if gone := (*Disconnected)(nil); errors.As(err, &gone) {
+				gone.joined = true
+				if !r.goneIsFailure {
+					r.logger.Warn("the application counts as succeeded (yarn.am.clientModeTreatDisconnectAsFailed)", "error", err)
+					err = nil
+				}
+			}
+			r.end(err, false)
+			return
+		}
+		r.logger.Info("the driver is there again", "driver", r.dialer.address)
+		r.mu.Lock()
+		r.sent = 0
+		r.mu.Unlock()
+		r.handle(link.first)
+		r.signal()
+	}
+}
+
+// exchange sends reports and handles orders until the stream ends.
+func (r *Driver) exchange(ctx context.Context, link *link) error {
+	received := make(chan error, 1)
+	go func() {
+		for {
+			order, err := link.stream.Recv()
+			if err != nil {
+				received <- err
+				return
+			}
+			r.handle(order)
+		}
+	}()
+	for {
+		select {
+		case err := <-received:
+			return err
+		case <-ctx.Done():
+			link.close()
+			return <-received
+		case <-r.wake:
+		}
+		for _, report := range r.outgoing() {
+			if err := link.stream.Send(report); err != nil {
+				link.close()
+				return <-received // Recv returns the reason
+			}
+		}
+	}
+}
+
+// outgoing returns what has not been sent over the current stream.
+func (r *Driver) outgoing() []*wire.ManagerReport {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reports := append([]*wire.ManagerReport(nil), r.reports[r.sent:]...)
+	r.sent = len(r.reports)
+	if r.requestStatus || r.confirmFinish {
+		reports = append(reports, &wire.ManagerReport{RequestStatus: r.requestStatus, Finishing: r.confirmFinish})
+		r.requestStatus, r.confirmFinish = false, false
+	}
+	return reports
+}
+
+// handle carries out an order of the driver.
+func (r *Driver) handle(order *wire.ManagerOrder) {
+	if order.GetRequest() != nil {
+		r.manager.RequestExecutors(decodeRequest(order.GetRequest()))
+	}
+	if len(order.GetKills()) > 0 {
+		r.manager.KillExecutors(order.GetKills())
+	}
+	for _, id := range order.GetRegistered() {
+		r.manager.ExecutorRegistered(id)
+	}
+	r.mu.Lock()
+	for len(r.reports) > 0 && r.reports[0].GetSequence() <= order.GetAcknowledged() {
+		r.reports = r.reports[1:]
+		r.sent = max(r.sent-1, 0)
+	}
+	r.progress = order.GetProgress()
+	if order.GetStatus() != nil {
+		status := driver.Status{}
+		if err := json.Unmarshal(order.GetStatus(), &status); err != nil {
+			r.logger.Warn("the driver's status cannot be read", "error", err)
+		} else {
+			r.status = status
+			close(r.newStatus)
+			r.newStatus = make(chan struct{})
+		}
+	}
+	r.mu.Unlock()
+	if finish := order.GetFinish(); finish != nil {
+		var outcome error
+		if !finish.GetSucceeded() {
+			outcome = errors.New(finish.GetDiagnostics())
+		}
+		r.end(outcome, true)
+	}
+}

@@ -1,0 +1,304 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+const (
+	// reportTimeout is how long an ApplicationMaster that is not connected may still
+	// report why its executors ended. Then the reason is that YARN ended them with
+	// it. It is shorter than the driver's own wait for a reason, after which their
+	// tasks count as failed.
+	reportTimeout = 5 * time.Second
+	// orphanInterval is how often ended executors are looked for after that.
+	orphanInterval = time.Second
+	// orphanTimeout is when executors that still run are given up. It is longer than
+	// an ApplicationMaster tries to reach the driver.
+	orphanTimeout = 15 * time.Second
+)
+
+// errReplaced ends a stream when a later one is attached.
+var errReplaced = errors.New("a later stream has taken this one's place")
+
+// Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
+// It is the Manager of the driver's Options, and its Register is among the Services.
+type Manager struct {
+	logger   *slog.Logger
+	driver   *driver.Driver // set by Register
+	finished chan struct{}  // closed when an ApplicationMaster has confirmed the end
+
+	mu         sync.Mutex
+	link       *managerLink // nil if no ApplicationMaster is connected
+	lastLink   *managerLink // the last one that was detached
+	attempt    uint32       // the newest that has joined
+	received   uint64       // the sequence number of its last report
+	request    *wire.ExecutorRequest
+	registered map[string]struct{} // executors
+	kills      map[string]struct{} // executors to kill that are not known to be lost
+	maxID      int                 // of all executors
+	maxTotal   int                 // of all requests
+	finish     *wire.Finish        // nil until the application ends
+	orphans    *time.Timer         // calls giveUpOrphans
+}
+
+// managerLink is one stream of an ApplicationMaster.
+type managerLink struct {
+	attempt   uint32
+	end       context.CancelCauseFunc
+	wake      chan struct{}      // holds a token if there is something to send
+	pending   *wire.ManagerOrder // to be sent; nil for nothing
+	askStatus bool               // the ApplicationMaster asked for the driver's status
+}
+
+// NewManager makes a manager. logger may be nil.
+func NewManager(logger *slog.Logger) *Manager {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &Manager{
+		logger:     logger,
+		finished:   make(chan struct{}),
+		registered: map[string]struct{}{},
+		kills:      map[string]struct{}{},
+	}
+}
+
+// RequestExecutors implements driver.ClusterManager.
+func (m *Manager) RequestExecutors(request driver.Request) {
+	encoded := encodeRequest(request)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.request, m.maxTotal = encoded, max(m.maxTotal, request.Total())
+	m.send(func(order *wire.ManagerOrder) { order.Request = encoded })
+}
+
+// KillExecutors implements driver.ClusterManager.
+func (m *Manager) KillExecutors(ids []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		m.kills[id] = struct{}{}
+	}
+	m.send(func(order *wire.ManagerOrder) { order.Kills = append(order.Kills, ids...) })
+}
+
+// ExecutorRegistered implements driver.ClusterManager.
+func (m *Manager) ExecutorRegistered(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.registered[id] = struct{}{}
+	m.countID(id)
+	m.send(func(order *wire.ManagerOrder) { order.Registered = append(order.Registered, id) })
+}
+
+// Finish tells the ApplicationMaster how the application ended, which it reports
+// to the ResourceManager: with failure as the diagnostics, or as succeeded if
+// failure is nil. Finish returns when an ApplicationMaster has confirmed it and
+// launches no further executor, or with ctx's cause. The driver is to be stopped
+// then.
+func (m *Manager) Finish(ctx context.Context, failure error) error {
+	finish := &wire.Finish{Succeeded: failure == nil}
+	if failure != nil {
+		finish.Diagnostics = strings.ToValidUTF8(failure.Error(), "\uFFFD")
+	}
+	m.mu.Lock()
+	m.finish = finish
+	m.send(func(order *wire.ManagerOrder) { order.Finish = finish })
+	m.mu.Unlock()
+	select {
+	case <-m.finished:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// send adds to the next order if an ApplicationMaster is connected. The next one
+// to join gets everything from attach. The caller holds mu.
+func (m *Manager) send(add func(*wire.ManagerOrder)) {
+	if m.link == nil {
+		return
+	}
+	if m.link.pending == nil {
+		m.link.pending = &wire.ManagerOrder{}
+	}
+	add(m.link.pending)
+	m.link.signal()
+}
+
+func (l *managerLink) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// countID raises maxID to an executor's id. The caller holds mu.
+func (m *Manager) countID(id string) {
+	if number, err := strconv.Atoi(id); err == nil {
+		m.maxID = max(m.maxID, number)
+	}
+}
+
+// attach makes a stream the current one, with everything that an ApplicationMaster
+// must know to be sent over it. It fails if the ApplicationMaster is of another
+// version or of an earlier attempt.
+func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerLink, error) {
+	if hello.GetVersion() != wire.Version {
+		return nil, fmt.Errorf("the ApplicationMaster speaks version %d of the protocol and the driver version %d: both must be of the same binary",
+			hello.GetVersion(), wire.Version)
+	}
+	var lost []string
+	defer func() { m.reportLost(lost) }()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if hello.GetAttempt() < m.attempt {
+		return nil, fmt.Errorf("attempt %d of the application has taken the place of attempt %d", m.attempt, hello.GetAttempt())
+	}
+	if m.link != nil {
+		m.link.end(errReplaced)
+	}
+	if m.orphans != nil {
+		m.orphans.Stop()
+	}
+	if hello.GetAttempt() > m.attempt {
+		if m.attempt != 0 {
+			lost = slices.Sorted(maps.Keys(m.registered))
+			clear(m.registered)
+			clear(m.kills)
+			// The earlier attempt may have launched executors that are not known here,
+			// at most as many as the largest request.
+			m.maxID += m.maxTotal
+		}
+		m.attempt, m.received = hello.GetAttempt(), 0
+	}
+	m.link = &managerLink{attempt: hello.GetAttempt(), end: end, wake: make(chan struct{}, 1)}
+	m.send(func(order *wire.ManagerOrder) {
+		order.Welcome = &wire.ManagerWelcome{NextExecutorId: uint32(m.maxID + 1)}
+		order.Acknowledged = m.received
+		order.Request = m.request
+		order.Kills = slices.Sorted(maps.Keys(m.kills))
+		order.Registered = slices.Sorted(maps.Keys(m.registered))
+		order.Finish = m.finish
+	})
+	m.logger.Info("the ApplicationMaster has joined", "host", hello.GetHost(), "attempt", hello.GetAttempt())
+	return m.link, nil
+}
+
+// detach ends a stream. If it is the current one, the executors are given up
+// unless an ApplicationMaster joins in time.
+func (m *Manager) detach(link *managerLink) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.link != link {
+		return
+	}
+	m.link, m.lastLink = nil, link
+	if m.finish != nil {
+		return
+	}
+	m.logger.Warn("lost the ApplicationMaster; it may come again, or YARN start another attempt", "attempt", link.attempt)
+	since := time.Now()
+	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
+}
+
+// giveUpOrphans reports executors as lost whose ApplicationMaster has been
+// disconnected since a time: those that have ended, and after orphanTimeout all.
+func (m *Manager) giveUpOrphans(link *managerLink, since time.Time) {
+	live := map[string]struct{}{}
+	if time.Since(since) < orphanTimeout {
+		for _, executor := range m.driver.Status().Executors {
+			if executor.State != driver.ExecutorLost {
+				live[executor.ID] = struct{}{}
+			}
+		}
+	}
+	m.mu.Lock()
+	var lost []string
+	if m.link == nil && m.lastLink == link {
+		for id := range m.registered {
+			if _, ok := live[id]; !ok {
+				lost = append(lost, id)
+				delete(m.registered, id)
+			}
+		}
+		if len(m.registered) > 0 {
+			m.orphans = time.AfterFunc(orphanInterval, func() { m.giveUpOrphans(link, since) })
+		}
+	}
+	m.mu.Unlock()
+	m.reportLost(lost)
+}
+
+// reportLost reports executors as lost with their ApplicationMaster. The caller
+// must not hold mu: the driver's event loop may be waiting for it.
+func (m *Manager) reportLost(ids []string) {
+	for _, id := range ids {
+		m.driver.ExecutorLost(id, driver.Loss{Text: "was ended by YARN with the ApplicationMaster that had launched it"})
+	}
+}
+
+// handle acts on a report of the current stream's ApplicationMaster.
+func (m *Manager) handle(link *managerLink, report *wire.ManagerReport) {
+	m.mu.Lock()
+	if m.link != link {
+		m.mu.Unlock()
+		return
+	}
+	if report.GetRequestStatus() {
+		link.askStatus = true
+		link.signal()
+	}
+	if report.GetFinishing() {
+		select {
+		case <-m.finished:
+		default:
+			close(m.finished)
+		}
+	}
+	repeated := report.GetSequence() <= m.received
+	if !repeated {
+		m.received = report.GetSequence()
+		m.send(func(order *wire.ManagerOrder) { order.Acknowledged = m.received })
+		for _, loss := range report.GetLosses() {
+			delete(m.registered, loss.GetExecutorId())
+			delete(m.kills, loss.GetExecutorId())
+			m.countID(loss.GetExecutorId())
+		}
+	}
+	m.mu.Unlock()
+	if repeated {
+		return
+	}
+	for _, loss := range report.GetLosses() {
+		m.driver.ExecutorLost(loss.GetExecutorId(), driver.Loss{Text: loss.GetText(), CountsAsFailure: loss.GetCountsAsFailure()})
+	}
+	for _, notice := range report.GetNotices() {
+		m.driver.Decommission(notice.GetExecutorIds(), decodeNotice(notice))
+	}
+}
+
+// takePending returns the order to send, nil for none, and reports whether the
+// driver's status belongs in it.
+func (m *Manager) takePending(link *managerLink) (order *wire.ManagerOrder, withStatus bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	order, link.pending = link.pending, nil
+	withStatus, link.askStatus = link.askStatus || order.GetFinish() != nil, false
+	if order == nil && withStatus {
+		order = &wire.ManagerOrder{}
+	}
+	return order, withStatus
+}
