@@ -56,7 +56,7 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known 
 		return path, nil
 	}
 	beside := besideName(job.Program, platform)
-	return "", usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
+	return "", Usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, beside, build(platform), beside)
 }
 
@@ -134,7 +134,7 @@ func CheckDriver(path string) error {
 			return nil
 		}
 	case built != "":
-		return usagef("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
+		return Usagef("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
 			path, built, here, besideName(filepath.Base(path), "linux/amd64"))
 	}
 	_, err := CheckProgram(path, here)

@@ -44,7 +44,7 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 
 func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	if hadoop.SecurityEnabled() {
-		return nil, refusedf("the cluster asks for Kerberos (hadoop.security.authentication in %s), which this version of bobbin does not speak",
+		return nil, Refusedf("the cluster asks for Kerberos (hadoop.security.authentication in %s), which this version of bobbin does not speak",
 			hadoop.Source("hadoop.security.authentication"))
 	}
 	user, err := security.CurrentUser()
@@ -76,6 +76,12 @@ func (c *Cluster) Hadoop() *conf.Config { return c.hadoop }
 // User is who acts in the cluster.
 func (c *Cluster) User() string { return c.user }
 
+// REST is the client of the cluster's ResourceManagers.
+func (c *Cluster) REST() *yarnrest.Client { return c.rest }
+
+// Logger is what Connect was given.
+func (c *Cluster) Logger() *slog.Logger { return c.log }
+
 // Close ends the connections to the cluster.
 func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
 
@@ -85,18 +91,18 @@ var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)
 // CheckApplicationID tells whether id can be an application's.
 func CheckApplicationID(id string) error {
 	if !applicationID.MatchString(id) {
-		return usagef("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
+		return Usagef("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
 	}
 	return nil
 }
 
 // unknown makes a refusal of an application that the cluster does not know.
-func unknown(id string, err error) error {
+func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
-		return refused(&unknownError{id, answer})
+		return Refused(&unknownError{id, answer})
 	}
-	return refused(err)
+	return Refused(err)
 }
 
 // unknownError is a ResourceManager's answer that it does not know an

@@ -70,7 +70,7 @@ func (c *Console) Warn(format string, args ...any) {
 }
 
 // setLive replaces the live line; "" removes it.
-func (c *Console) setLive(text string) {
+func (c *Console) SetLive(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.width == nil || text == c.live {
@@ -82,7 +82,7 @@ func (c *Console) setLive(text string) {
 }
 
 // Close removes the live line, so that what comes next starts at a line's beginning.
-func (c *Console) Close() { c.setLive("") }
+func (c *Console) Close() { c.SetLive("") }
 
 func (c *Console) erase() {
 	if c.live != "" {
@@ -148,7 +148,7 @@ func bar(done, total, width int) string {
 }
 
 // seconds writes a time as short as it stays readable: 0.3s, 12.3s, 2m05s, 1h02m.
-func seconds(d time.Duration) string {
+func Seconds(d time.Duration) string {
 	switch {
 	case d.Round(100*time.Millisecond) < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())

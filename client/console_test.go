@@ -41,9 +41,9 @@ func screen(written string) []string {
 
 func TestConsoleKeepsTheLiveLineLast(t *testing.T) {
 	console, out := liveConsole(20)
-	console.setLive("working 1")
+	console.SetLive("working 1")
 	console.Print("a line")
-	console.setLive("a live line that is far too long")
+	console.SetLive("a live line that is far too long")
 	console.Warn("careful")
 	_, _ = console.Write([]byte("log\n"))
 	require.Equal(t, []string{"a line", "warning: careful", "log", "a live line that is"}, screen(out.String()))
@@ -54,7 +54,7 @@ func TestConsoleKeepsTheLiveLineLast(t *testing.T) {
 func TestConsoleHasNoLiveLineElsewhere(t *testing.T) {
 	out := &bytes.Buffer{}
 	console := NewConsole(out)
-	console.setLive("working")
+	console.SetLive("working")
 	console.Print("done")
 	require.Equal(t, "done\n", out.String())
 	require.Equal(t, "word", console.paint(green, "word"))
@@ -80,7 +80,7 @@ func TestUnits(t *testing.T) {
 		0: "0.0s", 340 * time.Millisecond: "0.3s", 12*time.Second + 340*time.Millisecond: "12.3s", 59990 * time.Millisecond: "1m00s",
 		125 * time.Second: "2m05s", 62 * time.Minute: "1h02m",
 	} {
-		require.Equal(t, want, seconds(d))
+		require.Equal(t, want, Seconds(d))
 	}
 	for n, want := range map[int64]string{0: "0 B", 812: "812 B", 21_000_000: "21.0 MB", 999_999: "1.0 MB", 3_500_000_000: "3.5 GB"} {
 		require.Equal(t, want, bytesText(n))

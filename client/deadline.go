@@ -17,7 +17,7 @@ func (e *errTimeout) Error() string {
 }
 
 // within ends a context when an application takes too long; 0 is no bound.
-func within(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}

@@ -23,12 +23,17 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
+// Failed marks an error as the application's: ExitCode gives ExitFailed for it.
+// Like Usage, it keeps an exit code that err already has.
+func Failed(err error) error { return withCode(ExitFailed, err) }
+
 // Usage marks an error as one of usage: ExitCode gives ExitUsage for it. nil
 // stays nil, and an error that has its exit code already keeps it.
 func Usage(err error) error { return withCode(ExitUsage, err) }
 
-// refused marks an error as the cluster's.
-func refused(err error) error { return withCode(ExitCluster, err) }
+// Refused marks an error as the cluster's: ExitCode gives ExitCluster for it.
+// Like Usage, it keeps an exit code that err already has.
+func Refused(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
 	var already *exitError
@@ -38,9 +43,11 @@ func withCode(code int, err error) error {
 	return &exitError{code: code, err: err}
 }
 
-func usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
+// Usagef is Usage of a formatted error.
+func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-func refusedf(format string, args ...any) error { return refused(fmt.Errorf(format, args...)) }
+// Refusedf is Refused of a formatted error.
+func Refusedf(format string, args ...any) error { return Refused(fmt.Errorf(format, args...)) }
 
 // ExitCode is the status with which a process ends that got err: ExitSuccess
 // for nil, ExitFailed for an error that is not known to be anything else.
@@ -55,10 +62,10 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// interrupted is err, or why ctx has ended where that is behind it.
-func interrupted(ctx context.Context, err error) error {
+// Interrupted returns the cause of ctx's end in place of err if ctx has ended.
+func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
-		return withCode(ExitFailed, context.Cause(ctx))
+		return Failed(context.Cause(ctx))
 	}
 	return err
 }

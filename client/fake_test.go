@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -25,8 +24,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// fakeYARN answers as a ResourceManager with one application does, and as the
-// NodeManager of its containers.
+// fakeYARN answers as a ResourceManager with one application.
 type fakeYARN struct {
 	t      *testing.T
 	server *httptest.Server
@@ -39,18 +37,6 @@ type fakeYARN struct {
 	statuses []string
 	// refusal answers a submission, where there is one.
 	refusal string
-	// files are the containers' logs: "container/name".
-	files      map[string]string
-	attempts   string            // of the application, as JSON
-	containers map[string]string // by attempt, as JSON
-
-	// moving is called when a node is asked whether it has to do with an application,
-	// with how often it was asked before, and tells whether it has; may be nil.
-	moving func(before int) bool
-	moves  int
-	// states of containers on their node, by id, the last one again and again.
-	states map[string][]string
-
 	// listed are the applications that a list has before and after the submission.
 	listed, listedAfter []map[string]any
 	// asked are the queries of lists.
@@ -66,7 +52,7 @@ type fakeYARN struct {
 const fakeID = "application_1700000000000_0001"
 
 func newFakeYARN(t *testing.T) *fakeYARN {
-	f := &fakeYARN{t: t, files: map[string]string{}, attempts: "null", containers: map[string]string{}}
+	f := &fakeYARN{t: t}
 	mux := http.NewServeMux()
 	const apps = "/ws/v1/cluster/apps"
 	mux.HandleFunc("POST "+apps+"/new-application", func(w http.ResponseWriter, _ *http.Request) {
@@ -92,17 +78,7 @@ func newFakeYARN(t *testing.T) *fakeYARN {
 	mux.HandleFunc("GET "+apps+"/{id}", f.application)
 	mux.HandleFunc("GET "+apps+"/{id}/state", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"state":"RUNNING"}`) })
 	mux.HandleFunc("PUT "+apps+"/{id}/state", f.kill)
-	mux.HandleFunc("GET "+apps+"/{id}/appattempts", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"appAttempts":{"appAttempt":%s}}`, f.attempts)
-	})
-	mux.HandleFunc("GET "+apps+"/{id}/appattempts/{attempt}/containers", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, `{"container":%s}`, cmp.Or(f.containers[r.PathValue("attempt")], "null"))
-	})
 	mux.HandleFunc("GET /proxy/{id}/api/status", f.status)
-	mux.HandleFunc("GET /ws/v1/node/apps/{id}", f.hasApplication)
-	mux.HandleFunc("GET /ws/v1/node/containers/{container}", f.container)
-	mux.HandleFunc("GET /ws/v1/node/containers/{container}/logs", f.listLogs)
-	mux.HandleFunc("GET /ws/v1/node/containerlogs/{container}/{name}", f.log)
 	f.server = httptest.NewServer(mux)
 	t.Cleanup(f.server.Close)
 	return f
@@ -195,67 +171,6 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 	if len(f.statuses) > 1 {
 		f.statuses = f.statuses[1:]
 	}
-}
-
-func (f *fakeYARN) hasApplication(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.moves++
-	if f.moving == nil || !f.moving(f.moves-1) {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	fmt.Fprintf(w, `{"app":{"id":%q,"state":"RUNNING"}}`, r.PathValue("id"))
-}
-
-func (f *fakeYARN) container(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	id := r.PathValue("container")
-	states := f.states[id]
-	if len(states) == 0 {
-		w.WriteHeader(http.StatusNotFound)
-		return
-	}
-	if len(states) > 1 {
-		f.states[id] = states[1:]
-	}
-	fmt.Fprintf(w, `{"container":{"id":%q,"state":%q}}`, id, states[0])
-}
-
-func (f *fakeYARN) listLogs(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var infos []map[string]any
-	for _, name := range []string{"stdout", "stderr", "task-0-0.out", "launch_container.sh", "containers.jsonl"} {
-		if content, ok := f.files[r.PathValue("container")+"/"+name]; ok {
-			infos = append(infos, map[string]any{"fileName": name, "fileSize": fmt.Sprint(len(content))})
-		}
-	}
-	if infos == nil {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"Unknown container"}}`)
-		return
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"containerLogsInfo": map[string]any{"containerLogInfo": infos, "logAggregationType": "LOCAL"}})
-}
-
-func (f *fakeYARN) log(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	content, ok := f.files[r.PathValue("container")+"/"+r.PathValue("name")]
-	f.mu.Unlock()
-	if !ok {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"RemoteException":{"exception":"NotFoundException","message":"no such file"}}`)
-		return
-	}
-	sent := content
-	var tail int
-	if _, err := fmt.Sscanf(r.URL.Query().Get("size"), "-%d", &tail); err == nil && tail < len(sent) {
-		sent = sent[len(sent)-tail:]
-	}
-	fmt.Fprintf(w, "Container: c on h\nLogAggregationType: LOCAL\n====\nLogType:%s\nLogLastModifiedTime:Mon\nLogLength:%d\nLogContents:\n%s\nEnd of LogType:%[1]s\n",
-		r.PathValue("name"), len(content), sent)
 }
 
 // bench is a submission at this ResourceManager: its program, the directory

@@ -58,7 +58,7 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 // toEnd follows the application until YARN says that it is over, or until ctx
 // ends.
 func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
-	defer f.display.console.setLive("")
+	defer f.display.console.SetLive("")
 	asking := &asker{answers: make(chan *Progress, 1)}
 	defer asking.group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -149,13 +149,13 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 			if !told {
 				f.display.console.Warn("the ResourceManager does not know %s any more: it may have started anew and not have recovered it yet; asking on", f.id)
 			}
-			if err := sleep(ctx, firstInterval); err != nil {
+			if err := Sleep(ctx, firstInterval); err != nil {
 				return nil, err
 			}
 		case !errors.As(err, &away):
-			return nil, unknown(f.id, err)
+			return nil, UnknownApplication(f.id, err)
 		case time.Since(began) > outageLimit:
-			return nil, refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
+			return nil, Refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
 		case !told:
 			f.display.console.Warn("%v; asking on", err)
 		}
@@ -163,7 +163,7 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 }
 
 // sleep waits, or returns the cause of ctx's end.
-func sleep(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

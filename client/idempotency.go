@@ -79,7 +79,7 @@ func (c *Cluster) withKey(ctx context.Context, key string) ([]yarnrest.Applicati
 	tag := tagOf(key)
 	all, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
-		return nil, refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
+		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
 	// A ResourceManager might give all where it does not know the parameter.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
@@ -103,7 +103,7 @@ const settleAgain = 250 * time.Millisecond
 // gives way, before its ApplicationMaster has started.
 func (s *submission) settle(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
-		if again > 0 && sleep(ctx, settleAgain) != nil {
+		if again > 0 && Sleep(ctx, settleAgain) != nil {
 			return nil, nil // it is followed, and killed there
 		}
 		all, err := s.cluster.withKey(ctx, key)
@@ -124,7 +124,7 @@ func (s *submission) settle(ctx context.Context, key string) (*yarnrest.Applicat
 
 func (s *submission) giveWay(ctx context.Context, other *yarnrest.Application) error {
 	if err := s.cluster.rest.Kill(ctx, s.id, "gives way to "+other.ID+", which was submitted before with the same idempotency key"); err != nil {
-		return refused(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
+		return Refused(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
 	}
 	s.job.Console.Print("%s gives way to %s", s.id, other.ID)
 	s.cleanUp(ctx)

@@ -10,11 +10,10 @@ import (
 // LocalFile is a file of this machine that lies in the working directory of every
 // process of an application.
 type LocalFile struct {
-	Path    string
-	Name    string // in the working directory
-	Archive bool   // to be unpacked into a directory of the name
-	// Executable is set for a file that its owner may run.
-	Executable bool
+	Path       string
+	Name       string // in the working directory
+	Executable bool   // by its owner
+	Archive    bool   // to be unpacked into a directory of the name
 }
 
 // LocalFiles are the files and archives that the settings name, for a cluster
@@ -29,7 +28,7 @@ func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	var files []LocalFile
 	for _, one := range named[1:] {
 		if one.remote {
-			return nil, usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", one.path)
+			return nil, Usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", one.path)
 		}
 		info, err := os.Stat(one.path)
 		if err != nil {

@@ -34,7 +34,7 @@ var reservedNames = []string{
 // checked as far as the local disk can tell.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
-		return nil, usagef("the program %s: %w", program.Path, err)
+		return nil, Usagef("the program %s: %w", program.Path, err)
 	}
 	all := []input{{path: program.Path, name: program.Name, size: program.Size}}
 	var problems []error
@@ -52,7 +52,7 @@ func inputs(program *Program, files, archives []string) ([]input, error) {
 	byName := map[string]string{}
 	for _, one := range all {
 		if other, taken := byName[one.name]; taken {
-			return nil, usagef("both %s and %s would be %s in the containers: rename one with %s#other-name", other, one.path, one.name, one.path)
+			return nil, Usagef("both %s and %s would be %s in the containers: rename one with %s#other-name", other, one.path, one.name, one.path)
 		}
 		byName[one.name] = one.path
 	}

@@ -37,17 +37,17 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(told)), func(platform string) bool { return platform == program.Platform })
 	switch {
 	case len(told) == 0 && manager == "":
-		return usagef("the program %s is built for %s, and the cluster does not tell what its nodes are: where they are that, say so with yarn.platform=%s, otherwise build it for them: %s",
+		return Usagef("the program %s is built for %s, and the cluster does not tell what its nodes are: where they are that, say so with yarn.platform=%s, otherwise build it for them: %s",
 			program.Path, program.Platform, program.Platform, build(config.Platform.In(settings)))
 	case len(told) == 0 && usual:
 		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, it cannot start there; yarn.platform says what they are",
 			program.Path, program.Platform, manager)
 		return nil
 	case len(told) == 0:
-		return usagef("the program %s is built for %s, and the ResourceManager runs on %s: where the nodes are %[2]s, say so with yarn.platform=%[2]s, otherwise build it for them: %[4]s",
+		return Usagef("the program %s is built for %s, and the ResourceManager runs on %s: where the nodes are %[2]s, say so with yarn.platform=%[2]s, otherwise build it for them: %[4]s",
 			program.Path, program.Platform, manager, build(manager))
 	case len(told[program.Platform]) == 0:
-		return usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s where that is not so",
+		return Usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s where that is not so",
 			program.Path, program.Platform, describeNodes(told, others), build(others[0]), program.Platform)
 	case len(others) > 0:
 		console.Warn("the program %s is built for %s, and some nodes are %s: there it cannot start; keep it away from them with yarn.exclude.nodes or a node label",

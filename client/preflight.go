@@ -43,27 +43,27 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	if len(nodes) == 0 {
 		console.Warn("the cluster has no node that is up: the application waits until one is")
 	}
 	name, err := chooseQueue(scheduler, config.Queue.In(settings), settings.IsSet(config.Queue.Name()), console)
 	if err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	maximum := application.MaximumAllocation
 	if queue, ok := scheduler.Find(name); ok {
 		maximum = smaller(maximum, queue.MaximumAllocation)
 	}
 	if err := checkSizes(settings, maximum); err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	if err := c.checkHeartbeat(settings); err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	if err := c.checkLabels(ctx, settings); err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	warnOfRoom(settings, nodes, console)
 	c.warnOfSettings(settings, console)

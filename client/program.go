@@ -32,37 +32,37 @@ func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, usagef("the program %s does not exist", path)
+			return nil, Usagef("the program %s does not exist", path)
 		}
-		return nil, usagef("the program cannot be read: %w", err)
+		return nil, Usagef("the program cannot be read: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, usagef("the program cannot be read: %w", err)
+		return nil, Usagef("the program cannot be read: %w", err)
 	}
 	if info.IsDir() {
-		return nil, usagef("the program %s is a directory: build it with %s, and submit what that writes", path, build(platform))
+		return nil, Usagef("the program %s is a directory: build it with %s, and submit what that writes", path, build(platform))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, usagef("the program %s is no regular file", path)
+		return nil, Usagef("the program %s is no regular file", path)
 	}
 	if what := unlikeELF(file); what != "" {
-		return nil, usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
+		return nil, Usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
 	}
 	program := &Program{Path: path, Name: filepath.Base(path), Platform: platform, Size: info.Size()}
 	if program.Interpreter, err = checkELF(file, platform); err != nil {
-		return nil, usagef("the program %s %w", path, err)
+		return nil, Usagef("the program %s %w", path, err)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, usagef("the program cannot be read: %w", err)
+		return nil, Usagef("the program cannot be read: %w", err)
 	}
 	marked, err := launch.Marked(file)
 	if err != nil {
-		return nil, usagef("the program %s cannot be read: %w", path, err)
+		return nil, Usagef("the program %s cannot be read: %w", path, err)
 	}
 	if !marked {
-		return nil, usagef("the program %s does not use bobbin: call bobbin.Main in it, or run it as a command: "+
+		return nil, Usagef("the program %s does not use bobbin: call bobbin.Main in it, or run it as a command: "+
 			"yarn-submit run -- %s", path, path)
 	}
 	return program, nil

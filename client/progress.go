@@ -127,7 +127,7 @@ const taskLinePause = 5 * time.Second
 
 // line writes a line with the time since the submission.
 func (p *display) line(format string, args ...any) {
-	p.console.Print("%7s  %s", seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
+	p.console.Print("%7s  %s", Seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
 }
 
 // enter shows a new state of the application.
@@ -176,7 +176,7 @@ func (p *display) tick() {
 	if !p.console.isLive() || p.state == "" {
 		return
 	}
-	parts := []string{fmt.Sprintf("%7s  %s", seconds(p.now().Sub(p.began)), p.state)}
+	parts := []string{fmt.Sprintf("%7s  %s", Seconds(p.now().Sub(p.began)), p.state)}
 	if s := p.latest; s != nil {
 		if s.Executors.Requested > 0 {
 			parts = append(parts, s.executors())
@@ -188,5 +188,5 @@ func (p *display) tick() {
 			parts = append(parts, bar(set.Done, set.Total, min(max(room, 5), 30)), tasks)
 		}
 	}
-	p.console.setLive(strings.Join(parts, gap))
+	p.console.SetLive(strings.Join(parts, gap))
 }

@@ -19,7 +19,7 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	}
 	application, err := c.rest.Application(ctx, id)
 	if err != nil {
-		return nil, unknown(id, err)
+		return nil, UnknownApplication(id, err)
 	}
 	if application.State.Ended() {
 		report, _ := conclude(application, Times{}) // how it ended is in the report
@@ -47,14 +47,14 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 		return nil, err
 	}
 	if err := c.rest.Kill(ctx, id, "yarn-submit kill"); err != nil {
-		return nil, unknown(id, err)
+		return nil, UnknownApplication(id, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	for {
 		application, err := c.rest.Application(ctx, id)
 		if err != nil {
-			return nil, unknown(id, err)
+			return nil, UnknownApplication(id, err)
 		}
 		if application.State.Ended() {
 			report, _ := conclude(application, Times{}) // that it was killed is no failure here
@@ -62,7 +62,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, refused(fmt.Errorf("%s was told to end and is still %s: %w", id, application.State, context.Cause(ctx)))
+			return nil, Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, application.State, context.Cause(ctx)))
 		case <-time.After(firstInterval):
 		}
 	}
@@ -97,7 +97,7 @@ type Selection struct {
 var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
 
 // has tells whether the selection has applications of the name.
-func (s Selection) has(name string) bool {
+func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
@@ -110,7 +110,7 @@ func (s Selection) has(name string) bool {
 func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	scheduler, err := c.rest.Scheduler(ctx)
 	if err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
 	var names []string
 	for _, queue := range scheduler.Queues {
@@ -129,19 +129,19 @@ func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, erro
 		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager writes them
 	}
 	if _, err := path.Match(selection.Name, ""); err != nil {
-		return nil, usagef("the name %q is no pattern: %w", selection.Name, err)
+		return nil, Usagef("the name %q is no pattern: %w", selection.Name, err)
 	}
 	for _, state := range selection.States {
 		if !slices.Contains(states, state) {
-			return nil, usagef("%q is no state of an application: want one of %s", state, strings.Join(states, ", "))
+			return nil, Usagef("%q is no state of an application: want one of %s", state, strings.Join(states, ", "))
 		}
 		filter.States = append(filter.States, yarnrest.ApplicationState(state))
 	}
 	applications, err := c.rest.Applications(ctx, filter)
 	if err != nil {
-		return nil, refused(err)
+		return nil, Refused(err)
 	}
-	applications = slices.DeleteFunc(applications, func(a yarnrest.Application) bool { return !selection.has(a.Name) })
+	applications = slices.DeleteFunc(applications, func(a yarnrest.Application) bool { return !selection.Matches(a.Name) })
 	slices.SortFunc(applications, func(a, b yarnrest.Application) int { return b.Started.Compare(a.Started) })
 	if selection.Limit > 0 && len(applications) > selection.Limit {
 		applications = applications[:selection.Limit]

@@ -32,11 +32,10 @@ type Report struct {
 type Failure struct {
 	Report  *Report
 	Details string // lines about the reason that belong above the message
-	killed  bool
 }
 
 func (f *Failure) Error() string {
-	if f.killed {
+	if f.Report.State == stateKilled || f.Report.FinalStatus == stateKilled {
 		return f.Report.ApplicationID + " was " + f.Report.Message
 	}
 	return f.Report.ApplicationID + " failed: " + f.Report.Message
@@ -81,11 +80,11 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	}
 	why := explain(state, withoutSummary(application.Diagnostics))
 	report.Message = why.message
-	return report, withCode(ExitFailed, &Failure{Report: report, Details: why.details, killed: state == stateKilled})
+	return report, Failed(&Failure{Report: report, Details: why.details})
 }
 
 // show prints the report of an application that is over.
-func (r *Report) show(console *Console) {
+func (r *Report) Print(console *Console) {
 	colour := green
 	if r.FinalStatus != string(yarnrest.StatusSucceeded) {
 		colour = red
@@ -96,7 +95,7 @@ func (r *Report) show(console *Console) {
 	}
 	took := ""
 	if !r.Times.Submitted.IsZero() && r.Times.Finished.After(r.Times.Submitted) {
-		took = " after " + seconds(r.Times.Finished.Sub(r.Times.Submitted))
+		took = " after " + Seconds(r.Times.Finished.Sub(r.Times.Submitted))
 	}
 	console.Print("%s %s%s", r.ApplicationID, console.paint(colour, status), took)
 	rows := summaryRows(parseSummary(r.Diagnostics))
@@ -119,7 +118,7 @@ func (t Times) line() string {
 		at   time.Time
 	}{{"accepted", t.Accepted}, {"running", t.Running}, {"executors", t.Executors}, {"finished", t.Finished}} {
 		if !moment.at.IsZero() && !t.Submitted.IsZero() {
-			parts = append(parts, moment.name+" "+seconds(max(0, moment.at.Sub(t.Submitted))))
+			parts = append(parts, moment.name+" "+Seconds(max(0, moment.at.Sub(t.Submitted))))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -112,11 +112,11 @@ func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
 	info, err := s.files.Stat(ctx, one.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return staged{}, usagef("%s does not exist", one.path)
+		return staged{}, Usagef("%s does not exist", one.path)
 	case err != nil:
-		return staged{}, refused(err)
+		return staged{}, Refused(err)
 	case info.Dir:
-		return staged{}, usagef("%s is a directory; name a file, or an archive for --archives", one.path)
+		return staged{}, Usagef("%s is a directory; name a file, or an archive for --archives", one.path)
 	}
 	return staged{input: one, found: info, ready: true}, nil
 }
@@ -168,7 +168,7 @@ func (s *stager) failed(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
 	}
-	return refused(fmt.Errorf("staging files in HDFS: %w", err))
+	return Refused(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
 // place gives small files their targets and makes the directories.
@@ -258,7 +258,7 @@ func (s *stager) uploadOne(ctx context.Context, one *staged, application string)
 	if one.found, err = s.files.Stat(ctx, one.target()); err != nil {
 		return err
 	}
-	s.console.Print("uploaded %s (%s) in %s", one.name, bytesText(one.found.Size), seconds(time.Since(began)))
+	s.console.Print("uploaded %s (%s) in %s", one.name, bytesText(one.found.Size), Seconds(time.Since(began)))
 	return nil
 }
 
@@ -275,12 +275,12 @@ func (s *stager) copyTo(ctx context.Context, one input, target string) error {
 	if err != nil {
 		return err
 	}
-	s.console.setLive("uploading " + one.name)
+	s.console.SetLive("uploading " + one.name)
 	meter := &uploadMeter{console: s.console, name: one.name, total: one.size}
 	written, err := io.Copy(io.MultiWriter(writer, meter), file)
-	s.console.setLive("")
+	s.console.SetLive("")
 	if err == nil && written != one.size {
-		err = usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", one.path, one.size, written)
+		err = Usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", one.path, one.size, written)
 	}
 	if err != nil {
 		return errors.Join(err, writer.Abort())
@@ -305,7 +305,7 @@ func (m *uploadMeter) Write(p []byte) (int, error) {
 	if now := time.Now(); m.console.isLive() && m.total > 0 && now.Sub(m.shown) >= meterPause {
 		m.shown = now
 		const width = 30
-		m.console.setLive(fmt.Sprintf("uploading %s %s %s of %s", m.name,
+		m.console.SetLive(fmt.Sprintf("uploading %s %s %s of %s", m.name,
 			bar(int(m.done*width/m.total), width, width), bytesText(m.done), bytesText(m.total)))
 	}
 	return len(p), nil

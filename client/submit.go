@@ -88,7 +88,7 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 	submission := &submission{cluster: c, job: job}
 	if key := config.IdempotencyKey.In(job.Settings); key != "" {
 		if config.ClientMode(job.Settings) {
-			return nil, usagef("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
+			return nil, Usagef("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
 				job.Settings.Source(config.IdempotencyKey.Name()))
 		}
 		earlier, err := c.sameKey(ctx, key)
@@ -147,7 +147,7 @@ func (r *Running) bound(ctx context.Context) error {
 		return nil
 	}
 	if err := r.submission.cluster.rest.SetLifetime(ctx, r.ID(), timeout); err != nil {
-		return refused(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
+		return Refused(fmt.Errorf("%s runs without the timeout of %v, end it with yarn-submit kill %[1]s: %[3]w", r.ID(), timeout, err))
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	if err != nil {
 		s.cleanUp(ctx)
 		if ctx.Err() != nil && s.id == "" {
-			err = withCode(ExitFailed, fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
+			err = Failed(fmt.Errorf("%w; nothing was submitted", context.Cause(ctx)))
 		}
 		return nil, err
 	}
@@ -203,8 +203,8 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	if err != nil {
 		return nil, Usage(err)
 	}
-	s.job.Console.setLive("asking the cluster")
-	defer s.job.Console.setLive("")
+	s.job.Console.SetLive("asking the cluster")
+	defer s.job.Console.SetLive("")
 	notice := time.AfterFunc(answerNotice, func() {
 		s.job.Console.Print("no answer yet, trying on: %s", strings.Join(s.cluster.addresses(), ", "))
 	})
@@ -268,7 +268,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 		return s.submitted(ctx, submitted)
 	}
 	if message := refusal(err); message != "" {
-		return refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
+		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
 	// The cluster may have taken it all the same: then it must not run on its own.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
@@ -276,7 +276,7 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
 		err = fmt.Errorf("%w; should the cluster have taken the application, stop it with yarn-submit kill %s", err, s.id)
 	}
-	return refused(err)
+	return Refused(err)
 }
 
 // submitted tells of the submission that the cluster has taken, unless it gives
@@ -306,7 +306,7 @@ func (s *submission) follow(ctx context.Context) (*Report, error) {
 	if s.adopted != nil {
 		follower.times = Times{Submitted: s.adopted.Started}
 	}
-	following, cancel := within(ctx, config.SubmitTimeout.In(s.job.Settings))
+	following, cancel := WithTimeout(ctx, config.SubmitTimeout.In(s.job.Settings))
 	defer cancel()
 	application, err := follower.toEnd(following)
 	if err != nil && following.Err() != nil {

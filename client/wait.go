@@ -14,8 +14,6 @@ type WaitOptions struct {
 	Console *Console
 	// Timeout is after what time the application is killed; 0 for never.
 	Timeout time.Duration
-	// Interval between two looks, in the long run. Default: 1 s.
-	Interval time.Duration
 	// Leave tells of what ctx ended with whether the application is left alone
 	// then. nil has it killed.
 	Leave func(cause error) bool
@@ -30,18 +28,15 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 	}
 	application, err := c.rest.Application(ctx, id)
 	if err != nil {
-		return nil, unknown(id, err)
+		return nil, UnknownApplication(id, err)
 	}
-	if o.Interval == 0 {
-		o.Interval = time.Second
-	}
-	follower := c.newFollower(id, o.Interval, o.Console)
+	follower := c.newFollower(id, time.Second, o.Console)
 	follower.times = Times{Submitted: application.Started}
-	following, cancel := within(ctx, o.Timeout)
+	following, cancel := WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	if application, err = follower.toEnd(following); err != nil && following.Err() != nil {
 		if cause := context.Cause(following); o.Leave != nil && o.Leave(cause) {
-			return nil, withCode(ExitFailed, fmt.Errorf("%w; %s goes on: wait for it again with yarn-submit wait %[2]s, end it with yarn-submit kill %[2]s", cause, id))
+			return nil, Failed(fmt.Errorf("%w; %s goes on: wait for it again with yarn-submit wait %[2]s, end it with yarn-submit kill %[2]s", cause, id))
 		}
 		application, err = c.killFollowed(following, follower)
 	}
@@ -58,7 +53,7 @@ func tell(application *yarnrest.Application, times Times, console *Console) (*Re
 	if errors.As(err, &failure) && failure.Details != "" {
 		console.Print("%s", failure.Details)
 	}
-	report.show(console)
+	report.Print(console)
 	return report, err
 }
 
@@ -76,5 +71,5 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 			return application, nil
 		}
 	}
-	return nil, refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
+	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }

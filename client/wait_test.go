@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wait waits for the application, looking often.
+// wait waits for the application.
 func wait(ctx context.Context, f *fakeYARN, o WaitOptions) (report *Report, said string, err error) {
 	out := &bytes.Buffer{}
-	o.Console, o.Interval = NewConsole(out), time.Millisecond
+	o.Console = NewConsole(out)
 	report, err = f.cluster(nil).Wait(ctx, fakeID, o)
 	return report, out.String(), err
 }
@@ -63,7 +63,7 @@ func TestWaitThatIsInterrupted(t *testing.T) {
 			cancel(byHand) // once it is followed
 			return len(p), nil
 		})
-		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), Interval: time.Millisecond, Leave: func(cause error) bool { return leave && errors.Is(cause, byHand) }})
+		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), Leave: func(cause error) bool { return leave && errors.Is(cause, byHand) }})
 		require.Error(t, err)
 		require.Equal(t, leave, f.killed == "")
 	}

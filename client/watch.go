@@ -54,7 +54,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, look func(ctx
 		report, err := look(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return last, withCode(ExitFailed, context.Cause(ctx))
+			return last, Failed(context.Cause(ctx))
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
@@ -70,7 +70,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, look func(ctx
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return last, withCode(ExitFailed, context.Cause(ctx))
+			return last, Failed(context.Cause(ctx))
 		}
 	}
 }
@@ -135,7 +135,7 @@ func (r *Report) line(now time.Time) string {
 		words += "  " + r.FinalStatus
 	}
 	if elapsed := r.elapsed(now); elapsed > 0 {
-		words += gap + seconds(elapsed)
+		words += gap + Seconds(elapsed)
 	}
 	if p := r.Progress; p != nil {
 		words += gap + p.executors() + gap + p.tasks()

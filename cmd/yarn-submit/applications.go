@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
 // applications is what a cluster knows of its applications: *client.Cluster is
@@ -17,22 +20,36 @@ type applications interface {
 	Kill(ctx context.Context, id string) (*client.Report, error)
 	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
 	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
-	Logs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogFile, io.Reader) error) error
+	Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.File, io.Reader) error) error
 	logFollower
 	Close()
 }
 
 // logFollower gives the lines of an application's logs as they are written.
 type logFollower interface {
-	FollowLogs(ctx context.Context, id string, selection client.LogSelection, console *client.Console, write func(client.LogLine) error) error
+	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
 }
 
 // reach gives the applications of the cluster that the master setting names.
 func reach(t terminal, settings *config.Config) (applications, error) {
 	if isStandalone(settings) {
-		return client.ConnectStandalone(settings, t.logger(false))
+		return standalone.Connect(settings, t.logger(false))
 	}
-	return client.Connect(settings, t.logger(false))
+	return connectYARN(settings, t.logger(false))
+}
+
+// yarnCluster is a YARN cluster with its logs.
+type yarnCluster struct {
+	*client.Cluster
+	*logs.Reader
+}
+
+func connectYARN(settings *config.Config, log *slog.Logger) (*yarnCluster, error) {
+	cluster, err := client.Connect(settings, log)
+	if err != nil {
+		return nil, err
+	}
+	return &yarnCluster{cluster, logs.Of(cluster)}, nil
 }
 
 // settingsWithMaster loads the settings of a command whose only flag of a
@@ -66,7 +83,7 @@ func connectedWith(t terminal, c *cobra.Command, run func(c *cobra.Command, args
 			return err
 		}
 		defer cluster.Close()
-		if yarn, ok := cluster.(*client.Cluster); ok {
+		if yarn, ok := cluster.(*yarnCluster); ok {
 			defer yarn.NoticeSilence(t.console)()
 		}
 		return run(c, args, cluster, settings)

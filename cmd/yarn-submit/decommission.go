@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
@@ -48,7 +50,7 @@ have ended.`,
 			return client.Usage(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
 				"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
 		}
-		cluster, err := client.ConnectStandalone(settings, t.logger(false))
+		cluster, err := standalone.Connect(settings, t.logger(false))
 		if err != nil {
 			return err
 		}
@@ -84,11 +86,11 @@ have ended.`,
 // completeWorker gives the ids of workers, and their hosts.
 func completeWorker(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
-		standalone, ok := cluster.(*client.Standalone)
+		connected, ok := cluster.(*standalone.Cluster)
 		if !ok {
 			return nil, nil // this master has none
 		}
-		workers, err := standalone.Workers(ctx)
+		workers, err := connected.Workers(ctx)
 		var words, hosts []string
 		for _, w := range workers {
 			words = append(words, cobra.CompletionWithDesc(w.ID, fmt.Sprintf("%s on %s, executors: %d", w.State, w.Host, w.Executors)))

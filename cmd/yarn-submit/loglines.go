@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
 // lineColours tell containers apart.
@@ -32,7 +32,7 @@ func newLineWriter(w io.Writer) *lineWriter {
 }
 
 // write writes one line.
-func (l *lineWriter) write(line client.LogLine) error {
+func (l *lineWriter) write(line logs.Line) error {
 	name := lineName(line)
 	l.width = max(l.width, utf8.RuneCountInString(name))
 	mark := name + strings.Repeat(" ", l.width-utf8.RuneCountInString(name)) + " |"
@@ -50,7 +50,7 @@ func (l *lineWriter) write(line client.LogLine) error {
 
 // lineName is whose a line is: "driver", "executor 3", "executor 3 task-0-0.out",
 // and of a second attempt "driver/2".
-func lineName(line client.LogLine) string {
+func lineName(line logs.Line) string {
 	name := "executor " + line.Executor
 	switch line.Executor {
 	case "":
@@ -68,10 +68,10 @@ func lineName(line client.LogLine) string {
 }
 
 // jsonLines writes each line as a JSON object.
-func jsonLines(w io.Writer) func(client.LogLine) error {
+func jsonLines(w io.Writer) func(logs.Line) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	return func(line client.LogLine) error {
+	return func(line logs.Line) error {
 		line.Text = strings.ToValidUTF8(line.Text, "\uFFFD")
 		return encoder.Encode(line)
 	}

@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 
-	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/stretchr/testify/require"
 )
 
 func TestLinesAreMarkedByTheirContainer(t *testing.T) {
 	out := &bytes.Buffer{}
 	lines := newLineWriter(out)
-	for _, line := range []client.LogLine{
+	for _, line := range []logs.Line{
 		{Container: "c1", Executor: "driver", Attempt: 1, File: "stderr", Text: "starting"},
 		{Container: "c2", Executor: "1", Attempt: 1, File: "stdout", Text: "one"},
 		{Container: "c2", Executor: "1", Attempt: 1, File: "task-0-0.out", Text: "of a task"},
@@ -31,13 +31,13 @@ func TestLinesAreMarkedByTheirContainer(t *testing.T) {
 	lines = newLineWriter(out)
 	lines.colours = true
 	for _, container := range []string{"c1", "c2", "c1"} {
-		require.NoError(t, lines.write(client.LogLine{Container: container, Executor: "1", Attempt: 1, File: "stdout", Text: "x"}))
+		require.NoError(t, lines.write(logs.Line{Container: container, Executor: "1", Attempt: 1, File: "stdout", Text: "x"}))
 	}
 	require.Equal(t, "\x1b[36mexecutor 1 |\x1b[0m x\n\x1b[33mexecutor 1 |\x1b[0m x\n\x1b[36mexecutor 1 |\x1b[0m x\n", out.String())
 }
 
 func TestLinesAsJSON(t *testing.T) {
 	out := &bytes.Buffer{}
-	require.NoError(t, jsonLines(out)(client.LogLine{Container: "c", Executor: "1", Attempt: 1, File: "stdout", Text: "<a>\xff"}))
+	require.NoError(t, jsonLines(out)(logs.Line{Container: "c", Executor: "1", Attempt: 1, File: "stdout", Text: "<a>\xff"}))
 	require.Equal(t, `{"container":"c","executor":"1","attempt":1,"file":"stdout","line":"<a>`+"\uFFFD"+`"}`+"\n", out.String())
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/bobbin-yarn/bobbin/client/logs"
+
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
@@ -23,7 +25,7 @@ With --follow lines are printed as they are written, each behind the name of
 the container that wrote it, until the application has ended.`,
 		Args: exactArgs("application-id"),
 	}
-	var selection client.LogSelection
+	var selection logs.Selection
 	c.Flags().StringVar(&selection.Container, "container", "", "`ID`: only this container's")
 	c.Flags().IntVar(&selection.Tail, "tail", 0, "`N`: only the last N lines of each file")
 	follow := c.Flags().BoolP("follow", "f", false, "print lines as they are written, until the application ends")
@@ -41,14 +43,14 @@ the container that wrote it, until the application has ended.`,
 		}
 		if *asJSON {
 			files := []fileWithContent{}
-			err := cluster.Logs(c.Context(), args[0], selection, t.console, func(file client.LogFile, content io.Reader) error {
+			err := cluster.Logs(c.Context(), args[0], selection, t.console, func(file logs.File, content io.Reader) error {
 				text, err := io.ReadAll(content)
-				files = append(files, fileWithContent{LogFile: file, Content: strings.ToValidUTF8(string(text), "\uFFFD")})
+				files = append(files, fileWithContent{File: file, Content: strings.ToValidUTF8(string(text), "\uFFFD")})
 				return err
 			})
 			return errors.Join(err, t.printJSON(files))
 		}
-		return cluster.Logs(c.Context(), args[0], selection, t.console, func(file client.LogFile, content io.Reader) error {
+		return cluster.Logs(c.Context(), args[0], selection, t.console, func(file logs.File, content io.Reader) error {
 			return printLog(t.stdout, file, content)
 		})
 	})
@@ -56,13 +58,13 @@ the container that wrote it, until the application has ended.`,
 }
 
 type fileWithContent struct {
-	client.LogFile
+	logs.File
 	Content string `json:"content"`
 }
 
 // printLog prints a file below a line that says whose it is; nothing for an
 // empty one.
-func printLog(w io.Writer, file client.LogFile, content io.Reader) error {
+func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	if file.Size == 0 {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 
+	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
+
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
@@ -33,7 +35,7 @@ func submitStandalone(ctx context.Context, t terminal, s submission) (*client.Re
 		}
 		return nil, driveStandalone(t, s) // it does not return where it succeeds
 	}
-	cluster, err := client.ConnectStandalone(s.settings, t.logger(s.verbose))
+	cluster, err := standalone.Connect(s.settings, t.logger(s.verbose))
 	if err != nil {
 		return nil, err
 	}

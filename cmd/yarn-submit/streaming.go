@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/client/logs"
+
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
@@ -62,7 +64,7 @@ func (s submission) stream(ctx context.Context, t terminal, cluster logFollower,
 func (s *streaming) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
-		err := s.cluster.FollowLogs(ctx, id, client.LogSelection{}, s.t.console, s.writer().write)
+		err := s.cluster.FollowLogs(ctx, id, logs.Selection{}, s.t.console, s.writer().write)
 		if err != nil && !errors.Is(err, errOver) {
 			s.t.console.Warn("the logs of %s are not printed any more: %v", id, err)
 		}

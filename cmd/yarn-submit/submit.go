@@ -79,7 +79,7 @@ func submit(ctx context.Context, t terminal, s submission) (*client.Report, erro
 	if config.ClientMode(s.settings) {
 		return nil, driveInPlace(t, s) // it does not return where it succeeds
 	}
-	cluster, err := client.Connect(s.settings, t.logger(s.verbose))
+	cluster, err := connectYARN(s.settings, t.logger(s.verbose))
 	if err != nil {
 		return nil, err
 	}

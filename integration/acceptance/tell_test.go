@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
 // decoded reads the JSON on stdout, which has no field that T has not.
@@ -33,7 +34,7 @@ func parsed[T any](t *testing.T, text string) T {
 }
 
 type logFile struct {
-	client.LogFile
+	logs.File
 	Content string `json:"content"`
 }
 

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
-	"github.com/bobbin-yarn/bobbin/standalone/application"
+	standaloneclient "github.com/bobbin-yarn/bobbin/standalone/client"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
@@ -122,9 +122,9 @@ func (s *standalone) stop() error {
 }
 
 // connect makes a client of the cluster.
-func (s *standalone) connect() (*application.Client, error) { return connect(s.url) }
+func (s *standalone) connect() (*standaloneclient.Masters, error) { return connect(s.url) }
 
-func connect(url string) (*application.Client, error) {
+func connect(url string) (*standaloneclient.Masters, error) {
 	secret, err := os.ReadFile(filepath.Join(shared.home, ".bobbin", "secret"))
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func connect(url string) (*application.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return application.Connect(addresses, credentials.DialOptions()), nil
+	return standaloneclient.NewMasters(addresses, credentials.DialOptions()), nil
 }
 
 func (s *standalone) awaitWorkers() error {
@@ -165,7 +165,7 @@ func (s *standalone) awaitWorkers() error {
 }
 
 // look is what the cluster runs and ran.
-func look(ctx context.Context, client *application.Client) (*cluster.Status, error) {
+func look(ctx context.Context, client *standaloneclient.Masters) (*cluster.Status, error) {
 	encoded, err := client.Status(ctx)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	standaloneclient "github.com/bobbin-yarn/bobbin/standalone/client"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
@@ -51,7 +52,7 @@ func TestDecommissionCommand(t *testing.T) {
 	})
 	again := s.submit(t, "decommission", "--master", master, "--json", id)
 	require.Zero(t, again.wait(t, patience), "%s", again.stderr.text())
-	var asked []client.Decommissioned
+	var asked []standaloneclient.Decommissioned
 	require.NoError(t, json.Unmarshal([]byte(again.stdout.text()), &asked))
 	require.Len(t, asked, 1)
 	assert.True(t, asked[0].Earlier)

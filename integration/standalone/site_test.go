@@ -24,7 +24,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
-	standaloneapp "github.com/bobbin-yarn/bobbin/standalone/application"
+	standaloneclient "github.com/bobbin-yarn/bobbin/standalone/client"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
@@ -45,7 +45,7 @@ type site struct {
 	workers   []*daemon
 	started   []*application
 	dial      []grpc.DialOption
-	client    *standaloneapp.Client
+	client    *standaloneclient.Masters
 }
 
 // newSite makes a site with so many masters, which are not started, with a
@@ -79,7 +79,7 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	credentials, err := protocol.Load(loaded)
 	require.NoError(t, err)
 	s.dial = credentials.DialOptions()
-	s.client = standaloneapp.Connect(s.addresses, s.dial)
+	s.client = standaloneclient.NewMasters(s.addresses, s.dial)
 	t.Cleanup(func() { s.end(t) })
 	return s
 }

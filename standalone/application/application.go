@@ -50,8 +50,8 @@ type Options struct {
 	// TaskResources are amounts of a profile's resources by the names by which
 	// tasks ask for them; nil leaves the names as they are.
 	TaskResources func(map[string]int64) map[string]int64
-	Driver   Driver
-	Logger   *slog.Logger // nil logs nothing
+	Driver        Driver
+	Logger        *slog.Logger // nil logs nothing
 }
 
 // registrationTimeout is three tries of 20 s, as in Spark's StandaloneAppClient.
@@ -66,7 +66,7 @@ type Application struct {
 
 	mu    sync.Mutex
 	state state
-	term  uint64 // the newest of a master that has led
+	term  uint64        // the newest of a master that has led
 	wake  chan struct{} // holds a token where the state has something to send
 
 	brought bool // a master has had all files; the sender's of the stream that there is

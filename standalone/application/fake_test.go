@@ -48,7 +48,6 @@ func (n *network) dial() []grpc.DialOption {
 type fakeMaster struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
-	protocol.UnimplementedClusterServer
 
 	address  string
 	listener *bufconn.Listener
@@ -58,8 +57,7 @@ type fakeMaster struct {
 	mu       sync.Mutex
 	leader   string // "" where this one leads itself
 	contents map[string][]byte
-	submits  []*protocol.SubmitDriverRequest
-	refusal  error // of hellos and calls
+	refusal  error // of hellos
 }
 
 // fakeStream is an application's stream at its master.
@@ -79,7 +77,6 @@ func (n *network) start(t *testing.T, address, leader string) *fakeMaster {
 	}
 	protocol.RegisterApplicationServer(m.server, m)
 	protocol.RegisterFilesServer(m.server, m)
-	protocol.RegisterClusterServer(m.server, m)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = m.server.Serve(m.listener) })
 	t.Cleanup(func() {
@@ -186,23 +183,6 @@ func (m *fakeMaster) Upload(stream grpc.ClientStreamingServer[protocol.UploadReq
 	m.contents[string(hash)] = content
 	m.mu.Unlock()
 	return stream.SendAndClose(&protocol.UploadReply{})
-}
-
-func (m *fakeMaster) SubmitDriver(_ context.Context, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
-	if err := m.refuse(); err != nil {
-		return nil, err
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.submits = append(m.submits, request)
-	return &protocol.DriverReply{DriverId: "driver-1"}, nil
-}
-
-func (m *fakeMaster) DriverStatus(_ context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
-	if err := m.refuse(); err != nil {
-		return nil, err
-	}
-	return nil, status.Errorf(codes.NotFound, "there is no driver %s", request.GetDriverId())
 }
 
 // fakeDriver notes what it is told.

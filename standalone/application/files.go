@@ -68,18 +68,18 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// described are the files as masters and workers know them.
-func (f *Files) described() []*protocol.File {
+// Described are the files as masters and workers know them.
+func (f *Files) Described() []*protocol.File {
 	if f == nil {
 		return nil
 	}
 	return f.files
 }
 
-// bring uploads to a master what it lacks. Where files cannot be read, the error
+// Bring uploads to a master what it lacks. Where files cannot be read, the error
 // holds an *UnreadableError for each, and the master has the others.
-func (f *Files) bring(ctx context.Context, master protocol.FilesClient) error {
-	if len(f.described()) == 0 {
+func (f *Files) Bring(ctx context.Context, master protocol.FilesClient) error {
+	if len(f.Described()) == 0 {
 		return nil
 	}
 	request := &protocol.MissingRequest{}

@@ -85,8 +85,8 @@ func (a *Application) serve(current *link) (over bool, err error) {
 	if ended != nil {
 		return true, a.unlessFinished(fmt.Errorf("%w: %s", ErrEnded, ended.GetReason()))
 	}
-	if isFinal(err) { // the next stream would only bring it the same
-		return true, a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, refusal{current.master, err}.explain()))
+	if protocol.IsFinal(err) { // the next stream would only bring it the same
+		return true, a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, protocol.Refusal{Master: current.master, Err: err}.Explain()))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,7 +107,7 @@ func (a *Application) nilAtEnd(err error) error {
 // other master will change; once a master has had all, it is no reason to end
 // what runs.
 func (a *Application) send(current *link) error {
-	err := a.options.Files.bring(current.ctx, current.files)
+	err := a.options.Files.Bring(current.ctx, current.files)
 	var unreadable *UnreadableError
 	switch {
 	case err == nil:

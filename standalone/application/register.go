@@ -39,7 +39,7 @@ type link struct {
 // alive. atFirst gives up at once where no other try can help.
 func (a *Application) register(looking, alive context.Context, atFirst bool) (*link, error) {
 	told := false
-	var problems []refusal // the newest of each master
+	var problems []protocol.Refusal // the newest of each master
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		found, refusals := a.askAll(looking, alive)
 		if found != nil {
@@ -52,15 +52,15 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 			problems = refusals // else most say that there was no time left for an answer
 		}
 		for _, problem := range problems {
-			if isFinal(problem.err) {
-				return nil, problem.explain()
+			if protocol.IsFinal(problem.Err) {
+				return nil, problem.Explain()
 			}
-			if leader, standby := protocol.LeaderOf(problem.err); standby && a.masters.Learn(leader) {
+			if leader, standby := protocol.LeaderOf(problem.Err); standby && a.masters.Learn(leader) {
 				learned = true
 			}
 		}
-		reasons := explainAll(problems)
-		if atFirst && allDistrust(problems) {
+		reasons := protocol.ExplainAll(problems)
+		if atFirst && protocol.AllDistrust(problems) {
 			return nil, reasons
 		}
 		if err := context.Cause(looking); err != nil {
@@ -95,12 +95,12 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // askAll says hello to all masters at once. The first that welcomes the
 // application is the leader, and the others are left.
-func (a *Application) askAll(looking, alive context.Context) (*link, []refusal) {
+func (a *Application) askAll(looking, alive context.Context) (*link, []protocol.Refusal) {
 	round, leave := context.WithTimeout(looking, roundTimeout)
 	defer leave()
 	type answer struct {
 		link *link
-		refusal
+		protocol.Refusal
 	}
 	addresses := a.masters.All()
 	answers := make(chan answer, len(addresses))
@@ -109,15 +109,15 @@ func (a *Application) askAll(looking, alive context.Context) (*link, []refusal) 
 	for _, address := range addresses {
 		asking.Go(func() {
 			found, err := a.ask(round, alive, address)
-			answers <- answer{found, refusal{address, err}}
+			answers <- answer{found, protocol.Refusal{Master: address, Err: err}}
 		})
 	}
 	var found *link
-	var problems []refusal
+	var problems []protocol.Refusal
 	for range addresses {
 		switch got := <-answers; {
 		case got.link == nil:
-			problems = append(problems, got.refusal)
+			problems = append(problems, got.Refusal)
 		case found == nil:
 			found = got.link
 			leave()

@@ -20,7 +20,7 @@ type state struct {
 }
 
 func newState(id string, description *protocol.ApplicationDescription, files *Files) state {
-	if described := files.described(); len(described) > 0 {
+	if described := files.Described(); len(described) > 0 {
 		description.Command.Program, description.Command.Files = described[0], described[1:]
 	}
 	return state{desired: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}

@@ -1,0 +1,351 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/aggregatedlog"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// archive is what log aggregation has left of an application in HDFS. It must
+// be closed.
+type archive struct {
+	files *storage.Files
+	nodes []*archivedNode
+	// pending are the nodes whose logs are still being written.
+	pending []string
+}
+
+// archivedNode is one file of aggregated logs, of one node.
+type archivedNode struct {
+	path string
+	node string // host:port of the NodeManager, as its id has it
+	file storage.File
+	logs aggregatedlog.File
+}
+
+// archivedFile is one log file of a container, in one piece for each time that
+// its node has aggregated it.
+type archivedFile struct {
+	name   string
+	size   int64
+	node   string
+	pieces []archivedPiece
+}
+
+type archivedPiece struct {
+	in    *archivedNode
+	entry aggregatedlog.Entry
+}
+
+// archiveRoots are the directories below which nodes aggregate logs.
+func (c *Reader) archiveRoots() []string {
+	roots := []string{c.hadoop.GetDefault("yarn.nodemanager.remote-app-log-dir", "/tmp/logs")}
+	for format := range strings.SplitSeq(c.hadoop.GetDefault("yarn.log-aggregation.file-formats", "TFile"), ",") {
+		if root, ok := c.hadoop.Get("yarn.log-aggregation." + strings.TrimSpace(format) + ".remote-app-log-dir"); ok && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	return roots
+}
+
+// aggregates tells whether the configuration says that the cluster aggregates logs.
+func (c *Reader) aggregates() bool {
+	enabled, err := c.hadoop.Bool("yarn.log-aggregation-enable", false)
+	return err == nil && enabled
+}
+
+// rolls tells whether nodes aggregate log files of applications that still run.
+func (c *Reader) rolls() bool {
+	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
+	return err == nil && seconds > 0
+}
+
+// openArchive looks for an application's aggregated logs, of any format; user is
+// "" where it is not known whose it was. What cannot be read is told to warn; the
+// archive has no nodes where there is nothing.
+func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
+	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
+	for _, root := range c.archiveRoots() {
+		users := []string{user}
+		if user == "" {
+			listed, err := names(ctx, a.files, root)
+			if err != nil && !errors.Is(err, fs.ErrPermission) {
+				return nil, errors.Join(err, a.close())
+			}
+			users = listed
+		}
+		for _, owner := range users {
+			err := a.addUser(ctx, root+"/"+owner, id, warn)
+			if errors.Is(err, fs.ErrPermission) {
+				if user != "" { // else it is looked for among all users' logs
+					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
+				}
+				continue
+			}
+			if err != nil {
+				return nil, errors.Join(err, a.close())
+			}
+		}
+	}
+	return a, nil
+}
+
+// names are those of the directories in one; none where it does not exist.
+func names(ctx context.Context, files *storage.Files, dir string) ([]string, error) {
+	infos, err := files.List(ctx, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, info := range infos {
+		if info.Dir {
+			found = append(found, info.Name)
+		}
+	}
+	return found, nil
+}
+
+// addUser adds what lies below one user's directory.
+func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
+	suffixes, err := names(ctx, a.files, dir)
+	if err != nil {
+		return err
+	}
+	for _, suffix := range suffixes {
+		below := aggregatedlog.ApplicationDir(suffix, id)
+		if below == "" {
+			continue
+		}
+		infos, err := a.files.List(ctx, dir+"/"+below)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(infos, func(x, y storage.Info) int { return cmp.Compare(x.Name, y.Name) })
+		complete, err := a.checksums(ctx, infos)
+		if err != nil {
+			return err
+		}
+		for _, info := range infos {
+			if err := a.addFile(ctx, info, complete, id, warn); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checksums tell how much of a file counts, by its name, where that is not all.
+func (a *archive) checksums(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
+	complete := map[string]int64{}
+	for _, info := range infos {
+		if aggregatedlog.KindOf(info.Name) != aggregatedlog.Checksum {
+			continue
+		}
+		file, err := a.files.Open(ctx, info.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the node has completed its file
+		}
+		if err != nil {
+			return nil, err
+		}
+		const most = 64 << 10
+		content, err := io.ReadAll(io.LimitReader(file, most))
+		if err = errors.Join(err, file.Close()); err != nil {
+			return nil, err
+		}
+		if name, size, err := aggregatedlog.ReadChecksum(content); err == nil {
+			complete[name] = size
+		}
+	}
+	return complete, nil
+}
+
+func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[string]int64, id string, warn func(warning string)) error {
+	node := aggregatedlog.Node(info.Name)
+	switch aggregatedlog.KindOf(info.Name) {
+	case aggregatedlog.Temporary:
+		a.pending = append(a.pending, node)
+		return nil
+	case aggregatedlog.Archive:
+		warn(fmt.Sprintf("%s is a Hadoop archive, which bobbin does not read: yarn logs -applicationId %s does", info.Path, id))
+		return nil
+	case aggregatedlog.Checksum:
+		return nil
+	}
+	size, bounded := complete[info.Name]
+	if !bounded {
+		size = -1
+	}
+	file, err := a.files.Open(ctx, info.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	logs, err := aggregatedlog.Open(file, file.Stat().Size, size, id)
+	if errors.Is(err, aggregatedlog.ErrFormat) {
+		// An indexed file has its name from the start, so it may just be written.
+		if time.Since(info.ModTime) < pendingAge {
+			a.pending = append(a.pending, node)
+		} else {
+			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
+		}
+		return file.Close()
+	}
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	a.nodes = append(a.nodes, &archivedNode{path: info.Path, node: node, file: file, logs: logs})
+	return nil
+}
+
+// pendingAge is how long a file may stay without an end before it is called damaged.
+const pendingAge = 10 * time.Minute
+
+func (a *archive) close() error {
+	if a == nil {
+		return nil
+	}
+	var errs []error
+	for _, node := range a.nodes {
+		errs = append(errs, node.file.Close())
+	}
+	return errors.Join(append(errs, a.files.Close())...)
+}
+
+// containers are the ids of all containers that it has logs of, in their order.
+func (a *archive) containers() []string {
+	if a == nil {
+		return nil
+	}
+	var ids []string
+	for _, node := range a.nodes {
+		for _, entry := range node.logs.Entries() {
+			ids = append(ids, entry.Container)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// has tells whether there are logs of a container.
+func (a *archive) has(container string) bool {
+	return a != nil && slices.ContainsFunc(a.nodes, func(n *archivedNode) bool {
+		return slices.ContainsFunc(n.logs.Entries(), func(e aggregatedlog.Entry) bool { return e.Container == container })
+	})
+}
+
+// of are the log files of one container, in the order in which they are shown.
+func (a *archive) of(container string) []*archivedFile {
+	if a == nil {
+		return nil
+	}
+	var found []*archivedFile
+	for _, node := range a.nodes {
+		for _, entry := range node.logs.Entries() {
+			if entry.Container != container {
+				continue
+			}
+			at := slices.IndexFunc(found, func(f *archivedFile) bool { return f.name == entry.Name })
+			if at < 0 {
+				at = len(found)
+				found = append(found, &archivedFile{name: entry.Name, node: node.node})
+			}
+			found[at].size += entry.Size
+			found[at].pieces = append(found[at].pieces, archivedPiece{in: node, entry: entry})
+		}
+	}
+	slices.SortFunc(found, func(x, y *archivedFile) int {
+		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.name, y.name))
+	})
+	return found
+}
+
+// open reads a file's content. Another one of the same node must not be read
+// at the same time.
+func (f *archivedFile) open() io.Reader {
+	readers := make([]io.Reader, len(f.pieces))
+	for i, piece := range f.pieces {
+		readers[i] = &lateReader{open: func() (io.Reader, error) {
+			content, err := piece.in.logs.Open(piece.entry)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", piece.in.path, err)
+			}
+			return content, nil
+		}}
+	}
+	return io.MultiReader(readers...)
+}
+
+// lateReader opens what it reads when it is read.
+type lateReader struct {
+	open   func() (io.Reader, error)
+	reader io.Reader
+}
+
+func (l *lateReader) Read(p []byte) (int, error) {
+	if l.reader == nil {
+		opened, err := l.open()
+		if err != nil {
+			return 0, err
+		}
+		l.reader = opened
+	}
+	return l.reader.Read(p)
+}
+
+// diary is what an ApplicationMaster noted, where its container's logs are here.
+func (a *archive) diary(container string) (content []byte, found bool, err error) {
+	for _, file := range a.of(container) {
+		if file.name == launch.DiaryFile {
+			content, err = io.ReadAll(io.LimitReader(file.open(), diaryLimit))
+			return content, true, err
+		}
+	}
+	return nil, false, nil
+}
+
+// archiveSource reads logs that were aggregated.
+type archiveSource struct {
+	archive   *archive
+	container string
+}
+
+func (a archiveSource) List(context.Context) ([]FileInfo, error) {
+	var files []FileInfo
+	for _, file := range a.archive.of(a.container) {
+		files = append(files, FileInfo{Name: file.name, Size: file.size})
+	}
+	return files, nil
+}
+
+func (a archiveSource) Open(_ context.Context, name string, _, from int64) (io.ReadCloser, error) {
+	files := a.archive.of(a.container)
+	at := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == name })
+	if at < 0 {
+		return nil, fmt.Errorf("%s of %s is not in HDFS any more", name, a.container)
+	}
+	content := files[at].open()
+	if _, err := io.CopyN(io.Discard, content, from); err != nil {
+		return nil, errors.Join(ignoreEOF(err), ErrShorter)
+	}
+	return io.NopCloser(content), nil
+}

@@ -1,0 +1,138 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// nodeSource reads logs on their node.
+type nodeSource struct {
+	manager   *yarnrest.NodeManager
+	container string
+}
+
+func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
+	listed, err := n.manager.ContainerLogs(ctx, n.container)
+	if err != nil {
+		return nil, err
+	}
+	var files []FileInfo
+	for _, file := range listed {
+		if !file.Aggregated {
+			files = append(files, FileInfo{file.Name, file.Size, file.Modified})
+		}
+	}
+	return files, nil
+}
+
+// A node gives the last so many bytes of a file, counted from where its end is
+// when it answers. So one asks for as many as there should be from a byte on,
+// and for more where the file has grown meanwhile.
+const (
+	firstSlack = 64 << 10
+	mostTries  = 6
+)
+
+func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error) {
+	if size <= from {
+		return io.NopCloser(strings.NewReader("")), nil
+	}
+	tail := size - from
+	if from == 0 {
+		tail = 0 // all of it
+	}
+	for try := range mostTries {
+		log, err := n.manager.OpenLog(ctx, n.container, name, tail)
+		if err != nil {
+			return nil, err
+		}
+		if log.Offset > from {
+			tail = log.Size - from + firstSlack<<(2*try)
+			if try == mostTries-2 {
+				tail = 0
+			}
+			if err := log.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if _, err := io.CopyN(io.Discard, log, from-log.Offset); err != nil {
+			// It is shorter than what was read of it already.
+			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrShorter)
+		}
+		return log, nil
+	}
+	return nil, fmt.Errorf("%s of %s grows faster than its node gives it", name, n.container)
+}
+
+// guessedLine is how long a line of a log is, to begin with.
+const guessedLine = 200
+
+// openTail opens a log close enough to its end to hold its last lines, or all
+// of it for 0 lines.
+func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
+	for size := int64(lines) * guessedLine; ; size *= 8 {
+		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)
+		if err != nil || lines == 0 || log.Offset == 0 {
+			return log, err
+		}
+		newlines, err := countNewlines(log)
+		if err = errors.Join(err, log.Close()); err != nil {
+			return nil, err
+		}
+		if newlines > lines { // one more: the first of them may be cut
+			return manager.OpenLog(ctx, file.Container, file.Name, size)
+		}
+	}
+}
+
+func countNewlines(r io.Reader) (int, error) {
+	count, buffer := 0, make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buffer)
+		count += bytes.Count(buffer[:n], []byte{'\n'})
+		if errors.Is(err, io.EOF) {
+			return count, nil
+		}
+		if err != nil {
+			return count, err
+		}
+	}
+}
+
+func (c *Reader) readLog(ctx context.Context, node, container, name string) ([]byte, error) {
+	manager, err := c.rest.NodeManager(node)
+	if err != nil {
+		return nil, err
+	}
+	log, err := manager.OpenLog(ctx, container, name, 0)
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(log, diaryLimit))
+	return content, errors.Join(err, log.Close())
+}
+
+// hasEnded asks a container's node whether it writes nothing any more.
+func (c *Reader) hasEnded(ctx context.Context, container containerInfo) (bool, error) {
+	manager, err := c.rest.NodeManager(container.node)
+	if err != nil {
+		return false, err
+	}
+	known, err := manager.Container(ctx, container.id)
+	var refusal *yarnrest.RemoteError
+	switch {
+	case errors.As(err, &refusal):
+		return true, nil // it is not known any more
+	case err != nil:
+		return false, err
+	}
+	return slices.Contains([]string{"DONE", "EXITED_WITH_SUCCESS", "EXITED_WITH_FAILURE", "CONTAINER_CLEANEDUP_AFTER_KILL", "LOCALIZATION_FAILED"}, known.State), nil
+}

@@ -1,0 +1,368 @@
+package logs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// notForReaders are files beside a program's logs: what a NodeManager writes
+// about the container's start, and the diary.
+var notForReaders = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.DiaryFile}
+
+// containerInfo is a container whose logs can be asked for.
+type containerInfo struct {
+	id, executor, node string
+	attempt            int
+}
+
+// describe tells of a file of the container.
+func (c containerInfo) describe(name, host string, size int64) File {
+	return File{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
+}
+
+// Logs gives every log file of an application's containers to write, running
+// and finished ones, in the order in which the containers started: write reads
+// what it wants of the content. What log aggregation has in HDFS is read there,
+// the rest on the nodes. What nodes are just bringing to HDFS is waited for, and
+// comes last. What is nowhere any more, and nodes that do not answer, are reported
+// to the console. It is an error if there was no log at all.
+func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
+	if err := client.CheckApplicationID(id); err != nil {
+		return err
+	}
+	return c.readLogs(ctx, &reader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
+}
+
+// archivePause lies between two looks at what nodes have brought to HDFS.
+const archivePause = 250 * time.Millisecond
+
+func (c *Reader) readLogs(ctx context.Context, r *reader) error {
+	r.cluster, r.away, r.listed = c, map[string]error{}, map[string]*readContainer{}
+	err := r.read(ctx)
+	return client.Interrupted(ctx, errors.Join(err, r.archive.close()))
+}
+
+// reader reads the logs of an application as they are.
+type reader struct {
+	cluster     *Reader
+	id          string
+	selection   Selection
+	console     *client.Console
+	write       func(File, io.Reader) error
+	aggregation *aggregation
+
+	ended      bool     // the application has
+	archive    *archive // nil where nothing was looked for
+	containers []*readContainer
+	listed     map[string]*readContainer     // by their ids
+	undiaried  []yarnrest.ApplicationAttempt // those whose diaries were not found
+	away       map[string]error              // why nodes do not answer; they are not asked again
+	settled    time.Duration                 // for how long containers' ends were waited for
+	found      int                           // files that were written
+}
+
+// readContainer is a container whose logs are read.
+type readContainer struct {
+	containerInfo
+	written map[string]int64 // by file, how many bytes of it
+	done    bool             // there is no more to read
+	// leaving tells that the logs were read on their node, which may have been taking
+	// them away.
+	leaving bool
+	awaited bool  // its node may still bring the logs to HDFS
+	problem error // why its node does not have them
+}
+
+func (r *reader) read(ctx context.Context) error {
+	application, err := r.cluster.rest.Application(ctx, r.id)
+	known := err == nil
+	if err != nil && !errors.Is(err, yarnrest.ErrNotFound) {
+		return client.UnknownApplication(r.id, err)
+	}
+	r.ended = !known || application.State.Ended()
+	if known {
+		r.aggregation.user = application.User
+	}
+	if r.ended || r.cluster.aggregates() {
+		archived, failure := r.aggregation.open(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case failure != nil:
+			r.console.Warn("looking for aggregated logs: %v", failure)
+		default:
+			r.archive = archived
+		}
+	}
+	if !known && len(r.archive.containers()) == 0 {
+		return client.Refused(fmt.Errorf("%w; in HDFS there are no logs of it below %s", client.UnknownApplication(r.id, err), strings.Join(r.cluster.archiveRoots(), " or ")))
+	}
+	if err := r.list(ctx, known); err != nil {
+		return err
+	}
+	for _, container := range r.containers {
+		if r.selects(container) {
+			if err := r.readContainer(ctx, container); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.readRest(ctx); err != nil {
+		return err
+	}
+	return r.conclude()
+}
+
+func (r *reader) selects(container *readContainer) bool {
+	return r.selection.Container == "" || r.selection.Container == container.id
+}
+
+// readContainer reads what HDFS has of a container, or else its node.
+func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
+	switch {
+	case r.ended && r.archive.has(container.id):
+		if r.cluster.rolls() && r.cluster.aggregates() {
+			return nil // the last of it may be missing there: see readRest
+		}
+		return r.readArchived(container)
+	case container.node == "":
+		return nil
+	}
+	// While it runs, a node may have aggregated files that were rolled, and has the others.
+	if err := r.readArchived(container); err != nil {
+		return err
+	}
+	container.done, container.leaving = false, r.ended
+	err := r.away[container.node]
+	if err == nil {
+		err = r.readNode(ctx, container)
+	}
+	var gone *yarnrest.RemoteError
+	var away *yarnrest.UnavailableError
+	var broken *brokenLog
+	switch {
+	case err == nil:
+		container.done = true
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &away):
+		r.away[container.node] = err
+		container.problem = err
+	case errors.As(err, &gone):
+		container.problem = err
+		// Rolled files may be all that there is.
+		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
+	case errors.As(err, &broken):
+		container.problem = err
+	default:
+		return err
+	}
+	return nil
+}
+
+// readNode reads a container's logs on its node.
+func (r *reader) readNode(ctx context.Context, container *readContainer) error {
+	if r.ended {
+		if err := r.settle(ctx, container); err != nil {
+			return err
+		}
+	}
+	manager, err := r.cluster.rest.NodeManager(container.node)
+	if err != nil {
+		return err
+	}
+	answered := r.asking(container.node)
+	files, err := manager.ContainerLogs(ctx, container.id)
+	answered()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(files, func(a, b yarnrest.LogFile) int {
+		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, file := range files {
+		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
+			continue
+		}
+		described := container.describe(file.Name, container.node, file.Size)
+		answered := r.asking(container.node)
+		log, err := openTail(ctx, manager, described, r.selection.Tail)
+		answered()
+		if err != nil {
+			return err
+		}
+		described.Size = log.Size
+		if err := errors.Join(r.give(container, described, log.Offset, log), log.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerNotice is how long a node may take to answer before the user is told.
+const answerNotice = 3 * time.Second
+
+// asking tells the user if a node takes long to answer, until answered is called.
+func (r *reader) asking(node string) (answered func() bool) {
+	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
+}
+
+// settlePause lies between two looks whether a container has ended.
+const settlePause = 100 * time.Millisecond
+
+// settle waits until a container of an application that is over has ended too.
+func (r *reader) settle(ctx context.Context, container *readContainer) error {
+	for r.settled < SettleLimit {
+		answered := r.asking(container.node)
+		ended, err := r.cluster.hasEnded(ctx, container.containerInfo)
+		answered()
+		if ended || err != nil {
+			return err
+		}
+		if err := client.Sleep(ctx, settlePause); err != nil {
+			return err
+		}
+		r.settled += settlePause
+	}
+	return nil
+}
+
+// readArchived writes what HDFS has of a container beyond what was written.
+func (r *reader) readArchived(container *readContainer) error {
+	for _, file := range r.archive.of(container.id) {
+		from, known := container.written[file.name]
+		if slices.Contains(notForReaders, file.name) || known && from >= file.size {
+			continue
+		}
+		content := file.open()
+		if _, err := io.CopyN(io.Discard, content, from); err != nil {
+			return client.Refused(err)
+		}
+		described := container.describe(file.name, file.node, file.size)
+		described.Offset = from
+		if err := r.give(container, described, from, content); err != nil {
+			return client.Refused(err)
+		}
+	}
+	container.done, container.leaving = true, false
+	return nil
+}
+
+// give has a file written, of which content is what is from a byte of it on. An
+// error of content's is a *brokenLog.
+func (r *reader) give(container *readContainer, file File, from int64, content io.Reader) (err error) {
+	source := &countedReader{r: content}
+	content = source
+	if r.selection.Tail > 0 {
+		content, err = LastLines(source, r.selection.Tail)
+	}
+	if err == nil {
+		err = r.write(file, content)
+	}
+	r.found++
+	if container.written == nil {
+		container.written = map[string]int64{}
+	}
+	switch {
+	case source.err != nil:
+		container.written[file.Name] = from + source.n
+		return &brokenLog{source.err}
+	case err != nil:
+		return client.Failed(err)
+	}
+	container.written[file.Name] = file.Size // whether or not all was wanted
+	return nil
+}
+
+// brokenLog is an error of where a log comes from, not of who takes it.
+type brokenLog struct{ err error }
+
+func (b *brokenLog) Error() string { return b.err.Error() }
+func (b *brokenLog) Unwrap() error { return b.err }
+
+// countedReader knows how much was read, and what ended it beside the end.
+type countedReader struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		c.err = err
+	}
+	return n, err
+}
+
+// conclude tells which containers' logs could not be read.
+func (r *reader) conclude() error {
+	matched := false
+	var reasons, known []string
+	missed := map[string][]string{} // containers by reason
+	for _, container := range r.containers {
+		known = append(known, container.name())
+		if !r.selects(container) {
+			continue
+		}
+		matched = true
+		if container.done || container.problem == nil {
+			continue
+		}
+		reason := r.explain(container)
+		if missed[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		missed[reason] = append(missed[reason], container.name())
+	}
+	for _, reason := range reasons {
+		r.console.Warn("no logs of %s: %s", someOf(missed[reason], "containers"), reason)
+	}
+	switch {
+	case r.selection.Container != "" && !matched && len(known) > 0:
+		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, someOf(known, "containers"))
+	case !matched:
+		return client.Refusedf("%s has no container yet, so no logs", r.id)
+	case r.found == 0:
+		return client.Refusedf("%s has no logs that could be read", r.id)
+	}
+	return nil
+}
+
+// name is by which a user knows the container.
+func (c containerInfo) name() string {
+	if _, err := strconv.Atoi(c.executor); err == nil {
+		return c.id + " (executor " + c.executor + ")"
+	}
+	return c.id
+}
+
+// explain tells why the logs of a container could not be read.
+func (r *reader) explain(container *readContainer) string {
+	var gone *yarnrest.RemoteError
+	switch hasAnswered := errors.As(container.problem, &gone); {
+	case container.awaited && hasAnswered:
+		return fmt.Sprintf("%s has not brought them to HDFS within %s, try again later", container.node, r.aggregation.limit)
+	case container.awaited:
+		return fmt.Sprintf("they are not in HDFS, and after %s %v", r.aggregation.limit, container.problem)
+	case hasAnswered && !r.cluster.aggregates():
+		return fmt.Sprintf("%s has removed them, or the container never started (%s)", container.node, gone.Message)
+	case r.archive != nil && (hasAnswered || r.ended):
+		return fmt.Sprintf("neither %s nor HDFS below %s has any, as of a container that never started",
+			container.node, strings.Join(r.cluster.archiveRoots(), " or "))
+	}
+	return container.problem.Error()
+}

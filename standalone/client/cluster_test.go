@@ -1,0 +1,136 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/application"
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+func TestFilesOfADriverAreNamedWhereItFindsThem(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"program": 0o700, "table.csv": 0o600, "script.sh": 0o700, "data.tar.gz": 0o600} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), mode))
+	}
+	settings, err := config.FromMap(map[string]string{
+		"master": "bobbin://h", "submit.deployMode": "cluster", "authenticate.secret": "0123456789abcdef",
+		config.Files.Name():    filepath.Join(dir, "table.csv") + "," + filepath.Join(dir, "script.sh") + "#run",
+		config.Archives.Name(): filepath.Join(dir, "data.tar.gz") + "#data", "scheduler.mode": "FAIR", "scheduler.allocation.file": "/p.xml",
+		"executor.memory": "2g",
+	})
+	require.NoError(t, err)
+	program := &client.Program{Path: filepath.Join(dir, "program"), Name: "program"}
+	named, err := client.LocalFiles(program.Path, settings)
+	require.NoError(t, err)
+	local, properties := toDriver(program, named, settings)
+	require.Equal(t, []application.LocalFile{
+		{Path: filepath.Join(dir, "program"), Name: "program", Executable: true},
+		{Path: filepath.Join(dir, "table.csv"), Name: "table.csv"},
+		{Path: filepath.Join(dir, "script.sh"), Name: "run", Executable: true},
+		{Path: filepath.Join(dir, "data.tar.gz"), Name: "data", Archive: true},
+		{Path: filepath.Join(dir, "data.tar.gz"), Name: ".archive-data-data.tar.gz"},
+		{Path: "/p.xml", Name: ".pools.xml"},
+	}, local)
+	require.Equal(t, map[string]string{
+		config.Files.Name(): "table.csv,run", config.Archives.Name(): ".archive-data-data.tar.gz#data",
+		"scheduler.mode": "FAIR", "scheduler.allocation.file": ".pools.xml", "executor.memory": "2g",
+	}, properties, "nothing of the master and of what proves who one is")
+
+	remote, err := settings.With(map[string]string{config.Files.Name(): "hdfs:///x"})
+	require.NoError(t, err)
+	_, err = client.LocalFiles(program.Path, remote)
+	require.ErrorContains(t, err, "hdfs:///x: only files of this machine")
+}
+
+func TestReportsOfAStandaloneCluster(t *testing.T) {
+	for state, want := range map[protocol.DriverState]string{
+		protocol.DriverState_DRIVER_SUBMITTED: "UNDEFINED", protocol.DriverState_DRIVER_RUNNING: "UNDEFINED",
+		protocol.DriverState_DRIVER_RELAUNCHING: "UNDEFINED", protocol.DriverState_DRIVER_FINISHED: "SUCCEEDED",
+		protocol.DriverState_DRIVER_FAILED: "FAILED", protocol.DriverState_DRIVER_ERROR: "FAILED", protocol.DriverState_DRIVER_KILLED: "KILLED",
+	} {
+		require.Equal(t, want, driverReport(&protocol.DriverReply{State: state}, "").FinalStatus, state)
+	}
+	a := &cluster.ApplicationStatus{
+		ID: "app-1", State: "RUNNING", Hindrance: "no worker has 9 cores",
+		Executors: []cluster.ExecutorStatus{{Registered: true}, {}, {Registered: true, State: cluster.WorkerDecommissioning}},
+		Wanted:    []cluster.Wanted{{Total: 5}},
+	}
+	report := applicationReport(a)
+	require.Equal(t, "UNDEFINED", report.FinalStatus)
+	require.Equal(t, client.ExecutorCounts{Requested: 5, Pending: 2, Launching: 1, Running: 2, Decommissioning: 1}, report.Progress.Executors)
+	require.Equal(t, []string{"no worker has 9 cores"}, report.Progress.Notes)
+	a.Wanted[0].Total = protocol.Unlimited
+	require.Equal(t, 3, applicationReport(a).Progress.Executors.Requested)
+	for state, want := range map[cluster.ApplicationState]string{"FINISHED": "SUCCEEDED", "FAILED": "FAILED", "KILLED": "KILLED"} {
+		report := applicationReport(&cluster.ApplicationStatus{State: state, Ended: time.Unix(1, 0)})
+		require.Equal(t, want, report.FinalStatus)
+		require.Nil(t, report.Progress)
+	}
+}
+
+func TestIDsOfAStandaloneCluster(t *testing.T) {
+	driver, err := isDriver("driver-1")
+	require.NoError(t, err)
+	require.True(t, driver)
+	driver, err = isDriver("app-1")
+	require.NoError(t, err)
+	require.False(t, driver)
+	_, err = isDriver("application_1_0001")
+	require.Equal(t, client.ExitUsage, client.ExitCode(err))
+}
+
+// workerPage serves the stderr of a driver as a worker does.
+func workerPage(t *testing.T, stderr string) (url string) {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /logs/driver-1/1", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"files": [{"name": "stderr", "size": %d}, {"name": "stdout", "size": 0}]}`, len(stderr))
+	})
+	mux.HandleFunc("GET /logs/driver-1/1/stderr", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "stderr", time.Time{}, strings.NewReader(stderr))
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL + "/logs/driver-1/1"
+}
+
+func TestADriverThatFailedSaysWhyItself(t *testing.T) {
+	s := &Cluster{log: slog.New(slog.DiscardHandler)}
+	page := workerPage(t, strings.Repeat("a line of its log\n", 1000)+"count: no such \xff file\n\n")
+	report := &client.Report{ApplicationID: "driver-1", Name: "count", TrackingURL: page, Message: "exited with status 1"}
+	s.hearOut(t.Context(), report)
+	require.Equal(t, "no such \uFFFD file", report.Message)
+	report = &client.Report{ApplicationID: "driver-1", TrackingURL: page + "/none", Message: "exited with status 1"}
+	s.hearOut(t.Context(), report)
+	require.Equal(t, "exited with status 1", report.Message)
+}
+
+func TestLogsOfAWorkerFromTheirEnd(t *testing.T) {
+	place := logPlace{container: "driver-1", executor: logs.Driver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
+	files, err := logFiles(t.Context(), place)
+	require.NoError(t, err)
+	for tail, want := range map[int]string{1: "three\n", 2: "two\nthree\n"} {
+		require.NoError(t, writeWorkerLog(t.Context(), place, files[0], tail, func(file logs.File, content io.Reader) error {
+			text, err := io.ReadAll(content)
+			require.Equal(t, want, string(text))
+			require.Equal(t, "driver", file.Executor)
+			return err
+		}))
+	}
+}

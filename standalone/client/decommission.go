@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+)
+
+// Decommissioned is a worker that takes nothing new and ends when what it runs
+// has ended.
+type Decommissioned struct {
+	cluster.WorkerStatus
+	// Earlier is whether it was being decommissioned before it was asked.
+	Earlier bool `json:"earlier"`
+}
+
+// gone reports whether the worker has ended.
+func (d *Decommissioned) gone() bool { return d.State == cluster.WorkerDead }
+
+func (d *Decommissioned) String() string {
+	switch name := d.ID + " on " + d.Host; {
+	case d.gone():
+		return name + " has ended: " + d.Reason
+	case d.Earlier:
+		return name + " was being decommissioned already, " + d.remaining()
+	default:
+		return name + " is being decommissioned, " + d.remaining()
+	}
+}
+
+func (d *Decommissioned) remaining() string {
+	return fmt.Sprintf("with executors: %d, drivers: %d", d.Executors, d.Drivers)
+}
+
+// Workers returns the workers that are not dead.
+func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
+	seen, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(seen.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
+}
+
+// Decommission asks workers to go: those with the ids, and all on the hosts, that
+// are named. It returns once the master has noted it, with the workers as they
+// are then. Where a name is neither, it asks none and fails.
+func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
+	workers, err := s.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(workers, func(w cluster.WorkerStatus) bool { return isNamed(w, name) }) {
+			return nil, client.Refused(unknownWorker(name, workers))
+		}
+	}
+	var asked []Decommissioned
+	var ids []string
+	for _, w := range workers {
+		if slices.ContainsFunc(names, func(name string) bool { return isNamed(w, name) }) {
+			asked = append(asked, Decommissioned{WorkerStatus: w, Earlier: w.State == cluster.WorkerDecommissioning})
+			ids = append(ids, w.ID)
+		}
+	}
+	if err := s.masters.Decommission(ctx, ids); err != nil {
+		return nil, refusedFor(ctx, "", err)
+	}
+	return asked, s.lookAgain(ctx, asked)
+}
+
+func isNamed(w cluster.WorkerStatus, name string) bool { return w.ID == name || w.Host == name }
+
+func unknownWorker(name string, workers []cluster.WorkerStatus) error {
+	const most = 20
+	var known []string
+	for _, w := range workers[:min(most, len(workers))] {
+		known = append(known, w.ID)
+	}
+	switch {
+	case len(known) == 0:
+		return fmt.Errorf("%q is no worker of the cluster, which has none", name)
+	case len(workers) > most:
+		known = append(known, fmt.Sprintf("and %d more", len(workers)-most))
+	}
+	return fmt.Errorf("%q is neither the id nor the host of a worker that is alive: the cluster has %s", name, strings.Join(known, ", "))
+}
+
+// lookAgain updates the workers to what the master knows of them now.
+func (s *Cluster) lookAgain(ctx context.Context, workers []Decommissioned) error {
+	seen, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range workers {
+		w := &workers[i]
+		at := slices.IndexFunc(seen.Workers, func(now cluster.WorkerStatus) bool { return now.ID == w.ID })
+		if at < 0 {
+			w.State, w.Reason, w.Executors, w.Drivers = cluster.WorkerDead, "the master knows it no more", 0, 0
+			continue
+		}
+		w.WorkerStatus = seen.Workers[at]
+	}
+	return nil
+}
+
+// AwaitDecommissioned waits until the workers have ended, and updates them. When
+// ctx ends before, it fails, and they go on.
+func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissioned, console *client.Console) error {
+	defer console.SetLive("")
+	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
+		if err := s.lookAgain(ctx, workers); err != nil && ctx.Err() == nil {
+			return err
+		}
+		var staying []string
+		for i := range workers {
+			if !workers[i].gone() {
+				staying = append(staying, workers[i].ID+" "+workers[i].remaining())
+			}
+		}
+		if len(staying) == 0 {
+			return nil
+		}
+		console.SetLive("waiting for " + strings.Join(staying, "; "))
+		select {
+		case <-ctx.Done():
+			return client.Failed(fmt.Errorf("%w; the decommissioning goes on", context.Cause(ctx)))
+		case <-time.After(pause):
+		}
+	}
+}

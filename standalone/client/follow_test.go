@@ -1,0 +1,208 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fakeWorker serves the logs of one process as a worker does.
+type fakeWorker struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	files   map[string]string
+	running bool
+	gone    bool // it does not answer
+}
+
+func startFakeWorker(t *testing.T) *fakeWorker {
+	w := &fakeWorker{files: map[string]string{}, running: true}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /json", func(answer http.ResponseWriter, _ *http.Request) {
+		status := map[string][]map[string]string{}
+		if w.running {
+			status["executors"] = []map[string]string{{"logs": w.place().url}}
+		}
+		_ = json.NewEncoder(answer).Encode(status)
+	})
+	mux.HandleFunc("GET /logs/app-1/1", func(answer http.ResponseWriter, _ *http.Request) {
+		var listed struct {
+			Files []workerFile `json:"files"`
+		}
+		for _, name := range slices.Sorted(maps.Keys(w.files)) {
+			listed.Files = append(listed.Files, workerFile{Name: name, Size: int64(len(w.files[name]))})
+		}
+		_ = json.NewEncoder(answer).Encode(listed)
+	})
+	mux.HandleFunc("GET /logs/app-1/1/{file}", func(answer http.ResponseWriter, r *http.Request) {
+		content, there := w.files[r.PathValue("file")]
+		if !there {
+			http.NotFound(answer, r)
+			return
+		}
+		http.ServeContent(answer, r, "log", time.Time{}, strings.NewReader(content))
+	})
+	w.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.gone {
+			panic(http.ErrAbortHandler)
+		}
+		mux.ServeHTTP(answer, r)
+	}))
+	t.Cleanup(w.server.Close)
+	return w
+}
+
+func (w *fakeWorker) place() logPlace {
+	return executorPlace("app-1", "1", w.server.URL+"/logs/app-1/1")
+}
+
+func (w *fakeWorker) change(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// followedTest is a following that goes on.
+type followedTest struct {
+	seen  chan func() (*sighting, error) // replaces what the masters tell
+	lines chan string
+	ended chan error
+	said  *strings.Builder
+}
+
+func followWorkers(t *testing.T, selection logs.Selection, see func() (*sighting, error)) *followedTest {
+	f := &followedTest{seen: make(chan func() (*sighting, error)), lines: make(chan string, 100), ended: make(chan error, 1), said: &strings.Builder{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	follower := &placeFollower{
+		id: "app-1", selection: selection, console: client.NewConsole(f.said), pause: time.Millisecond,
+		see: func(context.Context, bool) (*sighting, error) {
+			select {
+			case see = <-f.seen:
+			default:
+			}
+			return see()
+		},
+		write: func(line logs.Line) error {
+			f.lines <- line.Container + " " + line.Executor + " " + line.File + ": " + line.Text
+			return nil
+		},
+	}
+	var following sync.WaitGroup
+	following.Go(func() { f.ended <- followPlaces(ctx, follower) })
+	t.Cleanup(func() {
+		cancel()
+		following.Wait()
+	})
+	return f
+}
+
+func (f *followedTest) hears(t *testing.T, want ...string) {
+	t.Helper()
+	for _, line := range want {
+		require.Equal(t, "app-1/1 1 "+line, <-f.lines)
+	}
+}
+
+func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T) {
+	w := startFakeWorker(t)
+	live := map[string]bool{w.server.URL: true}
+	sight := func(over bool) func() (*sighting, error) {
+		return func() (*sighting, error) {
+			return &sighting{over: over, places: []logPlace{w.place()}, workers: live}, nil
+		}
+	}
+	f := followWorkers(t, logs.Selection{}, sight(false)) // its directory is not there yet
+	w.change(func() { w.files["stderr"] = "one\ntw" })
+	f.hears(t, "stderr: one")
+	w.change(func() { w.files["stderr"] += "o\n"; w.files["stdout"] = "result\n" })
+	first, second := <-f.lines, <-f.lines
+	require.ElementsMatch(t, []string{"app-1/1 1 stderr: two", "app-1/1 1 stdout: result"}, []string{first, second})
+	w.change(func() {
+		w.files["stderr.1"] = w.files["stderr"] + "three\n"
+		w.files["stderr"] = "four\n"
+	})
+	f.hears(t, "stderr.1: three", "stderr: four")
+
+	// A master that has just begun knows nothing of it, and is away for a while.
+	f.seen <- func() (*sighting, error) { return &sighting{workers: live}, nil }
+	f.seen <- func() (*sighting, error) { return nil, errors.New("no master leads") }
+	w.change(func() { w.files["stderr"] += "five\n" })
+	f.seen <- sight(true) // it goes on beyond the end of its application
+	f.hears(t, "stderr: five")
+	w.change(func() { w.files["stderr"] += "six\nno end"; w.running = false })
+	f.hears(t, "stderr: six", "stderr: no end")
+	require.NoError(t, <-f.ended)
+	require.Equal(t, 1, strings.Count(f.said.String(), "no master leads; asking on"))
+}
+
+func TestFollowingBeginsWithTheLastLinesThatAreWanted(t *testing.T) {
+	w := startFakeWorker(t)
+	w.change(func() { w.files["stdout"] = "one\ntwo\nthree\n"; w.running = false })
+	over := func() (*sighting, error) {
+		return &sighting{over: true, places: []logPlace{w.place()}, workers: map[string]bool{w.server.URL: true}}, nil
+	}
+	f := followWorkers(t, logs.Selection{Tail: 2}, over)
+	f.hears(t, "stdout: two", "stdout: three")
+	require.NoError(t, <-f.ended)
+	f = followWorkers(t, logs.Selection{Container: "app-1/2"}, over)
+	require.NoError(t, <-f.ended)
+	require.Empty(t, f.lines)
+}
+
+func TestAWorkerThatIsGoneIsNotWaitedFor(t *testing.T) {
+	w := startFakeWorker(t)
+	w.change(func() { w.files["stdout"] = "one\ntw" })
+	live := map[string]bool{w.server.URL: true}
+	f := followWorkers(t, logs.Selection{}, func() (*sighting, error) {
+		return &sighting{places: []logPlace{w.place()}, workers: live}, nil
+	})
+	f.hears(t, "stdout: one")
+	w.change(func() { w.gone = true })
+	f.seen <- func() (*sighting, error) {
+		return &sighting{over: true, workers: map[string]bool{w.server.URL: false}}, nil
+	}
+	f.hears(t, "stdout: tw")
+	require.NoError(t, <-f.ended)
+	require.Contains(t, f.said.String(), "the last lines of app-1/1 may be missing: its worker is gone")
+}
+
+func TestFollowingEndsWhereNobodyKnowsTheID(t *testing.T) {
+	unknown := func() (*sighting, error) { return nil, client.Refused(&unknownIDError{"app-1"}) }
+	f := followWorkers(t, logs.Selection{}, unknown)
+	require.ErrorContains(t, <-f.ended, "the cluster does not know app-1")
+	f = followWorkers(t, logs.Selection{}, func() (*sighting, error) { return &sighting{}, nil })
+	f.seen <- unknown
+	require.Equal(t, client.ExitCluster, client.ExitCode(<-f.ended))
+	f = followWorkers(t, logs.Selection{}, func() (*sighting, error) { return nil, errors.New("no master leads") })
+	require.ErrorContains(t, <-f.ended, "no master leads", "who asks for the first time need not wait")
+}
+
+func TestALineThatCannotBeWrittenEndsTheFollowing(t *testing.T) {
+	w := startFakeWorker(t)
+	w.change(func() { w.files["stdout"] = "one\n" })
+	follower := &placeFollower{
+		id: "app-1", console: client.NewConsole(io.Discard), pause: time.Millisecond,
+		see: func(context.Context, bool) (*sighting, error) {
+			return &sighting{places: []logPlace{w.place()}, workers: map[string]bool{w.server.URL: true}}, nil
+		},
+		write: func(logs.Line) error { return errors.New("the disk is full") },
+	}
+	require.EqualError(t, followPlaces(t.Context(), follower), "the disk is full")
+}

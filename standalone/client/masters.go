@@ -1,0 +1,234 @@
+package client
+
+import (
+	"context"
+	cryptorand "crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/standalone/application"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+const (
+	// callTimeout bounds one call to one master, except uploads.
+	callTimeout = 20 * time.Second
+	// noLeaderTimeout is how long a call is retried while masters answer and none
+	// leads: an election is under way.
+	noLeaderTimeout = 60 * time.Second
+	// noAnswerTimeout is how long a call is retried while no master answers.
+	noAnswerTimeout = 5 * time.Second
+	// standbyTimeout bounds uploads to masters other than the leader.
+	standbyTimeout = 20 * time.Second
+	// firstPause and lastPause bound the time between two rounds of calls.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// Masters calls the masters of a standalone cluster: each call goes to the one
+// that leads. It is safe for concurrent use.
+type Masters struct{ masters *protocol.Masters }
+
+// NewMasters returns a client of the masters at the addresses, host:port. dial are
+// the cluster's credentials. It connects when it is used.
+func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
+	return &Masters{masters: protocol.NewMasters(addresses, dial)}
+}
+
+// Close ends the connections.
+func (m *Masters) Close() { m.masters.Close() }
+
+// Submit has the cluster run a driver. files are its program, which is the first,
+// and what lies beside it; they go to every master that can be reached, so that
+// another that takes the leader's place has them too.
+func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.Files) (*protocol.DriverReply, error) {
+	described := files.Described()
+	if len(described) == 0 {
+		return nil, errors.New("a driver needs a program")
+	}
+	description.Program, description.Files = described[0], described[1:]
+	request := &protocol.SubmitDriverRequest{Description: description, Submission: cryptorand.Text()}
+	var reply *protocol.DriverReply
+	leader := ""
+	err := m.call(ctx, func(ctx context.Context, master string, connection *grpc.ClientConn) (err error) {
+		leader = master
+		if err = files.Bring(ctx, protocol.NewFilesClient(connection)); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		reply, err = protocol.NewClusterClient(connection).SubmitDriver(ctx, request)
+		return err
+	})
+	if err == nil {
+		m.uploadToStandbys(ctx, files, leader)
+	}
+	return reply, err
+}
+
+// uploadToStandbys brings files to the masters beside the leader, as far as they can be
+// reached.
+func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
+	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
+	defer cancel()
+	var bringing sync.WaitGroup
+	defer bringing.Wait()
+	for _, master := range m.masters.All() {
+		if master == leader {
+			continue
+		}
+		bringing.Go(func() {
+			if connection, err := m.masters.Connection(master); err == nil {
+				_ = files.Bring(ctx, protocol.NewFilesClient(connection)) // the leader has them
+			}
+		})
+	}
+}
+
+// Driver tells of a driver.
+func (m *Masters) Driver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
+	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
+		reply, err = cluster.DriverStatus(ctx, &protocol.DriverRequest{DriverId: id})
+		return err
+	})
+	return reply, err
+}
+
+// KillDriver orders a driver's end, and returns before it has ended.
+func (m *Masters) KillDriver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
+	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
+		reply, err = cluster.KillDriver(ctx, &protocol.DriverRequest{DriverId: id})
+		return err
+	})
+	return reply, err
+}
+
+// KillApplication ends an application.
+func (m *Masters) KillApplication(ctx context.Context, id string) error {
+	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
+		_, err := cluster.KillApplication(ctx, &protocol.ApplicationRequest{ApplicationId: id})
+		return err
+	})
+}
+
+// Decommission has the workers with the ids take nothing new, and end once what
+// they run has ended. It returns once the master has noted it; ids of which there
+// is no worker are passed over.
+func (m *Masters) Decommission(ctx context.Context, workers []string) error {
+	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
+		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
+		return err
+	})
+}
+
+// Status is what the cluster runs and ran, as JSON (cluster.Status of package
+// standalone/master/cluster).
+func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
+	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
+		reply, err := cluster.Status(ctx, &protocol.StatusRequest{})
+		if err != nil {
+			return err
+		}
+		encoded = reply.GetJson()
+		return refuseStandby(encoded)
+	})
+	return encoded, err
+}
+
+// refuseStandby is the error of a status that is not the leader's: standbys
+// answer too, and know nothing.
+func refuseStandby(encoded []byte) error {
+	var role struct {
+		Phase  string `json:"phase"`
+		Leader string `json:"leader"`
+	}
+	if err := json.Unmarshal(encoded, &role); err != nil {
+		return fmt.Errorf("the master's status: %w", err)
+	}
+	if role.Phase == "STANDBY" {
+		return protocol.StandbyError(role.Leader)
+	}
+	return nil
+}
+
+// ask calls the master that leads.
+func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluster protocol.ClusterClient) error) error {
+	return m.call(ctx, func(ctx context.Context, _ string, connection *grpc.ClientConn) error {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return call(ctx, protocol.NewClusterClient(connection))
+	})
+}
+
+// call has the master that leads do something: it goes from one to the next, the
+// last leader first, until one does it or refuses it for good.
+func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
+	began := time.Now()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		var problems []protocol.Refusal
+		answered := false
+		for tried := map[string]bool{}; ; {
+			master, more := m.untried(tried)
+			if !more {
+				break
+			}
+			tried[master] = true
+			err := m.callOne(ctx, master, do)
+			if err == nil {
+				m.masters.Prefer(master)
+				return nil
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			leader, standby := protocol.LeaderOf(err)
+			var unreadable *application.UnreadableError
+			switch {
+			case errors.As(err, &unreadable):
+				return err
+			case standby:
+				answered = true
+				m.masters.Learn(leader)
+				m.masters.Prefer(leader)
+			case protocol.IsFinal(err):
+				return protocol.Refusal{Master: master, Err: err}.Explain()
+			}
+			problems = append(problems, protocol.Refusal{Master: master, Err: err})
+		}
+		timeout := noAnswerTimeout
+		if answered {
+			timeout = noLeaderTimeout
+		}
+		if waited := time.Since(began); waited >= timeout || protocol.AllDistrust(problems) {
+			return fmt.Errorf("no master leads that can be reached: %w", protocol.ExplainAll(problems))
+		}
+		if err := client.Sleep(ctx, pause/2+rand.N(pause)); err != nil {
+			return err
+		}
+	}
+}
+
+// untried is the next master of a round.
+func (m *Masters) untried(tried map[string]bool) (string, bool) {
+	for _, master := range m.masters.All() {
+		if !tried[master] {
+			return master, true
+		}
+	}
+	return "", false
+}
+
+func (m *Masters) callOne(ctx context.Context, master string, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
+	connection, err := m.masters.Connection(master)
+	if err != nil {
+		return err
+	}
+	return do(ctx, master, connection)
+}

@@ -1,0 +1,116 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+)
+
+const (
+	// killTimeout bounds how long a kill waits for the end.
+	killTimeout = 30 * time.Second
+	// firstInterval lies between the first looks at what runs.
+	firstInterval = 200 * time.Millisecond
+)
+
+// Status tells where a driver or an application stands.
+func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
+	report, _, err := s.report(ctx, id)
+	if err == nil && report.FinalStatus == finalFailed {
+		s.hearOut(ctx, report)
+	}
+	return report, err
+}
+
+// report is a driver's or an application's, and whether it has ended.
+func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, error) {
+	driver, err := isDriver(id)
+	if err != nil {
+		return nil, false, err
+	}
+	if !driver {
+		found, err := s.application(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		_, ended := applicationEnded(found)
+		return applicationReport(found), ended, nil
+	}
+	reply, err := s.masters.Driver(ctx, id)
+	if err != nil {
+		return nil, false, refusedFor(ctx, id, err)
+	}
+	report := driverReport(reply, "")
+	_, ended := driverEnded(report.State)
+	return report, ended, nil
+}
+
+// Kill ends a driver or an application, and waits until it has ended.
+func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
+	driver, err := isDriver(id)
+	if err != nil {
+		return nil, err
+	}
+	if driver {
+		_, err = s.masters.KillDriver(ctx, id)
+	} else {
+		err = s.masters.KillApplication(ctx, id)
+	}
+	if err != nil {
+		return nil, refusedFor(ctx, id, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
+	defer cancel()
+	for {
+		report, ended, err := s.report(ctx, id)
+		if err != nil || ended {
+			return report, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, client.Refused(fmt.Errorf("%s was told to end and is still %s: %w", id, report.State, context.Cause(ctx)))
+		case <-time.After(firstInterval):
+		}
+	}
+}
+
+// List gives drivers and applications, the newest first.
+func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.Listed, error) {
+	if selection.Queue != "" {
+		return nil, client.Usagef("--queue: a standalone cluster has no queues")
+	}
+	if len(selection.Tags) > 0 {
+		return nil, client.Usagef("--tag: a standalone cluster's applications have no tags")
+	}
+	seen, err := s.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var listed []client.Listed
+	for _, a := range slices.Concat(seen.Applications, seen.EndedApplications) {
+		final, _ := applicationEnded(&a)
+		listed = append(listed, client.Listed{
+			ApplicationID: a.ID, Name: a.Name, User: a.User, State: string(a.State), FinalStatus: final,
+			Started: a.Started, Finished: a.Ended, TrackingURL: a.WebURL,
+		})
+	}
+	for _, d := range slices.Concat(seen.Drivers, seen.EndedDrivers) {
+		final, _ := driverEnded(d.State)
+		listed = append(listed, client.Listed{
+			ApplicationID: d.ID, Name: d.Name, User: d.User, State: d.State, FinalStatus: final,
+			Started: d.Submitted, Finished: d.Ended, TrackingURL: d.LogURL,
+		})
+	}
+	listed = slices.DeleteFunc(listed, func(l client.Listed) bool {
+		return selection.User != "" && l.User != selection.User || !selection.Matches(l.Name) ||
+			len(selection.States) > 0 && !slices.Contains(selection.States, l.State)
+	})
+	slices.SortStableFunc(listed, func(a, b client.Listed) int { return b.Started.Compare(a.Started) })
+	if selection.Limit > 0 && len(listed) > selection.Limit {
+		listed = listed[:selection.Limit]
+	}
+	return listed, nil
+}

@@ -1,0 +1,119 @@
+package client
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/client"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/standalone/application"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+// Names of files that lie in a driver's directory for its executors alone.
+const (
+	shippedPools   = ".pools.xml"
+	shippedArchive = ".archive-" // and the archive's name and ending
+)
+
+// Submit has the cluster run a program as driver. Unless
+// yarn.submit.waitAppCompletion is off it follows the driver to its end; the error
+// of one that did not succeed is a *client.Failure, and the report is there all the same.
+// When ctx ends while the driver is followed, it is killed.
+func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, error) {
+	program, err := client.CheckProgram(job.Program, config.Platform.In(job.Settings))
+	if err != nil {
+		return nil, err
+	}
+	if timeout := config.SubmitTimeout; timeout.In(job.Settings) > 0 && !config.WaitForEnd.In(job.Settings) {
+		return nil, client.Usagef("%s (from %s): nobody would end the driver, as yarn-submit does not follow it: a standalone cluster bounds no driver's time",
+			timeout.Name(), job.Settings.Source(timeout.Name()))
+	}
+	if _, err := pools.Content(job.Settings); err != nil {
+		return nil, client.Usage(err)
+	}
+	description, files, err := s.driver(program, job)
+	if err != nil {
+		return nil, err
+	}
+	job.Console.SetLive("asking the cluster")
+	reply, err := s.masters.Submit(ctx, description, files)
+	job.Console.SetLive("")
+	if err != nil {
+		return nil, refusedFor(ctx, "the driver", err)
+	}
+	if reply.GetEarlier() {
+		job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",
+			reply.GetDriverId(), time.Unix(0, reply.GetSubmitted()).Format(time.DateTime), driverReport(reply, s.user).State)
+	} else {
+		job.Console.Print("submitted %s as %s", description.GetName(), reply.GetDriverId())
+	}
+	if job.Submitted != nil {
+		job.Submitted(reply.GetDriverId())
+	}
+	if !config.WaitForEnd.In(job.Settings) {
+		return driverReport(reply, s.user), nil
+	}
+	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
+}
+
+// driver describes a driver to the masters.
+func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
+	named, err := client.LocalFiles(program.Path, job.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	local, properties := toDriver(program, named, job.Settings)
+	files, err := application.ReadFiles(local)
+	if err != nil {
+		return nil, nil, client.Usage(err)
+	}
+	name := config.AppName.In(job.Settings)
+	if name == "" {
+		name = program.Name
+	}
+	size := profile.Driver(job.Settings)
+	return &protocol.DriverDescription{
+		Name: name, User: s.user, Arguments: job.Args, Environment: config.AMEnv.In(job.Settings), Properties: properties,
+		Cores: uint32(size.Cores), Memory: int64(size.Container()),
+		Resources: config.TaskResourceNames(job.Settings, size.Resources), Supervise: config.Supervise.In(job.Settings),
+		IdempotencyKey: config.IdempotencyKey.In(job.Settings),
+	}, files, nil
+}
+
+// toDriver are the files that go to a driver, the program first, and the settings
+// that name them there, where the driver hands them on to its executors.
+func toDriver(program *client.Program, named []client.LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
+	properties := application.Properties(settings)
+	delete(properties, config.Master.Name())
+	delete(properties, config.DeployMode.Name())
+	local := []application.LocalFile{{Path: program.Path, Name: program.Name, Executable: true}}
+	var files, archives []string
+	for _, one := range named {
+		local = append(local, application.LocalFile(one))
+		if !one.Archive {
+			files = append(files, one.Name)
+			continue
+		}
+		// The driver has it unpacked, and packed for its executors.
+		packed := shippedArchive + one.Name + "-" + filepath.Base(one.Path)
+		local = append(local, application.LocalFile{Path: one.Path, Name: packed})
+		archives = append(archives, packed+"#"+one.Name)
+	}
+	for key, names := range map[string][]string{config.Files.Name(): files, config.Archives.Name(): archives} {
+		delete(properties, key)
+		if len(names) > 0 {
+			properties[key] = strings.Join(names, ",")
+		}
+	}
+	if path := config.AllocationFile.In(settings); path != "" {
+		local = append(local, application.LocalFile{Path: path, Name: shippedPools})
+		properties[config.AllocationFile.Name()] = shippedPools
+	}
+	return local, properties
+}

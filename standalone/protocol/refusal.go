@@ -1,0 +1,65 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Refusal is the error of one master's call.
+type Refusal struct {
+	Master string
+	Err    error
+}
+
+// IsFinal reports whether another try with the same master cannot help: it
+// leads, and refuses what it was told.
+func IsFinal(err error) bool {
+	switch status.Code(err) {
+	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
+		codes.Unimplemented, codes.OutOfRange:
+		return true
+	}
+	return false
+}
+
+// isDistrust reports whether the two sides do not have the same credentials,
+// which gRPC tells as a connection that cannot be made.
+func isDistrust(err error) bool {
+	text := status.Convert(err).Message()
+	return status.Code(err) == codes.Unavailable &&
+		(strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "remote error: tls"))
+}
+
+// AllDistrust reports whether every call failed because the two sides do not have
+// the same credentials.
+func AllDistrust(refusals []Refusal) bool {
+	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
+}
+
+// Explain puts a refusal into words for people.
+func (r Refusal) Explain() error {
+	_, standby := LeaderOf(r.Err)
+	said := status.Convert(r.Err).Message()
+	switch {
+	case isDistrust(r.Err):
+		return fmt.Errorf("master %s does not trust this side, or is no bobbin master: both need the same ~/.bobbin/secret, "+
+			"authenticate.secretFile, BOBBIN_AUTHENTICATE_SECRET or certificates (%s)", r.Master, said)
+	case status.Code(r.Err) == codes.Unavailable && !standby:
+		return fmt.Errorf("master %s cannot be reached: is it running? (%s)", r.Master, said)
+	}
+	return fmt.Errorf("master %s: %s", r.Master, said)
+}
+
+// ExplainAll joins what several masters said.
+func ExplainAll(refusals []Refusal) error {
+	var said []string
+	for _, r := range refusals {
+		said = append(said, r.Explain().Error())
+	}
+	return errors.New(strings.Join(said, "; "))
+}
