@@ -1,4 +1,4 @@
-// Package docker holds the configuration of the Hadoop image, for those who
+// Package docker embeds the configuration of the Hadoop image, for programs that
 // start clusters of it.
 package docker
 

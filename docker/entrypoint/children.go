@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// stopGrace is how long daemons have to end by themselves: less than Docker
-// gives the container.
+// stopGrace is the time between SIGTERM and SIGKILL for daemons. It is less than
+// Docker's own for the container.
 const stopGrace = 8 * time.Second
 
-// children are the processes that were started here. As the first process of
-// its container, this one waits for all others too: the orphans that a
-// NodeManager leaves when it is killed.
+// children are the child processes of this process. As the container's first
+// process it also reaps orphans, such as those of a NodeManager that was killed.
 type children struct {
-	names  map[int]string // of those that run, by process id
+	names  map[int]string // running children by process id
 	signal chan os.Signal // a child has ended
 }
 
@@ -28,8 +27,8 @@ func newChildren() *children {
 	return c
 }
 
-// start starts a child in a session of its own, so that a terminal's Ctrl-C is
-// for this process alone.
+// start starts a child in a session of its own, so that a terminal's Ctrl-C reaches
+// only this process.
 func (c *children) start(name string, command, environment []string) error {
 	path, err := exec.LookPath(command[0])
 	if err != nil {
@@ -45,7 +44,8 @@ func (c *children) start(name string, command, environment []string) error {
 	return nil
 }
 
-// next returns the next child that ends, and how; "" once ctx has ended.
+// next waits for a child to end and returns its name and status; "" if ctx ends
+// first.
 func (c *children) next(ctx context.Context) (name string, status syscall.WaitStatus) {
 	for {
 		if name, status, found := c.reap(); found {
@@ -59,7 +59,7 @@ func (c *children) next(ctx context.Context) (name string, status syscall.WaitSt
 	}
 }
 
-// reap waits for processes that have ended, up to the first that is a child.
+// reap reaps ended processes until one of them is a child.
 func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	for {
 		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
@@ -76,7 +76,7 @@ func (c *children) reap() (name string, status syscall.WaitStatus, found bool) {
 	}
 }
 
-// end ends all children, and kills those that take too long.
+// end stops all children, and kills those that do not stop within stopGrace.
 func (c *children) end() {
 	c.tell(syscall.SIGTERM)
 	grace, cancel := context.WithTimeout(context.Background(), stopGrace)
@@ -84,7 +84,7 @@ func (c *children) end() {
 	for len(c.names) > 0 {
 		if name, _ := c.next(grace); name == "" {
 			c.tell(syscall.SIGKILL)
-			return // what is left goes with the container
+			return // the container ends, and the rest with it
 		}
 	}
 }

@@ -17,7 +17,7 @@ const (
 	fakeTime = "/etc/faketimerc"
 )
 
-// launch starts a daemon, the NameNode once it has a file system.
+// launch starts a daemon. It formats the NameNode's directory first if needed.
 func launch(ctx context.Context, c *children, name string, properties []string) error {
 	for _, dir := range []string{"tmp", "zookeeper"} {
 		if err := os.MkdirAll(filepath.Join(data, dir), 0o755); err != nil {
@@ -42,7 +42,7 @@ func launch(ctx context.Context, c *children, name string, properties []string) 
 	return start(generic(properties)...)
 }
 
-// format makes the NameNode's file system where there is none.
+// format formats the NameNode's directory if it is empty.
 func format(ctx context.Context, c *children, start func(...string) error, properties []string) error {
 	_, err := os.Stat(filepath.Join(data, "name", "current", "VERSION"))
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -60,7 +60,7 @@ func format(ctx context.Context, c *children, start func(...string) error, prope
 	return nil
 }
 
-// generic writes properties as Hadoop's GenericOptionsParser reads them.
+// generic returns properties as options of Hadoop's GenericOptionsParser.
 func generic(properties []string) []string {
 	var arguments []string
 	for _, property := range properties {
@@ -69,8 +69,8 @@ func generic(properties []string) []string {
 	return arguments
 }
 
-// java is a daemon's command up to its own arguments. HADOOP_HEAP is its heap's
-// limit.
+// java returns the command that runs a daemon, without the daemon's arguments.
+// HADOOP_HEAP limits its heap.
 func java(daemon string) []string {
 	return []string{
 		"java",
@@ -78,7 +78,7 @@ func java(daemon string) []string {
 		"-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xms40m", "-Xmx" + cmp.Or(os.Getenv("HADOOP_HEAP"), "256m"), "-Xss512k",
 		"--add-opens=java.base/java.lang=ALL-UNNAMED",
 		"-Djava.net.preferIPv4Stack=true",
-		// Hosts come and go, and come back with another address.
+		// Hosts may restart with another address.
 		"-Dsun.net.inetaddr.ttl=1", "-Dsun.net.inetaddr.negative.ttl=0",
 		"-Djava.io.tmpdir=" + filepath.Join(data, "tmp"),
 		"-Dlog4j.configuration=file:" + filepath.Join(conf, "log4j.properties"),
@@ -88,8 +88,8 @@ func java(daemon string) []string {
 	}
 }
 
-// environ is the daemons' environment: this process's, with the time library
-// where the container has been told a time of its own.
+// environ returns the daemons' environment: that of this process and, if the
+// container has a fake time, libfaketime.
 func environ() ([]string, error) {
 	environment := os.Environ()
 	if told, err := os.Stat(fakeTime); err != nil || told.Size() == 0 {
@@ -99,7 +99,7 @@ func environ() ([]string, error) {
 	if err != nil || len(libraries) == 0 {
 		return nil, fmt.Errorf("%s is there, but no libfaketime: install it in the image", fakeTime)
 	}
-	// The monotonic clock goes with the others: where it is left as it is, Java's
-	// timed waits end at once and the daemon spins.
+	// The monotonic clock must be changed too: otherwise Java's timed waits end at
+	// once and the daemon spins.
 	return append(environment, "LD_PRELOAD="+libraries[0]), nil
 }

@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// run returns when a daemon has ended, or ctx has, and the others are gone.
+// run returns when a daemon or ctx has ended and all daemons have stopped.
 func run(ctx context.Context, arguments []string) error {
 	p, err := parse(arguments)
 	if err != nil {

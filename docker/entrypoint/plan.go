@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// idle names no daemon at all.
+// idle is the argument that starts no daemon.
 const idle = "idle"
 
 // classes are the daemons' main classes.
@@ -22,13 +22,13 @@ var classes = map[string]string{
 	"zookeeper":       "org.apache.zookeeper.server.ZooKeeperServerMain",
 }
 
-// plan is what a command line asks for.
+// plan is a parsed command line.
 type plan struct {
 	daemons    []string
 	properties []string // NAME=VALUE
 }
 
-// parse reads the command line.
+// parse parses the command line.
 func parse(arguments []string) (plan, error) {
 	var p plan
 	for i := 0; i < len(arguments); i++ {
@@ -63,7 +63,7 @@ func (p *plan) set(property string) error {
 	return nil
 }
 
-// override adds the properties of a file, which need not be there.
+// override adds the properties of a file, if it exists.
 func (p *plan) override(path string) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -57,13 +57,13 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 	if err := prepare(ctx, dir, jars); err != nil {
 		return err
 	}
-	// The host's network: where packages are installed at all, name servers and
-	// proxies of the host are what there is.
+	// The host's network, so that the build uses the host's name servers and proxies
+	// to install packages.
 	return run(ctx, nil, "docker", "build", "--network", "host", "--build-arg", "BASE="+base,
 		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
 }
 
-// prepare makes the build context that the Dockerfile describes.
+// prepare creates the build context that the Dockerfile expects.
 func prepare(ctx context.Context, dir string, jars []string) error {
 	for _, jar := range jars {
 		if err := copyFile(filepath.Join(dir, "lib", filepath.Base(jar)), jar); err != nil {
@@ -87,8 +87,8 @@ func prepare(ctx context.Context, dir string, jars []string) error {
 	return nil
 }
 
-// findBase looks for the public base, and for one that was made here before it
-// makes one.
+// findBase returns the public base image if there is one, otherwise the one built
+// earlier on this machine, and builds that if needed.
 func findBase(ctx context.Context) (string, error) {
 	for _, image := range []string{publicBase, ownBase} {
 		if exec.CommandContext(ctx, "docker", "image", "inspect", image).Run() == nil {

@@ -18,11 +18,11 @@ import (
 
 const (
 	table = "/etc/hadoop/topology.table"
-	// elsewhere is the rack of hosts of which nothing is known
+	// elsewhere is the rack of unknown hosts
 	// (NetworkTopology.DEFAULT_RACK).
 	elsewhere = "/default-rack"
-	// lookupTimeout bounds the look at all names of the table: a daemon that
-	// registers a host waits for it.
+	// lookupTimeout limits the lookup of all names of the table, which delays the
+	// registration of a host.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -39,8 +39,8 @@ func main() {
 	}
 }
 
-// racks are those of the hosts, in their order. The table has a name and a rack
-// a line.
+// racks returns the rack of each host. Each line of the table has a name and a
+// rack.
 func racks(ctx context.Context, table string, hosts []string, lookup func(context.Context, string) ([]string, error)) []string {
 	known := map[string]string{}
 	for line := range strings.Lines(table) {

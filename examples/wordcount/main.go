@@ -4,7 +4,7 @@
 //
 // IN is a text file or a directory of them, OUT a directory that must not
 // exist, both in HDFS or on disk. A word is what lies between Unicode white
-// space. OUT gets files part-00000, part-00001, … of lines word<TAB>count, in
+// space. OUT gets the files part-00000, part-00001, … of lines word<TAB>count, in
 // the order of the words' bytes over all of them.
 package main
 
@@ -21,8 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// count counts the words of one split. It reads word by word, so a line may be
-// as long as the split.
+// count is the task function that counts the words of one split. It reads word by
+// word, so lines may be of any length.
 var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (map[string]int64, error) {
 	text, err := split.Open(task)
 	if err != nil {
@@ -52,10 +52,10 @@ var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (m
 	return plain, nil
 })
 
-// longestWord is the most bytes a word may have.
+// longestWord is the maximum length of a word, in bytes.
 const longestWord = 1 << 30
 
-// write writes one part of the sorted words.
+// write is the task function that writes one part of the sorted words.
 var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
@@ -65,7 +65,7 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = file.Abort() }() // nothing once it is committed
+	defer func() { _ = file.Abort() }() // no effect after Commit
 	text := bufio.NewWriterSize(file, 256<<10)
 	for _, line := range part {
 		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
@@ -73,8 +73,8 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	// A copy of a slow task writes the same part: the driver says which of both
-	// commits it.
+	// With speculation, two attempts may write the same part: the driver lets one of
+	// them commit.
 	return len(part), task.CommitOutput(file.Commit)
 })
 
@@ -114,7 +114,7 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// countInto counts the words of in and commits them to output.
+// countInto counts the words of in and commits the counts to output.
 func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, splitSize int64, parts int) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {

@@ -15,8 +15,8 @@ type entry struct {
 // smallestRange keeps a short output in one file.
 const smallestRange = 10_000
 
-// sortedRanges puts the words in order and cuts them into at most n ranges of
-// about the same length, at least one.
+// sortedRanges sorts the words and splits them into 1 to n ranges of about the same
+// length.
 func sortedRanges(counts map[string]int64, n int) [][]entry {
 	entries := make([]entry, 0, len(counts))
 	for word, count := range counts {

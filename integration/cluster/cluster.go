@@ -2,9 +2,8 @@
 // NameNode, a ResourceManager, and nodes that each run a DataNode and a
 // NodeManager, every one a JVM of its own that listens on loopback only.
 //
-// It needs Java, Maven (which brings Hadoop's jars), sh and no root. Each
-// cluster has its own ports and its own directory, so that many can run
-// beside each other.
+// It needs Java, Maven (which downloads Hadoop's jars) and sh, but not root. Each
+// cluster has its own ports and its own directory, so many can run at the same time.
 //
 // A node's DataNode and NodeManager have one host name, an address such as
 // 127.0.0.11, so that HDFS's block locations name YARN's nodes and locality is
@@ -29,17 +28,17 @@ import (
 )
 
 var (
-	// ErrNoCluster says that a directory has no cluster.
+	// ErrNoCluster reports that a directory has no cluster.
 	ErrNoCluster = errors.New("no cluster here")
-	// ErrRunning says that a directory's cluster already runs.
+	// ErrRunning reports that the cluster of a directory is running already.
 	ErrRunning = errors.New("the cluster already runs")
 )
 
 // masterHost is where the NameNode and the ResourceManager listen.
 const masterHost = "127.0.0.1"
 
-// startTimeout bounds the start of the daemons, jars aside: a few seconds on a
-// machine with nothing else to do.
+// startTimeout limits the start of the daemons, without downloads. It takes a few
+// seconds on an idle machine.
 const startTimeout = 3 * time.Minute
 
 const (
@@ -53,14 +52,13 @@ func nodeManagerName(index int) string { return fmt.Sprintf("nodemanager-%d", in
 // Cluster is a Hadoop cluster on this machine.
 type Cluster struct {
 	paths           paths
-	temporary       bool // the directory goes with the cluster
+	temporary       bool // Stop removes the directory
 	logger          *slog.Logger
 	namenode        *Daemon
 	resourceManager *Daemon
 	nodes           []*Node
 
-	// What holds the cluster while this process has started it; nil for a
-	// cluster that was attached to.
+	// Set if this process started the cluster; nil if it is attached to it.
 	ports  *loopback.Ports
 	guard  *guard
 	unlock func()
@@ -97,8 +95,8 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
-	// Before anything that a failure takes down again: a cluster that already
-	// runs is not ours to end.
+	// Check this first: a failure below stops the cluster, and one that was running
+	// already must not be stopped.
 	if err := c.checkNotRunning(); err != nil {
 		c.unlock()
 		return nil, err
@@ -111,9 +109,9 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start does all that end takes back.
+// start creates everything that end removes.
 func (c *Cluster) start(ctx context.Context, options Options) (err error) {
-	// Left by a cluster whose daemons were killed: its containers, its data.
+	// Remove containers and data of a cluster whose daemons were killed.
 	if err := errors.Join(sweep(ctx, c.paths.dir), c.paths.clean()); err != nil {
 		return err
 	}
@@ -226,7 +224,7 @@ func (c *Cluster) prepare(options Options, java java, hadoop hadoop) error {
 	return nil
 }
 
-// adopt takes the daemons from the state.
+// adopt creates the daemons from the state.
 func (c *Cluster) adopt(file *stateFile) {
 	daemons := map[string]*Daemon{}
 	for _, s := range file.state.Daemons {
@@ -262,7 +260,7 @@ func Attach(dir string) (*Cluster, error) {
 	return c, nil
 }
 
-// launch starts all daemons, the NameNode once its directory is formatted.
+// launch formats the NameNode's directory and starts all daemons.
 func (c *Cluster) launch(ctx context.Context) error {
 	c.logger.Info("starting the daemons", "dir", c.paths.dir, "nodes", len(c.nodes))
 	for _, daemon := range c.Daemons() {
@@ -288,7 +286,7 @@ func (c *Cluster) launch(ctx context.Context) error {
 	return nil
 }
 
-// format makes the NameNode's empty file system.
+// format creates the NameNode's empty file system.
 func (c *Cluster) format(ctx context.Context) error {
 	command := c.namenode.command
 	cmd := exec.CommandContext(ctx, command[0], append(command[1:len(command):len(command)], "-format", "-nonInteractive", "-force")...)
@@ -300,7 +298,7 @@ func (c *Cluster) format(ctx context.Context) error {
 	return nil
 }
 
-// detach lets go of the daemons, which then live on.
+// detach makes the daemons outlive this process.
 func (c *Cluster) detach() error {
 	if err := c.guard.release(); err != nil {
 		return err
@@ -351,14 +349,14 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// nodeManagerGrace is how long NodeManagers have when the whole cluster goes. One
-// that has just run an application would wait for several seconds for word of
-// its end, and what it keeps of it is about to be removed.
+// nodeManagerGrace is the time for NodeManagers to stop when the whole cluster stops.
+// One that has just run an application would wait several seconds for the
+// application's end, to clean up what Stop removes anyway.
 const nodeManagerGrace = 3 * time.Second
 
-// end ends whatever there is of the cluster; the caller holds its lock.
+// end stops and removes all parts of the cluster. The caller holds its lock.
 func (c *Cluster) end(ctx context.Context) error {
-	// Nodes first: a NodeManager on its way out still calls the ResourceManager.
+	// Nodes first: a NodeManager that stops still calls the ResourceManager.
 	nodes, masters := &errgroup.Group{}, &errgroup.Group{}
 	leaving, hurry := context.WithTimeout(ctx, nodeManagerGrace)
 	defer hurry()
@@ -390,8 +388,8 @@ func (c *Cluster) end(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// daemonEnviron is the environment of the daemons: little of this process's,
-// so that no setting of an outer Hadoop reaches them.
+// daemonEnviron returns the environment of the daemons. It has few variables of this
+// process, so that settings of another Hadoop installation do not reach them.
 func daemonEnviron(dir string) []string {
 	environ := []string{marker + "=" + dir}
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ"} {
@@ -402,7 +400,7 @@ func daemonEnviron(dir string) []string {
 	return environ
 }
 
-// daemonCommand is the command line of a daemon.
+// daemonCommand returns the command line of a daemon.
 func daemonCommand(java java, hadoop hadoop, p paths, name, class string) []string {
 	classPath := append(hadoop.classPath[:len(hadoop.classPath):len(hadoop.classPath)], p.conf(name), p.web())
 	return []string{

@@ -34,12 +34,11 @@ const (
 	Localizer Endpoint = "localizer"
 )
 
-// stopGrace is how long a daemon has to end by itself after SIGTERM. A
-// NodeManager uses it to end its containers.
+// stopGrace is the time between SIGTERM and SIGKILL. A NodeManager uses it to end
+// its containers.
 const stopGrace = 10 * time.Second
 
-// Daemon is one of a cluster's processes. Its methods can be called at the
-// same time.
+// Daemon is one process of a cluster. It is safe for concurrent use.
 type Daemon struct {
 	name      string
 	command   []string
@@ -47,13 +46,13 @@ type Daemon struct {
 	endpoints map[Endpoint]string
 	environ   []string
 	logger    *slog.Logger
-	// record keeps on disk which process the daemon is, zero for none.
+	// record writes the daemon's process to disk; zero means none.
 	record func(daemon string, current process) error
 
-	mu      sync.Mutex // held while starting and stopping
-	current process    // zero when there is none
-	// exited is closed when the current process, a child of this one, has been
-	// waited for; nil when another process started it.
+	mu      sync.Mutex // locked while starting and stopping
+	current process    // zero if not running
+	// exited is closed when the current process has ended and was reaped; nil if
+	// another process started it.
 	exited chan struct{}
 }
 
@@ -73,10 +72,10 @@ func (d *Daemon) PID() int {
 	return d.current.PID
 }
 
-// LogFile returns the path of the file that holds all the daemon printed.
+// LogFile returns the path of the file with the daemon's output.
 func (d *Daemon) LogFile() string { return d.logFile }
 
-// LogTail returns the last lines that the daemon printed.
+// LogTail returns the last lines of the daemon's output.
 func (d *Daemon) LogTail(lines int) string {
 	content, err := os.ReadFile(d.logFile)
 	if err != nil {
@@ -109,8 +108,8 @@ func (d *Daemon) launch() error {
 	cmd := exec.Command(d.command[0], d.command[1:]...)
 	cmd.Env = d.environ
 	cmd.Stdout, cmd.Stderr = log, log
-	// Its own session: a Ctrl-C at the terminal is for the fixture, which stops
-	// the daemons in order.
+	// Its own session, so that a Ctrl-C reaches only this process, which stops the
+	// daemons in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", d.name, err)
@@ -123,7 +122,7 @@ func (d *Daemon) launch() error {
 		return fmt.Errorf("starting %s: %w", d.name, err)
 	}
 	go func() {
-		// How it ended is in its log.
+		// The log says how it ended.
 		_ = cmd.Wait()
 		close(exited)
 	}()
@@ -132,7 +131,7 @@ func (d *Daemon) launch() error {
 	return d.record(d.name, d.current)
 }
 
-// waitListening returns when all the daemon's addresses take connections.
+// waitListening returns when all the daemon's addresses accept connections.
 func (d *Daemon) waitListening(ctx context.Context) error {
 	for endpoint, address := range d.endpoints {
 		for !listens(ctx, address) {
@@ -160,12 +159,12 @@ func listens(ctx context.Context, address string) bool {
 	return true
 }
 
-// died says that the daemon ended by itself.
+// died returns the error of a daemon that ended by itself.
 func (d *Daemon) died() error {
 	return fmt.Errorf("%s has ended; its log %s ends with\n%s", d.name, d.logFile, d.LogTail(25))
 }
 
-// check returns an error when the daemon does not run.
+// check returns an error if the daemon is not running.
 func (d *Daemon) check() error {
 	if d.PID() == 0 {
 		return d.died()
@@ -174,8 +173,8 @@ func (d *Daemon) check() error {
 }
 
 // Stop ends the daemon by SIGTERM, or by SIGKILL when ctx ends or ten seconds
-// pass first, and returns when it is gone. A NodeManager that is stopped ends
-// its containers.
+// pass first, and returns when it has ended. A NodeManager ends its containers
+// when it stops.
 func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -190,15 +189,15 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	return d.kill()
 }
 
-// Kill ends the daemon by SIGKILL and returns when it is gone. The containers
-// of a NodeManager that is killed go on.
+// Kill ends the daemon by SIGKILL and returns when it has ended. The containers of a
+// killed NodeManager keep running.
 func (d *Daemon) Kill() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.kill()
 }
 
-// killWait is how long the kernel has to end a killed process.
+// killWait is the time that the kernel has to end a killed process.
 const killWait = 10 * time.Second
 
 func (d *Daemon) kill() error {

@@ -15,10 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Decommission takes hosts out of YARN: their NodeManagers get no further
-// containers, and are told to end when those that they run have ended, or the
-// grace is over. Hosts that were decommissioned before and are not named come
-// back.
+// Decommission decommissions hosts: their NodeManagers get no further containers,
+// and stop when their containers have ended or the grace period is over. Hosts that
+// were decommissioned before and are not named are recommissioned.
 func (c *Cluster) Decommission(ctx context.Context, grace time.Duration, hosts ...string) error {
 	if err := os.WriteFile(c.paths.excludes(), []byte(strings.Join(append(hosts, ""), "\n")), 0o644); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/colinmarc/hdfs/v2"
 )
 
-// makeDirectories makes what users expect in an HDFS: /tmp for all, and a home
-// directory for this process's user.
+// makeDirectories creates the usual directories of HDFS: /tmp for all users, and a
+// home directory for the user of this process.
 func (c *Cluster) makeDirectories(ctx context.Context) error {
 	superuser, err := user.Current()
 	if err != nil {
@@ -20,7 +20,7 @@ func (c *Cluster) makeDirectories(ctx context.Context) error {
 	}
 	client, err := hdfs.NewClient(hdfs.ClientOptions{
 		Addresses: []string{c.namenode.Address(RPC)},
-		// Whoever runs the NameNode may do everything in it.
+		// The user that runs the NameNode is HDFS's superuser.
 		User: superuser.Username,
 		NamenodeDialFunc: func(_ context.Context, network, address string) (net.Conn, error) {
 			var dialer net.Dialer
@@ -45,6 +45,6 @@ func (c *Cluster) makeDirectories(ctx context.Context) error {
 	if err := client.MkdirAll("/tmp", 0o777); err != nil {
 		return err
 	}
-	// HDFS takes the sticky bit as Unix does, where it is not Go's.
+	// HDFS encodes the sticky bit as Unix does, unlike Go.
 	return client.Chmod("/tmp", 0o1777)
 }

@@ -21,12 +21,12 @@ const marker = "BOBBIN_CLUSTER_DIR"
 // variable: YARN sets LOG_DIRS in each of them.
 func containerMark(dir string) string { return "LOG_DIRS=" + dir + "/" }
 
-// guardScript ends a cluster whose owner is gone, even by kill -9: it reads a
-// pipe that only the owner can write, and takes its end for the owner's.
+// guardScript stops a cluster whose owner has ended, even by SIGKILL: it reads a pipe
+// that only the owner can write, and end of file means that the owner has ended.
 //
-// It finds daemons and containers by their environment at that moment, so it
-// needs no word about which were started, and can miss none. SIGTERM lets the
-// NodeManagers end their containers; the rest is killed until nothing is left.
+// It finds daemons and containers by their environment, so it needs no list of the
+// started ones and misses none. SIGTERM lets NodeManagers end their containers; then
+// it kills the rest until no process is left.
 const guardScript = `
 read -r word
 [ "$word" = released ] && exit 0
@@ -81,7 +81,7 @@ func startGuard(dir string) (*guard, error) {
 	return &guard{cmd: cmd, stdin: stdin}, nil
 }
 
-// release ends the guard and lets the daemons be.
+// release ends the guard; the daemons keep running.
 func (g *guard) release() error {
 	_, err := io.WriteString(g.stdin, "released\n")
 	if closeErr := g.stdin.Close(); err == nil {
@@ -96,8 +96,8 @@ func (g *guard) release() error {
 	return nil
 }
 
-// sweep kills what is left of the cluster of a directory, daemons and
-// containers, and returns when nothing is or ctx ends.
+// sweep kills the remaining daemons and containers of the cluster of a directory,
+// and returns when none is left or ctx ends.
 func sweep(ctx context.Context, dir string) error {
 	for {
 		left, err := belonging(dir)
@@ -117,7 +117,7 @@ func sweep(ctx context.Context, dir string) error {
 	}
 }
 
-// belonging returns the live processes of the cluster of a directory.
+// belonging returns the running processes of the cluster of a directory.
 func belonging(dir string) ([]process, error) {
 	environs, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -129,8 +129,8 @@ func belonging(dir string) ([]process, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Identified before its environment is looked at: what is then signalled
-		// is what was looked at.
+		// Identify the process before reading its environment, so that the signal
+		// reaches the process whose environment was read.
 		p, err := identify(pid)
 		if err != nil {
 			continue

@@ -30,7 +30,7 @@ var hadoopVersionForm = regexp.MustCompile(`^\d+\.\d+\.\d+[A-Za-z0-9.-]*$`)
 type hadoop struct {
 	version   string
 	classPath []string // jars, in Maven's order
-	cacheDir  string   // what is kept for this release and this pom between clusters
+	cacheDir  string   // cache for this release and this pom
 }
 
 // Jars returns the paths of the jars that a Hadoop release's daemons run from, in
@@ -40,9 +40,8 @@ func Jars(ctx context.Context, version string, logger *slog.Logger) ([]string, e
 	return h.classPath, err
 }
 
-// findHadoop has Maven resolve the jars of a Hadoop release. The class path it
-// answers is kept in the user's cache directory, as Maven alone takes seconds
-// to say again what it said before.
+// findHadoop resolves the jars of a Hadoop release with Maven. It caches the class
+// path in the user's cache directory, as Maven takes seconds each time.
 func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoop, error) {
 	if !hadoopVersionForm.MatchString(version) {
 		return hadoop{}, fmt.Errorf("%q is no Hadoop version: it must look like %s", version, DefaultHadoopVersion)
@@ -55,8 +54,8 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	if err != nil {
 		return hadoop{}, err
 	}
-	// Maven's local repository does not bear two first downloads at once, and
-	// test packages start clusters in parallel.
+	// Maven's local repository does not support two concurrent downloads, and test
+	// packages start clusters in parallel.
 	unlock, err := lockWait(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return hadoop{}, err
@@ -86,9 +85,8 @@ func findHadoop(ctx context.Context, version string, logger *slog.Logger) (hadoo
 	return h, nil
 }
 
-// cacheDir returns the directory, made if need be, that keeps what was found
-// out about a Hadoop release. Its name covers the pom, so that a changed pom
-// is resolved anew.
+// cacheDir returns the cache directory for a Hadoop release, and creates it if
+// needed. Its name has a hash of the pom, so a changed pom is resolved again.
 func cacheDir(version string) (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
@@ -103,8 +101,8 @@ func cacheDir(version string) (string, error) {
 	return dir, nil
 }
 
-// readClassPath returns the jars that file lists, or nil when there is no such
-// file or one of the jars is gone.
+// readClassPath returns the jars that file lists; nil if there is no such file or
+// one of the jars is missing.
 func readClassPath(file string) []string {
 	content, err := os.ReadFile(file)
 	if err != nil {

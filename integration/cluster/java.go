@@ -12,7 +12,7 @@ import (
 	"strconv"
 )
 
-// minimumJava is the oldest Java feature release that the daemons are run on.
+// minimumJava is the oldest supported Java feature release.
 const minimumJava = 17
 
 const installJava = "install a Java runtime of version 17 or newer (Debian, Ubuntu: apt-get install openjdk-17-jre-headless; " +
@@ -25,8 +25,8 @@ type java struct {
 	feature int    // 17
 }
 
-// findJava takes the Java of JAVA_HOME, or else the one on the PATH, and
-// refuses one that is too old.
+// findJava returns the Java of JAVA_HOME, otherwise the one on the PATH. It fails if
+// that is too old.
 func findJava(ctx context.Context) (java, error) {
 	path, from := "", "the PATH"
 	if home := os.Getenv("JAVA_HOME"); home != "" {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// paths knows where things are below a cluster's directory:
+// paths returns the paths below a cluster's directory:
 //
 //	cluster.json   the daemons, their commands, addresses and processes
 //	lock           held while a process starts, stops or owns the cluster
@@ -43,7 +43,7 @@ func (p paths) containerLogDir(index int) string {
 }
 func (p paths) nodeRecoveryDir(index int) string { return filepath.Join(p.node(index), "recovery") }
 
-// clean removes what a cluster has made, except for the logs and the lock.
+// clean removes the files of a cluster except for the logs and the lock.
 func (p paths) clean() error {
 	made := []string{p.state(), p.client(), p.tmp()}
 	for _, name := range []string{"conf", "hdfs", "yarn"} {
@@ -57,7 +57,7 @@ func (p paths) clean() error {
 	return errors.Join(errs...)
 }
 
-// log4j has each daemon print to its standard error, which is its log file.
+// log4j makes each daemon log to its standard error, which is its log file.
 const log4j = `log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.target=System.err
@@ -71,12 +71,13 @@ log4j.logger.org.apache.hadoop.ipc.Client=WARN
 log4j.logger.org.apache.hadoop.util.NativeCodeLoader=ERROR
 `
 
-// webXML is a web application without anything: the NameNode and the DataNode
-// want one, and only Hadoop's distribution has theirs.
+// webXML is an empty web application. The NameNode and the DataNode need one, and
+// only Hadoop's distribution has theirs, not its jars.
 const webXML = `<web-app xmlns="http://java.sun.com/xml/ns/javaee" version="2.5"></web-app>
 `
 
-// fairScheduler are the FairScheduler's queues. ApplicationMasters may have all of one.
+// fairScheduler defines the FairScheduler's queues. ApplicationMasters may use all of
+// a queue.
 const fairScheduler = `<allocations>
   <queue name="default"/>
   <queue name="batch"/>
@@ -85,14 +86,14 @@ const fairScheduler = `<allocations>
 </allocations>
 `
 
-// write makes the directories and writes all configuration.
+// write creates the directories and writes all configuration files.
 func (p paths) write(settings properties) error {
 	hostname, err := os.Hostname()
 	if err != nil {
 		return err
 	}
-	// The JVMs' whole name service: no daemon waits for a DNS server, and
-	// daemons call addresses by themselves, as that is each line's first name.
+	// The JVMs' only name service, so that no daemon waits for a DNS server. The
+	// first name of each line is the address itself, as daemons use that.
 	hosts := masterHost + " " + masterHost + " localhost " + hostname + "\n"
 	topology := ""
 	for _, node := range settings.options.Nodes {
@@ -160,8 +161,8 @@ func (s site) write(dir string) error {
 	return nil
 }
 
-// lastLines returns the last lines of an output, each cut to a length that
-// fits a terminal's few lines, without the banner that lists the class path.
+// lastLines returns the last lines of an output, each cut to a few terminal lines,
+// without the banner that lists the class path.
 func lastLines(output []byte, count int) string {
 	const width = 400
 	var lines []string

@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// Options say what cluster Start makes. The zero value is the usual cluster of
-// two nodes in two racks.
+// Options describe a cluster. The zero value is the usual cluster of two nodes in
+// two racks.
 type Options struct {
-	// Dir holds the cluster: configuration, data, logs. It is made if need be.
-	// Default: a new directory below os.TempDir, which Stop removes whole; in a
-	// Dir that is named, Stop leaves the logs.
+	// Dir is the directory for configuration, data and logs, created if needed.
+	// Default: a new directory below os.TempDir, which Stop removes. Of a directory
+	// given here, Stop leaves the logs.
 	Dir string
 	// HadoopVersion is a Hadoop release, as "3.3.6". Default: DefaultHadoopVersion.
 	HadoopVersion string
 	// Nodes are the hosts that each run a DataNode and a NodeManager. Default:
 	// DefaultNodes.
 	Nodes []NodeSpec
-	// Core, HDFS and YARN are laid over the fixture's own core-site, hdfs-site
-	// and yarn-site properties, in the daemons' and in the client's configuration.
+	// Core, HDFS and YARN override the fixture's own core-site, hdfs-site and
+	// yarn-site properties, for daemons and clients.
 	Core, HDFS, YARN Properties
-	// CapacityScheduler is laid over the fixture's capacity-scheduler.xml.
+	// CapacityScheduler overrides the fixture's capacity-scheduler.xml.
 	CapacityScheduler Properties
-	// FairScheduler has YARN's FairScheduler decide in place of the
-	// CapacityScheduler, over the same queues.
+	// FairScheduler selects YARN's FairScheduler instead of the CapacityScheduler,
+	// with the same queues.
 	FairScheduler bool
-	// Detached lets the daemons outlive this process; a later process finds
-	// them by Attach. Otherwise they end with this process, however it ends.
+	// Detached makes the daemons outlive this process; another process finds them
+	// by Attach. Otherwise they end with this process, however it ends.
 	Detached bool
-	// Logger gets the progress of starting and stopping. Default: none.
+	// Logger receives the progress of starting and stopping. Default: none.
 	Logger *slog.Logger
 }
 
@@ -59,8 +59,8 @@ func DefaultNodes() []NodeSpec {
 	}
 }
 
-// resolved returns the options with defaults filled in and checked. It makes
-// the directory.
+// resolved returns the options with defaults, after checking them. It creates the
+// directory.
 func (o Options) resolved() (Options, error) {
 	if o.HadoopVersion == "" {
 		o.HadoopVersion = DefaultHadoopVersion
@@ -111,8 +111,8 @@ func (o Options) resolved() (Options, error) {
 	return o, os.MkdirAll(dir, 0o755)
 }
 
-// cleanDir makes a directory's path absolute and refuses one that Hadoop's
-// configuration or Java's class path would take apart.
+// cleanDir returns the absolute path of a directory. It rejects characters that
+// Hadoop's configuration or Java's class path would interpret.
 func cleanDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// process names one process for good. A process id alone is used again once
-// its process is gone; with the start time and the boot it is unique.
+// process identifies one process. Process ids are reused; together with the start
+// time and the boot they are unique.
 type process struct {
 	PID int `json:"pid"`
 	// Start is the time of the process's start in clock ticks since boot, as
-	// field 22 of /proc/PID/stat tells it.
+	// field 22 of /proc/PID/stat.
 	Start uint64 `json:"start"`
 	// Boot is the kernel's random id of this boot.
 	Boot string `json:"boot"`
 }
 
-// identify names the process that now has a pid.
+// identify returns the process that has a pid now.
 func identify(pid int) (process, error) {
 	boot, err := bootID()
 	if err != nil {
@@ -40,8 +40,7 @@ func bootID() (string, error) {
 	return string(bytes.TrimSpace(id)), err
 }
 
-// readStat returns a process's start time and whether it is still more than a
-// zombie.
+// readStat returns a process's start time and whether it is running, not a zombie.
 func readStat(pid int) (start uint64, live bool, err error) {
 	path := "/proc/" + strconv.Itoa(pid) + "/stat"
 	content, err := os.ReadFile(path)
@@ -57,13 +56,13 @@ func readStat(pid int) (start uint64, live bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("%s: %w", path, err)
 	}
-	// Field 20 counts threads: where the first has ended, as for a moment while
-	// another one calls exec, the others may go on.
+	// Field 20 is the number of threads. If the first thread has ended, as happens
+	// for a moment while another one calls exec, the others may still run.
 	ended := (fields[0][0] == 'Z' || fields[0][0] == 'X') && (string(fields[17]) == "0" || string(fields[17]) == "1")
 	return start, !ended, nil
 }
 
-// alive says whether this very process still runs.
+// alive reports whether the process is still running.
 func (p process) alive() bool {
 	start, live, err := readStat(p.PID)
 	if err != nil || !live || start != p.Start {
@@ -73,11 +72,11 @@ func (p process) alive() bool {
 	return err == nil && boot == p.Boot
 }
 
-// signal sends a signal to this very process, and none to another that got its
-// id since. It does nothing when the process is gone.
+// signal sends a signal to the process, never to another one that has the same id
+// now. It does nothing if the process has ended.
 func (p process) signal(sig syscall.Signal) error {
-	// FindProcess holds the process by a pidfd: once alive has confirmed it,
-	// the signal can reach no other.
+	// FindProcess opens a pidfd: after alive has confirmed the process, the signal
+	// cannot reach another one.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil {
 		return nil
@@ -92,7 +91,7 @@ func (p process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// wait returns when the process is gone, or with an error when ctx ends first.
+// wait returns when the process has ended, or an error if ctx ends first.
 func (p process) wait(ctx context.Context) error {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

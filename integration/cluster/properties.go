@@ -10,14 +10,14 @@ type site struct {
 	capacityScheduler Properties // only the ResourceManager's
 }
 
-// properties works out the cluster's configuration.
+// properties computes the cluster's configuration.
 type properties struct {
 	options   Options
 	paths     paths
 	endpoints map[string]map[Endpoint]string // by daemon
 }
 
-// client returns what a client needs to reach the cluster.
+// client returns the configuration of clients.
 func (p properties) client() site {
 	namenode, rm := p.endpoints[nameNodeName], p.endpoints[resourceManagerName]
 	return site{
@@ -46,7 +46,7 @@ func (p properties) client() site {
 	}
 }
 
-// daemon returns what every daemon has in common.
+// daemon returns the configuration that all daemons share.
 func (p properties) daemon() site {
 	s := p.client()
 	s.core = Properties{
@@ -57,10 +57,10 @@ func (p properties) daemon() site {
 		// name. The ResourceManager puts a cache of its own on top.
 		"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping$RawTableMapping",
 		"net.topology.table.file.name":          p.paths.topology(),
-		// Daemons are started all at once and wait for one another.
+		// Daemons start at the same time and wait for one another.
 		"ipc.client.connect.retry.interval": "200",
 		"ipc.client.connect.max.retries":    "150",
-		// By default a file of the home directory is looked for.
+		// The default is a file in the home directory.
 		"hadoop.http.authentication.signature.secret.file": p.paths.httpSecret(),
 	}.with(s.core)
 	s.hdfs = Properties{
@@ -76,15 +76,15 @@ func (p properties) daemon() site {
 	s.yarn = Properties{
 		"yarn.resourcemanager.connect.retry-interval.ms": "300",
 		"yarn.resourcemanager.scheduler.class":           p.scheduler(),
-		// Otherwise the FairScheduler has a queue for each user beside those of its
-		// file, and gives memory by the gigabyte.
+		// By default the FairScheduler creates a queue for each user, and allocates
+		// memory in gigabytes.
 		"yarn.scheduler.fair.user-as-default-queue": "false",
 		"yarn.scheduler.increment-allocation-mb":    "128",
 		"yarn.resourcemanager.nodes.exclude-path":   p.paths.excludes(),
 		// Used once an option sets yarn.resourcemanager.recovery.enabled.
 		"yarn.resourcemanager.fs.state-store.uri": fileURI(p.paths.resourceManagerState()),
-		// By default a directory below /tmp that all ResourceManagers of a user share,
-		// where one that starts takes another's file away.
+		// The default is a directory below /tmp that all ResourceManagers of a user
+		// share, where each removes the others' files when it starts.
 		"yarn.node-attribute.fs-store.root-dir": fileURI(p.paths.nodeAttributes()),
 	}.with(s.yarn)
 	return s
@@ -109,7 +109,7 @@ func (p properties) resourceManager() site {
 		prefix + "root.default.maximum-capacity": "100",
 		prefix + "root.batch.capacity":           "50",
 		prefix + "root.batch.maximum-capacity":   "100",
-		// One user may have all of a queue's maximum, and AMs all of the cluster.
+		// One user may use a queue's maximum, and AMs the whole cluster.
 		prefix + "root.default.user-limit-factor": "100",
 		prefix + "root.batch.user-limit-factor":   "100",
 		prefix + "maximum-am-resource-percent":    "1.0",
@@ -143,17 +143,17 @@ func (p properties) nodeManager(index int) site {
 	s.yarn = Properties{
 		"yarn.nodemanager.resource.memory-mb":  strconv.Itoa(node.MemoryMB),
 		"yarn.nodemanager.resource.cpu-vcores": strconv.Itoa(node.VCores),
-		// Memory kills are the real thing, and come soon. With memory.enforced at
-		// its default of true, the NodeManager would leave them to cgroups, which
-		// it does not have here, and check nothing.
+		// Kill containers that exceed their memory, and check often. With the default
+		// memory.enforced=true the NodeManager relies on cgroups, which are missing
+		// here, and checks nothing.
 		"yarn.nodemanager.resource.memory.enforced": "false",
 		"yarn.nodemanager.pmem-check-enabled":       "true",
-		// A Go program of a few megabytes maps 1.5 GB of address space: against
-		// YARN's 2.1 times the physical limit, no container below 750 MB lives.
+		// A small Go program maps 1.5 GB of address space. With YARN's limit of 2.1
+		// times the physical memory, containers below 750 MB would be killed.
 		"yarn.nodemanager.vmem-check-enabled":                   "false",
 		"yarn.nodemanager.container-monitor.interval-ms":        "1000",
 		"yarn.nodemanager.container-monitor.process-tree.class": "org.apache.hadoop.yarn.util.ProcfsBasedProcessTree",
-		// The machine's disk may be quite full.
+		// The machine's disk may be nearly full.
 		"yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "99.9",
 		"yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb":               "0",
 		"yarn.nodemanager.delete.debug-delay-sec":                                       "0",

@@ -35,16 +35,16 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 	}
 }
 
-// missing says what the cluster lacks to be usable.
+// missing reports what the cluster lacks to be usable.
 func (c *Cluster) missing(ctx context.Context) error {
 	return Missing(ctx, c.namenode.Address(HTTP), c.resourceManager.Address(HTTP), len(c.nodes), nil)
 }
 
-// Missing says what a cluster of so many nodes lacks to be usable, by the word
-// of its NameNode's and its ResourceManager's web servers (host:port); nil when
-// it lacks nothing. A host that is in started counts when its daemons have
-// reported after that time: for some seconds the masters take one that was killed
-// for one that lives. It answers for any cluster, not only this package's.
+// Missing reports what a cluster of n nodes lacks to be usable, as an error; nil if
+// nothing. It asks the web servers (host:port) of the NameNode and the
+// ResourceManager. A host in started counts once its daemons have reported after
+// that time, since the masters take some seconds to notice that a daemon was killed.
+// It works with any cluster, not only those of this package.
 func Missing(ctx context.Context, nameNode, resourceManager string, nodes int, started map[string]time.Time) error {
 	if err := missingStorage(ctx, nameNode, nodes, started); err != nil {
 		return fmt.Errorf("namenode: %w", err)
@@ -95,7 +95,8 @@ func missingStorage(ctx context.Context, nameNode string, nodes int, started map
 }
 
 func missingCompute(ctx context.Context, resourceManager string, nodes int, started map[string]time.Time) error {
-	// One that is starting lists nodes before it does what its administrator says.
+	// A ResourceManager that is starting lists nodes before it accepts calls of its
+	// administrator.
 	var info struct {
 		ClusterInfo struct {
 			HAState string `json:"haState"`
@@ -121,7 +122,7 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 	running := 0
 	for _, node := range answer.Nodes.Node {
 		told := time.UnixMilli(node.LastHealthUpdate)
-		// A time to come is from when the node's clock was wrong.
+		// A time in the future is from when the node's clock was wrong.
 		if begun, known := started[node.Host]; !known || told.After(begun) && told.Before(time.Now().Add(time.Minute)) {
 			running++
 		}
@@ -132,14 +133,14 @@ func missingCompute(ctx context.Context, resourceManager string, nodes int, star
 	return nil
 }
 
-// getJSON gets a resource of a daemon's web server.
+// getJSON gets a JSON resource of a daemon's web server.
 func getJSON(ctx context.Context, address, resource string, into any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+resource, nil)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Accept", "application/json")
-	// Without kept connections, which would outlive the cluster.
+	// No idle connections, which would outlive the cluster.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {

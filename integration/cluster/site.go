@@ -11,7 +11,7 @@ import (
 // Properties are Hadoop configuration properties by name.
 type Properties map[string]string
 
-// with returns the properties with others laid over them.
+// with returns the properties, overridden by others.
 func (p Properties) with(others ...Properties) Properties {
 	all := maps.Clone(p)
 	if all == nil {

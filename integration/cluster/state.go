@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// state is what a later process must know about a cluster, as kept in its
-// directory's cluster.json.
+// state describes a cluster to other processes; it is the content of the directory's
+// cluster.json.
 type state struct {
 	HadoopVersion string        `json:"hadoopVersion"`
 	Nodes         []NodeSpec    `json:"nodes"`
@@ -25,7 +25,7 @@ type daemonState struct {
 	Process   process             `json:"process"`
 }
 
-// stateFile is a state that is kept on disk.
+// stateFile is a state on disk.
 type stateFile struct {
 	path string
 
@@ -33,7 +33,7 @@ type stateFile struct {
 	state state
 }
 
-// record notes which process a daemon is.
+// record records the process of a daemon.
 func (f *stateFile) record(daemon string, current process) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -45,7 +45,7 @@ func (f *stateFile) record(daemon string, current process) error {
 	return f.write()
 }
 
-// write replaces the file whole, so that a reader never sees half of it.
+// write replaces the file atomically.
 func (f *stateFile) write() error {
 	content, err := json.MarshalIndent(f.state, "", "  ")
 	if err != nil {
@@ -58,8 +58,8 @@ func (f *stateFile) write() error {
 	return os.Rename(fresh, f.path)
 }
 
-// readState reads the state of the cluster in a directory; ErrNoCluster says
-// that there is none.
+// readState reads the state of the cluster in a directory. It returns ErrNoCluster if
+// there is none.
 func readState(path string) (*stateFile, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

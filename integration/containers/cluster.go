@@ -1,12 +1,12 @@
 // Package containers runs the Hadoop cluster of docker/ for tests: each daemon's
 // host is a container with a name, an address and a disk of its own, on a
-// network that nothing else is on. Hosts can be killed, paused and cut off, and
-// their clocks set wrong.
+// network of their own. Hosts can be killed, paused and disconnected, and their
+// clocks can be changed.
 //
-// The image must be there: make docker-image. Tests run by Inside are themselves
-// a host of that network, so that they, and the programs that they start, know
-// the cluster's hosts by name and are reached by them; that takes Linux, root,
-// and the commands nsenter, unshare and mount.
+// It needs the image of make docker-image. Tests that Inside runs are a host of that
+// network, so they and the programs that they start reach the cluster's hosts by
+// name, and are reached by them. That needs Linux, root, and the commands nsenter,
+// unshare and mount.
 package containers
 
 import (
@@ -32,7 +32,7 @@ import (
 const DefaultImage = "bobbin-hadoop"
 
 const (
-	startTimeout = 8 * time.Minute // half a minute where nothing else runs
+	startTimeout = 8 * time.Minute // half a minute on an idle machine
 	stopTimeout  = time.Minute
 )
 
@@ -45,24 +45,24 @@ const (
 	Client                = "client"            // where Inside runs the tests
 )
 
-// Options say what cluster Start makes. The zero value is that of
-// docker/compose.yaml: three workers in two racks, and one ResourceManager.
+// Options describe a cluster. The zero value is that of docker/compose.yaml: three
+// workers in two racks, and one ResourceManager.
 type Options struct {
 	// Image is the Hadoop image. Default: DefaultImage.
 	Image string
-	// HA has two ResourceManagers, which keep their state in a ZooKeeper that
+	// HA starts two ResourceManagers and a ZooKeeper, which keeps their state and
 	// elects one of them.
 	HA bool
-	// Disks gives workers, by name, a disk for containers of so many bytes, in
-	// memory. The others' disk is the machine's.
+	// Disks is the size in bytes, by worker name, of an in-memory disk for
+	// containers. Other workers use the machine's disk.
 	Disks map[string]int64
-	// Properties are laid over those of docker/conf, for daemons and clients.
+	// Properties override those of docker/conf, for daemons and clients.
 	Properties map[string]string
-	// Logger gets the progress of starting and stopping. Default: none.
+	// Logger receives the progress of starting and stopping. Default: none.
 	Logger *slog.Logger
 }
 
-// Workers are the names of the hosts that run a DataNode and a NodeManager each.
+// Workers are the names of the hosts that each run a DataNode and a NodeManager.
 func Workers() []string { return []string{"worker-1", "worker-2", "worker-3"} }
 
 // Cluster is a Hadoop cluster in containers.
@@ -73,7 +73,7 @@ type Cluster struct {
 	logger *slog.Logger
 }
 
-// state is what another process must know of a cluster.
+// state describes a cluster to another process.
 type state struct {
 	Dir       string            `json:"dir"` // on this machine: the client's configuration
 	Network   string            `json:"network"`
@@ -82,9 +82,9 @@ type state struct {
 	Addresses map[string]string `json:"addresses"` // IP address by name
 }
 
-// Start starts a cluster and returns when it is usable. When it fails, or ctx
-// ends first, it leaves nothing behind. What an earlier process left when it was
-// killed is removed.
+// Start starts a cluster and returns when it is usable. If it fails or ctx ends
+// first, it removes everything it created. It also removes what earlier processes
+// left when they were killed.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if options.Image == "" {
 		options.Image = DefaultImage
@@ -134,12 +134,12 @@ func newClient() (*client.Client, error) {
 	return engine, nil
 }
 
-// start does all that Stop takes back.
+// start creates everything that Stop removes.
 func (c *Cluster) start(ctx context.Context, options Options) error {
 	if err := c.sweep(ctx); err != nil {
 		return err
 	}
-	// Its image is seldom where this runs, and the sweep does its work.
+	// No reaper container: its image may be missing, and sweep does the same.
 	if err := os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true"); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (c *Cluster) start(ctx context.Context, options Options) error {
 	return c.writeState()
 }
 
-// adopt makes the hosts of the state.
+// adopt creates the hosts from the state.
 func (c *Cluster) adopt() {
 	for name, id := range c.state.Hosts {
 		c.hosts[name] = &Host{docker: c.docker, id: id, Name: name, Address: c.state.Addresses[name]}
@@ -200,7 +200,7 @@ func (c *Cluster) writeState() error {
 	return os.WriteFile(c.stateFile(), content, 0o600)
 }
 
-// attach returns the cluster that another process has started.
+// attach returns a cluster that another process started.
 func attach(path string) (*Cluster, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -217,14 +217,14 @@ func attach(path string) (*Cluster, error) {
 	return c, nil
 }
 
-// Host returns a host by its name; nil where there is none.
+// Host returns a host by its name; nil if there is none.
 func (c *Cluster) Host(name string) *Host { return c.hosts[name] }
 
 // ConfDir returns the directory of the clients' configuration: the value for
 // HADOOP_CONF_DIR.
 func (c *Cluster) ConfDir() string { return filepath.Join(c.state.Dir, "client") }
 
-// resourceManagers are the names of the ResourceManagers' hosts.
+// resourceManagers returns the names of the ResourceManagers' hosts.
 func (c *Cluster) resourceManagers() []string {
 	if c.state.HA {
 		return []string{ResourceManager, SecondResourceManager}
@@ -233,9 +233,9 @@ func (c *Cluster) resourceManagers() []string {
 }
 
 // WaitReady returns when every worker's DataNode and NodeManager has reported
-// since the worker was last started, and a ResourceManager is active. It returns
-// with what is missing when ctx ends, and the end of its log where a host's
-// daemon has ended.
+// since the worker was last started, and a ResourceManager is active. If ctx ends
+// first, the error says what is missing; if a daemon has ended, it has the end of
+// its log.
 func (c *Cluster) WaitReady(ctx context.Context) error {
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
@@ -246,7 +246,7 @@ func (c *Cluster) WaitReady(ctx context.Context) error {
 			return nil
 		}
 		if ctx.Err() == nil || missing == nil {
-			missing = now // and not that ctx has ended while it was asked
+			missing = now // keep the last answer, not ctx's error
 		}
 		if err := c.checkRunning(ctx); err != nil && ctx.Err() == nil {
 			return err
@@ -269,8 +269,8 @@ func (c *Cluster) missing(ctx context.Context) error {
 	}
 	var errs []error
 	for _, name := range c.resourceManagers() {
-		// A standby answers for the active one by a redirection to its name, which
-		// only hosts of the network know: ask each for itself.
+		// A standby redirects to the active one by a name that only hosts of the
+		// network resolve, so ask each of them without following redirects.
 		asking, cancel := context.WithTimeout(ctx, 5*time.Second)
 		err := cluster.Missing(asking, c.state.Addresses[NameNode]+":9870", c.state.Addresses[name]+":8088", len(Workers()), started)
 		cancel()
@@ -282,7 +282,7 @@ func (c *Cluster) missing(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// checkRunning returns an error when a host does not run.
+// checkRunning returns an error if a host is not running.
 func (c *Cluster) checkRunning(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
 		running, err := c.hosts[name].Running(ctx)
@@ -296,8 +296,7 @@ func (c *Cluster) checkRunning(ctx context.Context) error {
 	return nil
 }
 
-// Active returns the host of the ResourceManager that is active; nil where none
-// says so.
+// Active returns the host of the active ResourceManager; nil if there is none.
 func (c *Cluster) Active(ctx context.Context) *Host {
 	for _, name := range c.resourceManagers() {
 		if state, err := haState(ctx, c.state.Addresses[name]+":8088"); err == nil && state == "ACTIVE" {
@@ -307,8 +306,7 @@ func (c *Cluster) Active(ctx context.Context) *Host {
 	return nil
 }
 
-// Stop removes all containers, the network and what the cluster has on this
-// machine's disk.
+// Stop removes all containers, the network and the cluster's files on this machine.
 func (c *Cluster) Stop(ctx context.Context) error {
 	err := c.remove(ctx, c.state.Network)
 	if c.state.Dir != "" {
@@ -317,8 +315,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(err, c.docker.Close())
 }
 
-// Logs returns what every host's daemons have printed, or why it cannot be
-// told, by host.
+// Logs returns the output of each host's daemons, or why it could not be read, by
+// host.
 func (c *Cluster) Logs(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	for name, host := range c.hosts {
@@ -331,8 +329,8 @@ func (c *Cluster) Logs(ctx context.Context) map[string]string {
 	return all
 }
 
-// Heal has every host up, unpaused and on the network, with the right time and
-// the cluster's own properties, and returns when the cluster is whole.
+// Heal starts, unpauses and reconnects every host, resets its clock and properties,
+// and returns when the cluster is ready.
 func (c *Cluster) Heal(ctx context.Context) error {
 	healing, healingCtx := errgroup.WithContext(ctx)
 	for _, host := range c.hosts {

@@ -29,7 +29,7 @@ type Host struct {
 
 	docker *client.Client
 	id     string
-	// changed says that the host has properties or a time of its own.
+	// changed reports whether the host has its own properties or clock.
 	changed bool
 }
 
@@ -41,7 +41,7 @@ func (h *Host) Kill(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the host's daemons in good order.
+// Stop stops the host's daemons with SIGTERM.
 func (h *Host) Stop(ctx context.Context) error {
 	grace := 20
 	if err := h.docker.ContainerStop(ctx, h.id, container.StopOptions{Timeout: &grace}); err != nil {
@@ -50,7 +50,7 @@ func (h *Host) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Start starts a host that does not run; it does nothing for one that does.
+// Start starts the host unless it is running.
 func (h *Host) Start(ctx context.Context) error {
 	if err := h.docker.ContainerStart(ctx, h.id, container.StartOptions{}); err != nil {
 		return fmt.Errorf("starting %s: %w", h.Name, err)
@@ -58,8 +58,7 @@ func (h *Host) Start(ctx context.Context) error {
 	return nil
 }
 
-// Pause stops all the host's processes where they are, and keeps their
-// connections open.
+// Pause freezes all the host's processes; their connections stay open.
 func (h *Host) Pause(ctx context.Context) error {
 	if err := h.docker.ContainerPause(ctx, h.id); err != nil {
 		return fmt.Errorf("pausing %s: %w", h.Name, err)
@@ -67,7 +66,7 @@ func (h *Host) Pause(ctx context.Context) error {
 	return nil
 }
 
-// Unpause lets the host's processes go on.
+// Unpause resumes the host's processes.
 func (h *Host) Unpause(ctx context.Context) error {
 	if err := h.docker.ContainerUnpause(ctx, h.id); err != nil {
 		return fmt.Errorf("unpausing %s: %w", h.Name, err)
@@ -75,7 +74,7 @@ func (h *Host) Unpause(ctx context.Context) error {
 	return nil
 }
 
-// Running says whether the host is up.
+// Running reports whether the host is running.
 func (h *Host) Running(ctx context.Context) (bool, error) {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {
@@ -84,8 +83,7 @@ func (h *Host) Running(ctx context.Context) (bool, error) {
 	return found.State.Running, nil
 }
 
-// Override has the host's daemons take these properties over all others from
-// their next start on.
+// Override sets properties of the host's daemons, from their next start on.
 func (h *Host) Override(ctx context.Context, properties map[string]string) error {
 	var text strings.Builder
 	for name, value := range properties {
@@ -95,9 +93,8 @@ func (h *Host) Override(ctx context.Context, properties map[string]string) error
 	return h.write(ctx, "/etc/hadoop/overrides", text.String())
 }
 
-// SetClock has the host's daemons believe, from their next start on, that it is
-// so much later; 0 is the right time. Programs of Go's, which do not ask libc,
-// keep the right time.
+// SetClock moves the clock of the host's daemons forward, from their next start on;
+// 0 is the real time. Go programs, which do not use libc, keep the real time.
 func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	h.changed = true
 	told := ""
@@ -107,7 +104,7 @@ func (h *Host) SetClock(ctx context.Context, ahead time.Duration) error {
 	return h.write(ctx, "/etc/faketimerc", told)
 }
 
-// write writes a file of the host, which need not run.
+// write writes a file of the host, running or not.
 func (h *Host) write(ctx context.Context, file, content string) error {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
@@ -152,7 +149,7 @@ func (h *Host) Run(ctx context.Context, command ...string) (string, error) {
 	return output.String(), nil
 }
 
-// Log returns what the host's daemons have printed since it was made.
+// Log returns the output of the host's daemons since the host was created.
 func (h *Host) Log(ctx context.Context) (string, error) { return h.log(ctx, "all") }
 
 func (h *Host) log(ctx context.Context, tail string) (string, error) {
@@ -168,7 +165,7 @@ func (h *Host) log(ctx context.Context, tail string) (string, error) {
 	return output.String(), nil
 }
 
-// logTail is the end of the host's log, or why there is none.
+// logTail returns the end of the host's log, or why it cannot be read.
 func (h *Host) logTail(ctx context.Context, lines int) string {
 	text, err := h.log(ctx, strconv.Itoa(lines))
 	if err != nil {
@@ -177,7 +174,7 @@ func (h *Host) logTail(ctx context.Context, lines int) string {
 	return text
 }
 
-// pid returns the host's first process, as this machine numbers it.
+// pid returns the process id, on this machine, of the host's first process.
 func (h *Host) pid(ctx context.Context) (int, error) {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {
@@ -211,7 +208,7 @@ func haState(ctx context.Context, address string) (string, error) {
 		return "", err
 	}
 	request.Header.Set("Accept", "application/json")
-	// Without kept connections, and without going on to another ResourceManager.
+	// No idle connections, and no redirect to another ResourceManager.
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -226,7 +223,7 @@ func haState(ctx context.Context, address string) (string, error) {
 	return answer.ClusterInfo.HAState, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// heal takes back all that can be done to a host.
+// heal undoes everything that the methods above did to the host.
 func (h *Host) heal(ctx context.Context) error {
 	found, err := h.docker.ContainerInspect(ctx, h.id)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/docker"
 )
 
-// hostSpec is a host that is to be made.
+// hostSpec describes a host to create.
 type hostSpec struct {
 	name    string
 	command []string
-	disk    int64 // bytes of a disk of its own for containers; 0 for the machine's
+	disk    int64 // size in bytes of its own disk for containers; 0 means the machine's disk
 }
 
-// hostSpecs are the hosts of a cluster.
+// hostSpecs returns the hosts of a cluster.
 func hostSpecs(options Options) []hostSpec {
 	properties := properties(options)
 	daemon := func(id string, daemons ...string) []string {
@@ -52,7 +52,7 @@ func hostSpecs(options Options) []hostSpec {
 	return specs
 }
 
-// properties are what daemons and clients get over docker/conf.
+// properties returns the properties that override those of docker/conf.
 func properties(options Options) map[string]string {
 	all := map[string]string{}
 	if options.HA {
@@ -65,7 +65,7 @@ func properties(options Options) map[string]string {
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.ZKRMStateStore",
 			"hadoop.zk.address":                     ZooKeeper + ":2181",
-			// How long ZooKeeper waits for a ResourceManager that says nothing.
+			// How long ZooKeeper waits for a silent ResourceManager.
 			"yarn.resourcemanager.zk-timeout-ms":                               "5000",
 			"yarn.resourcemanager.ha.automatic-failover.zk-timeout-ms":         "5000",
 			"yarn.client.failover-sleep-base-ms":                               "200",
@@ -83,7 +83,7 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 		Image: image, Cmd: spec.command, Labels: c.labels(), Networks: []string{c.state.Network},
 		ConfigModifier: func(config *container.Config) { config.Hostname = spec.name },
 		HostConfigModifier: func(config *container.HostConfig) {
-			// As a name server would: a host has its name whether it is up or not.
+			// As with a name server, a host has its name whether it is up or not.
 			config.ExtraHosts = c.hostLines(":")
 			if spec.disk > 0 {
 				config.Tmpfs = map[string]string{"/hadoop/local": fmt.Sprintf("rw,exec,size=%d", spec.disk)}
@@ -104,12 +104,12 @@ func (c *Cluster) startHost(ctx context.Context, image string, spec hostSpec) (t
 	return started, nil
 }
 
-// quiet keeps testcontainers' progress off the tests' output.
+// quiet discards the progress output of testcontainers.
 type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// hostLines are the hosts' names and addresses, with a separator between.
+// hostLines returns the hosts' names and addresses, joined by a separator.
 func (c *Cluster) hostLines(separator string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(c.state.Addresses)) {
@@ -119,7 +119,7 @@ func (c *Cluster) hostLines(separator string) []string {
 }
 
 // writeClientConf writes the clients' configuration: the image's, with this
-// cluster's properties behind it, which count as they come last.
+// cluster's properties, which win as they come last.
 func (c *Cluster) writeClientConf(options Options) error {
 	if err := os.MkdirAll(c.ConfDir(), 0o755); err != nil {
 		return err

@@ -13,15 +13,16 @@ import (
 	"time"
 )
 
-// stateVariable tells a process that runs inside where its cluster's state is.
+// stateVariable names the file with the cluster's state, for a process started by
+// Inside.
 const stateVariable = "BOBBIN_TEST_CONTAINERS"
 
 // Inside starts a cluster, runs this very program again as the cluster's host
-// Client, where it calls tests, and removes the cluster when that has ended,
-// however it did. It returns the program's exit code.
+// Client, where it calls tests, and removes the cluster when the program has ended.
+// It returns the program's exit code.
 //
-// The program inside sees this machine's files and processes. It has the
-// client's network and host name, knows the cluster's hosts by name, and reaches
+// The program on that host sees this machine's files and processes. It has the
+// client's network and host name, resolves the cluster's hosts by name, and reaches
 // no other network.
 func Inside(options Options, tests func(*Cluster) int) int {
 	code, err := inside(options, tests)
@@ -58,7 +59,7 @@ func inside(options Options, tests func(*Cluster) int) (code int, err error) {
 	return c.again(ctx, time.Since(began))
 }
 
-// again runs this program inside.
+// again runs this program on the host Client.
 func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err error) {
 	pid, err := c.Host(Client).pid(ctx)
 	if err != nil {
@@ -86,9 +87,9 @@ func (c *Cluster) again(ctx context.Context, took time.Duration) (code int, err 
 	return 0, err
 }
 
-// arguments are a test binary's, with the time taken off its time limit that
-// the cluster took to start and may take to stop: go test kills what lasts
-// longer.
+// arguments returns the arguments of the test binary. Its time limit is reduced by
+// the time for starting and stopping the cluster, as go test kills a binary that
+// takes longer.
 func arguments(all []string, took time.Duration) []string {
 	shorter := make([]string, len(all))
 	for i, argument := range all {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cut takes the host off the network: what it sends and what is sent to it is
-// lost, and no connection ends by that.
+// Cut disconnects the host from the network: packets from and to it are lost, and
+// connections stay open.
 func (h *Host) Cut(ctx context.Context) error { return h.setLink(ctx, false) }
 
-// Mend puts the host on the network again.
+// Mend connects the host to the network again.
 func (h *Host) Mend(ctx context.Context) error { return h.setLink(ctx, true) }
 
 // setLink sets the host's network interface up or down from within its network
@@ -25,8 +25,8 @@ func (h *Host) setLink(ctx context.Context, up bool) error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		// The thread is in the host's namespace then: it ends with this goroutine,
-		// as that does not unlock it.
+		// This thread is in the host's namespace from here on. The goroutine does not
+		// unlock it, so it ends with the goroutine.
 		runtime.LockOSThread()
 		done <- setLink(fmt.Sprintf("/proc/%d/ns/net", pid), "eth0", up)
 	}()

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// labelOwner is on all that a process makes: which process that is.
+	// labelOwner labels everything that a process creates with that process.
 	labelOwner = "bobbin.owner"
-	// labelNetwork is on a cluster's containers: which cluster's.
+	// labelNetwork labels containers with their cluster's network.
 	labelNetwork = "bobbin.owner.cluster"
 )
 
-// subnet is a cluster's network. Hosts get their addresses from us, so that
-// they have the same after a restart.
+// subnet is a cluster's network. Hosts have fixed addresses, which they keep when
+// they restart.
 type subnet struct{ prefix netip.Prefix }
 
 // host returns the address of the index-th host.
@@ -36,8 +36,9 @@ func (s subnet) host(index int) string {
 	return netip.AddrFrom4(bytes).String()
 }
 
-// createNetwork makes a network on the first subnet that is free: an engine knows
-// of its own networks alone, and two on one subnet take each other's packets.
+// createNetwork creates a network on the first free subnet. It checks the machine's
+// addresses, as an engine knows only its own networks, and two networks on one
+// subnet receive each other's packets.
 func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -65,7 +66,7 @@ func (c *Cluster) createNetwork(ctx context.Context) (subnet, error) {
 	return subnet{}, fmt.Errorf("making a network: %w", errs[len(errs)-1])
 }
 
-// taken says whether one of a machine's addresses is in a subnet.
+// taken reports whether one of the machine's addresses is in a subnet.
 func taken(prefix netip.Prefix, addresses []net.Addr) bool {
 	return slices.ContainsFunc(addresses, func(address net.Addr) bool {
 		own, err := netip.ParsePrefix(address.String())
@@ -77,13 +78,13 @@ func (c *Cluster) labels() map[string]string {
 	return map[string]string{labelOwner: owner(), labelNetwork: c.state.Network}
 }
 
-// owner names this process for good: its id is used again, with its start time
-// it is not.
+// owner identifies this process. Process ids are reused, a process id with a start
+// time is not.
 func owner() string {
 	return strconv.Itoa(os.Getpid()) + "." + startTime(os.Getpid())
 }
 
-// startTime is field 22 of /proc/PID/stat, or "" for a process that is gone.
+// startTime returns field 22 of /proc/PID/stat; "" if there is no such process.
 func startTime(pid int) string {
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -97,14 +98,14 @@ func startTime(pid int) string {
 	return fields[19]
 }
 
-// gone says whether the process that an owner label names has ended.
+// gone reports whether the process named by an owner label has ended.
 func gone(owner string) bool {
 	id, start, _ := strings.Cut(owner, ".")
 	pid, err := strconv.Atoi(id)
 	return err != nil || startTime(pid) != start
 }
 
-// sweep removes what processes have left that were killed.
+// sweep removes what killed processes left.
 func (c *Cluster) sweep(ctx context.Context) error {
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
 	if err != nil {
@@ -126,10 +127,10 @@ func (c *Cluster) sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// remove removes a network and the containers that are on it.
+// remove removes a network and its containers.
 func (c *Cluster) remove(ctx context.Context, name string) error {
 	if name == "" {
-		return nil // it never came to be
+		return nil // it was never created
 	}
 	containers, err := c.docker.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelNetwork+"="+name))})
 	errs := []error{err}
@@ -139,7 +140,7 @@ func (c *Cluster) remove(ctx context.Context, name string) error {
 	return errors.Join(append(errs, c.docker.NetworkRemove(ctx, name))...)
 }
 
-// removeContainer ends a container at once: nothing in it is wanted any more.
+// removeContainer kills and removes a container.
 func (c *Cluster) removeContainer(ctx context.Context, id string) error {
 	err := c.docker.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true})
 	if err != nil && !errdefs.IsNotFound(err) {

@@ -7,14 +7,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// Racks are the workers' places in the network topology: docker/conf/topology.table.
+// Racks are the workers' racks, as in docker/conf/topology.table.
 func Racks() map[string]string {
 	return map[string]string{"worker-1": "/rack-a", "worker-2": "/rack-a", "worker-3": "/rack-b"}
 }
 
-// View is the cluster as tests know one whose daemons run on this machine. Its
-// nodes' directories are reached through the hosts' first processes, so they are
-// there until a host is started again.
+// View returns the cluster as one whose daemons run on this machine. Paths of node
+// directories go through the hosts' first processes (/proc/PID/root), so they are
+// valid until a host restarts.
 func (c *Cluster) View(ctx context.Context) (*cluster.Cluster, error) {
 	var nodes []*cluster.Node
 	racks := Racks()

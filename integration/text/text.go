@@ -1,6 +1,5 @@
-// Package text gives the word count demonstration and tests what they need
-// beside bobbin: a real text, a count of its words made without bobbin, and a
-// reader of what wordcount wrote.
+// Package text has a real text, counts its words without bobbin, and reads the output
+// of wordcount, for the demonstration and tests.
 package text
 
 import (
@@ -23,12 +22,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errEnough ends the walk over the sources.
+// errEnough stops the walk over the sources.
 var errEnough = errors.New("enough text")
 
 // WriteGoSources writes the Go distribution's own source texts to w, one after
-// the other in the order of their paths, until about limit bytes are written.
-// It returns how many were.
+// the other in the order of their paths, until about limit bytes are written. It
+// returns the number of bytes written.
 func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -59,7 +58,7 @@ func WriteGoSources(ctx context.Context, w io.Writer, limit int64) (int64, error
 	return written, err
 }
 
-// Count counts the words of a text: what lies between Unicode white space.
+// Count counts the words of a text, which are separated by Unicode white space.
 func Count(text []byte) map[string]int64 {
 	counts := map[string]int64{}
 	for word := range bytes.FieldsSeq(text) {
@@ -68,8 +67,8 @@ func Count(text []byte) map[string]int64 {
 	return counts
 }
 
-// ReadCounts reads the part files that wordcount wrote. Over all of them, in
-// the order of their names, the words must be in order and each there once.
+// ReadCounts reads the part files that wordcount wrote. It fails if the words of all
+// files, in the order of the file names, are not sorted and unique.
 func ReadCounts(ctx context.Context, files *storage.Files, dir string) (map[string]int64, error) {
 	entries, err := files.List(ctx, dir)
 	if err != nil {
@@ -115,7 +114,7 @@ func readPart(file io.Reader, previous string, counts map[string]int64) (last st
 	}
 }
 
-// Top returns the n commonest words, in the order of their bytes among equals.
+// Top returns the n most frequent words; equal counts are sorted by word.
 func Top(counts map[string]int64, n int) []string {
 	before := func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
@@ -132,7 +131,7 @@ func Top(counts map[string]int64, n int) []string {
 	return top
 }
 
-// Difference says in a few words where two counts differ, or "" where they do not.
+// Difference describes how two counts differ; "" if they are equal.
 func Difference(want, got map[string]int64) string {
 	if maps.Equal(want, got) {
 		return ""

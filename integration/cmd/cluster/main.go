@@ -90,7 +90,7 @@ func up(ctx context.Context, options cluster.Options, stdout, stderr io.Writer) 
 		if c, err = cluster.Attach(options.Dir); err != nil {
 			return err
 		}
-		// All of it, or an error that says what has ended.
+		// The cluster is complete, or the error says which daemon has ended.
 		if err := c.WaitReady(ctx); err != nil {
 			return fmt.Errorf("%w\nrun down, then up again", err)
 		}

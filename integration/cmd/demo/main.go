@@ -108,7 +108,7 @@ func run(ctx context.Context, bin, version string) (err error) {
 	return nil
 }
 
-// putText writes the text and returns the counts of its words.
+// putText writes the text to HDFS and returns its word counts.
 func putText(ctx context.Context, files *storage.Files) (map[string]int64, error) {
 	var sources bytes.Buffer
 	if _, err := text.WriteGoSources(ctx, &sources, textBytes); err != nil {

@@ -1,13 +1,13 @@
-// Command census counts the words of a text slowly, so that something can go
-// wrong while it does.
+// Command census counts the words of a text slowly, so that tests can inject faults
+// while it runs.
 //
 //	census PAUSE IN OUT [COUNTED [WRITTEN]]
 //
-// Each task counts one quarter of a megabyte of IN, and takes at least PAUSE for
-// it. OUT gets what wordcount writes. If a file COUNTED is named, the tasks that
-// count the second half of IN end only when it is there; if a file WRITTEN is
-// named, so do those that write the second half of the parts, before they commit
-// them. "" names no file.
+// Each task counts a quarter of a megabyte of IN and takes at least PAUSE. OUT gets
+// the same files as from wordcount. If COUNTED is given, the tasks that count the
+// second half of IN wait until that file exists. If WRITTEN is given, the tasks that
+// write the second half of the parts wait for that file before they commit. "" means
+// no file.
 package main
 
 import (
@@ -27,14 +27,14 @@ import (
 
 const splitSize = 256 << 10
 
-// portion is what one task counts.
+// portion is the input of a task that counts.
 type portion struct {
 	Split  storage.Split
 	Pause  time.Duration
-	Signal string // a file to wait for; "" for none
+	Signal string // file to wait for; "" for none
 }
 
-// PreferredHosts has the task go where its text is.
+// PreferredHosts returns the hosts with the text.
 func (p portion) PreferredHosts() []string { return p.Split.PreferredHosts() }
 
 var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]int64, error) {
@@ -67,7 +67,7 @@ var count = bobbin.Func("count", func(task *bobbin.Task, p portion) (map[string]
 	return counts, nil
 })
 
-// awaitFile returns when there is a file, at once where it has no name.
+// awaitFile waits until a file exists; it returns at once if the name is empty.
 func awaitFile(ctx context.Context, files *storage.Files, path string) error {
 	if path == "" {
 		return nil
@@ -91,13 +91,13 @@ type line struct {
 	Count int64
 }
 
-// part is what one task writes.
+// part is the input of a task that writes.
 type part struct {
 	Lines  []line
-	Signal string // a file to wait for; "" for none
+	Signal string // file to wait for; "" for none
 }
 
-// parts is how many tasks write.
+// parts is the number of tasks that write.
 const parts = 4
 
 var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
@@ -109,7 +109,7 @@ var write = bobbin.Func("write", func(task *bobbin.Task, p part) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = file.Abort() }() // nothing once it is committed
+	defer func() { _ = file.Abort() }() // no effect after Commit
 	text := bufio.NewWriter(file)
 	for _, line := range p.Lines {
 		fmt.Fprintf(text, "%s\t%d\n", line.Word, line.Count)
@@ -156,8 +156,8 @@ func run(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// countInto counts the words of a text and commits them to output. signals are
-// the files for which tasks that count and tasks that write wait.
+// countInto counts the words of a text and commits the counts to output. signals are
+// the files that counting and writing tasks wait for.
 func countInto(ctx context.Context, session *bobbin.Session, output storage.Output, in string, pause time.Duration, signals [2]string) error {
 	splits, err := session.Files().Splits(ctx, in, storage.SplitOptions{Size: splitSize})
 	if err != nil {
@@ -173,8 +173,8 @@ func countInto(ctx context.Context, session *bobbin.Session, output storage.Outp
 	total := map[string]int64{}
 	var options []bobbin.Option
 	if signals[0] != "" {
-		// In the order of the text, whichever hosts have it: else those that wait
-		// could be first.
+		// Ignore locality, so that tasks run in the order of the text: otherwise the
+		// waiting ones could be first.
 		options = append(options, bobbin.Hosts(func(int) []string { return nil }))
 	}
 	for result, err := range count.Stream(ctx, session, portions, options...) {

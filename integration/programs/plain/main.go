@@ -1,6 +1,5 @@
-// Command plain is a Go program that does not use bobbin: what submissions of
-// such a program are tested with. It is built for other systems as well, so it
-// imports nothing.
+// Command plain is a Go program that does not use bobbin, to test what a submission
+// of it reports. It imports nothing, as it is built for other systems too.
 package main
 
 func main() { println("plain") }

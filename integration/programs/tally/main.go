@@ -1,10 +1,10 @@
-// Command tally adds up the squares of its tasks' numbers slowly, so that
-// something can go wrong while it does.
+// Command tally adds up the squares of its tasks' numbers slowly, so that tests can
+// inject faults while it runs.
 //
 //	tally PAUSE TASKS [OUT]
 //
-// Each task takes at least PAUSE. The sum is printed, and written to the file
-// OUT of this machine, in whose place it comes as a whole.
+// Each task takes at least PAUSE. The sum is printed and written to the local file
+// OUT, atomically.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// number is what one task squares.
+// number is the input of one task.
 type number struct {
 	Value int64
 	Pause time.Duration

@@ -6,7 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// deaf never ends, whatever becomes of its context.
+// deaf never returns and ignores its context.
 func deaf(ctx context.Context, _ []string) error {
 	return inSession(ctx, func(*bobbin.Session) error { select {} })
 }

@@ -15,13 +15,13 @@ func returnError(ctx context.Context, text string) error {
 
 func panicInDriver(_ context.Context, text string) error { panic(text) }
 
-// exit leaves the process without a word.
+// exit exits the process without reporting an error.
 func exit(_ context.Context, status int) error {
 	os.Exit(status)
 	return nil
 }
 
-// crash has the Go runtime end the process.
+// crash makes the Go runtime end the process.
 func crash(ctx context.Context, _ []string) error {
 	go func() {
 		var nothing *int
@@ -31,13 +31,13 @@ func crash(ctx context.Context, _ []string) error {
 	return nil
 }
 
-// noSession never asks for a session.
+// noSession never creates a session.
 func noSession(ctx context.Context, _ []string) error {
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// secondTime ends the process when there is no file of the name, which it leaves.
+// secondTime creates a file and ends the process; if the file exists, it succeeds.
 func secondTime(ctx context.Context, name string) error {
 	if _, err := os.Stat(name); err == nil {
 		return succeed(ctx, 4)

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// sight is what to look at, and the directory in which to say what was seen.
+// sight is what to look at, and the directory for the report.
 type sight struct {
 	Directory string
 	Names     []string
@@ -21,12 +21,12 @@ var lookTask = bobbin.Func("look", func(task *bobbin.Task, input sight) (int, er
 	return 0, input.report(task, task.Files(), fmt.Sprintf("task-%d", task.Index()))
 })
 
-// look has the driver and two tasks write into files of a directory what they
-// see of their containers.
+// look makes the driver and two tasks report files and variables of their containers
+// to files in a directory.
 //
 //	trouble look DIRECTORY NAME…
 //
-// A name is a file's path, or $VARIABLE of the environment.
+// A name is a path, or $VARIABLE of the environment.
 func look(ctx context.Context, arguments []string) error {
 	if len(arguments) < 2 {
 		return errors.New("want a directory and names")

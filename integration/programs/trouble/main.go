@@ -1,5 +1,4 @@
-// Command trouble is a program that goes wrong as it is told: the acceptance
-// tests look at what becomes of it on a cluster.
+// Command trouble is a program that fails in the given way, for acceptance tests.
 //
 //	trouble MODE [ARGUMENT]
 package main
@@ -15,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// mode is a driver function with the arguments behind the mode's name.
+// mode is a driver function that gets the arguments after the mode's name.
 type mode func(ctx context.Context, arguments []string) error
 
 var modes = map[string]mode{
@@ -58,8 +57,8 @@ func main() {
 	})
 }
 
-// withText takes one argument, as Go writes it in quotes where it has bytes that
-// a command line does not carry.
+// withText passes one argument. An argument in quotes is unquoted as a Go string, for
+// bytes that a command line cannot contain.
 func withText(run func(ctx context.Context, text string) error) mode {
 	return func(ctx context.Context, arguments []string) error {
 		if len(arguments) != 1 {

@@ -16,8 +16,7 @@ var fill = bobbin.Func("fill", func(task *bobbin.Task, mebibytes int) (int, erro
 	return 0, hold(task, mebibytes)
 })
 
-// hold takes so many MiB of physical memory, keeps them until ctx ends, and
-// returns its cause.
+// hold uses n MiB of physical memory until ctx ends, and returns its cause.
 func hold(ctx context.Context, mebibytes int) error {
 	memory := make([]byte, mebibytes*mebibyte)
 	for i := 0; i < len(memory); i += pageSize {

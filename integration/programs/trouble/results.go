@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// produced is a result of any size, with a sum by which it is known to be whole.
+// produced is a result of any size with a checksum.
 type produced struct {
 	Content []byte
 	Sum     uint32
@@ -26,7 +26,7 @@ var produce = bobbin.Func("produce", func(task *bobbin.Task, mebibytes int) (pro
 	return produced{content, crc32.ChecksumIEEE(content)}, nil
 })
 
-// check reports a result that is not whole.
+// check returns an error if the result is damaged.
 func (p produced) check(mebibytes int) error {
 	if len(p.Content) != mebibytes*mebibyte || crc32.ChecksumIEEE(p.Content) != p.Sum {
 		return fmt.Errorf("a result of %d bytes is not the one of %d MiB that its task returned", len(p.Content), mebibytes)
@@ -34,8 +34,7 @@ func (p produced) check(mebibytes int) error {
 	return nil
 }
 
-// results takes so many MiB of results at once, and then as many again one after
-// the other.
+// results fetches n MiB of results with Run, and then again with Stream.
 func results(ctx context.Context, mebibytes int) error {
 	const each = 20
 	return inSession(ctx, func(session *bobbin.Session) error {
@@ -69,8 +68,8 @@ func results(ctx context.Context, mebibytes int) error {
 	})
 }
 
-// tooManyResults runs a job whose results take so many MiB, which is too much,
-// and then one whose results do not.
+// tooManyResults runs a job with n MiB of results, which exceeds the limit, and then
+// a small one.
 func tooManyResults(ctx context.Context, mebibytes int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		inputs := make([]int, mebibytes)

@@ -11,14 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// slowFirst writes a part of an output. The first attempt of task 0 goes on until
-// it is killed, and tries to commit its part even then.
+// slowFirst writes a part of an output. The first attempt of task 0 runs until it is
+// killed, and then tries to commit its part.
 var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, error) {
 	output, err := bobbin.SharedValue[storage.Output](task)
 	if err != nil {
 		return 0, err
 	}
-	// The part of a killed attempt is to be there still when it tries.
+	// The killed attempt's part must still exist when it tries to commit.
 	part, err := output.Part(context.WithoutCancel(task), task.Index(), task.Attempt())
 	if err != nil {
 		return 0, err
@@ -33,8 +33,7 @@ var slowFirst = bobbin.Func("slow first", func(task *bobbin.Task, _ int) (int, e
 	return task.Attempt(), task.CommitOutput(part.Commit)
 })
 
-// straggle writes an output with a task that never ends by itself in its first
-// attempt.
+// straggle writes an output with a task whose first attempt never ends by itself.
 //
 //	trouble straggle OUT
 func straggle(ctx context.Context, out string) error {
@@ -55,7 +54,7 @@ func straggle(ctx context.Context, out string) error {
 	})
 }
 
-// farewell goes on until it is killed, and leaves the reason in a file.
+// farewell runs until it is killed, and writes the reason to a file.
 var farewell = bobbin.Func("farewell", func(task *bobbin.Task, directory string) (int, error) {
 	<-task.Done()
 	name := farewellName(directory, task.Index())
@@ -66,7 +65,7 @@ func farewellName(directory string, task int) string {
 	return path.Join(directory, fmt.Sprintf("task-%d", task))
 }
 
-// writeFile makes a file that is whole as soon as it is there.
+// writeFile creates a file atomically.
 func writeFile(ctx context.Context, files *storage.Files, name, text string) error {
 	const unfinished = ".unfinished"
 	file, err := files.Create(ctx, name+unfinished, storage.Overwrite())
@@ -82,9 +81,9 @@ func writeFile(ctx context.Context, files *storage.Files, name, text string) err
 	return files.Rename(ctx, name+unfinished, name)
 }
 
-// cancelJob runs two tasks that end with their job, cancels that, and runs others
-// in their places. It ends when both have left their files: the others may need no
-// more than one of the two places.
+// cancelJob runs two tasks that end only with their job, cancels the job, and runs
+// other tasks on the same cores. It ends when both killed tasks have written their
+// files.
 //
 //	trouble cancel DIRECTORY
 func cancelJob(ctx context.Context, directory string) error {
@@ -128,7 +127,7 @@ var nap = bobbin.Func("nap", func(task *bobbin.Task, millis int) (int, error) {
 	}
 })
 
-// share runs a job in each of two pools, until there is a file.
+// share runs a job in each of two pools until a file exists.
 //
 //	trouble share FILE
 func share(ctx context.Context, file string) error {
@@ -161,7 +160,7 @@ var device = bobbin.Func("device", func(task *bobbin.Task, _ int) (string, error
 	return fmt.Sprint(task.ExecutorID(), task.Resources()["gpu"]), nil
 })
 
-// devices prints which device each of so many tasks has got.
+// devices prints the device that each of n tasks got.
 func devices(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		got, err := device.Run(ctx, session, indices(tasks))
@@ -179,7 +178,7 @@ var meet = bobbin.Func("meet", func(task *bobbin.Task, _ int) (int, error) {
 	return len(task.BarrierTasks()), nil
 })
 
-// gather has so many tasks meet.
+// gather runs n tasks of a barrier set.
 func gather(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		peers, err := meet.Run(ctx, session, indices(tasks), bobbin.Barrier())

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// stayed is a file in which a task says which process it runs in, and one for
-// which it waits; "" for none.
+// stayed is the file to which a task writes its process id, and a file that it waits
+// for; "" for none.
 type stayed struct{ Process, Signal string }
 
 var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, error) {
@@ -25,9 +25,9 @@ var stayTask = bobbin.Func("stay", func(task *bobbin.Task, input stayed) (int, e
 	return task.Attempt(), awaitFile(task, task.Files(), input.Signal)
 })
 
-// stay runs two tasks that go on until there is a file, and then two that do not.
-// They say in files of a directory, first-0, first-1, second-0 and second-1, which
-// processes they run in. It fails where one was tried again.
+// stay runs two tasks that wait for a file, and then two that do not. They write
+// their process ids to the files first-0, first-1, second-0 and second-1 of a
+// directory. stay fails if a task was attempted twice.
 //
 //	trouble stay DIRECTORY FILE
 func stay(ctx context.Context, arguments []string) error {

@@ -18,7 +18,7 @@ var fail = bobbin.Func("fail", func(task *bobbin.Task, text string) (int, error)
 
 var panicTask = bobbin.Func("panic", func(_ *bobbin.Task, text string) (int, error) { panic(text) })
 
-// flaky fails until its attempt is the one it is told to succeed in.
+// flaky fails until the given attempt.
 var flaky = bobbin.Func("flaky", func(task *bobbin.Task, failures int) (int, error) {
 	if task.Attempt() < failures {
 		return 0, errors.New("not yet")
@@ -26,13 +26,13 @@ var flaky = bobbin.Func("flaky", func(task *bobbin.Task, failures int) (int, err
 	return task.Attempt(), nil
 })
 
-// wait ends when it is killed.
+// wait runs until it is killed.
 var wait = bobbin.Func("wait", func(task *bobbin.Task, _ int) (int, error) {
 	<-task.Done()
 	return 0, context.Cause(task)
 })
 
-// until ends when there is a file of the given name.
+// until ends when a file exists.
 var until = bobbin.Func("until", func(task *bobbin.Task, path string) (int, error) {
 	return 0, awaitFile(task, task.Files(), path)
 })
@@ -53,7 +53,7 @@ func awaitFile(ctx context.Context, files *storage.Files, path string) error {
 
 const untilInterval = 100 * time.Millisecond
 
-// succeed runs so many tasks that do nothing wrong.
+// succeed runs n tasks that succeed.
 func succeed(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		doubled, err := double.Run(ctx, session, indices(tasks))
@@ -80,7 +80,7 @@ func taskPanic(ctx context.Context, text string) error {
 	})
 }
 
-// runFlaky runs one task that fails so often before it succeeds.
+// runFlaky runs one task that fails n times and then succeeds.
 func runFlaky(ctx context.Context, failures int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		attempts, err := flaky.Run(ctx, session, []int{failures})
@@ -92,7 +92,7 @@ func runFlaky(ctx context.Context, failures int) error {
 	})
 }
 
-// runWait runs so many tasks that never end by themselves.
+// runWait runs n tasks that never end by themselves.
 func runWait(ctx context.Context, tasks int) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		_, err := wait.Run(ctx, session, indices(tasks))
@@ -100,7 +100,7 @@ func runWait(ctx context.Context, tasks int) error {
 	})
 }
 
-// runUntil runs two tasks that end when there is a file.
+// runUntil runs two tasks that end when a file exists.
 func runUntil(ctx context.Context, path string) error {
 	return inSession(ctx, func(session *bobbin.Session) error {
 		_, err := until.Run(ctx, session, []string{path, path})

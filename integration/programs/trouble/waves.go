@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// waves runs so many tasks that wait for a file, then none until there is a
-// second file.
+// waves runs n tasks that wait for a file, and then waits for a second file without
+// running any.
 //
 //	trouble waves TASKS FIRST-FILE SECOND-FILE
 func waves(ctx context.Context, arguments []string) error {
