@@ -10,23 +10,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// A task talks to the driver through its engine: it asks whether it may commit
-// its output, and meets the other tasks of its barrier set.
-
-// coordination is what a task has asked of the driver. The engine's lock guards
-// it.
+// coordination is a task's requests to the driver: to commit its output, and to
+// pass barriers with the other tasks of its set. The engine's lock guards it.
 type coordination struct {
-	commits []chan bool // those who wait for replies, in the order in which they asked
-	barrier chan string // who waits for the others of the set; nil where nobody does
+	commits []chan bool // pending CanCommit calls, in order
+	barrier chan string // of the pending Barrier call, or nil
 	passed  uint32      // barriers
-	broken  error       // why no barrier can be passed any more
-	gang    []*wire.BarrierPeer
+	broken  error       // if not nil, why no barrier can be passed any more
+	peers   []*wire.BarrierPeer
 }
 
 var (
 	errNoBarrier   = errors.New("the task is not one of a barrier set: run its function with bobbin.Barrier()")
 	errTwoBarriers = errors.New("a task waits at one barrier at a time, and another goroutine of it does already")
-	errGone        = errors.New("the executor leaves")
+	errLeaving     = errors.New("the executor leaves")
 )
 
 // CanCommit asks the driver whether this attempt may commit its output.
@@ -36,11 +33,11 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	e.mu.Lock()
 	if e.tasks[t.attempt] != t {
 		e.mu.Unlock()
-		return false, t.over()
+		return false, t.endCause()
 	}
 	t.commits = append(t.commits, reply)
 	e.mu.Unlock()
-	e.out.askToCommit(t.attempt)
+	e.out.requestCommit(t.attempt)
 	select {
 	case allowed := <-reply:
 		return allowed, nil
@@ -51,12 +48,12 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// over is why an attempt cannot ask for anything.
-func (t *task) over() error {
+// endCause returns why an attempt that the engine does not know any more ended.
+func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	return errGone
+	return errLeaving
 }
 
 // Barrier waits until all tasks of the set have called it as often as this one.
@@ -66,14 +63,14 @@ func (t *task) Barrier(ctx context.Context) error {
 	e.mu.Lock()
 	var refused error
 	switch {
-	case t.gang == nil:
+	case t.peers == nil:
 		refused = errNoBarrier
 	case t.broken != nil:
 		refused = t.broken
 	case t.barrier != nil:
 		refused = errTwoBarriers
 	case e.tasks[t.attempt] != t:
-		refused = t.over()
+		refused = t.endCause()
 	}
 	if refused != nil {
 		e.mu.Unlock()
@@ -99,8 +96,7 @@ func (t *task) Barrier(ctx context.Context) error {
 	defer e.mu.Unlock()
 	t.barrier = nil
 	if err != nil {
-		// The others may have passed, or may yet: this one can't tell any more
-		// where they are.
+		// The other tasks may have passed or not: this one no longer knows.
 		t.broken = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
 	}
@@ -108,33 +104,33 @@ func (t *task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Peers are where the tasks of the barrier set run, in the order of their indexes;
-// nil for others.
+// Peers returns where the tasks of the barrier set run, by index; nil if the task
+// is not of a barrier set.
 func (t *task) Peers() []function.Peer {
-	if t.gang == nil {
+	if t.peers == nil {
 		return nil
 	}
-	peers := make([]function.Peer, len(t.gang))
-	for i, member := range t.gang {
-		peers[i] = function.Peer{ExecutorID: member.GetExecutorId(), Host: member.GetHost()}
+	peers := make([]function.Peer, len(t.peers))
+	for i, peer := range t.peers {
+		peers[i] = function.Peer{ExecutorID: peer.GetExecutorId(), Host: peer.GetHost()}
 	}
 	return peers
 }
 
-// answer hands the driver's replies to those who wait for them. It is called with
-// the lock held.
-func (e *engine) answer(message *wire.DriverMessage) {
+// deliverReplies hands the driver's replies to the waiting tasks. It is called
+// with the lock held.
+func (e *engine) deliverReplies(message *wire.DriverMessage) {
 	for _, reply := range message.GetCommitReplies() {
 		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commits) > 0 {
 			t.commits[0] <- reply.GetAllowed()
 			t.commits = slices.Delete(t.commits, 0, 1)
 		}
 	}
-	for _, pass := range message.GetBarrierReleases() {
-		if t := e.tasks[pass.GetAttempt()]; t != nil && t.barrier != nil {
+	for _, release := range message.GetBarrierReleases() {
+		if t := e.tasks[release.GetAttempt()]; t != nil && t.barrier != nil {
 			select {
-			case t.barrier <- pass.GetError():
-			default: // it has one
+			case t.barrier <- release.GetError():
+			default: // a reply is there already
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// openDataPort serves blocks to the application's processes, on the address that
-// this host has on its way to the driver. With a port that is set and in use, it
-// tries the next ones, as Spark's Utils.startServiceOnPort does.
+// openDataPort serves blocks to the application's processes, at the address from
+// which this host reaches the driver. If blockManager.port is set and in use, it
+// tries the next ports, as Spark does.
 func openDataPort(ctx context.Context, options Options, driver string, pass *identity.Pass, blocks *block.Store) (*transfer.Server, error) {
 	host, err := route.Source(ctx, []string{driver})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// listening is a driver that the test plays, at an address.
+// listening is a driver at an address. Tests get the streams of its executors.
 type listening struct {
 	wire.UnimplementedDriverServer
 	properties map[string]string
@@ -64,7 +64,7 @@ func (l *listening) join(t *testing.T, options Options, address string, pass []b
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { served <- Run(ctx, options, address, pass) }()
 	s := <-l.attached
-	s.t, s.served, s.leave = t, served, cancel
+	s.t, s.served, s.cancel = t, served, cancel
 	s.send(&wire.DriverMessage{Registered: &wire.Registered{}})
 	return s
 }
@@ -77,7 +77,7 @@ func newIdentity(t *testing.T) (*identity.Identity, *identity.Pass) {
 	return id, pass
 }
 
-// fetchBlock fetches a block from an executor, as a process with a pass does.
+// fetchBlock fetches a block from an executor's data port.
 func fetchBlock(ctx context.Context, pass *identity.Pass, address string, id block.ID) (content []byte, err error) {
 	access, err := pass.PeerTLS()
 	if err != nil {
@@ -97,7 +97,7 @@ func fetchBlock(ctx context.Context, pass *identity.Pass, address string, id blo
 	return content, nil
 }
 
-func TestAnExecutorFetchesABlockOfAnother(t *testing.T) {
+func TestExecutorFetchesABlockOfAnother(t *testing.T) {
 	id, pass := newIdentity(t)
 	driver, address := listen(t, id, nil)
 	one := driver.join(t, Options{ID: "1", Host: "a", Cores: 1}, address, id.Pass())
@@ -133,7 +133,7 @@ func TestAnExecutorFetchesABlockOfAnother(t *testing.T) {
 	two.stop()
 }
 
-func TestTheNextFreePortIsTheDataPort(t *testing.T) {
+func TestDataPortIsTheNextFreePort(t *testing.T) {
 	id, _ := newIdentity(t)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestTheNextFreePortIsTheDataPort(t *testing.T) {
 	s := driver.join(t, Options{ID: "1", Cores: 1}, address, id.Pass())
 	host, next, err := net.SplitHostPort(s.registration.GetRegister().GetDataAddress())
 	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1", host, "by which it reaches the driver")
+	require.Equal(t, "127.0.0.1", host, "from which it reaches the driver")
 	require.NotEqual(t, port, next)
 	s.stop()
 
@@ -155,7 +155,7 @@ func TestTheNextFreePortIsTheDataPort(t *testing.T) {
 	require.ErrorContains(t, err, "address already in use (blockManager.port="+port+", port.maxRetries=0)")
 }
 
-func TestExecutorsThatShareAProcessHaveNoDataPort(t *testing.T) {
+func TestSharedExecutorsHaveNoDataPort(t *testing.T) {
 	id, _ := newIdentity(t)
 	driver, address := listen(t, id, nil)
 	s := driver.join(t, Options{ID: "1", Cores: 1, Shared: true}, address, id.Pass())

@@ -13,109 +13,106 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// leaveWait is how long an executor that ends waits for tasks whose contexts
-// it has cancelled. Go cannot end a goroutine from outside: one that outlives
-// this is named in the log and ends with the process.
-const leaveWait = 3 * time.Second
+// stopTimeout is how long an executor that ends waits for its cancelled tasks.
+// A goroutine cannot be ended from outside: one that takes longer is logged, and
+// ends with the process.
+const stopTimeout = 3 * time.Second
 
-// errStopped is the cause of the end of a task's context when the driver
-// stops the executor.
+// errStopped is the cause of the end of a task's context when the driver stops the
+// executor.
 var errStopped = errors.New("the executor was told to stop")
 
-// Serve is an executor over a stream such as wire.Pipe makes: it must end when
-// ctx does, and its CloseSend may be called while Send is.
-// Tasks run under contexts made from ctx. Serve returns nil when the driver
-// told it to stop and *ExitError when the driver refused it or the stream
-// broke, after it cancelled what was running and waited a bounded time for it.
+// Serve runs an executor over a stream such as wire.Pipe makes: the stream must end
+// when ctx does, and allow CloseSend during Send. Tasks run under contexts made
+// from ctx. When the driver stops it, Serve returns nil. It returns an *ExitError
+// if the driver refuses the executor or the stream breaks. Before it returns, it
+// cancels the running tasks and waits a bounded time for their ends.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
-	options = options.withDefaults()
-	life := newLife(options)
-	defer life.blocks.Close()
-	return serve(ctx, options, stream, func() { _ = stream.CloseSend() }, life).err
+	x := newExecutor(options.withDefaults())
+	defer x.blocks.Close()
+	return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 }
 
-// engine is an executor at work. The goroutine that receives messages starts
-// tasks and kills them; the goroutine in which a task ran reports its end.
+// engine is an executor on one stream.
 type engine struct {
-	options     Options
+	*executor
 	maxResult   int64
-	maxDirect   int           // bytes of a result that goes with its task's last update
-	killTimeout time.Duration // 0 for ever
+	maxDirect   int           // largest result in bytes that is sent without being fetched
+	killTimeout time.Duration // 0 for none
 	tasksCtx    context.Context
-	out         *outgoing
-	blocks      *block.Store
-	hold        func(key string) // of every task
-	registered  bool             // told so; of the goroutine that receives
+	out         *outbox
+	reportHold  func(key string) // out.hold, made once for all tasks
+	registered  bool             // of the receiving goroutine only
 
-	mu         sync.Mutex
-	sets       map[uint64]*taskSet
-	gangs      map[uint64][]*wire.BarrierPeer // of barrier sets
-	tasks      map[uint64]*task               // waiting and running, by attempt
-	waiting    []*task                        // for cores, in order
-	free       int                            // cores
-	ended      bool                           // nothing starts any more
-	stuck      map[*task]struct{}             // given up and not ended
-	origins    origins
-	pace       pace
-	impatience impatience
-	leaving    *ExitError // once this executor wished to leave
-	running    sync.WaitGroup
+	mu      sync.Mutex
+	sets    map[uint64]*taskSet
+	peers   map[uint64][]*wire.BarrierPeer // by barrier set
+	tasks   map[uint64]*task               // waiting and running, by attempt
+	waiting []*task                        // for cores, in order
+	free    int                            // cores
+	ended   bool                           // no task starts any more
+	stuck   map[*task]struct{}
+	labels  leakLabels
+	pace    pace
+	stall   stallTimer
+	leaving *ExitError // set once this executor asked to be decommissioned
+	running sync.WaitGroup
 }
 
-// sessionEnd is the end of an executor's stream.
-type sessionEnd struct {
+// streamEnd is the result of an executor's stream.
+type streamEnd struct {
 	err        error
-	registered bool // it was registered on it
-	idle       bool // every task has ended, and it did not wish to leave
+	registered bool // the driver had registered the executor
+	resumable  bool // every task has ended, and the executor did not ask to be decommissioned
 }
 
-// serve runs an executor over one stream. leave ends the stream: it is called
-// at the end, and by another goroutine when nothing can be sent any more.
-func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave func(), life *life) sessionEnd {
-	defer leave()
+// serve runs the executor over one stream. It calls closeStream at its end, and
+// from another goroutine if nothing can be sent any more.
+func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStream func()) streamEnd {
+	defer closeStream()
 	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
 	defer cancelTasks(nil)
-	out := &outgoing{send: stream.Send, life: life}
+	options := x.options
+	out := &outbox{send: stream.Send, executor: x}
 	e := &engine{
-		options:     options,
+		executor:    x,
 		maxResult:   int64(config.TaskMaxResult.In(options.Config)),
 		maxDirect:   int(min(config.TaskMaxDirectResult.In(options.Config), wire.MaxPart)),
 		killTimeout: config.TaskKillTimeout.In(options.Config),
 		tasksCtx:    tasksCtx,
 		out:         out,
-		blocks:      life.blocks,
-		hold:        out.hold,
+		reportHold:  out.hold,
 		sets:        map[uint64]*taskSet{},
-		gangs:       map[uint64][]*wire.BarrierPeer{},
+		peers:       map[uint64][]*wire.BarrierPeer{},
 		tasks:       map[uint64]*task{},
 		stuck:       map[*task]struct{}{},
-		origins:     newOrigins(),
+		labels:      newLeakLabels(),
 		free:        options.Cores,
 	}
 	if err := stream.Send(&wire.ExecutorMessage{Register: &wire.Register{
 		ExecutorId: options.ID, Host: options.Host, Cores: uint32(options.Cores),
 		LogUrls: options.LogURLs, ResourceProfile: uint32(options.Profile), Version: wire.Version,
-		Instance: life.instance, Resources: wire.ResourcesOf(options.Resources), DataAddress: life.dataAddress,
-	}, Holds: life.holding()}); err != nil {
-		// gRPC tells the receiving side why a stream takes no messages.
+		Instance: x.instance, Resources: wire.ResourcesOf(options.Resources), DataAddress: x.dataAddress,
+	}, Holds: x.heldKeys()}); err != nil {
+		// gRPC returns the reason from Recv.
 		if _, reason := stream.Recv(); reason != nil {
 			err = reason
 		}
-		return sessionEnd{err: e.disconnected(ctx, err), idle: true}
+		return streamEnd{err: e.disconnected(ctx, err), resumable: true}
 	}
 
 	quit := make(chan struct{})
-	var heeding sync.WaitGroup
-	heeding.Go(func() { e.heedSignals(quit) })
+	var watching sync.WaitGroup
+	watching.Go(func() { e.watchSignals(quit) })
 	if !options.Shared {
-		heeding.Go(func() { e.nameOutliving(quit) })
+		watching.Go(func() { e.watchLeaks(quit) })
 	}
 	if options.replaceable && !options.Shared {
-		heeding.Go(func() { e.watchDisk(quit) })
+		watching.Go(func() { e.watchDisk(quit) })
 	}
-	beating := e.startHeartbeat(leave)
+	heartbeats := e.startHeartbeats(closeStream)
 	err := e.receive(ctx, stream)
-	if failed := beating.stop(); failed != nil && err != nil {
+	if failed := heartbeats.stop(); failed != nil && err != nil {
 		err = failed
 	}
 	if err == nil {
@@ -124,19 +121,20 @@ func serve(ctx context.Context, options Options, stream wire.ExecutorSide, leave
 		cancelTasks(err)
 	}
 	close(quit)
-	heeding.Wait()
-	idle := e.end()
-	out.end()
-	life.endStream()
+	watching.Wait()
+	allEnded := e.awaitTasks()
+	out.stopTimer()
+	x.dropStreamBlocks()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && e.leaving != nil {
 		err = e.leaving
 	}
-	return sessionEnd{err: err, registered: e.registered, idle: idle && e.leaving == nil}
+	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.leaving == nil}
 }
 
-// receive takes the driver's messages until one says stop, which is nil.
+// receive acts on the driver's messages. It returns nil when the driver stops the
+// executor.
 func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 	for {
 		message, err := stream.Recv()
@@ -146,32 +144,12 @@ func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 		if refused := message.GetRefused(); refused != nil {
 			return exitError(ExitRefused, "the driver refuses executor %s: %s", e.options.ID, refused.GetReason())
 		}
-		if message.GetRegistered() != nil {
-			e.registered = true
-			e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
-		}
-		if notice := message.GetDecommission(); notice != nil {
-			e.noteDecommission(notice)
-		}
 		e.take(message)
 		if stop := message.GetStop(); stop != nil {
 			e.options.Logger.Info("told to stop", "executor", e.options.ID, "reason", stop.GetReason())
 			return nil
 		}
 	}
-}
-
-// noteDecommission tells that the executor will be taken away. The driver sends
-// no further task, and a Stop when those that run have ended.
-func (e *engine) noteDecommission(notice *wire.Decommission) {
-	e.mu.Lock()
-	tasks := len(e.tasks)
-	e.mu.Unlock()
-	attributes := []any{"executor", e.options.ID, "reason", notice.GetReason(), "tasks", tasks}
-	if millis := notice.GetDeadlineMillis(); millis != 0 {
-		attributes = append(attributes, "deadline", time.UnixMilli(millis))
-	}
-	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
 }
 
 func (e *engine) disconnected(ctx context.Context, err error) error {
@@ -181,34 +159,41 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on the fields of a message that are about tasks, in the order that
+// take acts on a message, except refused and stop, in the order of fields that
 // wire.DriverMessage defines.
 func (e *engine) take(message *wire.DriverMessage) {
-	var unable []*wire.TaskUpdate
-	if keys := message.GetRelease(); len(keys) > 0 {
-		e.out.release(keys) // before a launched task can hold one of them again
+	if message.GetRegistered() != nil {
+		e.registered = true
+		e.options.Logger.Info("registered with the driver", "executor", e.options.ID, "cores", e.options.Cores)
 	}
-	e.keepShared(message.GetTaskSets())
+	if notice := message.GetDecommission(); notice != nil {
+		e.logDecommission(notice)
+	}
+	if keys := message.GetRelease(); len(keys) > 0 {
+		e.out.release(keys)
+	}
+	e.storeShared(message.GetTaskSets())
+	var updates []*wire.TaskUpdate // of attempts that end here
 	e.mu.Lock()
 	e.addSets(message.GetTaskSets())
-	for _, gang := range message.GetBarrierPeers() {
-		e.gangs[gang.GetTaskSet()] = gang.GetPeers()
+	for _, barrier := range message.GetBarrierPeers() {
+		e.peers[barrier.GetTaskSet()] = barrier.GetPeers()
 	}
-	e.answer(message)
+	e.deliverReplies(message)
 	if message.GetRecall() {
-		unable = e.giveBackQueued()
+		updates = e.recallQueued()
 	}
 	for _, launch := range message.GetLaunches() {
 		for i, index := range launch.GetIndexes() {
 			t := &task{engine: e, launch: launch, attempt: launch.GetAttempt() + uint64(i), index: int(index), input: launch.Input(i)}
 			if update := e.launch(t); update != nil {
-				unable = append(unable, update)
+				updates = append(updates, update)
 			}
 		}
 	}
 	for _, kill := range message.GetKills() {
 		if update := e.kill(kill); update != nil {
-			unable = append(unable, update)
+			updates = append(updates, update)
 		}
 	}
 	e.forgetSets(message.GetForget())
@@ -217,14 +202,14 @@ func (e *engine) take(message *wire.DriverMessage) {
 		e.out.fetch(attempts)
 		e.running.Go(e.out.flushNow)
 	}
-	if len(unable) > 0 {
+	if len(updates) > 0 {
 		// Sending may block, and the next message may be a kill.
-		e.running.Go(func() { e.out.put(unable...) })
+		e.running.Go(func() { e.out.put(updates...) })
 	}
 }
 
-// launch starts an attempt, or lets it wait for cores. It returns the attempt's
-// last update where it cannot run here at all.
+// launch starts an attempt, or lets it wait for cores. If the attempt cannot run
+// here, launch returns its last update.
 func (e *engine) launch(t *task) *wire.TaskUpdate {
 	if _, known := e.tasks[t.attempt]; known || e.ended {
 		return nil
@@ -239,21 +224,21 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 		return failed(t.attempt, &wire.Failure{Message: fmt.Sprintf(
 			"the task takes %d cores and executor %s has %d", t.cpus, e.options.ID, e.options.Cores)})
 	}
-	t.origin = e.origins.of(e.tasksCtx, t.set)
-	t.gang, t.received = e.gangs[t.set.id], time.Now()
-	t.ctx, t.cancel = context.WithCancelCause(t.origin.ctx)
+	t.label = e.labels.next(e.tasksCtx, t.set)
+	t.peers, t.received = e.peers[t.set.id], time.Now()
+	t.ctx, t.cancel = context.WithCancelCause(t.label.ctx)
 	e.tasks[t.attempt] = t
-	e.wait(t)
+	e.enqueue(t)
 	e.startWaiting()
 	return nil
 }
 
-// wait has a task wait for cores: one that was not queued by the driver goes
-// before those that were.
-func (e *engine) wait(t *task) {
+// enqueue adds a task to those that wait for cores. Tasks beyond the executor's
+// window go before queued ones: the driver has reserved cores for them.
+func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
 		e.waiting = append(e.waiting, t)
-		e.impatience.watch(e.giveBackLate)
+		e.stall.start(e.recallStalled)
 		return
 	}
 	at := slices.IndexFunc(e.waiting, func(other *task) bool { return other.launch.GetQueued() })
@@ -263,10 +248,10 @@ func (e *engine) wait(t *task) {
 	e.waiting = slices.Insert(e.waiting, at, t)
 }
 
-// startWaiting starts what waits, in order, as far as cores are free.
+// startWaiting starts waiting tasks, in order, while cores are free.
 func (e *engine) startWaiting() {
 	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
-		t := e.takeWaiting()
+		t := e.dequeue()
 		e.running.Go(func() {
 			for t != nil {
 				t = e.run(t)
@@ -275,56 +260,60 @@ func (e *engine) startWaiting() {
 	}
 }
 
-// takeWaiting takes the first of those that wait, with its cores.
-func (e *engine) takeWaiting() *task {
+// dequeue takes the first waiting task and its cores.
+func (e *engine) dequeue() *task {
 	t := e.waiting[0]
 	e.waiting[0], e.waiting = nil, e.waiting[1:]
 	e.free -= t.cpus
 	t.started, t.began = true, time.Now()
-	e.impatience.moved = t.began
+	e.stall.lastStart = t.began
 	return t
 }
 
-// kill cancels an attempt's context. It returns the last update of one that
-// had not started.
+// kill cancels an attempt's context. If the attempt had not started, or had ended
+// with a stored result, kill returns its last update.
 func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
-	t := e.tasks[kill.GetAttempt()]
+	attempt, reason := kill.GetAttempt(), kill.GetReason()
+	t := e.tasks[attempt]
 	if t == nil {
-		return e.killRan(kill)
+		if e.blocks.Remove(block.TaskResult(attempt)) {
+			return killed(attempt, reason)
+		}
+		return nil // the driver has its last update, or it comes
 	}
-	t.cancel(&killedError{reason: kill.GetReason()})
+	t.cancel(&killedError{reason: reason})
 	if t.started {
 		if e.killTimeout > 0 && t.reaper == nil {
-			t.reaper = time.AfterFunc(e.killTimeout, func() { e.reap(t, kill.GetReason()) })
+			t.reaper = time.AfterFunc(e.killTimeout, func() { e.reap(t, reason) })
 		}
 		return nil
 	}
-	delete(e.tasks, kill.GetAttempt())
+	delete(e.tasks, attempt)
 	e.waiting = slices.DeleteFunc(e.waiting, func(other *task) bool { return other == t })
 	e.startWaiting()
-	return killedUpdate(kill.GetAttempt(), kill.GetReason())
+	return killed(attempt, reason)
 }
 
-// finished frees an attempt's cores, starts what waited for them and reports its
-// last update, if there is one. Of queued tasks the next one runs in the same
-// goroutine, if that goes on: a new one would have its stack grown, which takes
-// longer than a short task does.
-func (e *engine) finished(t *task, took time.Duration, goesOn bool, update *wire.TaskUpdate) (next *task) {
+// finish frees an attempt's cores, starts waiting tasks and reports the attempt's
+// last update, if any. It returns a queued task that is to run in this goroutine,
+// if the goroutine continues: the stack of a new one would have to grow, which
+// takes longer than a short task.
+func (e *engine) finish(t *task, took time.Duration, continues bool, update *wire.TaskUpdate) (next *task) {
 	e.mu.Lock()
 	if t.reaper != nil {
 		t.reaper.Stop()
 	}
-	if t.givenUp {
+	if t.stuck {
 		delete(e.stuck, t)
 	}
-	update = e.last(t, update)
-	t.cancel(nil) // not before: how it was killed, if it was, is its context's cause
+	update = e.lastUpdate(t, update)
+	t.cancel(nil) // after lastUpdate, which reads the context's cause
 	delete(e.tasks, t.attempt)
-	e.origins.ended = true
+	e.labels.taskEnded = true
 	e.free += t.cpus
-	more := goesOn && t.launch.GetQueued() && len(e.waiting) > 0 && e.waiting[0].launch.GetQueued()
+	more := continues && t.launch.GetQueued() && len(e.waiting) > 0 && e.waiting[0].launch.GetQueued()
 	if more && e.waiting[0].cpus <= e.free && !e.ended {
-		next = e.takeWaiting()
+		next = e.dequeue()
 	}
 	e.startWaiting()
 	window := e.pace.window(t, took, e.options.Cores)
@@ -333,9 +322,9 @@ func (e *engine) finished(t *task, took time.Duration, goesOn bool, update *wire
 	return next
 }
 
-// end waits for cancelled tasks, a bounded time, and reports whether all have
-// ended.
-func (e *engine) end() bool {
+// awaitTasks waits up to stopTimeout for cancelled tasks, and reports whether all
+// have ended.
+func (e *engine) awaitTasks() bool {
 	e.mu.Lock()
 	e.ended = true
 	for _, t := range e.waiting {
@@ -343,15 +332,15 @@ func (e *engine) end() bool {
 		delete(e.tasks, t.attempt)
 	}
 	e.waiting = nil
-	e.impatience.stop()
+	e.stall.stop()
 	e.mu.Unlock()
 
-	quiet := make(chan struct{})
-	go func() { e.running.Wait(); close(quiet) }()
-	timer := time.NewTimer(leaveWait)
+	ended := make(chan struct{})
+	go func() { e.running.Wait(); close(ended) }()
+	timer := time.NewTimer(stopTimeout)
 	defer timer.Stop()
 	select {
-	case <-quiet:
+	case <-ended:
 		return true
 	case <-timer.C:
 		e.mu.Lock()
@@ -361,7 +350,7 @@ func (e *engine) end() bool {
 		}
 		for _, t := range e.tasks {
 			e.options.Logger.Warn("a task does not end though its context did; it ends with the process",
-				"taskSet", t.set.name, "task", t.index, "waited", leaveWait)
+				"taskSet", t.set.name, "task", t.index, "waited", stopTimeout)
 		}
 	}
 	return false

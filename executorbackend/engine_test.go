@@ -73,13 +73,12 @@ func pattern(size int) []byte {
 	return bytes.Repeat([]byte("0123456789abcdef"), size/16+1)[:size]
 }
 
-// scripted is a driver that the test plays.
+// scripted is the driver's side of an executor's stream, played by the test.
 type scripted struct {
-	t      *testing.T
-	stream wire.DriverSide
-	leave  context.CancelFunc
-	// updates have come and were not looked at.
-	updates      []*wire.TaskUpdate
+	t            *testing.T
+	stream       wire.DriverSide
+	cancel       context.CancelFunc // of the executor's context
+	updates      []*wire.TaskUpdate // received, and not yet returned by update
 	registration *wire.ExecutorMessage
 	served       chan error
 }
@@ -91,17 +90,17 @@ func start(t *testing.T, options Options) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error { return Serve(ctx, options, stream) })
 }
 
-// startWith is a stream of an executor that may have others.
-func startWith(t *testing.T, options Options, life *life) *scripted {
+// attachTo starts a stream of an executor, which may have further ones.
+func attachTo(t *testing.T, x *executor) *scripted {
 	return served(t, func(ctx context.Context, stream wire.ExecutorSide) error {
-		return serve(ctx, options.withDefaults(), stream, func() { _ = stream.CloseSend() }, life).err
+		return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 	})
 }
 
 func served(t *testing.T, serve func(context.Context, wire.ExecutorSide) error) *scripted {
 	ctx, cancel := context.WithCancel(t.Context())
 	driverSide, executorSide := wire.Pipe(ctx)
-	s := &scripted{t: t, stream: driverSide, leave: cancel, served: make(chan error, 1)}
+	s := &scripted{t: t, stream: driverSide, cancel: cancel, served: make(chan error, 1)}
 	go func() { s.served <- serve(ctx, executorSide) }()
 	s.registration = s.recv()
 	require.NotNil(t, s.registration.GetRegister())
@@ -117,7 +116,7 @@ func (s *scripted) recv() *wire.ExecutorMessage {
 	return message
 }
 
-// update is the next one that is not about a part.
+// update returns the next update that is not a part of a result.
 func (s *scripted) update() *wire.TaskUpdate {
 	for {
 		for i, update := range s.updates {
@@ -130,7 +129,7 @@ func (s *scripted) update() *wire.TaskUpdate {
 	}
 }
 
-// together are the updates of the next message that has any.
+// together returns the updates of the next message that has any.
 func (s *scripted) together() []*wire.TaskUpdate {
 	for {
 		if updates := updatesOf(s.recv()); len(updates) > 0 {
@@ -139,7 +138,7 @@ func (s *scripted) together() []*wire.TaskUpdate {
 	}
 }
 
-// updatesOf are all updates of a message.
+// updatesOf returns a message's updates and successes.
 func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
 	updates := message.GetUpdates()
 	one := &wire.TaskUpdate{}
@@ -152,7 +151,7 @@ func updatesOf(message *wire.ExecutorMessage) []*wire.TaskUpdate {
 func (s *scripted) stop() {
 	s.send(&wire.DriverMessage{Stop: &wire.Stop{Reason: "done"}})
 	require.NoError(s.t, <-s.served)
-	s.leave()
+	s.cancel()
 }
 
 func launch(attempt uint64, input string) *wire.Launch {
@@ -169,7 +168,7 @@ func settings(t *testing.T, values map[string]string) *config.Config {
 	return c
 }
 
-func TestTaskGetsItsCall(t *testing.T) {
+func TestTaskReceivesItsCall(t *testing.T) {
 	s := start(t, Options{})
 	s.send(&wire.DriverMessage{TaskSets: sets("echo"), Launches: []*wire.Launch{launch(9, "input")}})
 	update := s.update()
@@ -202,7 +201,7 @@ func TestFailures(t *testing.T) {
 			require.Equal(t, wire.TaskState_TASK_STATE_FAILED, update.GetState())
 			require.Contains(t, update.GetFailure().GetMessage(), test.message)
 			require.Less(t, len(update.GetFailure().GetMessage()), 64<<10)
-			require.True(t, utf8.ValidString(update.GetFailure().GetMessage()), "else it cannot be sent")
+			require.True(t, utf8.ValidString(update.GetFailure().GetMessage()), "protobuf requires it")
 			require.Equal(t, test.permanent, update.GetFailure().GetPermanent())
 			require.Contains(t, update.GetFailure().GetStack(), test.stack)
 			require.Equal(t, test.stack == "", update.GetFailure().GetStack() == "")
@@ -211,7 +210,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestStackIsTheUsers(t *testing.T) {
+func TestTrimStackKeepsTheUsersFrames(t *testing.T) {
 	const own = "github.com/bobbin-yarn/bobbin"
 	trace := `goroutine 22 [running]:
 runtime/debug.Stack()
@@ -240,7 +239,7 @@ created by ` + own + `/executorbackend.(*engine).startWaiting in goroutine 9
 func TestKill(t *testing.T) {
 	s := start(t, Options{})
 	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, ""), launch(2, ""), launch(3, "")}})
-	// The third has no core yet; it is gone all the same.
+	// The third waits for a core.
 	s.send(&wire.DriverMessage{Kills: []*wire.KillTask{{Attempt: 3, Reason: "not wanted"}, {Attempt: 77, Reason: "unknown"}}})
 	update := s.update()
 	require.Equal(t, uint64(3), update.GetAttempt())
@@ -267,7 +266,7 @@ func TestCoresAreNeverOvercommitted(t *testing.T) {
 		for len(ends) < 5 {
 			ends[s.update().GetAttempt()] = time.Since(began)
 		}
-		// 1, 2 and 3 fill it; 4 takes what 1 and 2 leave; 5 waits its turn.
+		// 1, 2 and 3 take all cores; 4 takes those of 1 and 2; 5 waits behind it.
 		require.Equal(t, map[uint64]time.Duration{1: 1e9, 2: 1e9, 3: 2e9, 4: 2e9, 5: 3e9}, ends)
 		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 6, TaskSet: 1, Indexes: []uint32{0}, Cpus: 4}}})
 		require.Contains(t, s.update().GetFailure().GetMessage(), "takes 4 cores and executor 1 has 3")
@@ -286,7 +285,7 @@ func TestForgottenAndUnknownSetsAndRepeatedLaunches(t *testing.T) {
 	s.stop()
 }
 
-func TestLargeResultGoesInPartsBetweenOthers(t *testing.T) {
+func TestLargeResultIsSentInParts(t *testing.T) {
 	const size = 5<<20 + 17
 	s := start(t, Options{Config: settings(t, map[string]string{"executor.heartbeatInterval": "1ms"})})
 	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(1, fmt.Sprint(size))}})
@@ -319,7 +318,7 @@ func TestHeartbeats(t *testing.T) {
 		require.Less(t, time.Since(began), 10*time.Second)
 		require.Len(t, first.GetProgress(), 2)
 		require.EqualValues(t, 5, first.GetProgress()[0].GetAttempt())
-		require.EqualValues(t, 6, first.GetProgress()[1].GetAttempt(), "the third has no core")
+		require.EqualValues(t, 6, first.GetProgress()[1].GetAttempt(), "the third waits for a core")
 		require.Greater(t, first.GetResidentBytes(), uint64(1<<20))
 		at := time.Now()
 		for range 5 {
@@ -331,17 +330,17 @@ func TestHeartbeats(t *testing.T) {
 	})
 }
 
-func TestDriverThatTakesNothingEndsTheExecutor(t *testing.T) {
+func TestExecutorEndsWhenTheDriverReceivesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stream, leave := context.WithCancel(t.Context())
-		defer leave()
-		_, executorSide := wire.Pipe(stream) // of which nobody reads the other end
+		stream, closeStream := context.WithCancel(t.Context())
+		defer closeStream()
+		_, executorSide := wire.Pipe(stream)
 		began := time.Now()
-		options := Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
-			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults()
-		err := serve(t.Context(), options, executorSide, leave, newLife(options)).err
+		x := newExecutor(Options{ID: "7", Host: "h", Cores: 1, Config: settings(t, map[string]string{
+			"executor.heartbeatInterval": "1s", "network.timeout": "2m"})}.withDefaults())
+		err := x.serve(t.Context(), executorSide, closeStream).err
 		require.Equal(t, ExitHeartbeatFailure, ExitCode(err), "%v", err)
-		// The pipe took a minute's worth of heartbeats first.
+		// The pipe buffers the heartbeats of the first minute.
 		require.InDelta(t, 3*time.Minute, time.Since(began), float64(10*time.Second))
 	})
 }
@@ -365,24 +364,24 @@ func TestLostStreamCancelsTasks(t *testing.T) {
 	err := <-s.served
 	require.Equal(t, ExitDisconnected, ExitCode(err))
 	require.ErrorContains(t, err, "executor 7 lost its stream to the driver")
-	s.leave()
+	s.cancel()
 }
 
-func TestContextEndsTheExecutor(t *testing.T) {
+func TestExecutorEndsWithItsContext(t *testing.T) {
 	s := start(t, Options{})
 	s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, "")}})
-	s.leave()
+	s.cancel()
 	require.ErrorIs(t, <-s.served, context.Canceled)
 }
 
-func TestStopWaitsABoundedTimeForTasks(t *testing.T) {
+func TestStopWaitsUpToItsTimeoutForTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{})
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "1h")}})
 		began := time.Now()
 		s.stop()
-		require.Equal(t, leaveWait, time.Since(began))
-		time.Sleep(time.Hour) // the task ends some time
+		require.Equal(t, stopTimeout, time.Since(began))
+		time.Sleep(time.Hour) // until the task ends
 	})
 }
 
@@ -429,8 +428,8 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 		require.Equal(t, map[uint64]wire.TaskState{
 			2: wire.TaskState_TASK_STATE_KILLED,
 			4: wire.TaskState_TASK_STATE_RECALLED, // recalled
-			5: wire.TaskState_TASK_STATE_FINISHED,    // launched after the recall
-			6: wire.TaskState_TASK_STATE_KILLED,      // launched before its kill
+			5: wire.TaskState_TASK_STATE_FINISHED, // launched after the recall
+			6: wire.TaskState_TASK_STATE_KILLED,   // launched before its kill
 		}, states)
 		require.Equal(t, []string{"key"}, held, "released before the launches")
 
@@ -442,6 +441,53 @@ func TestTheFieldsOfAMessageActInTheirOrder(t *testing.T) {
 		require.Equal(t, wire.TaskState_TASK_STATE_FINISHED, s.update().GetState())
 		s.send(&wire.DriverMessage{Launches: []*wire.Launch{{Attempt: 8, TaskSet: 4, Indexes: []uint32{0}}}, Stop: &wire.Stop{}})
 		require.NoError(t, <-s.served)
-		s.leave()
+		s.cancel()
 	})
+}
+
+// recording is a stream that records what the executor sends, even after the
+// executor's context has ended.
+type recording struct {
+	messages chan *wire.DriverMessage
+	sent     chan *wire.ExecutorMessage
+	ctx      context.Context
+}
+
+func (r *recording) Send(message *wire.ExecutorMessage) error { r.sent <- message; return nil }
+func (r *recording) CloseSend() error                         { return nil }
+func (r *recording) Recv() (*wire.DriverMessage, error) {
+	select {
+	case message := <-r.messages:
+		return message, nil
+	case <-r.ctx.Done():
+		return nil, context.Cause(r.ctx)
+	}
+}
+
+// The cluster manager knows why an executor ended, and so whether its tasks' failures
+// count: not after a preemption, but when they ran out of memory.
+func TestTasksThatEndWithTheirExecutorAreNotReported(t *testing.T) {
+	started := make(chan struct{})
+	name := registered(func(ctx context.Context, _ function.Call) ([]byte, error) {
+		close(started)
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	})
+	ctx, end := context.WithCancelCause(t.Context())
+	stream := &recording{messages: make(chan *wire.DriverMessage, 9), sent: make(chan *wire.ExecutorMessage, 9), ctx: ctx}
+	stream.messages <- &wire.DriverMessage{
+		Registered: &wire.Registered{},
+		TaskSets:   []*wire.TaskSet{{Id: 1, Function: name}},
+		Launches:   []*wire.Launch{launch(5, "")},
+	}
+	served := make(chan error, 1)
+	go func() { served <- Serve(ctx, Options{ID: "1", Host: "h", Cores: 1}, stream) }()
+	<-started
+	terminated := errors.New("terminated")
+	end(terminated)
+	require.ErrorIs(t, <-served, terminated)
+	close(stream.sent)
+	for message := range stream.sent {
+		require.Empty(t, updatesOf(message))
+	}
 }

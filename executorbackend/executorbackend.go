@@ -1,13 +1,17 @@
-// Package executorbackend is the executor: it joins a driver, runs the tasks
-// that the driver sends, reports what became of them and says at intervals that
-// it lives. Run is an executor process of its own, Serve one inside the
-// driver's process.
+// Package executorbackend is an executor. It registers with a driver, runs the
+// tasks that the driver sends, reports their results and sends heartbeats. [Run]
+// is an executor process, [Serve] an executor inside the driver's process.
 //
-// An executor ends when the driver tells it to. A process whose connection
-// breaks gives its tasks up and joins again, for a few seconds; one that cannot
-// go on (a task in it does not end though it was killed, its disk is lost, a
-// signal says so) asks the driver to let it leave, which takes no further tasks
-// and lets those that run end first.
+// The engine owns the tasks of one stream to the driver; its lock guards them.
+// The goroutine that receives the driver's messages changes it ((*engine).take),
+// and so does each task's goroutine when the task ends. Messages to the driver go
+// through the outbox, whose lock is its own. Blocks of data belong to the
+// executor type, which outlives a stream.
+//
+// If the connection breaks, an executor process gives up its tasks and tries to
+// register again for a few seconds. If it cannot go on (a killed task does not
+// end, its disk is lost, a signal says so), it asks the driver to decommission
+// it: it gets no further task, and ends when its tasks have ended.
 package executorbackend
 
 import (
@@ -23,46 +27,42 @@ import (
 
 // Options describe an executor.
 type Options struct {
-	ID    string // as the cluster manager and the driver know it
-	Host  string // the node as the cluster names it, which is how HDFS names it too
-	Cores int    // how many tasks of one CPU run at once; at least 1
-	// Profile is the id of the executor's resource profile, as the driver gave it
-	// in its request to the cluster manager; 0 for the settings'.
+	ID    string // the same as in the cluster manager and the driver
+	Host  string // the node's name in the cluster, which HDFS uses too
+	Cores int    // at least 1
+	// Profile is the id of the executor's resource profile, as in the driver's
+	// request to the cluster manager; 0 is the profile of the settings.
 	Profile int
 
-	// LogURLs says where the executor's output can be read, by the stream's name.
+	// LogURLs are where the executor's output can be read, by the output stream.
 	LogURLs map[string]string
 
-	// Resources are the addresses of each further resource, by the name by which
-	// tasks ask for it. Where they are nil, Run finds them out by itself.
+	// Resources are the addresses of each further resource, by the name that tasks
+	// use. If nil, Run calls Discover.
 	Resources map[string][]string
 
-	// Shared is set where many executors are in this process: goroutines that
-	// outlive their tasks are then not looked for, as each look goes through all
-	// goroutines of the process, the disk, which they have in common, is not
-	// tested by each of them, and none has a data port.
+	// Shared is set if several executors share this process. They then have no
+	// data port, do not test the disk, and do not look for leaked goroutines, which
+	// would go through all goroutines of the process.
 	Shared bool
 
-	// Decommission gives the reason why the executor is to leave, where that is
-	// known here first, by a signal for example: it then takes no further tasks,
-	// finishes those that it runs, and ends with ExitDecommissioned. Nil gives none.
+	// Decommission delivers a reason to decommission the executor, a signal for
+	// example. The executor then ends with ExitDecommissioned. May be nil.
 	Decommission <-chan string
 
-	// Config is asked for executor.heartbeatInterval, network.timeout,
-	// task.maxResultSize, task.maxDirectResultSize and task.reaper.killTimeout, and
-	// by Run for the data port's; nil is the default configuration. Run takes the
-	// driver's instead.
+	// Config gives the executor's settings; nil gives their defaults. Run replaces
+	// it by the driver's.
 	Config *config.Config
 
-	// Prepare makes the context under which tasks run from what the driver said,
-	// and a function that ends what it made; Run calls it once before it
-	// registers. Serve does not: its tasks run under the context it is given.
+	// Prepare makes the context of tasks from the driver's reply, and a function
+	// that releases what it made. Run calls it once, before it registers; Serve
+	// does not.
 	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
 	Logger *slog.Logger // nil logs nothing
 
-	replaceable bool   // another executor comes when this one leaves
-	directory   string // that must be writable; "" is the working directory
+	replaceable bool   // the driver gets another executor if this one ends
+	directory   string // the container's working directory; "" is the process's
 }
 
 func (o Options) withDefaults() Options {
@@ -77,31 +77,28 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Exit codes of an executor process, beside 0 for one that was told to stop
-// and 1 for any other error.
+// Exit codes of an executor process, besides 0 if the driver stopped it and 1 for
+// other errors. Those from 53 to 57 are Spark's.
 const (
-	// ExitLostDisk is of an executor that cannot write to its container's working
-	// directory. It is the code that Spark's executors use for it.
+	// ExitLostDisk means that the executor cannot write to its working directory.
 	ExitLostDisk = 53
-	// ExitHeartbeatFailure is of an executor that could not send a heartbeat for
-	// network.timeout. It is the code that Spark's executors use for it.
+	// ExitHeartbeatFailure means that the executor could not send a heartbeat for
+	// network.timeout.
 	ExitHeartbeatFailure = 56
-	// ExitStuckTask is of an executor that left because a task in it did not end
-	// though it was killed. It is the code that Spark's executors use for it.
+	// ExitStuckTask means that a killed task did not end.
 	ExitStuckTask = 57
-	// ExitUnableToConnect is of an executor that did not reach its driver.
+	// ExitUnableToConnect means that the executor did not reach its driver.
 	ExitUnableToConnect = 61
-	// ExitDisconnected is of an executor whose stream to the driver broke: the
-	// driver ended, or took the executor for lost.
+	// ExitDisconnected means that the stream to the driver broke, because the driver ended
+	// or took the executor for lost.
 	ExitDisconnected = 62
-	// ExitRefused is of an executor that the driver does not want.
+	// ExitRefused means that the driver refused the executor.
 	ExitRefused = 63
-	// ExitDecommissioned is of an executor that left by Options.Decommission. One
-	// that left because the driver told it to ends with 0.
+	// ExitDecommissioned means that the executor was decommissioned by Options.Decommission.
 	ExitDecommissioned = 64
 )
 
-// ExitError says why an executor ended otherwise than by being told to.
+// ExitError is an error with an exit code of its own.
 type ExitError struct {
 	Code int // one of the Exit constants
 	Err  error
@@ -109,10 +106,10 @@ type ExitError struct {
 
 func (e *ExitError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ExitCode is the code with which a process ends for what Run returned.
+// ExitCode returns the exit code of a process for which Run returned err.
 func ExitCode(err error) int {
 	var exit *ExitError
 	switch {

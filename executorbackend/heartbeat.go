@@ -1,7 +1,9 @@
 package executorbackend
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -9,19 +11,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// heartbeat says at intervals that the executor lives, in a goroutine of its own.
-type heartbeat struct {
+// heartbeats is the goroutine that sends heartbeats.
+type heartbeats struct {
 	quit chan struct{}
 	done chan error
 }
 
-// startHeartbeat begins after a random part of the interval, so that executors
-// that start together do not speak together ever after. Where no message
-// leaves for network.timeout it calls leave and ends.
-func (e *engine) startHeartbeat(leave func()) *heartbeat {
+// startHeartbeats sends the first heartbeat after a random part of the interval,
+// so that executors that start together do not send together. If a send blocks
+// for network.timeout, it calls closeStream and ends.
+func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	interval := max(config.ExecutorHeartbeat.In(e.options.Config), time.Millisecond)
 	timeout := config.NetworkTimeout.In(e.options.Config)
-	h := &heartbeat{quit: make(chan struct{}), done: make(chan error, 1)}
+	h := &heartbeats{quit: make(chan struct{}), done: make(chan error, 1)}
 	go func() {
 		timer := time.NewTimer(rand.N(interval))
 		defer timer.Stop()
@@ -32,14 +34,14 @@ func (e *engine) startHeartbeat(leave func()) *heartbeat {
 				return
 			case <-timer.C:
 			}
-			if stuck := e.out.stuckFor(); stuck > timeout {
+			if blocked := e.out.blockedFor(); blocked > timeout {
 				h.done <- exitError(ExitHeartbeatFailure,
-					"executor %s could not send a heartbeat for %v: the driver takes no messages", e.options.ID, stuck.Round(time.Millisecond))
-				leave()
+					"executor %s could not send a heartbeat for %v: the driver takes no messages", e.options.ID, blocked.Round(time.Millisecond))
+				closeStream()
 				return
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
-			// Sending may block, and this is the goroutine that notices.
+			// In a goroutine of its own: this one must notice if the send blocks.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)
 		}
@@ -47,14 +49,31 @@ func (e *engine) startHeartbeat(leave func()) *heartbeat {
 	return h
 }
 
-// stop ends the heartbeat and returns why it had given up, if it had.
-func (h *heartbeat) stop() error {
+// stop ends the heartbeats. It returns an error if they had failed.
+func (h *heartbeats) stop() error {
 	close(h.quit)
 	return <-h.done
 }
 
-// residentBytes is the memory of this process that is in RAM; 0 where the system
-// does not tell.
+// progress returns the values and metrics of the running attempts.
+func (e *engine) progress() []*wire.TaskProgress {
+	heap := heapBytes()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []*wire.TaskProgress
+	for attempt, t := range e.tasks {
+		if t.started {
+			t.raisePeak(heap)
+			metrics := &wire.Metrics{PeakMemoryBytes: heap}
+			t.measureProgress(metrics, time.Since(t.began))
+			all = append(all, &wire.TaskProgress{Attempt: attempt, Values: t.currentValues(), Metrics: metrics})
+		}
+	}
+	slices.SortFunc(all, func(a, b *wire.TaskProgress) int { return cmp.Compare(a.GetAttempt(), b.GetAttempt()) })
+	return all
+}
+
+// residentBytes returns this process's memory that is in RAM; 0 if unknown.
 func residentBytes() uint64 {
 	resident, _ := procfs.ResidentBytes(procfs.Self)
 	return resident

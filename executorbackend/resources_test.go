@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/discovery"
 )
 
 func script(t *testing.T, text string) string {
@@ -17,13 +18,13 @@ func script(t *testing.T, text string) string {
 	return path
 }
 
-func TestWhatHasNoScriptIsNumbered(t *testing.T) {
-	found, err := Discover(t.Context(), config.Default(), map[string]int64{"gpu": 2, "bytes": maxAddresses + 1})
+func TestAddressesWithoutAScriptAreNumbers(t *testing.T) {
+	found, err := Discover(t.Context(), config.Default(), map[string]int64{"gpu": 2, "bytes": discovery.MaxAddresses + 1})
 	require.NoError(t, err)
-	require.Equal(t, map[string][]string{"gpu": {"0", "1"}}, found, "so much of one is no list of devices")
+	require.Equal(t, map[string][]string{"gpu": {"0", "1"}}, found, "a large amount has no addresses")
 }
 
-func TestScriptsFindAddresses(t *testing.T) {
+func TestDiscoveryScripts(t *testing.T) {
 	for _, test := range []struct{ name, script, problem string }{
 		{"as Spark's", `echo '{"name": "gpu", "addresses": ["3", "7"]}'`, ""},
 		{"too few", `echo '{"name": "gpu", "addresses": ["3"]}'`, "found 1 addresses, and the container has 2"},
@@ -48,7 +49,7 @@ func TestScriptsFindAddresses(t *testing.T) {
 	}
 }
 
-func TestExecutorsWithoutAResourceDoNotLookForIt(t *testing.T) {
+func TestScriptOfAResourceThatTheProfileLacksIsNotRun(t *testing.T) {
 	c, err := config.FromMap(map[string]string{
 		"executor.resource.gpu.amount": "1", "executor.resource.gpu.discoveryScript": script(t, "exit 1"),
 	})

@@ -2,8 +2,11 @@ package executorbackend
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -22,25 +25,28 @@ const (
 	bootstrapTimeout = 30 * time.Second // of one try
 	bootstrapBackoff = time.Second      // before the second try; doubles after each
 
-	// silence is after how long without a word from the driver its host is
-	// asked for one, and how long it has for the answer. Both make up half of
-	// network.timeout's default; the setting itself is the driver's to tell, and
-	// is not known when the connection is made.
-	silence = 30 * time.Second
+	// keepaliveTime is how long the connection is idle before a ping, and how long
+	// the reply may take: together half of network.timeout's default. The setting
+	// itself comes from the driver over this connection.
+	keepaliveTime = 30 * time.Second
 
-	// Buffers are the connection's; there is one, and an idle executor should
-	// cost little. A record of TLS has no more than these hold. Windows are fixed,
-	// because gRPC's estimation of the bandwidth costs a ping for nearly every
-	// message.
+	// bufferBytes is the size of a TLS record: a larger buffer costs an idle
+	// executor memory and gains nothing. The window is fixed, because gRPC's
+	// estimation of the bandwidth costs a ping for nearly every message.
 	bufferBytes = 16 << 10
 	windowBytes = 1 << 20
+
+	// attachTimeout is how long an executor whose connection broke tries to attach
+	// again. The driver waits a little longer before it declares it lost.
+	attachTimeout = 8 * time.Second
+	attachBackoff = 100 * time.Millisecond // before the second try; doubles up to attachTimeout/8
 )
 
-// Run is an executor process: it joins the driver at host:port with the pass
-// that the driver made, and serves until it is told to stop, which returns
-// nil, or until the driver ends the stream or ctx ends. Where the connection
-// breaks, what it runs is given up, and it joins again if it can. Errors that have an exit code
-// of their own are of type *ExitError.
+// Run is an executor process. It registers with the driver at host:port, with the
+// pass that the driver made, and returns nil when the driver stops it. If the
+// connection breaks, it gives up its tasks and tries to register again. It
+// returns an error, of type *ExitError if it has an exit code, when it cannot
+// connect, the driver ends the stream, or ctx ends.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
@@ -61,7 +67,7 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		grpc.WithInitialWindowSize(windowBytes),
 		grpc.WithInitialConnWindowSize(windowBytes),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32), grpc.MaxCallSendMsgSize(math.MaxInt32)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: silence, Timeout: silence}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTime}),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: bootstrapBackoff / 4, Multiplier: 1.6, Jitter: 0.2, MaxDelay: bootstrapBackoff},
 			MinConnectTimeout: bootstrapTimeout,
@@ -85,25 +91,25 @@ func Run(ctx context.Context, options Options, driver string, pass []byte) error
 		}
 	}
 	if options.Prepare != nil {
-		prepared, end, err := options.Prepare(ctx, boot)
+		prepared, release, err := options.Prepare(ctx, boot)
 		if err != nil {
 			return fmt.Errorf("prepare executor %s: %w", options.ID, err)
 		}
-		defer end()
+		defer release()
 		ctx = prepared
 	}
 
-	life := newLife(options)
-	defer life.blocks.Close()
+	x := newExecutor(options)
+	defer x.blocks.Close()
 	if !options.Shared {
-		port, err := openDataPort(ctx, options, driver, access, life.blocks)
+		port, err := openDataPort(ctx, options, driver, access, x.blocks)
 		if err != nil {
 			return fmt.Errorf("executor %s: %w", options.ID, err)
 		}
 		defer port.Close()
-		life.dataAddress = port.Addr().String()
+		x.dataAddress = port.Addr().String()
 	}
-	return attach(ctx, client, options, driver, life)
+	return x.attach(ctx, client, driver)
 }
 
 func bootstrap(ctx context.Context, client wire.DriverClient, options Options, driver string) (*wire.BootstrapReply, error) {
@@ -132,4 +138,53 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+// attach runs the executor over a stream to the driver, and over further ones as
+// they break. To the driver each is a new executor of the same id, because it
+// runs the old one's tasks elsewhere: they end here before the next stream.
+func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
+	x.instance = rand.Uint64() | 1
+	var broken error // why the executor was disconnected, until it is registered again
+	var since time.Time
+	wait := attachBackoff
+	for {
+		end := x.attachOnce(ctx, client, driver)
+		if end.registered {
+			broken = nil
+		}
+		if broken == nil {
+			if !end.resumable || !connectionBroke(end.err) || ctx.Err() != nil {
+				return end.err
+			}
+			broken, since, wait = end.err, time.Now(), attachBackoff
+			x.options.Logger.Warn("the connection to the driver broke, joining again", "driver", driver, "error", end.err)
+		} else if !connectionBroke(end.err) || time.Since(since) >= attachTimeout || ctx.Err() != nil {
+			return exitError(ExitDisconnected, "%w; could not join again: %w", broken, end.err)
+		}
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, attachTimeout/8)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (x *executor) attachOnce(ctx context.Context, client wire.DriverClient, driver string) streamEnd {
+	attached, closeStream := context.WithCancel(ctx)
+	defer closeStream()
+	stream, err := client.Attach(attached)
+	if err != nil {
+		return streamEnd{err: exitError(ExitUnableToConnect, "attach to the driver at %s: %w", driver, err), resumable: true}
+	}
+	return x.serve(ctx, stream, closeStream)
+}
+
+// connectionBroke reports whether a stream ended because its connection broke. If
+// the driver's host refuses connections, the driver has ended.
+func connectionBroke(err error) bool {
+	var failed interface{ GRPCStatus() *status.Status }
+	return errors.As(err, &failed) && failed.GRPCStatus().Code() == codes.Unavailable &&
+		!strings.Contains(failed.GRPCStatus().Message(), "connection refused")
 }

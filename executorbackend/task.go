@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/block"
@@ -15,31 +16,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// task is one attempt at this executor.
+// task is one attempt of a task.
 type task struct {
-	engine  *engine
-	launch  *wire.Launch // that it came with
-	attempt uint64
-	index   int
-	input   []byte
-	set     *taskSet
-	cpus    int
-	started bool // guarded by the engine's lock
-	origin  origin
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
+	engine   *engine
+	launch   *wire.Launch
+	attempt  uint64
+	index    int
+	input    []byte
+	set      *taskSet
+	cpus     int
+	label    leakLabel
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	received time.Time // the launch
 
-	// Guarded by the engine's lock, too.
-	reaper  *time.Timer // once it was killed
-	givenUp bool        // it was told to be killed and has not ended
+	// The engine's lock guards these.
+	started bool
+	began   time.Time   // does not change once the attempt has started
+	reaper  *time.Timer // runs once the attempt was killed
+	stuck   bool        // it was reported as killed, and runs still
 	coordination
 
-	values function.Values
-
-	received time.Time // the launch
-	began    time.Time // guarded by the engine's lock until it has started
-	usage    function.Usage
-	peak     peak
+	values     function.Values
+	usage      function.Usage
+	peakMemory atomic.Uint64
 }
 
 // killedError is the cause of the end of a killed task's context.
@@ -47,50 +47,49 @@ type killedError struct{ reason string }
 
 func (e *killedError) Error() string { return "task killed: " + e.reason }
 
-// run runs an attempt. Whatever the function does, return, panic or end its
-// goroutine, there is one last update.
-//
-// It returns the task that is to follow in the same goroutine, if any.
+// run runs an attempt. The function may return, panic or end its goroutine: in
+// each case the attempt has one last update. run returns the task to run next in
+// this goroutine, if any.
 func (e *engine) run(t *task) (next *task) {
-	pprof.SetGoroutineLabels(t.origin.ctx)
+	pprof.SetGoroutineLabels(t.label.ctx)
 	began := t.began
 	var update *wire.TaskUpdate
 	defer func() {
-		goesOn := update != nil
-		if !goesOn {
+		returned := update != nil
+		if !returned {
 			update = failed(t.attempt, abnormalEnd(recover()))
 		}
 		took := time.Since(began)
 		if e.cutShort(update) {
-			next = e.finished(t, took, goesOn, nil)
+			next = e.finish(t, took, returned, nil)
 			return
 		}
 		if update.Metrics == nil {
 			update.Metrics = &wire.Metrics{}
 		}
 		t.measure(update.Metrics, took, len(update.GetResult()))
-		next = e.finished(t, took, goesOn, e.keep(t, update))
+		next = e.finish(t, took, returned, e.storeResult(t, update))
 	}()
 	result, failure := e.call(t)
 	update = e.outcome(t, result, failure)
 	return nil
 }
 
-// cutShort reports whether an attempt failed because this executor ends. That
-// is not told: why the executor ended decides whether the task failed, and the
-// cluster manager knows it better.
+// cutShort reports whether an attempt failed because this executor ends. Such a
+// failure is not reported: whether it counts depends on why the executor ended,
+// which the cluster manager knows.
 func (e *engine) cutShort(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
 
-// call runs the function and says what went wrong; it panics when that does.
+// call runs the task's function, and panics if it does.
 func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	body, err := function.Lookup(t.set.function)
 	if err != nil {
 		return nil, &wire.Failure{Message: err.Error(), Permanent: true}
 	}
 	var common []byte
-	if t.set.shares {
+	if t.set.hasShared {
 		reader, err := e.blocks.Open(block.Broadcast(t.set.id))
 		if err == nil {
 			defer reader.Release()
@@ -110,7 +109,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 		Common:        common,
 		Input:         t.input,
 		Resources:     wire.FromResources(t.launch.GetResources()),
-		Hold:          e.hold,
+		Hold:          e.reportHold,
 		Driver:        t,
 		Values:        &t.values,
 		Usage:         &t.usage,
@@ -121,19 +120,19 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	return result, nil
 }
 
-// permanent reports whether an error says of itself that another try cannot
-// help, by a method Permanent() bool.
+// permanent reports whether a retry cannot help, according to the error's method
+// Permanent() bool.
 func permanent(err error) bool {
-	var says interface{ Permanent() bool }
-	return errors.As(err, &says) && says.Permanent()
+	var p interface{ Permanent() bool }
+	return errors.As(err, &p) && p.Permanent()
 }
 
 func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.TaskUpdate {
 	switch {
 	case failure != nil:
-		var killed *killedError
-		if errors.As(context.Cause(t.ctx), &killed) {
-			return killedUpdate(t.attempt, killed.reason)
+		var cause *killedError
+		if errors.As(context.Cause(t.ctx), &cause) {
+			return killed(t.attempt, cause.reason)
 		}
 		return failed(t.attempt, failure)
 	case int64(len(result)) > e.maxResult:
@@ -141,11 +140,11 @@ func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.Ta
 			"the task's result takes %d bytes encoded, the most is %d (%s): return less, write large results to files, or raise %s",
 			len(result), e.maxResult, config.Size(e.maxResult), config.TaskMaxResult.Name())})
 	}
-	return &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.told()}
+	return &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.currentValues()}
 }
 
-// abnormalEnd describes the end of a function that did not return: recovered
-// is what it panicked with, nil where it ended its goroutine.
+// abnormalEnd describes the end of a function that did not return. recovered is the
+// value of its panic; nil if it ended its goroutine.
 func abnormalEnd(recovered any) *wire.Failure {
 	if recovered == nil {
 		return &wire.Failure{Message: "the function ended its goroutine (runtime.Goexit), as a failed check of package testing does, " +
@@ -155,20 +154,57 @@ func abnormalEnd(recovered any) *wire.Failure {
 }
 
 func failed(attempt uint64, failure *wire.Failure) *wire.TaskUpdate {
-	failure.Message = cut(failure.GetMessage())
-	failure.Stack = cut(failure.GetStack())
+	failure.Message = clean(failure.GetMessage())
+	failure.Stack = clean(failure.GetStack())
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_FAILED, Failure: failure}
 }
 
-// maxText bounds a failure's message and its stack in bytes: a message of the
-// stream holds several.
+func killed(attempt uint64, reason string) *wire.TaskUpdate {
+	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED, Failure: &wire.Failure{Message: reason}}
+}
+
+// maxText is the largest size in bytes of a failure's message and of its stack: a
+// message to the driver contains several.
 const maxText = 32 << 10
 
-// cut makes a text of the user's one that a message can hold: not too long, and
-// UTF-8, whatever bytes it has.
-func cut(text string) string {
+// clean cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
+func clean(text string) string {
 	if more := len(text) - maxText; more > 0 {
 		text = fmt.Sprintf("%s… (%d bytes more)", text[:maxText], more)
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
+// ownFrames is the prefix of bobbin's own functions in a stack trace. A user's
+// program is package main, even inside bobbin's module.
+const ownFrames = "github.com/bobbin-yarn/bobbin"
+
+// trimStack removes frames from a trace that debug.Stack made in a deferred call:
+// those below the user's function, and those above the panic.
+func trimStack(trace string) string {
+	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
+	if len(lines) < 3 {
+		return trace
+	}
+	frames := lines[1:] // two lines each, after "goroutine N [running]:"
+	for i := 0; i+1 < len(frames); i += 2 {
+		if strings.HasPrefix(frames[i], "panic(") {
+			frames = frames[i+2:]
+			break
+		}
+	}
+	for len(frames) >= 2 && strings.HasPrefix(frames[0], "runtime.") {
+		frames = frames[2:] // a fault that became a panic
+	}
+	for len(frames) >= 2 && isOwn(frames[len(frames)-2]) {
+		frames = frames[:len(frames)-2]
+	}
+	if len(frames) == 0 {
+		return trace
+	}
+	return strings.Join(frames, "\n")
+}
+
+func isOwn(frame string) bool {
+	return strings.HasPrefix(frame, ownFrames) || strings.HasPrefix(frame, "created by "+ownFrames)
 }

@@ -5,44 +5,42 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// taskSet is a set of which the driver may send tasks. What they share is the
-// block broadcast_ID.
+// taskSet is a task set of which the driver may launch tasks. Its shared value is
+// the block broadcast_ID.
 type taskSet struct {
 	id             uint64
 	name, function string
-	shares         bool // its tasks share something
+	hasShared      bool
 }
 
-// keepShared puts what the tasks of new sets share into the store. It may write to
+// storeShared puts the shared values of new sets into the store. It may write to
 // the disk, so it is called without the lock.
-func (e *engine) keepShared(sets []*wire.TaskSet) {
+func (e *engine) storeShared(sets []*wire.TaskSet) {
 	for _, set := range sets {
 		if len(set.GetCommon()) == 0 {
 			continue
 		}
 		if err := e.blocks.Put(block.Broadcast(set.GetId()), set.GetCommon(), block.MemoryAndDisk); err != nil {
-			// The driver sends a set once. Its tasks fail where there is no block.
+			// The driver sends a set once: without the block its tasks fail.
 			e.options.Logger.Error("a task set's shared value was not kept", "taskSet", set.GetName(), "error", err)
 		}
 	}
 }
 
-// addSets adds sets. It is called with the lock held.
 func (e *engine) addSets(sets []*wire.TaskSet) {
 	for _, set := range sets {
-		e.sets[set.GetId()] = &taskSet{id: set.GetId(), name: set.GetName(), function: set.GetFunction(), shares: len(set.GetCommon()) > 0}
+		e.sets[set.GetId()] = &taskSet{id: set.GetId(), name: set.GetName(), function: set.GetFunction(), hasShared: len(set.GetCommon()) > 0}
 	}
 }
 
-// forgetSets forgets sets that are over. Tasks of them that run go on. It is
-// called with the lock held.
+// forgetSets forgets sets that have ended. Their running tasks continue.
 func (e *engine) forgetSets(ids []uint64) {
 	for _, id := range ids {
-		if set := e.sets[id]; set != nil && set.shares {
+		if set := e.sets[id]; set != nil && set.hasShared {
 			e.blocks.Remove(block.Broadcast(id))
 		}
 		delete(e.sets, id)
-		delete(e.gangs, id)
-		delete(e.origins.sets, id)
+		delete(e.peers, id)
+		delete(e.labels.sets, id)
 	}
 }

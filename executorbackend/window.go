@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// windowWork is how much work an executor queues for each of its cores. It is
-	// several times what a message to the driver and its answer take.
+	// windowWork is how much work an executor queues for each core: several times
+	// the round trip of a message to the driver.
 	windowWork = time.Millisecond
-	// maxWindow is how many tasks it queues for each core at the most.
+	// maxWindow is the largest number of tasks that it queues for each core.
 	maxWindow = 512
-	// paceWeight is over how many tasks their time is averaged.
+	// paceWeight is the number of tasks over which their duration is averaged.
 	paceWeight = 32
-	// giveBackAfter is how long queued tasks wait while no task is started, before
+	// stallTimeout is how long queued tasks wait without any task starting, before
 	// they go back to the driver, which may have a free core elsewhere.
-	giveBackAfter = 100 * time.Millisecond
+	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is about how long the tasks of one set take, the latest of which one
-// ended here.
+// pace is the mean duration of the tasks of one set, the one of which a task
+// ended last.
 type pace struct {
 	taskSet uint64
 	mean    time.Duration
 }
 
-// window takes a task that ran for so long into account, and returns how many of
-// its set an executor of so many cores queues.
+// window adds the duration of a task, and returns how many tasks of its set an
+// executor with this many cores queues.
 func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {
@@ -39,50 +39,50 @@ func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 
-// impatience gives queued tasks back that wait too long. The engine's lock guards
-// it.
-type impatience struct {
-	timer *time.Timer // nil where none waits
-	moved time.Time   // when a task was started last
+// stallTimer runs while tasks are queued, to find out if none starts. The engine's
+// lock guards it.
+type stallTimer struct {
+	timer     *time.Timer // nil if it does not run
+	lastStart time.Time   // of a task
 }
 
-// watch has giveBack called in time, unless that is due already.
-func (i *impatience) watch(giveBack func()) {
-	if i.timer == nil {
-		i.timer = time.AfterFunc(giveBackAfter, giveBack)
+// start starts the timer, unless it runs.
+func (s *stallTimer) start(expired func()) {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(stallTimeout, expired)
 	}
 }
 
-func (i *impatience) stop() {
-	if i.timer != nil {
-		i.timer.Stop()
-		i.timer = nil
+func (s *stallTimer) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
 	}
 }
 
-// giveBackLate gives back what is queued, if no task was started for long enough.
-func (e *engine) giveBackLate() {
+// recallStalled gives queued tasks back if no task has started for stallTimeout.
+func (e *engine) recallStalled() {
 	e.mu.Lock()
-	e.impatience.timer = nil
+	e.stall.timer = nil
 	if e.ended {
 		e.mu.Unlock()
 		return
 	}
 	e.running.Add(1)
 	defer e.running.Done()
-	var returned []*wire.TaskUpdate
-	if time.Since(e.impatience.moved) >= giveBackAfter {
-		returned = e.giveBackQueued()
+	var recalled []*wire.TaskUpdate
+	if time.Since(e.stall.lastStart) >= stallTimeout {
+		recalled = e.recallQueued()
 	} else if slices.ContainsFunc(e.waiting, func(t *task) bool { return t.launch.GetQueued() }) {
-		e.impatience.watch(e.giveBackLate)
+		e.stall.start(e.recallStalled)
 	}
 	e.mu.Unlock()
-	e.out.put(returned...)
+	e.out.put(recalled...)
 }
 
-// giveBackQueued takes out all that is queued, and returns the last updates of
-// it. It is called with the lock held.
-func (e *engine) giveBackQueued() (updates []*wire.TaskUpdate) {
+// recallQueued removes all queued tasks and returns their last updates. It is
+// called with the lock held.
+func (e *engine) recallQueued() (updates []*wire.TaskUpdate) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
 		if !t.launch.GetQueued() {
 			return false

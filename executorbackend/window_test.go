@@ -16,7 +16,7 @@ func queued(attempt uint64, input string) *wire.Launch {
 	return l
 }
 
-func TestWindowIsAMillisecondsWorth(t *testing.T) {
+func TestWindowIsAMillisecondOfWork(t *testing.T) {
 	var p pace
 	window := func(set uint64, took time.Duration, cores int) int {
 		w := p.window(&task{set: &taskSet{id: set}, cpus: 1}, took, cores)
@@ -24,8 +24,8 @@ func TestWindowIsAMillisecondsWorth(t *testing.T) {
 		return int(w.GetTasks())
 	}
 	require.Equal(t, 200, window(1, 10*time.Microsecond, 2))
-	require.Equal(t, 2*maxWindow, window(2, time.Nanosecond, 2), "it is bounded")
-	require.Equal(t, 2*maxWindow, window(3, 0, 2), "a clock may stand still")
+	require.Equal(t, 2*maxWindow, window(2, time.Nanosecond, 2), "the limit")
+	require.Equal(t, 2*maxWindow, window(3, 0, 2), "a coarse clock")
 	require.Zero(t, window(4, time.Second, 2), "another set is measured anew")
 	require.Equal(t, 100, window(5, 10*time.Microsecond, 1))
 	require.Zero(t, window(5, time.Second, 1), "a long one closes it")
@@ -35,17 +35,17 @@ func TestWindowIsAMillisecondsWorth(t *testing.T) {
 	require.InDelta(t, 100, window(5, 10*time.Microsecond, 1), 1)
 }
 
-func TestQueuedTasksGoBackWhereTheyHaveToWait(t *testing.T) {
+func TestQueuedTasksAreRecalledWhenNoneStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		began := time.Now()
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
 			launch(1, "1s"), queued(2, "1s"), launch(3, "1s"), queued(4, "1s"),
 		}})
-		returned := s.together()
-		require.Equal(t, giveBackAfter, time.Since(began), "no other was started for so long")
-		require.Len(t, returned, 2)
-		for i, update := range returned {
+		recalled := s.together()
+		require.Equal(t, stallTimeout, time.Since(began), "after the last start")
+		require.Len(t, recalled, 2)
+		for i, update := range recalled {
 			require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, update.GetState())
 			require.Equal(t, uint64(2+2*i), update.GetAttempt())
 		}
@@ -59,7 +59,7 @@ func TestQueuedTasksGoBackWhereTheyHaveToWait(t *testing.T) {
 	})
 }
 
-func TestQueuedTasksStayWhileOthersStart(t *testing.T) {
+func TestQueuedTasksStayWhileTasksStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		launches := []*wire.Launch{launch(1, "60ms")}
@@ -80,7 +80,7 @@ func TestQueuedTasksStayWhileOthersStart(t *testing.T) {
 	})
 }
 
-func TestQueuedTasksAreRecalled(t *testing.T) {
+func TestDriverRecallsQueuedTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{
@@ -90,9 +90,9 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 			require.Equal(t, 1+attempt, s.update().GetAttempt())
 		}
 		s.send(&wire.DriverMessage{Recall: true, Launches: []*wire.Launch{launch(5, "50ms")}})
-		returned := s.update()
-		require.Equal(t, uint64(4), returned.GetAttempt(), "the third has begun")
-		require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, returned.GetState())
+		recalled := s.update()
+		require.Equal(t, uint64(4), recalled.GetAttempt(), "the third has started")
+		require.Equal(t, wire.TaskState_TASK_STATE_RECALLED, recalled.GetState())
 		for _, attempt := range []uint64{3, 5} {
 			finished := s.update()
 			require.Equal(t, attempt, finished.GetAttempt())
@@ -102,7 +102,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 	})
 }
 
-func TestAQueuedTaskCanBeKilled(t *testing.T) {
+func TestKillOfAQueuedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		s.send(&wire.DriverMessage{TaskSets: sets("wait"), Launches: []*wire.Launch{launch(1, ""), queued(2, "")}})
@@ -114,9 +114,8 @@ func TestAQueuedTaskCanBeKilled(t *testing.T) {
 	})
 }
 
-// A task that was not queued goes before those that were: the driver counts on
-// its having a core.
-func TestATaskWithACoreOfItsOwnGoesFirst(t *testing.T) {
+// The driver has reserved a core for a task that is not queued.
+func TestTaskThatIsNotQueuedStartsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "10ms"), queued(2, "10ms"), launch(3, "10ms")}})
@@ -127,12 +126,11 @@ func TestATaskWithACoreOfItsOwnGoesFirst(t *testing.T) {
 	})
 }
 
-// The clock of a task begins when it does, however long a message takes to leave.
-func TestASendThatBlocksTakesNoTimeOfTheNextTask(t *testing.T) {
+func TestRunTimeExcludesABlockedSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, Options{ID: "1", Host: "node", Cores: 1})
 		s.send(&wire.DriverMessage{TaskSets: sets("sleep"), Launches: []*wire.Launch{launch(1, "1ms"), launch(2, "1ms"), launch(3, "1ms")}})
-		time.Sleep(time.Second) // nobody reads
+		time.Sleep(time.Second) // before the driver receives
 		for range 3 {
 			require.EqualValues(t, time.Millisecond, s.update().GetMetrics().GetRunNanos())
 		}
@@ -140,29 +138,29 @@ func TestASendThatBlocksTakesNoTimeOfTheNextTask(t *testing.T) {
 	})
 }
 
-// A timer that goes off while a message is on its way finds nothing to do. What is
-// reported later leaves in time all the same.
-func TestReportsLeaveInTimeAfterASendThatBlocked(t *testing.T) {
+// A timer that expires during a send has nothing to do. Later reports must start a
+// new one.
+func TestReportsAreSentInTimeAfterABlockedSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sent, leave := make(chan int), make(chan struct{})
-		o := &outgoing{}
+		sent, unblock := make(chan int), make(chan struct{})
+		o := &outbox{}
 		o.send = func(message *wire.ExecutorMessage) error {
-			<-leave
+			<-unblock
 			sent <- len(updatesOf(message))
 			return nil
 		}
-		update := func() *wire.TaskUpdate { return killedUpdate(1, "") }
+		update := func() *wire.TaskUpdate { return killed(1, "") }
 		go o.put(update())
 		synctest.Wait()
 		o.report(nil, true, update())
-		time.Sleep(2 * reportWait)
-		close(leave)
+		time.Sleep(2 * reportDelay)
+		close(unblock)
 		require.Equal(t, 1, <-sent)
 		require.Equal(t, 1, <-sent)
 		synctest.Wait()
 		began := time.Now()
 		o.report(nil, true, update())
 		require.Equal(t, 1, <-sent)
-		require.Equal(t, reportWait, time.Since(began))
+		require.Equal(t, reportDelay, time.Since(began))
 	})
 }

@@ -227,7 +227,7 @@ func (x *BootstrapReply) GetResources() map[string]int64 {
 // ExecutorMessage goes from an executor to the driver. The first message of a
 // stream registers the executor.
 //
-// The executor collects what it sends in the outgoing of package
+// The executor collects what it sends in the outbox of package
 // executorbackend. The driver acts on it in (*loop).heard of package driver.
 type ExecutorMessage struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-func TestAKilledAttemptsResultIsDropped(t *testing.T) {
+func TestKillRemovesAStoredResult(t *testing.T) {
 	s := start(t, Options{Config: settings(t, map[string]string{"task.maxDirectResultSize": "10b"})})
 	s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(1, "11"), launch(2, "10")}})
 	states := map[uint64]wire.TaskState{}
@@ -29,7 +29,7 @@ func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 	last := s.update()
 	require.Equal(t, wire.TaskState_TASK_STATE_KILLED, last.GetState())
 	require.Equal(t, "not wanted", last.GetFailure().GetMessage())
-	// It is not there any more, for anybody.
+	// Its result cannot be fetched.
 	held := launch(3, "1")
 	held.StoreResult = true
 	s.send(&wire.DriverMessage{Fetches: []uint64{1, 2, 99}, Kills: []*wire.KillTask{{Attempt: 1}, {Attempt: 2}}, Launches: []*wire.Launch{held}})
@@ -39,8 +39,7 @@ func TestAKilledAttemptsResultIsDropped(t *testing.T) {
 	s.stop()
 }
 
-// newStore keeps so many bytes in memory, and the rest in files below the directory
-// that is returned.
+// newStore returns a store with a memory limit, and the directory of its files.
 func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	directory := t.TempDir()
 	store := block.New(block.Options{Memory: memory, Directory: directory})
@@ -48,8 +47,8 @@ func newStore(t *testing.T, memory int64) (*block.Store, string) {
 	return store, directory
 }
 
-// kept are the blocks of a store.
-func kept(store *block.Store) []block.ID {
+// stored returns the ids of a store's blocks.
+func stored(store *block.Store) []block.ID {
 	ids := []block.ID{}
 	for _, b := range store.Status().Blocks {
 		ids = append(ids, b.ID)
@@ -65,7 +64,7 @@ func files(t *testing.T, directory string) []string {
 
 func TestResultsAreFetchedFromMemoryAndFromFiles(t *testing.T) {
 	store, directory := newStore(t, 20)
-	s := startWith(t, Options{ID: "7", Cores: 1, Config: settings(t, map[string]string{"task.maxDirectResultSize": "5b"})}, &life{blocks: store})
+	s := attachTo(t, &executor{blocks: store, options: Options{ID: "7", Cores: 1, Config: settings(t, map[string]string{"task.maxDirectResultSize": "5b"})}.withDefaults()})
 	sizes := []int{12, 3*wire.MaxPart + 7, 11, 6}
 	for i, size := range sizes {
 		s.send(&wire.DriverMessage{TaskSets: sets("size"), Launches: []*wire.Launch{launch(uint64(i), fmt.Sprint(size))}})
@@ -73,7 +72,7 @@ func TestResultsAreFetchedFromMemoryAndFromFiles(t *testing.T) {
 	}
 	status := store.Status()
 	require.LessOrEqual(t, status.Memory, int64(20))
-	require.Len(t, files(t, directory), 3, "two results, and what the set shares, which was not read again")
+	require.Len(t, files(t, directory), 3, "two results and the shared value")
 	for i, size := range sizes {
 		s.send(&wire.DriverMessage{Fetches: []uint64{uint64(i)}})
 		var got []byte
@@ -85,36 +84,36 @@ func TestResultsAreFetchedFromMemoryAndFromFiles(t *testing.T) {
 		}
 		require.True(t, bytes.Equal(pattern(size), got), "%d bytes", size)
 	}
-	require.Equal(t, []block.ID{block.Broadcast(1)}, kept(store), "what was fetched is gone")
+	require.Equal(t, []block.ID{block.Broadcast(1)}, stored(store), "fetched results are removed")
 	s.stop()
-	require.Empty(t, kept(store))
+	require.Empty(t, stored(store))
 	require.Empty(t, files(t, directory))
 }
 
-func TestWhatIsHeldOutlivesTheStreamAndResultsDoNot(t *testing.T) {
+func TestHeldKeysOutliveTheStreamAndResultsDoNot(t *testing.T) {
 	store, _ := newStore(t, 1<<20)
-	l := &life{blocks: store}
+	x := &executor{blocks: store, options: Options{ID: "7", Cores: 1}.withDefaults()}
 	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
 		call.Hold(string(call.Input))
 		return call.Common, nil
 	})
 	for stream, held := range [][]string{nil, {"a"}, {"a", "b"}} {
-		s := startWith(t, Options{ID: "7", Cores: 1}, l)
+		s := attachTo(t, x)
 		require.Equal(t, held, s.registration.GetHolds())
 		waiting := launch(1, string(rune('a'+stream)))
 		waiting.StoreResult = true
 		s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{waiting}})
-		require.Equal(t, wire.TaskState_TASK_STATE_STORED, s.update().GetState(), "the ids of the last stream are free")
-		require.Subset(t, kept(store), []block.ID{block.TaskResult(1), block.Broadcast(1)})
+		require.Equal(t, wire.TaskState_TASK_STATE_STORED, s.update().GetState(), "ids may be the same as on the last stream")
+		require.Subset(t, stored(store), []block.ID{block.TaskResult(1), block.Broadcast(1)})
 		s.stop()
-		require.Len(t, kept(store), stream+1)
+		require.Len(t, stored(store), stream+1)
 	}
-	require.Equal(t, []string{"a", "b", "c"}, l.holding())
-	l.release([]string{"b"})
-	require.Equal(t, []string{"a", "c"}, l.holding())
+	require.Equal(t, []string{"a", "b", "c"}, x.heldKeys())
+	x.release([]string{"b"})
+	require.Equal(t, []string{"a", "c"}, x.heldKeys())
 }
 
-func TestWhatTasksShareGoesWithTheirSet(t *testing.T) {
+func TestSharedValueIsRemovedWithItsSet(t *testing.T) {
 	store, directory := newStore(t, 0)
 	began, goOn := make(chan struct{}), make(chan struct{})
 	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
@@ -122,30 +121,30 @@ func TestWhatTasksShareGoesWithTheirSet(t *testing.T) {
 		<-goOn
 		return call.Common, nil
 	})
-	s := startWith(t, Options{ID: "7", Cores: 1}, &life{blocks: store})
+	s := attachTo(t, &executor{blocks: store, options: Options{ID: "7", Cores: 1}.withDefaults()})
 	s.send(&wire.DriverMessage{TaskSets: sets(name), Launches: []*wire.Launch{launch(1, ""), launch(2, "")}})
 	<-began
-	require.Len(t, files(t, directory), 1, "memory has no room")
+	require.Len(t, files(t, directory), 1, "it does not fit into memory")
 	s.send(&wire.DriverMessage{Forget: []uint64{1}})
 	s.send(&wire.DriverMessage{Launches: []*wire.Launch{launch(3, "")}})
 	require.Contains(t, s.update().GetFailure().GetMessage(), "before the set itself")
-	require.Empty(t, kept(store))
+	require.Empty(t, stored(store))
 	close(goOn)
 	ends := map[uint64]*wire.TaskUpdate{}
 	for len(ends) < 2 {
 		update := s.update()
 		ends[update.GetAttempt()] = update
 	}
-	require.Equal(t, "common ", string(ends[1].GetResult()), "it had begun")
+	require.Equal(t, "common ", string(ends[1].GetResult()), "it had started")
 	require.Contains(t, ends[2].GetFailure().GetMessage(), "broadcast_1: the block is not there")
 	require.Empty(t, files(t, directory))
 	s.stop()
 }
 
-func TestTransfersTakeTurnsAndEnd(t *testing.T) {
+func TestFetchesAlternate(t *testing.T) {
 	store, directory := newStore(t, 0)
 	var sent []string
-	o := &outgoing{life: &life{blocks: store}}
+	o := &outbox{executor: &executor{blocks: store}}
 	o.send = func(message *wire.ExecutorMessage) error {
 		for _, update := range updatesOf(message) {
 			sent = append(sent, fmt.Sprintf("%d %v %d", update.GetAttempt(), update.GetState(), len(update.GetResult())))
@@ -155,7 +154,7 @@ func TestTransfersTakeTurnsAndEnd(t *testing.T) {
 			o.mu.Lock()
 			o.updates = append(o.updates, &wire.TaskUpdate{Attempt: 9, State: wire.TaskState_TASK_STATE_FAILED})
 			o.mu.Unlock()
-		case 5: // it was killed
+		case 5: // a kill
 			require.True(t, store.Remove(block.TaskResult(3)))
 		}
 		return nil
@@ -175,7 +174,7 @@ func TestTransfersTakeTurnsAndEnd(t *testing.T) {
 		"0 TASK_STATE_PART 1048576", "9 TASK_STATE_FAILED 0", "1 TASK_STATE_FINISHED 7", "2 TASK_STATE_FAILED 0",
 		"3 TASK_STATE_PART 1048576", "0 TASK_STATE_PART 1048576", "0 TASK_STATE_FINISHED 5",
 	}, sent)
-	require.Empty(t, kept(store), "all are sent, lost or killed")
+	require.Empty(t, stored(store), "each is sent, lost or killed")
 
 	o.send = func(*wire.ExecutorMessage) error { return errors.New("broken") }
 	for range 3 {
@@ -183,4 +182,42 @@ func TestTransfersTakeTurnsAndEnd(t *testing.T) {
 		o.flushNow()
 		require.Empty(t, o.fetches)
 	}
+}
+
+func TestHeldKeysAreSentBeforeTheTasksLastUpdate(t *testing.T) {
+	const keys = 2*maxHolds + 10
+	name := registered(func(_ context.Context, call function.Call) ([]byte, error) {
+		if len(call.Input) > 0 {
+			call.Hold(string(call.Input))
+			return nil, nil
+		}
+		for i := range keys {
+			call.Hold(fmt.Sprint(i))
+			call.Hold(fmt.Sprint(i))
+		}
+		return nil, nil
+	})
+	s := start(t, Options{})
+	// run runs a task to its end and returns the keys that were sent.
+	run := func(attempt uint64, key string) []string {
+		s.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: attempt, Function: name}},
+			Launches: []*wire.Launch{{Attempt: attempt, TaskSet: attempt, Indexes: []uint32{0}, Cpus: 1, Inputs: [][]byte{[]byte(key)}}}})
+		var held []string
+		for {
+			message := s.recv()
+			require.LessOrEqual(t, len(message.GetHolds()), maxHolds)
+			held = append(held, message.GetHolds()...)
+			if len(updatesOf(message)) > 0 {
+				return held
+			}
+		}
+	}
+	held := run(1, "")
+	require.Len(t, held, keys, "each once")
+	require.Equal(t, "0", held[0])
+	require.Empty(t, run(2, "7"), "it was sent before")
+	s.send(&wire.DriverMessage{Release: []string{"7", "unheard of"}})
+	require.Equal(t, []string{"7"}, run(3, "7"), "it is new after its release")
+	require.Equal(t, []string{wire.HoldKey("\xff")}, run(4, "\xff"))
+	s.stop()
 }

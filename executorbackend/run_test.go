@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestOnlyAConnectionThatBrokeIsMadeAgain(t *testing.T) {
+func TestConnectionBroke(t *testing.T) {
 	for _, test := range []struct {
 		err   error
 		broke bool
 	}{
 		{status.Error(codes.Unavailable, "error reading from server: EOF"), true},
 		{exitError(ExitDisconnected, "lost: %w", status.Error(codes.Unavailable, "keepalive ping failed")), true},
-		{status.Error(codes.Unavailable, `dial tcp 127.0.0.1:1: connect: connection refused`), false}, // nobody listens there any more
+		{status.Error(codes.Unavailable, `dial tcp 127.0.0.1:1: connect: connection refused`), false}, // the driver has ended
 		{status.Error(codes.Unauthenticated, "the secret is wrong"), false},
 		{errors.New("the driver takes no messages"), false},
 		{nil, false},

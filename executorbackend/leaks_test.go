@@ -15,19 +15,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// logged is a log that goroutines write while the test reads.
-type logged struct {
+// logBuffer is a log that goroutines write while the test reads.
+type logBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logged) Write(text []byte) (int, error) {
+func (l *logBuffer) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(text)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
@@ -35,7 +35,7 @@ func (l *logged) String() string {
 
 func leakedGoroutine(stop <-chan struct{}) { <-stop }
 
-func TestGoroutinesThatOutliveTheirTaskAreNamed(t *testing.T) {
+func TestLeakedGoroutinesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := make(chan struct{})
 		leaks := registered(func(ctx context.Context, call function.Call) ([]byte, error) {
@@ -50,9 +50,9 @@ func TestGoroutinesThatOutliveTheirTaskAreNamed(t *testing.T) {
 			<-ended
 			return nil, nil
 		})
-		var log, otherLog logged
+		var log, otherLog logBuffer
 		s := start(t, Options{ID: "7", Host: "node", Cores: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		// Another executor of the same process must not be blamed.
+		// Another executor of the same process, which leaks nothing.
 		other := start(t, Options{ID: "8", Host: "node", Cores: 2, Logger: slog.New(slog.NewTextHandler(&otherLog, nil))})
 		other.send(&wire.DriverMessage{TaskSets: []*wire.TaskSet{{Id: 1, Function: "sleep"}}, Launches: []*wire.Launch{launch(1, "1s")}})
 		other.update()
@@ -62,25 +62,25 @@ func TestGoroutinesThatOutliveTheirTaskAreNamed(t *testing.T) {
 			Launches: []*wire.Launch{{Attempt: 1, TaskSet: 1, Indexes: []uint32{0}, Cpus: 1}, {Attempt: 2, TaskSet: 2, Indexes: []uint32{0}, Cpus: 1}},
 		})
 		require.EqualValues(t, 2, s.update().GetAttempt())
-		time.Sleep(lookInterval + time.Second)
+		time.Sleep(leakInterval + time.Second)
 		synctest.Wait()
 		require.NotContains(t, log.String(), "go on though", "they may be about to end")
-		time.Sleep(3 * lookInterval)
+		time.Sleep(3 * leakInterval)
 		synctest.Wait()
 		require.Equal(t, 1, strings.Count(log.String(), "go on though"), log.String())
 		require.Contains(t, log.String(), `taskSet="a careless job" function=github.com/bobbin-yarn/bobbin/executorbackend.leakedGoroutine`)
-		require.Contains(t, log.String(), "outliving_test.go:")
+		require.Contains(t, log.String(), "leaks_test.go:")
 		require.Contains(t, log.String(), "goroutines=3")
 		require.EqualValues(t, 1, s.update().GetAttempt())
 		close(stop)
-		time.Sleep(3 * lookInterval)
+		time.Sleep(3 * leakInterval)
 		s.stop()
 		other.stop()
 		require.NotContains(t, otherLog.String(), "go on though")
 	})
 }
 
-func TestLabelledGoroutinesAreReadFromAProfile(t *testing.T) {
+func TestLabelledParsesAProfile(t *testing.T) {
 	const profile = `goroutine profile: total 10
 3 @ 0x47d92e
 # labels: {"bobbin.task":"ab 2.0 first"}
@@ -103,8 +103,8 @@ func TestLabelledGoroutinesAreReadFromAProfile(t *testing.T) {
 # labels: {"bobbin.task":"ab 1.0 
 `
 	require.Equal(t, []goroutines{
-		{label: "ab 2.0 first", function: "main.leak", place: "/src/main.go:3", count: 3},
-		{label: "ab 17.0 na\"me ä", function: "main.body.func1.1", place: "/src/main.go:4", count: 4},
+		{label: "ab 2.0 first", function: "main.leak", source: "/src/main.go:3", count: 3},
+		{label: "ab 17.0 na\"me ä", function: "main.body.func1.1", source: "/src/main.go:4", count: 4},
 	},
 		labelled(profile, "ab "))
 }

@@ -1,0 +1,123 @@
+package executorbackend
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// diskInterval is between two tests of the executor's disk.
+const diskInterval = time.Minute
+
+// decommission asks the driver to decommission this executor. Serve then returns
+// an error with the exit code, unless the driver had decommissioned it before.
+func (e *engine) decommission(code int, reason string) {
+	reason = strings.ToValidUTF8(reason, "\uFFFD")
+	e.mu.Lock()
+	first := e.leaving == nil
+	if first {
+		e.leaving = &ExitError{Code: code, Err: fmt.Errorf("executor %s left: %s", e.options.ID, reason)}
+	}
+	e.mu.Unlock()
+	if first {
+		e.options.Logger.Warn("no further tasks: this executor will leave", "executor", e.options.ID, "reason", reason)
+		e.out.requestDecommission(reason)
+	}
+}
+
+// logDecommission logs the driver's notice that the executor will be taken away.
+func (e *engine) logDecommission(notice *wire.Decommission) {
+	e.mu.Lock()
+	tasks := len(e.tasks)
+	e.mu.Unlock()
+	attributes := []any{"executor", e.options.ID, "reason", notice.GetReason(), "tasks", tasks}
+	if millis := notice.GetDeadlineMillis(); millis != 0 {
+		attributes = append(attributes, "deadline", time.UnixMilli(millis))
+	}
+	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
+}
+
+// watchSignals decommissions the executor when Options.Decommission delivers a
+// reason, until quit is closed.
+func (e *engine) watchSignals(quit <-chan struct{}) {
+	select {
+	case reason, ok := <-e.options.Decommission:
+		if ok {
+			e.decommission(ExitDecommissioned, reason)
+		}
+	case <-quit:
+	}
+}
+
+// watchDisk decommissions the executor when its disk is lost, until quit is
+// closed.
+func (e *engine) watchDisk(quit <-chan struct{}) {
+	ticker := time.NewTicker(diskInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ticker.C:
+		}
+		// A broken disk may never answer.
+		tested := make(chan error, 1)
+		e.running.Go(func() { tested <- testDisk(e.options.directory) })
+		select {
+		case err := <-tested:
+			if err != nil {
+				e.decommission(ExitLostDisk, "it cannot write to its working directory: "+err.Error())
+				return
+			}
+		case <-quit:
+			return
+		}
+	}
+}
+
+// testDisk writes a file in the container's working directory. A full disk is no
+// error: files of others may be removed.
+func testDisk(directory string) error {
+	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
+	if err == nil {
+		_, err = file.WriteString("written and read by nobody\n")
+		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return nil
+	}
+	return err
+}
+
+// reap gives up a killed task that does not end: it is reported as killed, and the
+// executor is decommissioned, because the task's core is lost. If no other
+// executor would replace this one, the task is only logged.
+func (e *engine) reap(t *task, reason string) {
+	e.mu.Lock()
+	if e.tasks[t.attempt] != t || e.ended {
+		e.mu.Unlock()
+		return
+	}
+	e.running.Add(1)
+	defer e.running.Done()
+	if e.options.replaceable {
+		t.stuck = true
+		delete(e.tasks, t.attempt)
+		e.stuck[t] = struct{}{}
+	}
+	e.mu.Unlock()
+
+	waited := e.killTimeout.Round(time.Millisecond)
+	e.options.Logger.Error("a task does not end though it was killed: its function does not heed its context",
+		"taskSet", t.set.name, "task", t.index, "killed", reason, "waited", waited)
+	if !e.options.replaceable {
+		return
+	}
+	e.decommission(ExitStuckTask, fmt.Sprintf("task %d of %q did not end within %v though it was killed", t.index, t.set.name, waited))
+	e.out.put(killed(t.attempt, reason))
+}

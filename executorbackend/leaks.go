@@ -1,0 +1,163 @@
+package executorbackend
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"runtime/pprof"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// leakInterval is between two searches for leaked goroutines.
+	leakInterval = 30 * time.Second
+	// taskLabel is the key of the profiler label of a task's goroutines.
+	taskLabel = "bobbin.task"
+)
+
+// leakLabels makes profiler labels for tasks, from which a leaked goroutine's
+// task set can be told: a goroutine inherits the labels of the one that starts
+// it. Tasks of a set share a label until the next search, so a label costs a task
+// almost nothing. The engine's lock guards leakLabels.
+type leakLabels struct {
+	prefix    string // distinguishes this engine from others of the process
+	period    int    // counts searches
+	sets      map[uint64]leakLabel
+	taskEnded bool // since the last search
+}
+
+// leakLabel is the label of the tasks of a set that start in one period.
+type leakLabel struct {
+	ctx    context.Context
+	text   string
+	period int
+}
+
+func newLeakLabels() leakLabels {
+	return leakLabels{prefix: strconv.FormatUint(rand.Uint64(), 36), sets: map[uint64]leakLabel{}}
+}
+
+// next returns the label of a task of the set that starts now.
+func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
+	label, ok := l.sets[set.id]
+	if !ok || label.period != l.period {
+		text := fmt.Sprintf("%s %d.%d %s", l.prefix, set.id, l.period, set.name)
+		label = leakLabel{ctx: pprof.WithLabels(ctx, pprof.Labels(taskLabel, text)), text: text, period: l.period}
+		l.sets[set.id] = label
+	}
+	return label
+}
+
+// taskSetName returns the name of the task set of a label.
+func taskSetName(label string) string {
+	_, rest, _ := strings.Cut(label, " ")
+	_, name, _ := strings.Cut(rest, " ")
+	return name
+}
+
+// runningLabels begins a new period, and returns the labels of tasks that have not
+// ended. It returns false if a search can find nothing, because no task has ended
+// and there are no suspects.
+func (e *engine) runningLabels(suspects bool) (running map[string]bool, search bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.labels.taskEnded && !suspects {
+		return nil, false
+	}
+	e.labels.taskEnded = false
+	e.labels.period++
+	running = map[string]bool{}
+	for _, t := range e.tasks {
+		running[t.label.text] = true
+	}
+	for t := range e.stuck {
+		running[t.label.text] = true
+	}
+	return running, true
+}
+
+// watchLeaks logs goroutines that continue after the tasks that started them have
+// ended, until quit is closed. A goroutine must be found twice: at the first time
+// it may be about to end.
+func (e *engine) watchLeaks(quit <-chan struct{}) {
+	ticker := time.NewTicker(leakInterval)
+	defer ticker.Stop()
+	suspects := map[string]bool{}   // labels of goroutines that the last search found
+	logged := map[string][]string{} // functions, by label
+	for {
+		select {
+		case <-quit:
+			return
+		case <-ticker.C:
+		}
+		running, search := e.runningLabels(len(suspects) > 0)
+		if !search {
+			continue
+		}
+		var profile bytes.Buffer
+		if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
+			continue
+		}
+		leaked := map[string]bool{}
+		for _, g := range labelled(profile.String(), e.labels.prefix+" ") {
+			if running[g.label] {
+				continue
+			}
+			leaked[g.label] = true
+			if suspects[g.label] && !slices.Contains(logged[g.label], g.function) {
+				logged[g.label] = append(logged[g.label], g.function)
+				e.options.Logger.Warn("goroutines go on though the tasks that started them have ended: a task should wait for what it starts",
+					"taskSet", taskSetName(g.label), "function", g.function, "place", g.source, "goroutines", g.count)
+			}
+		}
+		suspects = leaked
+		maps.DeleteFunc(logged, func(label string, _ []string) bool { return !leaked[label] })
+	}
+}
+
+// goroutines are those with the same label and stack.
+type goroutines struct {
+	label    string
+	function string // started them
+	source   string // file and line
+	count    int
+}
+
+// labelled returns the goroutines of a profile in text form whose task label has
+// the prefix.
+func labelled(profile, prefix string) []goroutines {
+	var found []goroutines
+	_, profile, _ = strings.Cut(profile, "\n") // the total
+	for record := range strings.SplitSeq(profile, "\n\n") {
+		head, rest, _ := strings.Cut(record, "\n")
+		labels, stack, _ := strings.Cut(rest, "\n")
+		_, quoted, ok := strings.Cut(labels, strconv.Quote(taskLabel)+":")
+		if !ok || !strings.HasPrefix(labels, "# labels: ") {
+			continue
+		}
+		quoted, err := strconv.QuotedPrefix(quoted)
+		if err != nil {
+			continue
+		}
+		label, _ := strconv.Unquote(quoted)
+		if !strings.HasPrefix(label, prefix) {
+			continue
+		}
+		count, _, _ := strings.Cut(head, " ")
+		g := goroutines{label: label}
+		g.count, _ = strconv.Atoi(count)
+		frames := strings.Split(strings.TrimSpace(stack), "\n")
+		// "#", the address, the function and its offset, the source line
+		if fields := strings.Fields(frames[len(frames)-1]); len(fields) >= 4 {
+			g.function, _, _ = strings.Cut(fields[2], "+0x")
+			g.source = fields[3]
+		}
+		found = append(found, g)
+	}
+	return found
+}

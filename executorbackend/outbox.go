@@ -1,0 +1,233 @@
+package executorbackend
+
+import (
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// outbox collects what an executor sends to its driver. A goroutine that adds
+// something sends, unless another one is sending, until nothing is left: so one
+// update leaves without a switch of goroutines, and many leave together.
+type outbox struct {
+	send     func(*wire.ExecutorMessage) error
+	executor *executor
+
+	mu             sync.Mutex
+	released       []string // keys to acknowledge
+	updates        []*wire.TaskUpdate
+	window         *wire.Window // sent with the next updates
+	delayed        *time.Timer  // sends updates that wait for others; nil if there are none
+	fetches        []*fetch     // each sends a part in turn
+	heartbeat      *wire.Heartbeat
+	decommission   *wire.Decommission // requested
+	holds          []string           // keys that the driver does not know yet
+	commitRequests []uint64
+	arrivals       []*wire.BarrierArrival
+	sending        bool
+	since          time.Time // when the current send began
+	broken         bool      // a send failed; Recv returns why
+}
+
+// put adds updates.
+func (o *outbox) put(updates ...*wire.TaskUpdate) {
+	o.mu.Lock()
+	o.updates = append(o.updates, updates...)
+	o.flush()
+}
+
+// reportDelay is how long the last updates of queued tasks wait for others, as a
+// message takes much longer than a very short task. It leaves the driver time to
+// refill the window.
+const reportDelay = windowWork / 2
+
+// report adds the executor's window and an update, which may be nil. If more is
+// true further updates follow soon, and these wait for them.
+func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
+	o.mu.Lock()
+	if o.window = window; update != nil {
+		o.updates = append(o.updates, update)
+	}
+	if !more {
+		o.flush()
+		return
+	}
+	if o.delayed == nil {
+		o.delayed = time.AfterFunc(reportDelay, o.flushNow)
+	}
+	o.mu.Unlock()
+}
+
+// stopTimer stops the timer of delayed updates, once the stream has ended.
+func (o *outbox) stopTimer() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.delayed != nil {
+		o.delayed.Stop()
+	}
+}
+
+// beat adds a heartbeat. It replaces one that was not sent.
+func (o *outbox) beat(heartbeat *wire.Heartbeat) {
+	o.mu.Lock()
+	o.heartbeat = heartbeat
+	o.flush()
+}
+
+// hold adds a key under which a task holds data. It is sent before any update
+// added later.
+func (o *outbox) hold(key string) {
+	key = wire.HoldKey(key)
+	o.mu.Lock()
+	if !o.executor.hold(key) {
+		o.mu.Unlock()
+		return
+	}
+	o.holds = append(o.holds, key)
+	o.flush()
+}
+
+// requestDecommission asks the driver to decommission the executor. It is sent
+// before any update added later, so the driver launches no task in its place.
+func (o *outbox) requestDecommission(reason string) {
+	o.mu.Lock()
+	o.decommission = &wire.Decommission{Reason: reason}
+	o.flush()
+}
+
+// release removes keys of held data and adds their acknowledgement. It does not
+// send: the driver's next message may be urgent.
+func (o *outbox) release(keys []string) {
+	o.executor.release(keys)
+	o.mu.Lock()
+	o.released = append(o.released, keys...)
+	o.mu.Unlock()
+}
+
+// fetch adds results that the driver fetches. It does not send.
+func (o *outbox) fetch(attempts []uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, attempt := range attempts {
+		o.fetches = append(o.fetches, &fetch{attempt: attempt})
+	}
+}
+
+// requestCommit asks whether an attempt may commit its output.
+func (o *outbox) requestCommit(attempt uint64) {
+	o.mu.Lock()
+	o.commitRequests = append(o.commitRequests, attempt)
+	o.flush()
+}
+
+// arrive adds an attempt's arrival at a barrier.
+func (o *outbox) arrive(arrival *wire.BarrierArrival) {
+	o.mu.Lock()
+	o.arrivals = append(o.arrivals, arrival)
+	o.flush()
+}
+
+// blockedFor returns how long the current send has taken; 0 if there is none.
+func (o *outbox) blockedFor() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.sending {
+		return 0
+	}
+	return time.Since(o.since)
+}
+
+// flushNow sends everything, unless another goroutine is sending.
+func (o *outbox) flushNow() {
+	o.mu.Lock()
+	o.flush()
+}
+
+// flush is flushNow, called with the lock held. It returns without it.
+func (o *outbox) flush() {
+	defer o.mu.Unlock()
+	if o.sending {
+		return
+	}
+	o.sending = true
+	for !o.broken && (len(o.updates) > 0 || o.heartbeat != nil || o.decommission != nil || len(o.holds) > 0 ||
+		len(o.commitRequests) > 0 || len(o.arrivals) > 0 || len(o.fetches) > 0) {
+		message, result := o.next(), o.nextFetch()
+		o.since = time.Now()
+		o.mu.Unlock()
+		if result != nil {
+			if update := result.next(o.executor.blocks); update != nil {
+				message.Updates = append(message.Updates, update)
+			}
+		}
+		err := o.send(message)
+		o.mu.Lock()
+		if result != nil && !result.ended {
+			o.fetches = append(o.fetches, result)
+		}
+		o.broken = err != nil
+	}
+	o.sending = false
+	if o.delayed != nil {
+		o.delayed.Stop()
+		o.delayed = nil
+	}
+	if o.broken {
+		o.updates = nil
+		o.heartbeat, o.decommission, o.holds = nil, nil, nil
+		o.commitRequests, o.arrivals = nil, nil
+		o.fetches = nil
+	}
+}
+
+// nextFetch removes and returns the first fetch, or nil.
+func (o *outbox) nextFetch() *fetch {
+	if len(o.fetches) == 0 {
+		return nil
+	}
+	f := o.fetches[0]
+	o.fetches = o.fetches[1:]
+	return f
+}
+
+const (
+	updateOverhead = 64   // about the bytes of an update besides result and texts
+	maxHolds       = 1000 // keys in one message
+)
+
+// next removes and returns what fits into one message. Updates, up to wire.MaxPart
+// bytes, come only after all else, so that the driver knows of keys and of a
+// request for decommission first. The caller may add a part of a fetched result.
+func (o *outbox) next() *wire.ExecutorMessage {
+	message := &wire.ExecutorMessage{
+		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,
+		CommitRequests: o.commitRequests, BarrierArrivals: o.arrivals,
+	}
+	o.heartbeat, o.decommission, o.released, o.commitRequests, o.arrivals = nil, nil, nil, nil, nil
+	if len(o.holds) > maxHolds {
+		message.Holds, o.holds = o.holds[:maxHolds:maxHolds], o.holds[maxHolds:]
+		return message
+	}
+	message.Holds, o.holds = o.holds, nil
+	var successes wire.SuccessBuilder
+	taken, size := 0, 0
+	for _, update := range o.updates {
+		own := len(update.GetResult()) + len(update.GetFailure().GetMessage()) + len(update.GetFailure().GetStack()) + updateOverhead
+		if size > 0 && size+own > wire.MaxPart {
+			break
+		}
+		size += own
+		taken++
+		if update.IsPlain() {
+			successes.Add(update)
+		} else {
+			message.Updates = append(message.Updates, update)
+		}
+	}
+	if o.updates = o.updates[taken:]; len(o.updates) == 0 {
+		o.updates = nil
+	}
+	message.Successes, message.Window = successes.Take(), o.window
+	return message
+}

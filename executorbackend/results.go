@@ -1,0 +1,88 @@
+package executorbackend
+
+import (
+	"context"
+	"errors"
+
+	"github.com/bobbin-yarn/bobbin/block"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// storeResult puts a result that is too large for its task's last update into the
+// store. It returns the update, which then reports only the result's size.
+func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
+	maxDirect := e.maxDirect
+	if t.launch.GetStoreResult() {
+		maxDirect = 0
+	}
+	result := update.GetResult()
+	if len(result) <= maxDirect || update.GetState() != wire.TaskState_TASK_STATE_FINISHED {
+		return update
+	}
+	if err := e.blocks.Put(block.TaskResult(t.attempt), result, block.MemoryAndDisk); err != nil {
+		return lostResult(t.attempt, err)
+	}
+	update.State, update.StoredBytes, update.Result = wire.TaskState_TASK_STATE_STORED, uint64(len(result)), nil
+	return update
+}
+
+// lostResult returns the last update of an attempt whose result cannot be sent.
+// The task runs again, and this failure does not count.
+func lostResult(attempt uint64, err error) *wire.TaskUpdate {
+	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
+}
+
+// lastUpdate returns the update with which an attempt ends; nil if it was reported
+// before. If the attempt was killed after its result was stored, the result is
+// removed. It is called with the lock held.
+func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
+	if update.GetState() == wire.TaskState_TASK_STATE_STORED {
+		var cause *killedError
+		if errors.As(context.Cause(t.ctx), &cause) {
+			e.blocks.Remove(block.TaskResult(t.attempt))
+			update = killed(t.attempt, cause.reason)
+		}
+	}
+	if t.stuck {
+		return nil // reported as killed
+	}
+	return update
+}
+
+// fetch sends a stored result to the driver. A fetch and a kill both remove the
+// result's block: the one that finds it sends the attempt's last update.
+type fetch struct {
+	attempt uint64
+	sent    int64 // bytes
+	ended   bool
+}
+
+// next returns the update with the next part; nil if the attempt was killed.
+func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
+	id := block.TaskResult(f.attempt)
+	content, last, err := f.read(blocks, id)
+	if err == nil && !last {
+		return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_PART, Result: content}
+	}
+	f.ended = true
+	switch {
+	case !blocks.Remove(id):
+		return nil
+	case err != nil:
+		return lostResult(f.attempt, err)
+	}
+	return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: content}
+}
+
+// read reads the next part, and reports whether it is the last one.
+func (f *fetch) read(blocks *block.Store, id block.ID) (content []byte, last bool, err error) {
+	reader, err := blocks.Open(id)
+	if err != nil {
+		return nil, false, err
+	}
+	defer reader.Release()
+	from := f.sent
+	f.sent = min(from+wire.MaxPart, reader.Size())
+	content, err = reader.Bytes(from, f.sent)
+	return content, f.sent == reader.Size(), err
+}
