@@ -77,13 +77,13 @@ func completeWords(words ...string) cobra.CompletionFunc {
 
 // asking gives what a cluster answers in time, and nothing where it does not: a
 // person who types is not to be disturbed.
-func asking(c *cobra.Command, ask func(ctx context.Context, cluster applications) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	settings, err := settingsWithMaster(c)
+func asking(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
+	named, settings, err := namedTarget(c)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
-	cluster, err := reach(silent, settings)
+	cluster, err := named.connect(silent, settings, false)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -111,7 +111,7 @@ func completeApplication(c *cobra.Command, args []string, begun string) ([]strin
 	if c.Name() == "kill" {
 		selection.States = []string{"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"}
 	}
-	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
+	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		listed, err := cluster.List(ctx, selection)
 		var words []string
 		for _, a := range listed {
@@ -125,14 +125,8 @@ func completeApplication(c *cobra.Command, args []string, begun string) ([]strin
 
 // completeQueue gives the queues that take applications.
 func completeQueue(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
-		queued, ok := cluster.(interface {
-			Queues(ctx context.Context) ([]string, error)
-		})
-		if !ok {
-			return nil, nil // this master has none
-		}
-		names, err := queued.Queues(ctx)
+	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
+		names, err := cluster.Queues(ctx)
 		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) }), err
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,15 +41,7 @@ have ended.`,
 	wait := c.Flags().Bool("wait", false, "wait until the workers have ended")
 	asJSON := addJSON(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		settings, err := settingsWithMaster(c)
-		if err != nil {
-			return client.Usage(err)
-		}
-		if !isStandalone(settings) {
-			return client.Usage(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
-				"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
-		}
-		cluster, err := standalone.Connect(settings, t.logger(false))
+		cluster, err := connectStandalone(t, c)
 		if err != nil {
 			return err
 		}
@@ -85,10 +76,10 @@ have ended.`,
 
 // completeWorker gives the ids of workers, and their hosts.
 func completeWorker(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return asking(c, func(ctx context.Context, cluster applications) ([]string, error) {
+	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		connected, ok := cluster.(*standalone.Cluster)
 		if !ok {
-			return nil, nil // this master has none
+			return nil, nil // only standalone clusters have workers
 		}
 		workers, err := connected.Workers(ctx)
 		var words, hosts []string

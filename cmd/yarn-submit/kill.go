@@ -11,7 +11,7 @@ func newKill(t terminal) *cobra.Command {
 		Args:  exactArgs("application-id"),
 	}
 	asJSON := addJSON(c)
-	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
+	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		report, err := cluster.Kill(c.Context(), args[0])
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ func newList(t terminal) *cobra.Command {
 	flags.StringVar(&selection.Name, "name", "", "`NAME`: only those called so; * and ? stand for any text and any character")
 	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many, 20 if not given; 0 for all")
 	asJSON := addJSON(c)
-	connected(t, c, func(c *cobra.Command, _ []string, cluster applications) error {
+	onCluster(t, c, func(c *cobra.Command, _ []string, cluster clusterClient) error {
 		if selection.Limit < 0 {
 			return client.Usage(fmt.Errorf("--limit %d: want 1 or more, or 0 for all", selection.Limit))
 		}

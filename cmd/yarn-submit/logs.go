@@ -30,7 +30,7 @@ the container that wrote it, until the application has ended.`,
 	c.Flags().IntVar(&selection.Tail, "tail", 0, "`N`: only the last N lines of each file")
 	follow := c.Flags().BoolP("follow", "f", false, "print lines as they are written, until the application ends")
 	asJSON := c.Flags().Bool("json", false, "print the files as JSON on stdout; with --follow an object for each line")
-	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
+	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		if selection.Tail < 0 {
 			return client.Usage(fmt.Errorf("--tail %d: want 1 or more lines, or 0 for all", selection.Tail))
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/command"
-	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
 // carriedStatus is the exit status of a command that ran in the cluster.
@@ -157,12 +156,4 @@ func self() (string, error) {
 		return "", client.Usage(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))
 	}
 	return path, nil
-}
-
-// retriesOf is how often a task is tried again where nothing says so.
-func retriesOf(settings *config.Config, local bool) int {
-	if local {
-		return localFailures(config.Master.In(settings)) - 1
-	}
-	return config.TaskMaxFailures.In(settings) - 1
 }

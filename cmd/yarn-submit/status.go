@@ -26,7 +26,7 @@ and executors; elsewhere a line each time.`,
 	watch := c.Flags().BoolP("watch", "w", false, "go on until the application ends, or Ctrl-C")
 	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME`: between two looks of --watch, 2s if not given")
 	asJSON := addJSON(c)
-	connected(t, c, func(c *cobra.Command, args []string, cluster applications) error {
+	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		switch {
 		case *watch && *asJSON:
 			return client.Usage(errors.New("--watch is for people and --json for programs: take one of them"))

@@ -18,7 +18,7 @@ const lastLines = 30 * time.Second
 
 // streaming prints what an application's containers write while it is followed.
 type streaming struct {
-	cluster logFollower
+	cluster clusterClient
 	t       terminal
 	group   sync.WaitGroup
 	stop    context.CancelCauseFunc
@@ -27,8 +27,8 @@ type streaming struct {
 // errOver ends the streaming of an application that is over.
 var errOver = errors.New("the application is over")
 
-// checkStreaming tells whether a submission's logs can be printed.
-func checkStreaming(s submission) error {
+// checkStreaming reports why the submission's logs cannot be printed.
+func (s submission) checkStreaming() error {
 	switch {
 	case !s.logs:
 		return nil
@@ -36,9 +36,9 @@ func checkStreaming(s submission) error {
 		return client.Usage(errors.New("--logs and --json both want stdout: take one of them"))
 	case !config.WaitForEnd.In(s.settings):
 		return client.Usage(errors.New("--logs is for who follows the application: leave out --detach, or use yarn-submit logs --follow"))
-	case isLocalCluster(s.settings):
+	case s.target.oneMachine:
 		return client.Usage(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
-	case config.ClientMode(s.settings):
+	case s.target.driverHere:
 		return client.Usage(errors.New("--logs is for cluster mode: in client mode the driver writes here, and yarn-submit logs --follow shows what executors write"))
 	}
 	return nil
@@ -46,7 +46,7 @@ func checkStreaming(s submission) error {
 
 // stream has the submission's logs printed from when it has an id on, where they
 // are wanted; end is to be called when it is over.
-func (s submission) stream(ctx context.Context, t terminal, cluster logFollower, job *client.Job) (end func()) {
+func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
 	}

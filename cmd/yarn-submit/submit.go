@@ -39,16 +39,13 @@ usage, 3 the cluster could not be reached or refused.`,
 		if err != nil {
 			return err
 		}
-		local, err := runsLocally(settings)
+		target, err := newTarget(settings)
 		if err != nil {
 			return err
 		}
-		if local {
-			return runInPlace(t, args[0], args, settings)
-		}
-		_, err = submit(c.Context(), t, submission{
-			program: args[0], args: args[1:], settings: settings, json: *asJSON, logs: flags.logs, verbose: flags.verbose,
-		})
+		_, err = submission{
+			program: args[0], args: args[1:], settings: settings, target: target, json: *asJSON, logs: flags.logs, verbose: flags.verbose,
+		}.run(c.Context(), t)
 		return err
 	}
 	return c
@@ -60,26 +57,27 @@ type submission struct {
 	own      bool // program is yarn-submit itself; another build of it may go to the cluster
 	args     []string
 	settings *config.Config
+	target   target
 	json     bool // print the report
 	logs     bool // print what the containers write
 	verbose  bool
 }
 
-// submit brings the program to the cluster, or in client mode has it do so
-// itself. The application's id goes to stdout as soon as there is one, or the
-// report at the end; in client mode stdout is the program's, and only the report
-// that was asked for goes there.
-func submit(ctx context.Context, t terminal, s submission) (*client.Report, error) {
-	if err := checkStreaming(s); err != nil {
+// run submits the program, or replaces this process by it if the driver runs
+// here. The application's id goes to stdout as soon as it is known, or the report
+// at the end if that was asked for. If the driver runs here stdout is the
+// program's.
+func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
+	if s.target.local {
+		return nil, s.driveHere(t)
+	}
+	if err := s.checkStreaming(); err != nil {
 		return nil, err
 	}
-	if isStandalone(s.settings) || isLocalCluster(s.settings) {
-		return submitStandalone(ctx, t, s)
+	if s.target.driverHere {
+		return nil, s.driveHere(t)
 	}
-	if config.ClientMode(s.settings) {
-		return nil, driveInPlace(t, s) // it does not return where it succeeds
-	}
-	cluster, err := connectYARN(s.settings, t.logger(s.verbose))
+	cluster, err := s.target.connect(t, s.settings, s.verbose)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,22 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/command"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 func newWait(t terminal) *cobra.Command {
@@ -34,11 +43,11 @@ one of yarn-submit run.`,
 	collect := c.Flags().StringArray("collect", nil, "`PATTERN=DIR`: bring the files of a pattern that run --detach was given into another directory; may be repeated")
 	summary := c.Flags().String("summary", "", "`FILE`: write a JUnit file with one test case a task, of what run --detach was given --collect or --summary")
 	asJSON := addJSON(c)
-	connectedWith(t, c, func(c *cobra.Command, args []string, cluster applications, settings *config.Config) error {
+	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error {
 		if *timeout < 0 || c.Flags().Changed("timeout") && *timeout == 0 {
 			return client.Usage(errors.New("--timeout: want a time above 0, as 30m"))
 		}
-		finish, err := newWaitFinish(t, settings, *collect, *summary)
+		finish, err := newWaitFinish(t, target, settings, *collect, *summary)
 		if err != nil {
 			return client.Usage(err)
 		}
@@ -54,4 +63,136 @@ one of yarn-submit run.`,
 		return finish.end(c.Context(), report, carry(report, err))
 	})
 	return c
+}
+
+// keptTag is the tag of applications that keep results for who waits for them.
+const keptTag = "bobbin-results"
+
+// waitFinish brings back what an application leaves that was submitted with
+// --detach.
+type waitFinish struct {
+	t            terminal
+	settings     *config.Config
+	asked        bool // for results, by flags
+	keepsResults bool // of target
+	collects     []command.Collect
+	summary      string // absolute; "" for as it was submitted
+	directory    string // this process's
+	user         string
+
+	tags      []string       // the application's
+	files     *storage.Files // nil where there is nothing to bring back
+	base, own string         // URIs of all results, and of the application's
+}
+
+// newWaitFinish checks the flags.
+func newWaitFinish(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitFinish, error) {
+	w := &waitFinish{t: t, keepsResults: target.keepsResults, settings: settings, asked: len(collect) > 0 || summary != ""}
+	user, err := security.CurrentUser()
+	if err != nil {
+		return nil, err
+	}
+	w.user = user.Effective
+	if w.directory, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	for _, text := range collect {
+		one, err := command.ParseCollect(text, w.directory)
+		if err != nil {
+			return nil, fmt.Errorf("--collect %w", err)
+		}
+		w.collects = append(w.collects, one)
+	}
+	if summary != "" {
+		w.summary, err = filepath.Abs(summary)
+	}
+	return w, err
+}
+
+// begin finds out before the application is waited for whether it keeps anything,
+// and refuses what it cannot give.
+func (w *waitFinish) begin(ctx context.Context, cluster clusterClient, id string) error {
+	if !w.keepsResults {
+		if w.asked {
+			return client.Usage(errors.New("--collect and --summary: on a standalone cluster only who submits an application gets what it leaves: give them to yarn-submit run, without --detach"))
+		}
+		return nil
+	}
+	report, err := cluster.Status(ctx, id)
+	if err != nil {
+		return err
+	}
+	w.tags = report.Tags
+	switch {
+	case !slices.Contains(w.tags, keptTag):
+		if w.asked {
+			return client.Usage(fmt.Errorf("%s keeps nothing to collect: --collect and --summary of wait are for what was submitted by yarn-submit run with --detach and one of them", id))
+		}
+		return nil
+	case !w.asked && report.User != w.user:
+		w.t.console.Print("what %s leaves is %s's to collect", id, report.User)
+		return nil
+	}
+	var base string
+	if w.files, base, err = shared(w.t, w.settings, false); err != nil {
+		return err
+	}
+	w.base, w.own = base, command.ResultsOf(base, id)
+	if len(w.collects) > 0 {
+		// The application may not have begun.
+		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
+			return errors.Join(err, w.files.Close())
+		}
+	}
+	return nil
+}
+
+// plan is what the application has kept of its plan, with the places that are
+// wanted here.
+func (w *waitFinish) plan(ctx context.Context) (*command.Plan, error) {
+	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
+	if err != nil {
+		return nil, err
+	}
+	plan.Results = w.base
+	plan.MoveTo(w.directory)
+	for _, collect := range w.collects {
+		if err := plan.Redirect(collect); err != nil {
+			return nil, client.Usage(fmt.Errorf("--collect: %w", err))
+		}
+	}
+	if _, _, err := plan.Collision(); err != nil {
+		return nil, client.Usage(fmt.Errorf("--collect: %w", err))
+	}
+	return plan, nil
+}
+
+// end brings back what the application leaves that ended with err, which stays
+// what is told last.
+func (w *waitFinish) end(ctx context.Context, report *client.Report, err error) error {
+	if w.files == nil {
+		return err // there is nothing, or it is nobody's here
+	}
+	finish := &finisher{
+		t: w.t, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
+		keeps: slices.ContainsFunc(w.tags, client.IsKeyTag),
+	}
+	defer finish.close()
+	if report == nil {
+		return err // it goes on, or nobody knows
+	}
+	reading, cancel := late(ctx)
+	defer cancel()
+	plan, problem := w.plan(reading)
+	if errors.Is(problem, command.ErrNoSavedPlan) && !w.asked {
+		return err // it was collected before, or the driver has not begun
+	}
+	if problem != nil {
+		if errors.Is(problem, command.ErrNoSavedPlan) {
+			problem = fmt.Errorf("%w: it was collected before, the driver never began, or yarn.stagingDir is not what it was for the submission", problem)
+		}
+		return errors.Join(problem, err)
+	}
+	finish.plan, finish.summary = plan, cmp.Or(w.summary, plan.Detached.Summary)
+	return finish.run(ctx, report, err)
 }

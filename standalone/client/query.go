@@ -77,6 +77,9 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	}
 }
 
+// Queues returns nothing: standalone clusters have none.
+func (s *Cluster) Queues(context.Context) ([]string, error) { return nil, nil }
+
 // List gives drivers and applications, the newest first.
 func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.Listed, error) {
 	if selection.Queue != "" {

@@ -47,9 +47,9 @@ type finisher struct {
 // newFinisher chooses where the results are to lie: on this machine where all of
 // the application is, and otherwise beside what is staged.
 func (w *work) newFinisher(t terminal) (*finisher, error) {
-	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.inPlace || isStandalone(w.settings), maxAge: config.CacheMaxAge.In(w.settings),
+	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keeps: config.IdempotencyKey.In(w.settings) != ""}
-	if w.local || isLocalCluster(w.settings) {
+	if w.target.oneMachine {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
 		if err != nil {
 			return nil, err
@@ -63,7 +63,7 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 		return nil, err
 	}
 	if f.alone {
-		if f.keeps && isStandalone(w.settings) {
+		if f.keeps && !w.target.keepsResults {
 			return nil, client.Usage(errors.Join(errors.New("--collect and --summary with an idempotency key are for YARN: "+
 				"elsewhere only the run that submits a driver finds its results"), f.files.Close()))
 		}

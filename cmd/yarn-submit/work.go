@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/client"
@@ -24,8 +23,7 @@ type work struct {
 	job      *jobfile.Job // nil for a command
 	plan     *command.Plan
 	settings *config.Config
-	local    bool // on this machine, without a cluster
-	inPlace  bool // the driver runs on this machine
+	target   target
 }
 
 // work reads the job file or takes the command, with the settings for it.
@@ -53,14 +51,13 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 	if w.settings, err = f.load(t); err != nil {
 		return nil, err
 	}
-	if w.local, err = runsLocally(w.settings); err != nil {
+	if w.target, err = newTarget(w.settings); err != nil {
 		return nil, err
 	}
-	w.inPlace = w.local || isLocalCluster(w.settings) || config.ClientMode(w.settings)
 	if err = w.makePlan(args); err == nil {
 		err = w.checkCores()
 	}
-	if err == nil && w.finishes() && !w.inPlace && !config.WaitForEnd.In(w.settings) {
+	if err == nil && w.finishes() && !w.target.driverHere && !config.WaitForEnd.In(w.settings) {
 		err = w.leaveToWait()
 	}
 	return w, client.Usage(err)
@@ -69,7 +66,7 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 // leaveToWait has the application keep what yarn-submit wait must know to bring
 // back what its tasks leave.
 func (w *work) leaveToWait() (err error) {
-	if isStandalone(w.settings) {
+	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster both come at the application's end, and only to who follows it: leave out --detach")
 	}
 	detached := &command.Detached{}
@@ -130,7 +127,7 @@ func (w *work) makePlan(args []string) error {
 	if name := config.AppName.In(w.settings); name != "" {
 		w.plan.Name = name
 	}
-	if w.local {
+	if w.target.local {
 		return w.stayHere()
 	}
 	return nil
@@ -140,7 +137,7 @@ func (w *work) makePlan(args []string) error {
 func (w *work) planCommand(args []string, collects []command.Collect) error {
 	settings := w.settings
 	own := len(collects) > 0
-	if !w.local || own {
+	if !w.target.local || own {
 		var err error
 		if args, settings, err = shipped(args, settings); err != nil {
 			return err
@@ -148,7 +145,10 @@ func (w *work) planCommand(args []string, collects []command.Collect) error {
 	}
 	retries := w.flags.retries
 	if retries < 0 {
-		retries = retriesOf(w.settings, w.local)
+		retries = config.TaskMaxFailures.In(w.settings) - 1
+		if w.target.local {
+			retries = w.target.url.MaxFailures - 1
+		}
 	}
 	step := command.Step{
 		Command: args, Tasks: make([]command.Task, w.flags.tasks), Retries: retries, FailFast: true,
@@ -209,19 +209,9 @@ func (w *work) stayHere() error {
 	return err
 }
 
-// localFailures is how often a task may fail on a local master: F of local[N,F].
-func localFailures(master string) int {
-	_, after, _ := strings.Cut(master, ",")
-	failures, err := strconv.Atoi(strings.TrimSuffix(after, "]"))
-	if err != nil || failures < 1 {
-		return 1
-	}
-	return failures
-}
-
 // checkCores finds tasks that no executor has the cores for.
 func (w *work) checkCores() error {
-	if w.local {
+	if w.target.local {
 		return nil
 	}
 	cores := config.ExecutorCores.In(w.settings)
@@ -253,15 +243,10 @@ func (w *work) do(ctx context.Context, t terminal) error {
 		return client.Usage(err)
 	}
 	defer remove()
-	var report *client.Report
-	if w.local {
-		err = runInPlace(t, program, append([]string{program}, args...), w.settings)
-	} else {
-		report, err = submit(ctx, t, submission{
-			program: program, own: true, args: args, settings: w.settings, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose,
-		})
-		err = carry(report, err)
-	}
+	report, err := submission{
+		program: program, own: true, args: args, settings: w.settings, target: w.target, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose,
+	}.run(ctx, t)
+	err = carry(report, err)
 	switch {
 	case finish == nil:
 		return err
@@ -292,7 +277,7 @@ func (w *work) hiddenArgs() (args []string, remove func(), err error) {
 		remove()
 		return nil, nil, err
 	}
-	if w.inPlace {
+	if w.target.driverHere {
 		return []string{hiddenRun, "--plan-file", path, "--remove"}, remove, nil
 	}
 	files := append(slices.Clone(config.Files.In(w.settings)), path)

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+)
+
+// driveHere replaces this process by the program, whose driver function then runs
+// here. See replace for when it returns.
+func (s submission) driveHere(t terminal) error {
+	properties := s.settings.Map()
+	var more []string
+	switch {
+	case s.target.local:
+		more = localEnvironment(t, s.settings)
+	case s.target.url.Kind == masterurl.YARN:
+		properties[config.Master.Name()] = masterurl.YARNURL
+		if s.json {
+			more = append(more, launch.EnvReport+"=json")
+		}
+	default:
+		if key := config.IdempotencyKey; key.In(s.settings) != "" {
+			return client.Usage(fmt.Errorf("%s (from %s) is for cluster mode: nobody else can follow a driver in this process",
+				key.Name(), s.settings.Source(key.Name())))
+		}
+		if s.json {
+			return client.Usage(errors.New("--json: with the driver in this process stdout is the program's; " +
+				"ask for its application's report with yarn-submit status --json"))
+		}
+	}
+	if !s.target.local {
+		if err := client.CheckDriver(s.program); err != nil {
+			return err
+		}
+	}
+	// The program reads no other settings: neither BOBBIN_… variables nor a
+	// defaults file.
+	encoded, err := json.Marshal(properties)
+	if err != nil {
+		return client.Usage(err)
+	}
+	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, more...))
+}
+
+// localEnvironment returns the variables that the settings give to driver and
+// executors, which are one process. It warns of settings without effect.
+func localEnvironment(t terminal, settings *config.Config) []string {
+	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
+		if len(key.In(settings)) > 0 {
+			t.console.Warn("%s has no effect on this machine: the program runs where its files are", key.Name())
+		}
+	}
+	var environment []string
+	for _, prefix := range []config.Prefix{config.AMEnv, config.ExecutorEnv} {
+		for name, value := range prefix.In(settings) {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	return environment
+}
+
+// replace replaces this process by a program, so that its exit status, signals
+// and output are the program's. It returns if that fails, and at the program's end
+// if t.stays.
+func replace(t terminal, program string, argv, environment []string) error {
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return client.Usage(err)
+	}
+	t.console.Close()
+	if t.stays {
+		return runChild(t, path, argv, environment)
+	}
+	err = syscall.Exec(path, argv, append(os.Environ(), environment...))
+	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
+}
+
+// runChild runs a program as a child process, forwards signals to it and returns
+// its exit status as a *carriedStatus.
+func runChild(t terminal, path string, argv, environment []string) error {
+	child := &exec.Cmd{Path: path, Args: argv, Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: t.stdout, Stderr: os.Stderr}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if err := child.Start(); err != nil {
+		return client.Usage(fmt.Errorf("cannot run %s: %w", path, err))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case received := <-signals:
+			_ = child.Process.Signal(received) // fails if it has ended
+		case err := <-ended:
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && exit.ExitCode() > 0 {
+				return &carriedStatus{status: exit.ExitCode(), err: fmt.Errorf("the job failed with exit status %d", exit.ExitCode())}
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
+)
+
+// target says where a program runs. Only this file compares masters: to support
+// another cluster manager, extend newTarget and connect.
+type target struct {
+	url masterurl.URL
+	// local is set if driver and executors are one process of this machine.
+	local bool
+	// driverHere is set if the driver runs in the process that submits.
+	driverHere bool
+	// oneMachine is set if all processes run on this machine.
+	oneMachine bool
+	// keepsResults is set if the results of an application can be found by its id
+	// after its submitter has gone.
+	keepsResults bool
+}
+
+// newTarget returns what the settings master and submit.deployMode name.
+func newTarget(settings *config.Config) (target, error) {
+	url, err := masterurl.Of(settings, masterurl.YARNURL)
+	var unknown *masterurl.UnknownError
+	if errors.As(err, &unknown) {
+		err = fmt.Errorf("master %q (from %s): want yarn, bobbin://HOST:PORT, local, local[N], local[N,F], local[*] or local-cluster[E,C,M]%s",
+			unknown.URL, settings.Source(config.Master.Name()), didYouMean(unknown.URL, []string{"yarn", "local", "bobbin://"}))
+	}
+	if err != nil {
+		return target{}, client.Usage(err)
+	}
+	oneMachine := url.Kind == masterurl.Local || url.Kind == masterurl.LocalCluster
+	return target{
+		url: url, local: url.Kind == masterurl.Local, oneMachine: oneMachine,
+		driverHere: oneMachine || config.ClientMode(settings), keepsResults: url.Kind != masterurl.Standalone,
+	}, nil
+}
+
+// clusterClient runs applications and knows those that it ran.
+type clusterClient interface {
+	Submit(ctx context.Context, job client.Job) (*client.Report, error)
+	Status(ctx context.Context, id string) (*client.Report, error)
+	Kill(ctx context.Context, id string) (*client.Report, error)
+	List(ctx context.Context, selection client.Selection) ([]client.Listed, error)
+	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
+	Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.File, io.Reader) error) error
+	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
+	// Queues returns nothing if the cluster has no queues.
+	Queues(ctx context.Context) ([]string, error)
+	Close()
+}
+
+// yarnCluster is a YARN cluster with its logs.
+type yarnCluster struct {
+	*client.Cluster
+	*logs.Reader
+}
+
+// connect returns the cluster of the target. Local masters are none: what they ran
+// is not known any more, so connect takes them for YARN.
+func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
+	if d.url.Kind == masterurl.Standalone {
+		return standalone.Connect(settings, t.logger(verbose))
+	}
+	cluster, err := client.Connect(settings, t.logger(verbose))
+	if err != nil {
+		return nil, err
+	}
+	return yarnCluster{cluster, logs.Of(cluster)}, nil
+}
+
+// namedTarget loads the settings of a command whose only flag of a setting is
+// --master.
+func namedTarget(c *cobra.Command) (target, *config.Config, error) {
+	flags := map[string]string{}
+	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
+		flags[config.Master.Name()] = master.Value.String()
+	}
+	settings, err := config.FromEnvironment(config.Sources{Flags: flags})
+	if err != nil {
+		return target{}, nil, client.Usage(err)
+	}
+	named, err := newTarget(settings)
+	return named, settings, err
+}
+
+// connectStandalone connects to the standalone cluster that --master names.
+func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error) {
+	named, settings, err := namedTarget(c)
+	if err != nil {
+		return nil, err
+	}
+	if named.url.Kind != masterurl.Standalone {
+		return nil, client.Usage(errors.New("decommission is for workers of a standalone cluster: give --master bobbin://HOST:PORT; " +
+			"nodes of YARN are decommissioned with yarn rmadmin -refreshNodes"))
+	}
+	return standalone.Connect(settings, t.logger(false))
+}
+
+// onCluster makes c a command about a cluster, which --master, the environment or
+// the defaults file names.
+func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient) error) {
+	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, _ target, _ *config.Config) error {
+		return run(c, args, cluster)
+	})
+}
+
+// onTarget is onCluster for a command that needs the settings too.
+func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
+	c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		named, settings, err := namedTarget(c)
+		if err != nil {
+			return err
+		}
+		cluster, err := named.connect(t, settings, false)
+		if err != nil {
+			return err
+		}
+		defer cluster.Close()
+		if yarn, ok := cluster.(yarnCluster); ok {
+			defer yarn.NoticeSilence(t.console)()
+		}
+		return run(c, args, cluster, named, settings)
+	}
+}
