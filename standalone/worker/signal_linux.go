@@ -1,8 +1,0 @@
-package worker
-
-import (
-	"os"
-	"syscall"
-)
-
-var decommissionSignal os.Signal = syscall.SIGPWR

@@ -1,7 +1,0 @@
-//go:build !linux
-
-package worker
-
-import "os"
-
-var decommissionSignal os.Signal // there is none
