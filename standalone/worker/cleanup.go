@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -74,4 +75,10 @@ func changedSince(directory string, then time.Time) (bool, error) {
 		return true, nil // somebody is at work there
 	}
 	return false, err
+}
+
+// isLinked reports whether a file has another name beside this one.
+func isLinked(info os.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && info.Mode().IsRegular() && stat.Nlink > 1
 }

@@ -34,7 +34,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 	c := newTestCache(t, s)
 	inUse := map[string]bool{}
 	for _, test := range tests {
-		home := directory.containerOf(test.name, "1")
+		home := directory.processDirectory(test.name, "1")
 		require.NoError(t, home.prepare(false))
 		require.NoError(t, os.WriteFile(filepath.Join(home.part(workPart), "linked"), nil, 0o600))
 		require.NoError(t, os.Link(filepath.Join(home.part(workPart), "linked"), filepath.Join(t.TempDir(), "cached"))) // used by others just now
@@ -80,7 +80,7 @@ func TestIdsThatAreOtherPlacesAreRefused(t *testing.T) {
 }
 
 func TestADirectoryIsMadeAnewAndLogsGoOnIfWanted(t *testing.T) {
-	home := container(filepath.Join(t.TempDir(), "app", "1"))
+	home := processDirectory(filepath.Join(t.TempDir(), "app", "1"))
 	for _, test := range []struct{ again, logs bool }{{false, false}, {true, true}, {false, false}} {
 		require.NoError(t, home.prepare(test.again))
 		require.Equal(t, test.logs, len(entriesIn(t, home.part(logsPart))) == 1)

@@ -43,8 +43,8 @@ type attachment struct {
 	over    chan struct{}
 }
 
-// link keeps the worker attached to whichever master leads.
-type link struct {
+// connector keeps the worker attached to whichever master leads.
+type connector struct {
 	masters *masters
 	logger  *slog.Logger
 	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's state as it is now
@@ -55,7 +55,7 @@ type link struct {
 	left bool          // the worker has taken its leave
 }
 
-// Events of the link.
+// Events of the connector.
 type (
 	attached struct{ to *attachment }
 	ordered  struct {
@@ -67,16 +67,16 @@ type (
 )
 
 // run attaches to masters until ctx ends or the worker has taken its leave.
-func (l *link) run(ctx context.Context) {
+func (c *connector) run(ctx context.Context) {
 	pause := shortestPause
 	for ctx.Err() == nil {
-		switch l.attach(ctx) {
+		switch c.attach(ctx) {
 		case attachedOnce:
 			pause = shortestPause
 		case learned:
 			continue // at once: it is said to lead
 		}
-		if l.left {
+		if c.left {
 			return
 		}
 		half := pause / 2
@@ -99,18 +99,18 @@ const (
 
 // attach asks all masters at once, stays with the one that leads until the
 // stream to it breaks.
-func (l *link) attach(ctx context.Context) outcome {
-	hello, err := l.hello(ctx)
+func (c *connector) attach(ctx context.Context) outcome {
+	hello, err := c.hello(ctx)
 	if err != nil {
 		return nobodyLeads // the worker ends
 	}
-	found, refusals := l.askAll(ctx, hello)
+	found, refusals := c.askAll(ctx, hello)
 	if found != nil {
-		l.term = found.first.GetWelcome().GetTerm()
-		l.masters.Prefer(found.master)
-		err := l.serve(ctx, found)
-		if ctx.Err() == nil && !l.left {
-			l.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
+		c.term = found.first.GetWelcome().GetTerm()
+		c.masters.Prefer(found.master)
+		err := c.serve(ctx, found)
+		if ctx.Err() == nil && !c.left {
+			c.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
 		}
 		return attachedOnce
 	}
@@ -120,14 +120,14 @@ func (l *link) attach(ctx context.Context) outcome {
 		switch {
 		case ctx.Err() != nil:
 		case standby:
-			l.logger.Debug("a master is a standby", "master", master, "leader", leader)
-			if l.masters.Learn(leader) {
+			c.logger.Debug("a master is a standby", "master", master, "leader", leader)
+			if c.masters.Learn(leader) {
 				came = learned
 			}
-		case l.term == 0 && isRefusal(err):
-			_ = l.tell(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
+		case c.term == 0 && isRefusal(err):
+			_ = c.tell(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
 		default:
-			l.logger.Warn("cannot register with a master", "master", master, "error", reason(err))
+			c.logger.Warn("cannot register with a master", "master", master, "error", reason(err))
 		}
 	}
 	return came
@@ -143,14 +143,14 @@ type answer struct {
 }
 
 // askAll gives the first master that welcomes the worker, or why each does not.
-func (l *link) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
-	masters := l.masters.All()
+func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
+	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	round, leave := context.WithCancelCause(ctx)
 	for _, master := range masters {
-		asking.Go(func() { answers <- l.ask(ctx, round, master, hello) })
+		asking.Go(func() { answers <- c.ask(ctx, round, master, hello) })
 	}
 	refusals := map[string]error{}
 	var found *answer
@@ -159,7 +159,7 @@ func (l *link) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer
 		switch {
 		case a.err != nil:
 			if refusals[a.master] = a.err; len(refusals) == 1 {
-				slow := time.AfterFunc(l.slow, func() { leave(errSlow) })
+				slow := time.AfterFunc(c.slow, func() { leave(errSlow) })
 				defer slow.Stop()
 			}
 		case found == nil:
@@ -181,13 +181,13 @@ var errSlow = errors.New("it does not answer")
 
 // ask says hello to a master. The stream lives as long as alive; when round
 // ends before there is an answer, it is given up.
-func (l *link) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
+func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}
 	patience := time.AfterFunc(welcomeTimeout, func() { end(fmt.Errorf("it did not answer within %v", welcomeTimeout)) })
 	defer patience.Stop()
 	stay := context.AfterFunc(round, func() { end(context.Cause(round)) })
-	if err := l.greet(ctx, a, hello); err != nil {
+	if err := c.greet(ctx, a, hello); err != nil {
 		a.err = because(ctx, err)
 		end(nil)
 	} else if !stay() {
@@ -197,8 +197,8 @@ func (l *link) ask(alive, round context.Context, master string, hello *protocol.
 }
 
 // greet opens the stream, and takes the first order.
-func (l *link) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
-	connection, err := l.masters.Connection(a.master)
+func (c *connector) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
+	connection, err := c.masters.Connection(a.master)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func (l *link) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello
 		return errors.New("it sent something else before a welcome")
 	case welcome.GetHeartbeatInterval() <= 0:
 		return fmt.Errorf("it wants a heartbeat every %d ms", welcome.GetHeartbeatInterval())
-	case welcome.GetTerm() < l.term:
-		return fmt.Errorf("another master has taken its place (term %d, this one has %d)", l.term, welcome.GetTerm())
+	case welcome.GetTerm() < c.term:
+		return fmt.Errorf("another master has taken its place (term %d, this one has %d)", c.term, welcome.GetTerm())
 	}
 	return nil
 }
@@ -258,13 +258,13 @@ func because(ctx context.Context, err error) error {
 type attachStream = grpc.BidiStreamingClient[protocol.WorkerMessage, protocol.WorkerOrder]
 
 // serve passes messages both ways until the stream breaks.
-func (l *link) serve(ctx context.Context, found *answer) error {
+func (c *connector) serve(ctx context.Context, found *answer) error {
 	defer found.end(nil)
 	stream := found.stream
 	a := &attachment{
 		master: found.master, welcome: found.first.GetWelcome(), send: make(chan *protocol.WorkerMessage), over: make(chan struct{}),
 	}
-	if err := l.tell(ctx, attached{a}); err != nil {
+	if err := c.tell(ctx, attached{a}); err != nil {
 		return err
 	}
 	sent := make(chan struct{})
@@ -289,20 +289,20 @@ func (l *link) serve(ctx context.Context, found *answer) error {
 	}()
 	var err error
 	for order := found.first; err == nil; order, err = stream.Recv() {
-		if err := l.tell(ctx, ordered{a, order}); err != nil {
+		if err := c.tell(ctx, ordered{a, order}); err != nil {
 			break
 		}
 	}
 	close(a.over)
 	<-sent
-	l.left = leaving
-	_ = l.tell(ctx, detached{a}) // where ctx has ended nobody asks
+	c.left = leaving
+	_ = c.tell(ctx, detached{a}) // where ctx has ended nobody asks
 	return err
 }
 
-func (l *link) tell(ctx context.Context, e event) error {
+func (c *connector) tell(ctx context.Context, e event) error {
 	select {
-	case l.events <- e:
+	case c.events <- e:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -141,7 +141,7 @@ func TestAMasterThatHangsIsNotWaitedForWhileAnotherAnswers(t *testing.T) {
 	defer func() { require.NoError(t, hanging.Close()) }()
 	m := startMaster(t)
 	m.refuse(protocol.StandbyError(hanging.Addr().String()))
-	l := &link{
+	l := &connector{
 		masters: newMasters([]string{hanging.Addr().String(), m.address}, testCredentials(t).DialOptions()),
 		slow:    10 * time.Millisecond,
 	}

@@ -1,6 +1,9 @@
 package worker
 
 import (
+	"os"
+	"os/signal"
+	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
@@ -15,9 +18,9 @@ type decommission struct {
 	timer    *time.Timer
 }
 
-// goAway begins it. Applications hear of it from the master, and let their
+// startDecommission begins it. Applications hear of it from the master, and let their
 // executors finish what they do.
-func (w *worker) goAway(reason string) {
+func (w *worker) startDecommission(reason string) {
 	if w.decommission != nil || w.stopping != nil {
 		return
 	}
@@ -27,7 +30,7 @@ func (w *worker) goAway(reason string) {
 		w.decommission.timer = time.NewTimer(wait)
 	}
 	w.logger.Info("worker is decommissioned", "reason", reason, "running", len(w.running), "waits", config.WorkerDecommissionTimeout.In(w.options.Settings))
-	w.tell(w.decommission.message())
+	w.enqueue(w.decommission.message())
 }
 
 func (d *decommission) message() *protocol.WorkerMessage {
@@ -49,4 +52,30 @@ func (d *decommission) timeout() <-chan time.Time {
 		return nil
 	}
 	return d.timer.C
+}
+
+// DecommissionSignal tells once, for Options.Decommission, when this process is
+// sent SIGPWR, which Spark's workers take so, until stop is called. Where the
+// system has no such signal it never tells.
+func DecommissionSignal() (reasons <-chan string, stop func()) {
+	told := make(chan string, 1)
+	if decommissionSignal == nil {
+		return told, func() {}
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, decommissionSignal)
+	done := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		select {
+		case <-signals:
+			told <- "it was sent SIGPWR"
+		case <-done:
+		}
+	})
+	return told, func() {
+		signal.Stop(signals)
+		close(done)
+		listening.Wait()
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
@@ -32,16 +33,16 @@ const (
 )
 
 // container is the directory of one executor or one launch of a driver.
-type container string
+type processDirectory string
 
-func (c container) part(name string) string { return filepath.Join(string(c), name) }
+func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
 // prepare makes the directory and what is in it. What an earlier process of the
 // same name left there goes, its logs too unless they go on.
-func (c container) prepare(again bool) error {
-	old := []string{c.part(workPart), c.part(tmpPart), c.part(secretPart)}
+func (d processDirectory) prepare(again bool) error {
+	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
-		old = append(old, c.part(logsPart))
+		old = append(old, d.part(logsPart))
 	}
 	for _, path := range old {
 		if err := os.RemoveAll(path); err != nil {
@@ -52,7 +53,7 @@ func (c container) prepare(again bool) error {
 		name string
 		mode os.FileMode
 	}{{workPart, 0o755}, {tmpPart, 0o700}, {logsPart, 0o755}, {secretPart, 0o700}} {
-		if err := os.MkdirAll(c.part(part.name), part.mode); err != nil {
+		if err := os.MkdirAll(d.part(part.name), part.mode); err != nil {
 			return fmt.Errorf("make a process's directory: %w", err)
 		}
 	}
@@ -60,12 +61,12 @@ func (c container) prepare(again bool) error {
 }
 
 // retire removes what nobody needs once the process has ended.
-func (c container) retire() error {
-	return errors.Join(os.RemoveAll(c.part(secretPart)), os.RemoveAll(c.part(tmpPart)))
+func (d processDirectory) removeTemporary() error {
+	return errors.Join(os.RemoveAll(d.part(secretPart)), os.RemoveAll(d.part(tmpPart)))
 }
 
 // forgetWork removes what executors of an application left beside their logs.
-func forgetWork(application string) error {
+func removeWorkDirectories(application string) error {
 	entries, err := os.ReadDir(application)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -76,7 +77,7 @@ func forgetWork(application string) error {
 	var problems []error
 	for _, entry := range entries {
 		if entry.IsDir() {
-			problems = append(problems, os.RemoveAll(container(filepath.Join(application, entry.Name())).part(workPart)))
+			problems = append(problems, os.RemoveAll(processDirectory(filepath.Join(application, entry.Name())).part(workPart)))
 		}
 	}
 	return errors.Join(problems...)
@@ -157,9 +158,9 @@ func (d *workDirectory) release() error { return d.lock.Close() }
 // of is the directory of an application or a driver.
 func (d *workDirectory) of(owner string) string { return filepath.Join(d.path, owner) }
 
-// containerOf is the directory of one of its processes.
-func (d *workDirectory) containerOf(owner, process string) container {
-	return container(filepath.Join(d.path, owner, process))
+// processDirectory is the directory of one of its processes.
+func (d *workDirectory) processDirectory(owner, process string) processDirectory {
+	return processDirectory(filepath.Join(d.path, owner, process))
 }
 
 // owners are the applications and drivers that have a directory.
@@ -182,6 +183,19 @@ func (d *workDirectory) owners() ([]string, error) {
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)
+	}
+	return nil
+}
+
+// lockFile takes a file for as long as it is open. errTaken says that another
+// process has it.
+func lockFile(file *os.File) error {
+	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return errTaken
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ type driverChanged struct {
 // is, and an earlier one ends: the master has given it up.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
-	if known := w.roster.drivers[id]; known != nil {
+	if known := w.reports.drivers[id]; known != nil {
 		if known.report.GetLaunch() >= launched {
 			return
 		}
@@ -50,7 +50,7 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	}
 	if err != nil {
 		report.State, report.Text = state, err.Error()
-		w.tell(w.roster.setDriver(report))
+		w.enqueue(w.reports.setDriver(report))
 		return
 	}
 	r := &running{
@@ -60,7 +60,7 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	ctx := w.begin(r)
 	report.State, report.LogUrl = protocol.DriverState_DRIVER_LAUNCHING, r.logURL
 	w.logger.Info("launching driver", "driver", id, "launch", launched, "name", description.GetName(), "supervise", description.GetSupervise())
-	w.tell(w.roster.setDriver(report))
+	w.enqueue(w.reports.setDriver(report))
 	key := r.key()
 	w.tasks.Go(func() {
 		changed := func(state protocol.DriverState, code int, text string) {
@@ -120,9 +120,9 @@ func driverEnding(told error, e ending, failure error) (protocol.DriverState, in
 // driverChanged takes note of a driver's new state, unless a later launch has
 // taken its place.
 func (w *worker) driverChanged(e driverChanged) {
-	known := w.roster.drivers[e.report.GetDriverId()]
+	known := w.reports.drivers[e.report.GetDriverId()]
 	if known == nil || known.report.GetLaunch() <= e.report.GetLaunch() {
-		w.tell(w.roster.setDriver(e.report))
+		w.enqueue(w.reports.setDriver(e.report))
 	}
 	state := e.report.GetState()
 	if !state.Ended() {
@@ -137,7 +137,7 @@ func (w *worker) driverChanged(e driverChanged) {
 
 // killDriver ends a driver as the master says; launch 0 is any.
 func (w *worker) killDriver(id string, launched uint32) {
-	known := w.roster.drivers[id]
+	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
 		return // a later one has taken its place
 	}
@@ -148,11 +148,11 @@ func (w *worker) killDriver(id string, launched uint32) {
 	}
 	switch {
 	case known == nil || launched > known.report.GetLaunch():
-		w.tell(w.roster.setDriver(&protocol.DriverReport{
+		w.enqueue(w.reports.setDriver(&protocol.DriverReport{
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
 	case known.report.GetState().Ended():
-		w.tell(w.roster.setDriver(known.report)) // its end is not heard of yet
+		w.enqueue(w.reports.setDriver(known.report)) // its end is not heard of yet
 	}
 }
 
@@ -160,7 +160,7 @@ func (w *worker) killDriver(id string, launched uint32) {
 // which it finds this cluster.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
-	home := w.directory.containerOf(order.GetDriverId(), name)
+	home := w.directory.processDirectory(order.GetDriverId(), name)
 	variables := map[string]string{launch.EnvDriverID: order.GetDriverId()}
 	if description.GetUser() != "" {
 		variables["HADOOP_USER_NAME"] = description.GetUser()
@@ -197,7 +197,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 	maps.Copy(settings, credentials)
 	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)
 	settings[config.DeployMode.Name()] = config.DeployClient
-	settings[config.DriverHost.Name()] = w.equipment.host
+	settings[config.DriverHost.Name()] = w.machine.host
 	encoded, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err

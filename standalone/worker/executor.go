@@ -28,7 +28,7 @@ type executorChanged struct {
 // order came twice, stays as it is.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
-	if w.roster.executors[id] != nil {
+	if w.reports.executors[id] != nil {
 		return
 	}
 	report := &protocol.ExecutorReport{
@@ -41,7 +41,7 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	}
 	if err != nil {
 		report.State, report.Text = state, err.Error()
-		w.tell(w.roster.setExecutor(report))
+		w.enqueue(w.reports.setExecutor(report))
 		return
 	}
 	profile := order.GetProfile()
@@ -53,7 +53,7 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	ctx := w.begin(r)
 	report.LogUrl = r.logURL
 	w.logger.Info("launching executor", "application", id.application, "executor", id.executor, "cores", r.cores, "memory", r.memory)
-	w.tell(w.roster.setExecutor(report))
+	w.enqueue(w.reports.setExecutor(report))
 	key, url := r.key(), r.logURL
 	w.tasks.Go(func() {
 		changed := func(state protocol.ExecutorState, code int, text string) {
@@ -80,7 +80,7 @@ func executorEnding(told error, e ending, failure error) (protocol.ExecutorState
 
 // executorChanged takes note of an executor's new state.
 func (w *worker) executorChanged(e executorChanged) {
-	w.tell(w.roster.setExecutor(e.report))
+	w.enqueue(w.reports.setExecutor(e.report))
 	state := e.report.GetState()
 	if !state.Ended() {
 		if r := w.running[e.key]; r != nil {
@@ -98,24 +98,24 @@ func (w *worker) killExecutor(id executorID) {
 		r.end(errKilled)
 		return
 	}
-	if known := w.roster.executors[id]; known != nil {
-		w.tell(w.roster.setExecutor(known.report)) // its end is not heard of yet
+	if known := w.reports.executors[id]; known != nil {
+		w.enqueue(w.reports.setExecutor(known.report)) // its end is not heard of yet
 		return
 	}
-	w.tell(w.roster.setExecutor(&protocol.ExecutorReport{
+	w.enqueue(w.reports.setExecutor(&protocol.ExecutorReport{
 		ApplicationId: id.application, ExecutorId: id.executor, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "its worker does not have it",
 	}))
 }
 
 // runExecutor is an executor from its directory to its end.
 func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor, name, logURL string, started func(pid int)) (ending, error) {
-	home := w.directory.containerOf(order.GetApplicationId(), name)
+	home := w.directory.processDirectory(order.GetApplicationId(), name)
 	command, profile := order.GetCommand(), order.GetProfile()
 	variables := map[string]string{
 		launch.EnvRole:       string(launch.RoleExecutor),
 		launch.EnvDriver:     command.GetDriver(),
 		launch.EnvExecutorID: name,
-		launch.EnvHost:       w.equipment.host,
+		launch.EnvHost:       w.machine.host,
 		launch.EnvCores:      strconv.FormatUint(uint64(order.GetCores()), 10),
 		launch.EnvProfile:    strconv.FormatUint(uint64(profile.GetId()), 10),
 		launch.EnvLogURL:     logURL,
@@ -164,12 +164,12 @@ type task struct {
 }
 
 // runIn prepares the directory and runs a process in it to its end.
-func (w *worker) runIn(ctx context.Context, home container, t task, started func(pid int)) (e ending, err error) {
+func (w *worker) runIn(ctx context.Context, home processDirectory, t task, started func(pid int)) (e ending, err error) {
 	if err := home.prepare(t.again); err != nil {
 		return ending{}, err
 	}
 	defer func() {
-		if retired := home.retire(); retired != nil {
+		if retired := home.removeTemporary(); retired != nil {
 			w.logger.Warn("removing a process's temporary files", "error", retired)
 		}
 	}()
@@ -186,7 +186,7 @@ func (w *worker) runIn(ctx context.Context, home container, t task, started func
 	if ctx.Err() != nil {
 		return ending{}, context.Cause(ctx)
 	}
-	return w.host.run(ctx, process{
+	return w.runner.run(ctx, process{
 		mark: w.id + "/" + t.mark + "/", program: filepath.Join(work, t.program.GetName()), arguments: t.arguments,
 		environment: environment, directory: work, logs: home.part(logsPart),
 	}, started)
@@ -194,7 +194,7 @@ func (w *worker) runIn(ctx context.Context, home container, t task, started func
 
 // environmentOf is a process's environment: the worker's own, then limits by its
 // size, then what the application wants, then what bobbin says.
-func (w *worker) environmentOf(home container, t task) ([]string, error) {
+func (w *worker) environmentOf(home processDirectory, t task) ([]string, error) {
 	e := inherited(os.Environ())
 	logs := home.part(logsPart)
 	maps.Copy(e, map[string]string{"PWD": home.part(workPart), "LOG_DIRS": logs, "TMPDIR": home.part(tmpPart)})

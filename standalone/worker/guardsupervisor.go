@@ -16,7 +16,7 @@ const guardPause = time.Second
 
 // watch keeps a guard beside the worker: where somebody ends one, another is
 // started, which hears of all sessions.
-type watch struct {
+type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
 	quit          chan struct{}
@@ -28,8 +28,8 @@ type watch struct {
 }
 
 // startWatch fails where no guard can be started.
-func startWatch(program, mark string, logger *slog.Logger) (*watch, error) {
-	w := &watch{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
+func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
+	w := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
 	if err := w.start(); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func startWatch(program, mark string, logger *slog.Logger) (*watch, error) {
 	return w, nil
 }
 
-func (w *watch) start() error {
+func (w *guardSupervisor) start() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
@@ -54,7 +54,7 @@ func (w *watch) start() error {
 }
 
 // keep replaces a guard that ends.
-func (w *watch) keep() {
+func (w *guardSupervisor) keep() {
 	for {
 		var pause <-chan time.Time
 		w.mu.Lock()
@@ -83,7 +83,7 @@ func (w *watch) keep() {
 }
 
 // add has a session end with this process.
-func (w *watch) add(session int) {
+func (w *guardSupervisor) add(session int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.sessions[session] = true
@@ -93,7 +93,7 @@ func (w *watch) add(session int) {
 }
 
 // remove is of a session that has ended.
-func (w *watch) remove(session int) {
+func (w *guardSupervisor) remove(session int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.sessions, session)
@@ -103,7 +103,7 @@ func (w *watch) remove(session int) {
 }
 
 // close ends what is left, and the guard.
-func (w *watch) close() error {
+func (w *guardSupervisor) close() error {
 	close(w.quit)
 	w.running.Wait()
 	if w.guard == nil {

@@ -19,8 +19,8 @@ import (
 // lookupTimeout bounds the look for this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// equipment is what a worker has to give, and where.
-type equipment struct {
+// machine is what a worker has to give, and where.
+type machine struct {
 	host      string
 	port      int // 0 until the page's is known
 	cores     int
@@ -29,13 +29,13 @@ type equipment struct {
 }
 
 // equip finds out what the worker has, as the settings and the machine say.
-func equip(ctx context.Context, options Options) (equipment, error) {
+func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
-	e := equipment{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
+	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
 	if e.host == "" {
 		var err error
 		if e.host, err = findHost(ctx, options.Masters, hostname(), options.Logger); err != nil {
-			return equipment{}, err
+			return machine{}, err
 		}
 	}
 	if e.cores == 0 {

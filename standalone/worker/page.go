@@ -7,15 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -127,109 +122,4 @@ func showJSON(w http.ResponseWriter, value any) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(value)
-}
-
-// LogFiles are the log files of an executor or a driver, as its log URL gives
-// them with ?format=json. Each can be read behind the URL, a slash and its name.
-type LogFiles struct {
-	Owner   string    `json:"owner"`
-	Process string    `json:"process"`
-	Files   []LogFile `json:"files"` // in the order in which they read on: stdout.2, stdout.1, stdout
-}
-
-// LogFile is one of them.
-type LogFile struct {
-	Name     string    `json:"name"`
-	Size     int64     `json:"size"` // bytes
-	Modified time.Time `json:"modified"`
-}
-
-// logsOf is the directory of a process's logs; false where none can be meant.
-func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
-	owner, process := r.PathValue("owner"), r.PathValue("process")
-	if checkID(owner) != nil || checkID(process) != nil {
-		return "", false
-	}
-	return directory.containerOf(owner, process).part(logsPart), true
-}
-
-func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
-	path, ok := logsOf(r, directory)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		refuse(w, r, err)
-		return
-	}
-	listed := LogFiles{Owner: r.PathValue("owner"), Process: r.PathValue("process"), Files: []LogFile{}}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		listed.Files = append(listed.Files, LogFile{Name: entry.Name(), Size: info.Size(), Modified: info.ModTime()})
-	}
-	slices.SortFunc(listed.Files, func(a, b LogFile) int {
-		first, oldness := rolled(a.Name)
-		second, other := rolled(b.Name)
-		if first != second {
-			return strings.Compare(first, second)
-		}
-		return other - oldness
-	})
-	if r.URL.Query().Get("format") == "json" {
-		showJSON(w, listed)
-		return
-	}
-	showPage(w, "logs", listed)
-}
-
-// rolled takes stdout.2 apart; a file that was not rolled has the number 0.
-func rolled(name string) (base string, number int) {
-	if at := strings.LastIndexByte(name, '.'); at > 0 {
-		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
-			return name[:at], number
-		}
-	}
-	return name, 0
-}
-
-// showLog serves a log file, or the part of it that the request's Range names.
-func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
-	path, ok := logsOf(r, directory)
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		refuse(w, r, err)
-		return
-	}
-	defer func() { _ = root.Close() }()
-	file, err := root.Open(filepath.Base(r.PathValue("file")))
-	if err != nil {
-		refuse(w, r, err)
-		return
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, r, "", info.ModTime(), file)
-}
-
-func refuse(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		http.NotFound(w, r)
-		return
-	}
-	http.Error(w, "cannot be read", http.StatusInternalServerError)
 }

@@ -54,7 +54,7 @@ func (d *workDirectory) cleanUpAfter(worker string) error {
 		problems = append(problems, err)
 		for _, entry := range entries {
 			if entry.IsDir() {
-				problems = append(problems, container(filepath.Join(d.of(owner), entry.Name())).retire())
+				problems = append(problems, processDirectory(filepath.Join(d.of(owner), entry.Name())).removeTemporary())
 			}
 		}
 	}

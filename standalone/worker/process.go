@@ -21,9 +21,9 @@ import (
 const outputLeave = time.Second
 
 // host is what a worker's processes run by.
-type host struct {
+type runner struct {
 	spawner *spawner
-	watch   *watch
+	guard   *guardSupervisor
 	limits  logLimits
 	grace   time.Duration // between SIGTERM and SIGKILL
 	logger  *slog.Logger
@@ -58,53 +58,53 @@ func (e ending) String() string {
 // run runs a process until it and all that it started have ended. When ctx ends,
 // it is told to end, and killed with its session where it does not. started is
 // called once it runs. The error is why it could not be started.
-func (h *host) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
+func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
 	command.Args[0] = "./" + filepath.Base(p.program)
 	command.Dir, command.Env = p.directory, p.environment
-	outputs, err := h.redirect(command, p.logs)
+	outputs, err := r.redirect(command, p.logs)
 	if err != nil {
 		return ending{}, err
 	}
-	err = h.spawner.start(command)
+	err = r.spawner.start(command)
 	outputs.handOver()
 	if err != nil {
-		outputs.close(h.logger)
+		outputs.close(r.logger)
 		return ending{}, fmt.Errorf("start %s: %w", p.program, err)
 	}
 	pid := command.Process.Pid
-	h.watch.add(pid)
+	r.guard.add(pid)
 	started(pid)
 
 	over := make(chan error, 1)
 	go func() { over <- awaitExit(pid) }()
-	told := h.untilExit(ctx, pid, p.mark, over)
+	told := r.untilExit(ctx, pid, p.mark, over)
 	// What it left in its session has nobody to wait for it. It itself is a zombie
 	// until Wait, so the session's number is nobody else's.
 	since, _ := guard.Started(pid) // else all processes are looked at
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
-		h.logger.Error("processes are left behind", "of", p.mark, "error", err)
+		r.logger.Error("processes are left behind", "of", p.mark, "error", err)
 	}
 	_ = command.Wait() // its state says more than the error does
-	h.watch.remove(pid)
-	outputs.close(h.logger)
+	r.guard.remove(pid)
+	outputs.close(r.logger)
 	return ending{code: exitCode(command.ProcessState), killed: told}, nil
 }
 
 // untilExit returns when the process has ended, and whether it was told to.
-func (h *host) untilExit(ctx context.Context, pid int, mark string, over <-chan error) (told bool) {
+func (r *runner) untilExit(ctx context.Context, pid int, mark string, over <-chan error) (told bool) {
 	select {
 	case <-over:
 		return false
 	case <-ctx.Done():
 	}
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
-	patience := time.NewTimer(h.grace)
+	patience := time.NewTimer(r.grace)
 	defer patience.Stop()
 	select {
 	case <-over:
 	case <-patience.C:
-		h.logger.Warn("killing a process that did not end when it was told to", "pid", pid, "container", mark, "after", h.grace)
+		r.logger.Warn("killing a process that did not end when it was told to", "pid", pid, "container", mark, "after", r.grace)
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		<-over
 	}
@@ -128,7 +128,7 @@ type outputs struct {
 }
 
 // redirect has what a command writes go to rolling files.
-func (h *host) redirect(command *exec.Cmd, logs string) (*outputs, error) {
+func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	o := &outputs{}
 	for _, stream := range []struct {
 		name string
@@ -137,16 +137,16 @@ func (h *host) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 		{"stdout", func(f *os.File) { command.Stdout = f }},
 		{"stderr", func(f *os.File) { command.Stderr = f }},
 	} {
-		log, err := openLog(filepath.Join(logs, stream.name), h.limits)
+		log, err := openLog(filepath.Join(logs, stream.name), r.limits)
 		if err != nil {
 			o.handOver()
-			o.close(h.logger)
+			o.close(r.logger)
 			return nil, err
 		}
 		read, write, err := os.Pipe()
 		if err != nil {
 			o.handOver()
-			o.close(h.logger)
+			o.close(r.logger)
 			return nil, errors.Join(fmt.Errorf("open a pipe for %s: %w", stream.name, err), log.Close())
 		}
 		stream.set(write)

@@ -10,10 +10,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// roster is what the worker has and what the master has heard of it: a state
+// reports is what the worker has and what the master has heard of it: a state
 // machine without I/O. Every change gets a number; what has ended stays until
 // its number was acknowledged, so its end is told again to whichever master asks.
-type roster struct {
+type reports struct {
 	executors map[executorID]*entry[*protocol.ExecutorReport]
 	drivers   map[string]*entry[*protocol.DriverReport]
 	sequence  uint64 // of the last change
@@ -31,8 +31,8 @@ type entry[R any] struct {
 	changed uint64
 }
 
-func newRoster() *roster {
-	return &roster{
+func newReports() *reports {
+	return &reports{
 		executors: map[executorID]*entry[*protocol.ExecutorReport]{},
 		drivers:   map[string]*entry[*protocol.DriverReport]{},
 	}
@@ -40,7 +40,7 @@ func newRoster() *roster {
 
 // setExecutor takes an executor's newest state, and gives the message that tells
 // of it.
-func (r *roster) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerMessage {
+func (r *reports) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerMessage {
 	r.sequence++
 	report = proto.CloneOf(report)
 	r.executors[executorID{report.GetApplicationId(), report.GetExecutorId()}] = &entry[*protocol.ExecutorReport]{report, r.sequence}
@@ -50,7 +50,7 @@ func (r *roster) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerMe
 }
 
 // setDriver is setExecutor for drivers.
-func (r *roster) setDriver(report *protocol.DriverReport) *protocol.WorkerMessage {
+func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessage {
 	r.sequence++
 	report = proto.CloneOf(report)
 	r.drivers[report.GetDriverId()] = &entry[*protocol.DriverReport]{report, r.sequence}
@@ -60,7 +60,7 @@ func (r *roster) setDriver(report *protocol.DriverReport) *protocol.WorkerMessag
 }
 
 // acknowledge drops what has ended and was heard.
-func (r *roster) acknowledge(sequence uint64) {
+func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.heard || sequence > r.sequence {
 		return
 	}
@@ -74,7 +74,7 @@ func (r *roster) acknowledge(sequence uint64) {
 }
 
 // fill puts all that there is into a hello.
-func (r *roster) fill(hello *protocol.WorkerHello) {
+func (r *reports) fill(hello *protocol.WorkerHello) {
 	hello.Sequence = r.sequence
 	for _, id := range slices.SortedFunc(maps.Keys(r.executors), executorID.compare) {
 		hello.Executors = append(hello.Executors, r.executors[id].report)

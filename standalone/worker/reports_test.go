@@ -16,7 +16,7 @@ import (
 // on the way, and however often it is told.
 func TestEveryEndIsHeard(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		r := newRoster()
+		r := newReports()
 		ended := map[uint32]bool{} // what has
 		known := map[uint32]bool{} // of which the master has heard
 		var onTheWay []*protocol.WorkerReport
@@ -93,7 +93,7 @@ func TestEveryEndIsHeard(t *testing.T) {
 }
 
 func TestAnAcknowledgementOfWhatIsNotThereYetIsPassedOver(t *testing.T) {
-	r := newRoster()
+	r := newReports()
 	r.setExecutor(&protocol.ExecutorReport{ExecutorId: 1, State: protocol.ExecutorState_EXECUTOR_EXITED})
 	r.acknowledge(2)
 	require.Len(t, r.executors, 1)

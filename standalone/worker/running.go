@@ -44,7 +44,7 @@ type finished struct {
 func (w *worker) begin(r *running) context.Context {
 	ctx, end := context.WithCancelCause(context.Background())
 	r.end, r.began, r.state = end, time.Now(), "launching"
-	r.logURL = w.page.logURL(w.equipment.host, r.owner, r.process)
+	r.logURL = w.page.logURL(w.machine.host, r.owner, r.process)
 	w.running[r.key()] = r
 	return ctx
 }
@@ -62,5 +62,5 @@ func (w *worker) finish(key, state, text string) {
 	if len(w.history) > historyLength {
 		w.history = w.history[len(w.history)-historyLength:]
 	}
-	w.tidy(r.owner)
+	w.removeWork(r.owner)
 }

@@ -54,8 +54,8 @@ func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w
 // now is the status, in the loop.
 func (w *worker) now() Status {
 	s := Status{
-		ID: w.id, Host: w.equipment.host, Port: w.equipment.port, State: "unregistered", Started: w.began,
-		Cores: w.equipment.cores, Memory: w.equipment.memory, Resources: w.equipment.resources, Directory: w.directory.path,
+		ID: w.id, Host: w.machine.host, Port: w.machine.port, State: "unregistered", Started: w.began,
+		Cores: w.machine.cores, Memory: w.machine.memory, Resources: w.machine.resources, Directory: w.directory.path,
 		Executors: []RunStatus{}, Drivers: []RunStatus{}, EndedExecutors: []RunStatus{}, EndedDrivers: []RunStatus{},
 	}
 	if w.current != nil {

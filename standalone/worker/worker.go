@@ -35,9 +35,6 @@ type Options struct {
 	// Settings are those of this machine: what it has, where it keeps it, for how
 	// long. Nil is the default configuration.
 	Settings *config.Config
-	// Program is what runs in the role launch.RoleGuard beside the worker: one that
-	// calls guard.Main there. Where it is "", this process's own.
-	Program string
 	// Cache is the directory of the cache of programs and files, which workers of
 	// a machine may share. Where it is "", it is in the worker's directory.
 	Cache string
@@ -53,9 +50,6 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	if o.Settings == nil {
 		o.Settings = config.Default()
-	}
-	if o.Program == "" {
-		o.Program = "/proc/self/exe" // which is right even where the file was replaced
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -78,7 +72,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	equipment, err := equip(ctx, options)
+	machine, err := inspectMachine(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -88,10 +82,10 @@ func Run(ctx context.Context, options Options) error {
 	}
 	defer func() { _ = directory.release() }()
 	w := &worker{
-		options: options, equipment: equipment, directory: directory, logger: options.Logger,
+		options: options, machine: machine, directory: directory, logger: options.Logger,
 		events: make(chan event), over: make(chan struct{}),
 		masters: newMasters(options.Masters, options.Credentials.DialOptions()),
-		roster:  newRoster(), running: map[string]*running{}, ended: map[string]bool{},
+		reports: newReports(), running: map[string]*running{}, ended: map[string]bool{},
 	}
 	defer w.masters.Close()
 	if err := w.open(); err != nil {
@@ -110,12 +104,12 @@ func Run(ctx context.Context, options Options) error {
 // worker is the state of the event loop and what goes with it.
 type worker struct {
 	options   Options
-	equipment equipment
+	machine   machine
 	directory *workDirectory
 	logger    *slog.Logger
 	masters   *masters
 	cache     *cache
-	host      *host
+	runner    *runner
 	page      *page
 	id        string // names this life of the worker
 	url       string // of the page
@@ -125,7 +119,7 @@ type worker struct {
 	tasks  sync.WaitGroup // goroutines that send events
 
 	// What follows is the loop's alone.
-	roster       *roster
+	reports      *reports
 	running      map[string]*running // by directory: owner/process
 	history      []finished          // the latest that ended, the oldest first
 	ended        map[string]bool     // applications that are over, and what runs of them has not ended yet
@@ -151,33 +145,33 @@ func (w *worker) open() (err error) {
 	if w.cache, err = newCache(cacheDirectory, w.masters.fetch); err != nil {
 		return err
 	}
-	if w.page, err = listen(w.equipment.host, config.WorkerUIPort.In(settings)); err != nil {
+	if w.page, err = listen(w.machine.host, config.WorkerUIPort.In(settings)); err != nil {
 		return err
 	}
-	if w.equipment.port == 0 {
-		w.equipment.port = w.page.port()
+	if w.machine.port == 0 {
+		w.machine.port = w.page.port()
 	}
-	w.id = workerID(w.began, w.equipment.host, w.equipment.port)
-	w.url = w.page.url(w.equipment.host)
+	w.id = workerID(w.began, w.machine.host, w.machine.port)
+	w.url = w.page.url(w.machine.host)
 	if err := w.succeed(); err != nil {
 		w.page.close()
 		return err
 	}
-	guarding, err := startWatch(w.options.Program, w.id+"/", w.logger)
+	guarding, err := superviseGuard("/proc/self/exe", w.id+"/", w.logger)
 	if err != nil {
 		w.page.close()
 		return err
 	}
-	w.host = &host{
+	w.runner = &runner{
 		spawner: newSpawner(),
-		watch:   guarding,
+		guard:   guarding,
 		limits:  logLimits{size: int64(config.LogMaxSize.In(settings)), older: config.LogMaxFiles.In(settings)},
 		grace:   config.WorkerKillGrace.In(settings),
 		logger:  w.logger,
 	}
 	w.page.serve(w.directory, w.status)
-	w.logger.Info("worker started", "id", w.id, "cores", w.equipment.cores, "memory", w.equipment.memory,
-		"resources", w.equipment.resources, "directory", w.directory.path, "page", w.url)
+	w.logger.Info("worker started", "id", w.id, "cores", w.machine.cores, "memory", w.machine.memory,
+		"resources", w.machine.resources, "directory", w.directory.path, "page", w.url)
 	return nil
 }
 
@@ -197,8 +191,8 @@ func (w *worker) succeed() error {
 // close ends what open started.
 func (w *worker) close() error {
 	w.page.close()
-	err := w.host.watch.close()
-	w.host.spawner.close()
+	err := w.runner.guard.close()
+	w.runner.spawner.close()
 	return err
 }
 
@@ -239,7 +233,7 @@ var (
 // loop serves events until the worker ends.
 func (w *worker) loop(ctx context.Context) {
 	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
-	attaching := &link{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
+	attaching := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
 	w.tasks.Go(func() { attaching.run(linked) })
 	cleaning, stopCleaning := w.startCleaning()
 	w.heartbeat = time.NewTicker(time.Hour) // until a master says how often
@@ -260,11 +254,11 @@ func (w *worker) loop(ctx context.Context) {
 			w.handle(e)
 		case <-w.heartbeat.C:
 			if w.current != nil && len(w.queue) == 0 {
-				w.tell(&protocol.WorkerMessage{Heartbeat: &protocol.Heartbeat{}})
+				w.enqueue(&protocol.WorkerMessage{Heartbeat: &protocol.Heartbeat{}})
 			}
 		case reason, ok := <-wanted:
 			if wanted = nil; ok {
-				w.goAway(reason)
+				w.startDecommission(reason)
 			}
 		case <-w.decommission.timeout():
 			w.endAll(errDeadline)
@@ -279,7 +273,7 @@ func (w *worker) loop(ctx context.Context) {
 			w.current = nil
 		}
 		if flushed == nil && w.idle() {
-			w.tell(&protocol.WorkerMessage{Leaving: &protocol.Leaving{}})
+			w.enqueue(&protocol.WorkerMessage{Leaving: &protocol.Leaving{}})
 			flushed = time.After(leaveTimeout)
 		}
 	}
@@ -323,7 +317,7 @@ func (w *worker) handle(e event) {
 		w.stop(e.err)
 	case ordered:
 		if w.current == e.by {
-			w.obey(e.order)
+			w.execute(e.order)
 		}
 	case executorChanged:
 		w.executorChanged(e)
@@ -333,32 +327,32 @@ func (w *worker) handle(e event) {
 }
 
 // tell queues a message to the master; where there is none, a hello will say it.
-func (w *worker) tell(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
+func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
 // hello is the worker as it is now. What changes from now on is queued for the
 // master that gets it.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
-			Version: protocol.Version, WorkerId: w.id, Host: w.equipment.host, Port: uint32(w.equipment.port), WebUrl: w.url,
-			Cores: uint32(w.equipment.cores), Memory: int64(w.equipment.memory), Resources: protocol.ToAddresses(w.equipment.resources),
+			Version: protocol.Version, WorkerId: w.id, Host: w.machine.host, Port: uint32(w.machine.port), WebUrl: w.url,
+			Cores: uint32(w.machine.cores), Memory: int64(w.machine.memory), Resources: protocol.ToAddresses(w.machine.resources),
 			Decommissioning: w.decommission != nil || w.stopping != nil,
 		}
-		w.roster.fill(hello)
+		w.reports.fill(hello)
 		w.queue = nil
 		switch {
 		case w.decommission != nil:
-			w.tell(w.decommission.message())
+			w.enqueue(w.decommission.message())
 		case w.stopping != nil:
-			w.tell(stoppingMessage())
+			w.enqueue(stoppingMessage())
 		}
 		return hello
 	})
 }
 
 // obey does what the master says.
-func (w *worker) obey(order *protocol.WorkerOrder) {
-	w.roster.acknowledge(order.GetAcknowledged())
+func (w *worker) execute(order *protocol.WorkerOrder) {
+	w.reports.acknowledge(order.GetAcknowledged())
 	for _, kill := range order.GetKillExecutors() {
 		w.killExecutor(executorID{kill.GetApplicationId(), kill.GetExecutorId()})
 	}
@@ -374,11 +368,11 @@ func (w *worker) obey(order *protocol.WorkerOrder) {
 	for _, application := range order.GetFinishedApplications() {
 		if checkID(application) == nil {
 			w.ended[application] = true
-			w.tidy(application)
+			w.removeWork(application)
 		}
 	}
 	if order.GetDecommission() {
-		w.goAway("the master asked for it")
+		w.startDecommission("the master asked for it")
 	}
 }
 
@@ -390,7 +384,7 @@ func (w *worker) stop(why error) {
 	}
 	w.stopping = why
 	if w.decommission == nil {
-		w.tell(stoppingMessage())
+		w.enqueue(stoppingMessage())
 	}
 	w.endAll(errStopped)
 }
@@ -424,14 +418,14 @@ func (w *worker) owners() map[string]bool {
 
 // tidy removes what the executors of an application that is over have left
 // beside their logs, once none of them runs.
-func (w *worker) tidy(application string) {
+func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return
 	}
 	delete(w.ended, application)
 	path := w.directory.of(application)
 	w.tasks.Go(func() {
-		if err := forgetWork(path); err != nil {
+		if err := removeWorkDirectories(path); err != nil {
 			w.logger.Warn("cleaning up after an application", "application", application, "error", err)
 		}
 	})

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// machineMemory is the memory of this machine, or of the container that the
+// worker is in, in bytes; 0 where Linux does not say.
+func machineMemory() int64 {
+	content, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	total := memTotal(content)
+	// The files are those of cgroups 2 and 1, as a container sees its own.
+	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		if limit, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64); err == nil && limit > 0 && limit < total {
+			total = limit
+		}
+	}
+	return total
+}
+
+// memTotal reads the line "MemTotal: 16384 kB" (proc_meminfo(5)).
+func memTotal(meminfo []byte) int64 {
+	for lines := bufio.NewScanner(bytes.NewReader(meminfo)); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) >= 2 && fields[0] == "MemTotal:" {
+			kibibytes, err := strconv.ParseInt(fields[1], 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kibibytes * int64(config.KiB)
+		}
+	}
+	return 0
+}
+
+// spawner starts processes from one thread, which lives as long as it does: the
+// signal that the kernel sends a process when its parent ends comes when the
+// parent's thread ends (PR_SET_PDEATHSIG(2const)), and Go ends threads as it
+// likes.
+type spawner struct {
+	requests chan spawnRequest
+	running  sync.WaitGroup
+}
+
+type spawnRequest struct {
+	command *exec.Cmd
+	started chan error
+}
+
+// newSpawner begins; close ends it.
+func newSpawner() *spawner {
+	s := &spawner{requests: make(chan spawnRequest)}
+	s.running.Go(func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		for request := range s.requests {
+			request.started <- request.command.Start()
+		}
+	})
+	return s
+}
+
+// start starts a command in a session of its own, which is killed when this
+// process ends in any way.
+func (s *spawner) start(command *exec.Cmd) error {
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	request := spawnRequest{command, make(chan error, 1)}
+	s.requests <- request
+	return <-request.started
+}
+
+func (s *spawner) close() {
+	close(s.requests)
+	s.running.Wait()
+}
+
+// awaitExit returns when a child has ended, and leaves it a zombie: as long as
+// it is one, no other process or session can get its number.
+func awaitExit(pid int) error {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+var decommissionSignal os.Signal = syscall.SIGPWR
