@@ -22,7 +22,7 @@ func (c *Counter) Add(task *Task, n int64) { task.call.Values.Add(c.name, n) }
 // Counter is the sum over all runs so far: of tasks that are done, and of
 // attempts that run what they had added at the latest heartbeat of their
 // executor (executor.heartbeatInterval). Once a run has ended it is exact.
-func (s *Session) Counter(c *Counter) int64 { return s.driver.Values().Counters[c.name] }
+func (s *Session) Counter(c *Counter) int64 { return s.app.Driver.Values().Counters[c.name] }
 
 // Gauge is a number that each attempt of a task sets as it changes, such as how
 // much it has buffered, and that the driver reads while the attempts run.
@@ -49,4 +49,4 @@ type GaugeValue struct {
 }
 
 // Gauge reads a gauge over all runs.
-func (s *Session) Gauge(g *Gauge) GaugeValue { return GaugeValue(s.driver.Values().Gauges[g.name]) }
+func (s *Session) Gauge(g *Gauge) GaugeValue { return GaugeValue(s.app.Driver.Values().Gauges[g.name]) }

@@ -102,7 +102,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 			return
 		}
 		job.Collect = collect
-		for result, err := range session.driver.Run(ctx, job) {
+		for result, err := range session.app.Driver.Run(ctx, job) {
 			if err != nil {
 				yield(Result[Out]{}, err)
 				return
@@ -123,9 +123,9 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.TaskSet, error) {
 	chosen := runOptions{
 		name:        f.name,
-		cpus:        config.TaskCPUs.In(session.settings),
-		maxFailures: session.maxFailures,
-		resources:   config.TaskResources(session.settings),
+		cpus:        config.TaskCPUs.In(session.app.Settings),
+		maxFailures: session.app.MaxFailures,
+		resources:   config.TaskResources(session.app.Settings),
 	}
 	chosen.scheduled(ctx)
 	for _, option := range options {
@@ -139,7 +139,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 	}
 	var executors *profile.Profile
 	if chosen.executors != nil {
-		wanted, err := chosen.executors.profile(session.settings)
+		wanted, err := chosen.executors.profile(session.app.Settings)
 		if err != nil {
 			return driver.TaskSet{}, err
 		}
@@ -148,7 +148,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 		}
 		executors = wanted
 	}
-	if err := session.room.check(chosen.cpus, chosen.resources); err != nil {
+	if err := session.app.CheckFits(chosen.cpus, chosen.resources); err != nil {
 		return driver.TaskSet{}, err
 	}
 	tasks := make([]driver.Task, len(inputs))

@@ -30,7 +30,7 @@ type Job struct {
 // Jobs are the runs of this process, of all sessions, as they were submitted:
 // those that run, and of those that have ended the latest hundred.
 func (s *Session) Jobs() []Job {
-	status := s.driver.Status()
+	status := s.app.Driver.Status()
 	jobs := make([]Job, len(status.Jobs))
 	for i, job := range status.Jobs {
 		jobs[i] = Job{
@@ -45,8 +45,8 @@ func (s *Session) Jobs() []Job {
 // contexts have the reason in their cause. It reports whether such a run was going
 // on. A task that does not heed its context costs its executor after
 // task.reaper.killTimeout.
-func (s *Session) CancelJob(id uint64, reason string) bool { return s.driver.CancelJob(id, reason) }
+func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
 
 // CancelGroup is CancelJob for every run of a [Group] that goes on, and returns
 // how many these were.
-func (s *Session) CancelGroup(name, reason string) int { return s.driver.CancelGroup(name, reason) }
+func (s *Session) CancelGroup(name, reason string) int { return s.app.Driver.CancelGroup(name, reason) }

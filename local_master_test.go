@@ -1,46 +1,76 @@
 package bobbin
 
 import (
-	"fmt"
-	"runtime"
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseLocalMaster(t *testing.T) {
-	all := runtime.GOMAXPROCS(0)
-	for master, want := range map[string]localMaster{
-		"":               {cores: all, maxFailures: 1},
-		"local":          {cores: 1, maxFailures: 1},
-		"local[3]":       {cores: 3, maxFailures: 1},
-		"local[*]":       {cores: all, maxFailures: 1},
-		"local[3,4]":     {cores: 3, maxFailures: 4},
-		"local[*,200]":   {cores: all, maxFailures: 200},
-		"local[ * , 2 ]": {cores: all, maxFailures: 2},
-	} {
-		got, err := parseLocalMaster(master)
-		require.NoError(t, err, master)
-		require.Equal(t, want, got, master)
-	}
-	for _, master := range []string{"local[0]", "local[x]", "local[-1]", "local[2,0]", "local[99999999999]", "locally", "local[2", "mesos://host:1", "local[1,99999999999999999999]"} {
-		_, err := parseLocalMaster(master)
-		require.ErrorContains(t, err, fmt.Sprintf("master %q: want", master))
-	}
-	_, err := parseLocalMaster("yarn")
-	require.ErrorContains(t, err, "yarn-submit submit")
+func TestWhatDoesNotFitIntoALocalMasterIsRefused(t *testing.T) {
+	set := map[string]string{"master": "local[2]", "executor.resource.gpu.amount": "1"}
+	require.NoError(t, underLocally(t, set, func(ctx context.Context, session *Session) error {
+		for _, test := range []struct {
+			options []Option
+			text    string
+		}{
+			{[]Option{CPUs(3)}, "each task takes 3 cores, and master local[2] has 2"},
+			{[]Option{Resource("gpu", 2)}, "each task takes 2 gpu, and master local[2] has 1"},
+			{[]Option{Resource("fpga", 0.5)}, "each task takes 0.5 fpga, and master local[2] has 0"},
+		} {
+			_, err := nothing.Run(ctx, session, []int{1}, test.options...)
+			require.ErrorContains(t, err, test.text)
+		}
+		_, err := nothing.Run(ctx, session, []int{1, 2, 3}, CPUs(2), Resource("gpu", 1))
+		return err
+	}))
 }
 
-func FuzzParseMasters(f *testing.F) {
-	for _, seed := range []string{"", "local", "local[*,4]", "local[65537]", "local-cluster[2,1,1024]", "local-cluster[1,1,-1]", "bobbin://h"} {
-		f.Add(seed)
+// TestALocalMasterKeepsItsExecutor has settings that would take the one executor
+// away, or wait for another one.
+func TestALocalMasterKeepsItsExecutor(t *testing.T) {
+	set := map[string]string{
+		"master": "local[2,3]", "dynamicAllocation.enabled": "true", "dynamicAllocation.executorIdleTimeout": "1ms",
+		"excludeOnFailure.enabled": "true", "speculation": "true",
 	}
-	f.Fuzz(func(t *testing.T, url string) {
-		if got, err := parseLocalMaster(url); err == nil && (got.cores < 1 || got.maxFailures < 1) {
-			t.Errorf("%q gives %+v", url, got)
+	require.NoError(t, underLocally(t, set, func(ctx context.Context, session *Session) error {
+		limited, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		for range 3 {
+			if _, err := failsTwice.Run(limited, session, []int{1}); err != nil {
+				return err
+			}
+			status := session.app.Driver.Status()
+			require.Len(t, status.Executors, 1)
+			require.Equal(t, "registered", string(status.Executors[0].State))
 		}
-		if got, err := parseLocalCluster(url); err == nil && (got.workers < 1 || got.cores < 1 || got.memory < 1) {
-			t.Errorf("%q gives %+v", url, got)
+		return nil
+	}))
+}
+
+var failsTwice = Func("test.failsTwice", func(task *Task, _ int) (int, error) {
+	if task.Attempt() < 2 {
+		return 0, context.DeadlineExceeded
+	}
+	return 0, nil
+})
+
+// BenchmarkLocalStart is from nothing to the result of a first task and to the
+// end: what a program on a local master takes beside its own work.
+func BenchmarkLocalStart(b *testing.B) {
+	for b.Loop() {
+		err := RunLocal(b.Context(), "local[2]", func(ctx context.Context) error {
+			session, err := NewSession(ctx)
+			if err != nil {
+				return err
+			}
+			defer session.Close()
+			_, err = nothing.Run(ctx, session, []int{1})
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
 		}
-	})
+	}
 }

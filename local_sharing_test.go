@@ -2,7 +2,6 @@ package bobbin
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/role"
 )
 
 var devices = Func("test.devices", func(task *Task, _ int) (string, error) { return task.Resources()["gpu"][0], nil })
@@ -19,9 +19,7 @@ func underLocally(t *testing.T, set map[string]string, run func(ctx context.Cont
 	t.Helper()
 	settings, err := config.FromMap(set)
 	require.NoError(t, err)
-	master, err := newLocal(settings, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
-	return master.run(t.Context(), func(ctx context.Context) error {
+	return role.RunLocal(t.Context(), settings, func(ctx context.Context) error {
 		session, err := NewSession(ctx)
 		if err != nil {
 			return err

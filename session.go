@@ -4,52 +4,33 @@ import (
 	"context"
 	"errors"
 
-	"github.com/bobbin-yarn/bobbin/driver"
-	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/role"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
 // ErrClosed is the cause with which runs end when their session is closed.
 var ErrClosed = errors.New("the session is closed")
 
-// Session is a program's hold on its executors.
+// Session is a program's connection to its executors.
 type Session struct {
-	*process
+	app   *role.Application
 	ctx   context.Context // ends with the session
 	close context.CancelCauseFunc
 }
 
-// process is what the sessions of one driver process share.
-type process struct {
-	applicationID string
-	settings      *config.Config
-	maxFailures   int
-	room          *room // of the one executor; nil where executors come as they are wanted
-	driver        *driver.Driver
-	files         *storage.Files
-	created       func() // tells the AM that the program asked for a session
-}
-
-type processKey struct{}
-
-// context is what the user's driver function gets.
-func (p *process) context(ctx context.Context) context.Context {
-	return context.WithValue(storage.With(ctx, p.files), processKey{}, p)
-}
-
-// NewSession connects the program to the executors it was submitted with. The
-// context must be the one that the driver function got, or one made from it.
+// NewSession connects the program to the executors that it was submitted with.
+// ctx must be the context of the driver function, or one made from it.
 func NewSession(ctx context.Context) (*Session, error) {
-	shared, ok := ctx.Value(processKey{}).(*process)
-	if !ok {
+	app := role.FromContext(ctx)
+	if app == nil {
 		return nil, errors.New("no session without a driver: call NewSession in the function that bobbin.Main or " +
 			"bobbin.RunLocal runs, with the context it got")
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	shared.created()
-	session := &Session{process: shared}
+	app.SessionCreated()
+	session := &Session{app: app}
 	session.ctx, session.close = context.WithCancelCause(ctx)
 	return session, nil
 }
@@ -60,12 +41,12 @@ func (s *Session) Close() { s.close(ErrClosed) }
 
 // Release says that nobody will come any more for what executors hold under a
 // key by [Task.Hold]. It does not remove what they hold.
-func (s *Session) Release(key string) { s.driver.Release(key) }
+func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
 // ApplicationID names the application: YARN's id in a cluster, the same for
 // each of its attempts; "local-…" for a program started by hand.
-func (s *Session) ApplicationID() string { return s.applicationID }
+func (s *Session) ApplicationID() string { return s.app.ID }
 
 // Files reaches HDFS and the local disk, as the user who submitted the
 // application.
-func (s *Session) Files() *storage.Files { return s.files }
+func (s *Session) Files() *storage.Files { return s.app.Files }

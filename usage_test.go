@@ -37,7 +37,7 @@ func TestWhatATaskTakesIsMeasured(t *testing.T) {
 		copied, err := copies.Run(ctx, session, []string{path})
 		require.NoError(t, err)
 		require.Equal(t, []int64{100_000}, copied)
-		m := session.driver.Status().Jobs[0].Metrics
+		m := session.app.Driver.Status().Jobs[0].Metrics
 		require.Equal(t, uint64(100_000), m.BytesRead)
 		require.Equal(t, uint64(100_000), m.BytesWritten)
 		require.Positive(t, m.DecodeNanos)

@@ -1,6 +1,9 @@
 // Package am is the ApplicationMaster: it registers the application with the
 // ResourceManager, runs the driver, keeps the executors that the driver wants,
-// and says at the end how it all went. It knows nothing of tasks.
+// and reports at the end how the application went. It knows nothing of tasks.
+//
+// applicationMaster owns the life cycle. The caller of Main or Unmanaged.Run
+// makes the driver.
 package am
 
 import (
@@ -13,20 +16,14 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/am/remote"
-	"github.com/bobbin-yarn/bobbin/driver"
-	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
-	"github.com/bobbin-yarn/bobbin/internal/identity"
-	"github.com/bobbin-yarn/bobbin/internal/launch"
-	"github.com/bobbin-yarn/bobbin/internal/pools"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
@@ -39,90 +36,61 @@ const (
 	ExitSecurity            = 14 // no credentials, or none that help
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
 	ExitDisconnected        = 17 // the driver, in client mode a process elsewhere, is gone
-	// ExitTerminated is of an ApplicationMaster that was told to stop by SIGTERM,
-	// as a shell has it. A NodeManager that kills a container for its memory
-	// keeps that as the reason only where the process ends with this code or 137
-	// (ContainerLaunch.handleContainerExitCode).
+	// ExitTerminated is that of a process that SIGTERM stopped, as in a shell. If a
+	// NodeManager kills a container for its memory, it reports that reason only if
+	// the process exits with this code or 137 (ContainerLaunch.handleContainerExitCode).
 	ExitTerminated = 128 + int(syscall.SIGTERM)
 )
 
-const (
-	// maxDiagnostics bounds what the ResourceManager is given to keep. It cuts
-	// longer texts itself, at yarn.app.attempt.diagnostics.limit.kc (64 KiB).
-	maxDiagnostics = 32 << 10
-)
-
-// Application is what the user's driver function works with.
-type Application struct {
-	ID     string
-	Config *config.Config
-	Driver *driver.Driver
-	Files  *storage.Files
-	// SessionCreated is to be called when the function asks for executors.
-	SessionCreated func()
-}
-
-// Main is the process of an ApplicationMaster with the driver in it, from what
-// YARN put into its environment to its exit code. run is the user's driver
-// function; a panic in it must have been made an error.
-func Main(run func(ctx context.Context, application *Application) error, newLogger func(*config.Config) *slog.Logger) int {
-	return serve(newLogger, func(m *master) error { return m.buildDriver(run) })
-}
-
-// Launch is the process of an ApplicationMaster in client mode: the driver is
-// in the process that submitted the application, and this one launches executors
-// for it. It returns the exit code.
-func Launch(newLogger func(*config.Config) *slog.Logger) int {
-	return serve(newLogger, (*master).joinDriver)
-}
-
-// serve is an ApplicationMaster's process.
-func serve(newLogger func(*config.Config) *slog.Logger, build func(*master) error) int {
+// Main runs the ApplicationMaster of the attempt that YARN started this process
+// for, with the driver that newDriver makes in this process, and returns the
+// process's exit code.
+func Main(newDriver func(*Attempt) (*Driver, error)) int {
 	// A NodeManager that stops the container sends SIGTERM, and SIGKILL a quarter
 	// of a second later (yarn.nodemanager.sleep-delay-before-sigkill.ms).
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	started, err := fromEnvironment()
+	attempt, err := attemptFromEnvironment()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ApplicationMaster:", err)
 		return ExitSecurity
 	}
-	logger := newLogger(started.config)
-	slog.SetDefault(logger)
-	master := &master{start: started, logger: logger, began: time.Now()}
-	code, err := master.serve(ctx, build)
+	attempt.Logger = logging.New(os.Stderr, attempt.Settings)
+	slog.SetDefault(attempt.Logger)
+	code, err := serve(ctx, attempt, newDriver)
 	if err != nil {
-		logger.Error("the application failed", "exit", code, "error", err)
+		attempt.Logger.Error("the application failed", "exit", code, "error", err)
 	}
 	return code
 }
 
-// master is one attempt of one application.
-type master struct {
-	start  *start
-	logger *slog.Logger
-	began  time.Time
+// Launch is Main in client mode, in which the driver is in the process that
+// submitted the application.
+func Launch() int { return Main(remoteDriver) }
 
-	driver   endpoint
-	progress func() float32                              // of the driver's work, 0 to 1
-	join     func(ctx context.Context) (id int, _ error) // reaches the driver and tells the first executor's id; nil where it is here
-	run      func(ctx context.Context) error             // until the driver is done; the error is why the application failed
-
-	files     *storage.Files
+// applicationMaster is the ApplicationMaster of one attempt.
+type applicationMaster struct {
+	*Attempt
+	began     time.Time
+	driver    *Driver
 	allocator *allocator
 	rm        *yarn.AMClient
 }
 
-// serve runs the application and tells the ResourceManager of its end. The
-// error is why the application failed, nil where it did not.
-func (m *master) serve(ctx context.Context, build func(*master) error) (code int, err error) {
-	m.files = storage.New(storage.Options{Hadoop: m.start.hadoop, User: m.start.spec.User, Logger: m.logger})
+// serve runs an attempt and reports its end to the ResourceManager. The error is
+// why the application failed, nil if it succeeded.
+func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Driver, error)) (code int, err error) {
+	m := &applicationMaster{Attempt: attempt, began: time.Now()}
+	m.Files = storage.New(storage.Options{Hadoop: m.Hadoop, User: m.Spec.User, Logger: m.Logger})
 	defer func() {
-		if err := m.files.Close(); err != nil {
-			m.logger.Debug("closing HDFS", "error", err)
+		if err := m.Files.Close(); err != nil {
+			m.Logger.Debug("closing HDFS", "error", err)
 		}
 	}()
-	if err := build(m); err != nil {
+	if m.driver, err = newDriver(attempt); err != nil {
+		return ExitUncaught, err
+	}
+	if err := m.buildAllocator(); err != nil {
 		return ExitUncaught, err
 	}
 	page, err := m.servePage()
@@ -130,13 +98,15 @@ func (m *master) serve(ctx context.Context, build func(*master) error) (code int
 		return ExitUncaught, err
 	}
 	defer page.close()
-	m.allocator.registration.TrackingURL = page.url(m.start.host)
+	m.allocator.registration.TrackingURL = page.url(m.Host)
 	defer func() { _ = m.rm.Close() }()
 	defer m.allocator.diary.close()
 
-	outcome := m.attend(ctx)
+	outcome := m.run(ctx)
 	summary := m.summary()
-	m.stopDriver(ctx)
+	if err := m.driver.Endpoint.Stop(context.WithoutCancel(ctx)); err != nil {
+		m.Logger.Warn("stopping the driver", "error", err)
+	}
 	if !outcome.interrupted && !outcome.unreachable {
 		m.allocator.end(context.WithoutCancel(ctx))
 		m.finish(ctx, outcome, summary)
@@ -144,38 +114,61 @@ func (m *master) serve(ctx context.Context, build func(*master) error) (code int
 	return outcome.code, outcome.err
 }
 
-// attend works for the driver once it is there.
-func (m *master) attend(ctx context.Context) outcome {
-	if m.join != nil {
-		first, err := m.join(ctx)
-		if ctx.Err() != nil {
-			return terminated()
-		}
-		if err != nil {
-			// Only a registered application can be unregistered.
-			_, registering := m.allocator.exchange.register(ctx, m.allocator.registration)
-			return outcomeOf(errors.Join(err, registering))
-		}
-		m.allocator.fleet.lastID = first - 1
-	}
-	return m.work(ctx)
-}
-
-// outcome is how the work ended.
+// outcome is how an attempt ended.
 type outcome struct {
 	code        int
 	err         error
-	interrupted bool // told to end from outside: another attempt may follow
-	unreachable bool // the ResourceManager does not listen to this attempt any more
+	interrupted bool // by a signal: another attempt may follow
+	unreachable bool // the ResourceManager does not accept this attempt any more
 }
 
 func terminated() outcome {
 	return outcome{code: ExitTerminated, err: errors.New("told to stop"), interrupted: true}
 }
 
-// work runs the driver and the allocator until one of them has ended, then the
-// other.
-func (m *master) work(ctx context.Context) outcome {
+// outcomeOf returns the outcome for the error with which the allocator ended.
+func outcomeOf(err error) outcome {
+	var exhausted *tooManyFailures
+	switch {
+	case err == nil:
+		return outcome{}
+	case errors.As(err, &exhausted):
+		return outcome{code: ExitMaxExecutorFailures, err: err}
+	default:
+		return outcome{code: ExitReporterFailure, err: err, unreachable: final(err)}
+	}
+}
+
+// failedUnregistered returns the outcome for a driver that ended with failure
+// before the ResourceManager had accepted the registration, which then failed
+// with registering. Either may be nil.
+func failedUnregistered(failure, registering error) outcome {
+	if failure == nil {
+		return outcomeOf(registering)
+	}
+	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
+}
+
+// run joins a driver in another process and works for it.
+func (m *applicationMaster) run(ctx context.Context) outcome {
+	if m.driver.Join != nil {
+		first, err := m.driver.Join(ctx)
+		if ctx.Err() != nil {
+			return terminated()
+		}
+		if err != nil {
+			// Only a registered application can be unregistered.
+			_, registering := m.allocator.exchange.register(ctx, m.allocator.registration)
+			return failedUnregistered(err, registering)
+		}
+		m.allocator.fleet.lastID = first - 1
+	}
+	return m.work(ctx)
+}
+
+// work runs the driver and the allocator until one of them has ended, then ends
+// the other.
+func (m *applicationMaster) work(ctx context.Context) outcome {
 	var both sync.WaitGroup
 	defer both.Wait()
 
@@ -188,199 +181,47 @@ func (m *master) work(ctx context.Context) outcome {
 	running, stopRunning := context.WithCancelCause(ctx)
 	defer stopRunning(nil)
 	returned := make(chan error, 1)
-	both.Go(func() { returned <- m.run(running) })
+	both.Go(func() { returned <- m.driver.Run(running) })
 
 	select {
 	case err := <-returned:
 		if ctx.Err() != nil {
-			return terminated().after(err)
+			return terminated().noteAbandoned(err)
 		}
 		// Only a registered application can be unregistered.
 		select {
 		case <-m.allocator.registered:
-			return outcomeOf(err)
-		case failed := <-allocated:
-			return outcomeOf(errors.Join(err, failed))
+			return failedUnregistered(err, nil)
+		case registering := <-allocated:
+			return failedUnregistered(err, registering)
 		}
 	case err := <-allocated:
 		ended := outcomeOf(err)
 		stopRunning(ended.err)
-		return ended.after(<-returned)
+		return ended.noteAbandoned(<-returned)
 	}
 }
 
-// after returns the outcome with a note where the driver function, whose error
-// is returned, was given up.
-func (o outcome) after(returned error) outcome {
-	if given := (*NotReturned)(nil); errors.As(returned, &given) {
-		o.err = &NotReturned{Cause: o.err, Returned: given.Returned}
+// noteAbandoned adds to the outcome's error that the driver function was
+// abandoned, if its error says so.
+func (o outcome) noteAbandoned(returned error) outcome {
+	if abandoned := (*supervise.NotReturned)(nil); errors.As(returned, &abandoned) {
+		o.err = &supervise.NotReturned{Cause: o.err, Returned: abandoned.Returned}
 	}
 	return o
 }
 
-// outcomeOf is what the end of the driver or of the allocator means for the
-// application.
-func outcomeOf(err error) outcome {
-	var exhausted *tooManyFailures
-	var late *noSession
-	var gone *remote.Disconnected
-	var user *userFunction
-	switch {
-	case err == nil:
-		return outcome{}
-	case errors.As(err, &exhausted):
-		return outcome{code: ExitMaxExecutorFailures, err: err}
-	case errors.As(err, &late):
-		return outcome{code: ExitSessionNotCreated, err: err}
-	case errors.As(err, &gone):
-		return outcome{code: ExitDisconnected, err: err}
-	case errors.As(err, &user):
-		return outcome{code: ExitUserFunction, err: err}
-	case final(err):
-		return outcome{code: ExitReporterFailure, err: err, unreachable: true}
-	default:
-		return outcome{code: ExitReporterFailure, err: err}
-	}
-}
-
-// userFunction is the error of the driver function.
-type userFunction struct{ error }
-
-// Unwrap gives what the function returned.
-func (u *userFunction) Unwrap() error { return u.error }
-
-// stopDriver has the executors leave.
-func (m *master) stopDriver(ctx context.Context) {
-	if err := m.driver.Stop(context.WithoutCancel(ctx)); err != nil {
-		m.logger.Warn("stopping the driver", "error", err)
-	}
-}
-
-// finish tells the ResourceManager how the application ended, and removes what
-// was staged for it.
-func (m *master) finish(ctx context.Context, outcome outcome, summary string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
-	defer cancel()
-	request := yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: summary}
-	if outcome.err != nil {
-		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: lastWords(outcome.err.Error(), summary)}
-	}
-	// An attempt that was not heard is followed by another, which needs the files.
-	if m.unregister(ctx, request) {
-		m.removeStaging(ctx)
-	}
-}
-
-// removeStaging removes the files that were uploaded for this application
-// alone. It is over: no container will ask for them any more.
-func (m *master) removeStaging(ctx context.Context) {
-	if m.start.spec.StagingDir == "" {
-		return
-	}
-	if err := m.files.RemoveAll(ctx, m.start.spec.StagingDir); err != nil {
-		m.logger.Warn("staged files were not removed", "directory", m.start.spec.StagingDir, "error", err)
-	}
-	// Another application's directory may be in it: then it stays.
-	if parent := strings.LastIndexByte(m.start.spec.StagingDir, '/'); parent > 0 {
-		_ = m.files.Remove(ctx, m.start.spec.StagingDir[:parent])
-	}
-}
-
-// buildDriver makes the parts where the driver is in this process.
-func (m *master) buildDriver(run func(ctx context.Context, application *Application) error) error {
-	access, err := identity.New()
+// buildAllocator makes the allocator and connects it with the driver.
+func (m *applicationMaster) buildAllocator() error {
+	schedulers, err := m.Hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
 	if err != nil {
 		return err
 	}
-	settings := m.start.config
-	var shares []scheduler.Pool
-	if described := m.start.spec.Pools; described != "" {
-		if shares, err = pools.Parse(config.AllocationFile.In(settings), []byte(described)); err != nil {
-			return err
-		}
-	}
-	server, err := driver.New(driver.Options{
-		ApplicationID: m.start.attempt.Application.String(),
-		User:          m.start.spec.User,
-		Config:        settings,
-		Hadoop:        m.start.spec.Hadoop,
-		Identity:      access,
-		BindAddress:   net.JoinHostPort(m.start.bind, strconv.Itoa(config.DriverPort.In(settings))),
-		RackOf:        racks(m.start.spec.Racks),
-		Pools:         shares,
-		Logger:        m.logger,
-	})
+	token, err := yarn.AMRMToken(m.credentials)
 	if err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(server.Addr())
-	if err != nil {
-		return err
-	}
-	m.driver = server
-	m.progress = server.Progress
-	m.run = func(ctx context.Context) error {
-		return m.drive(ctx, func(ctx context.Context, created func()) error {
-			return run(ctx, &Application{
-				ID: m.start.attempt.Application.String(), Config: settings, Driver: server, Files: m.files, SessionCreated: created,
-			})
-		})
-	}
-	return m.buildAllocator(net.JoinHostPort(m.start.host, port), access.Pass())
-}
-
-// joinDriver makes the parts of client mode: the driver is in another process.
-func (m *master) joinDriver() error {
-	address := os.Getenv(launch.EnvDriver)
-	secret, ok := m.start.credentials.Secret(launch.SecretDriver)
-	if address == "" || !ok {
-		return fmt.Errorf("%s=%q: the container's environment and credentials do not tell how to join the driver", launch.EnvDriver, address)
-	}
-	pass, err := identity.ParsePass(secret)
-	if err != nil {
-		return err
-	}
-	settings := m.start.config
-	d := remote.NewDriver(remote.Options{
-		Address:             address,
-		Pass:                pass,
-		Attempt:             int(m.start.attempt.Attempt),
-		Host:                m.start.host,
-		NetworkTimeout:      config.NetworkTimeout.In(settings),
-		DisconnectIsFailure: config.AMTreatDisconnectAsFailed.In(settings),
-		Logger:              m.logger,
-	})
-	m.driver, m.progress, m.join = d, d.Progress, d.Join
-	m.run = func(ctx context.Context) error {
-		err := d.Run(ctx)
-		if gone := (*remote.Disconnected)(nil); err == nil || errors.As(err, &gone) {
-			return err
-		}
-		return &userFunction{err}
-	}
-	return m.buildAllocator(address, secret)
-}
-
-// drive runs the driver function. The error is a *userFunction.
-func (m *master) drive(ctx context.Context, run func(ctx context.Context, created func()) error) error {
-	if err := Supervise(ctx, config.AMWaitTime.In(m.start.config), run); err != nil {
-		return &userFunction{err}
-	}
-	return nil
-}
-
-// buildAllocator makes what both have: executors join the driver at address
-// with the pass.
-func (m *master) buildAllocator(address string, pass []byte) error {
-	schedulers, err := m.start.hadoop.ResourceManagers("yarn.resourcemanager.scheduler.address")
-	if err != nil {
-		return err
-	}
-	token, err := yarn.AMRMToken(m.start.credentials)
-	if err != nil {
-		return err
-	}
-	_, driverPort, err := net.SplitHostPort(address)
+	_, driverPort, err := net.SplitHostPort(m.driver.Address)
 	if err != nil {
 		return fmt.Errorf("the driver's address: %w", err)
 	}
@@ -388,44 +229,39 @@ func (m *master) buildAllocator(address string, pass []byte) error {
 	if err != nil {
 		return fmt.Errorf("the driver's address: %w", err)
 	}
-	contexts, err := newExecutorContexts(m.start, address, pass)
+	contexts, err := newExecutorContexts(m.Attempt, m.driver.Address, m.driver.Pass)
 	if err != nil {
 		return err
 	}
-	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.logger})
+	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.Logger})
 	m.allocator = newAllocator(allocatorOptions{
 		rm:           m.rm,
-		registration: yarn.RegisterRequest{Host: m.start.host, RPCPort: int32(port)},
+		registration: yarn.RegisterRequest{Host: m.Host, RPCPort: int32(port)},
 		connect: func(node yarn.NodeID, token security.Token) nodeManager {
-			return connectNode(node, token, m.logger)
+			return connectNode(node, token, m.Logger)
 		},
 		context:      contexts.of,
-		lost:         m.driver.ExecutorLost,
-		decommission: m.driver.Decommission,
-		progress:     m.progress,
+		lost:         m.driver.Endpoint.ExecutorLost,
+		decommission: m.driver.Endpoint.Decommission,
+		progress:     m.driver.Endpoint.Progress,
 		load:         m.load,
-		settings:     m.start.config,
-		hadoop:       m.start.hadoop,
-		racks:        m.start.spec.Racks,
-		nodes:        m.start.spec.Nodes,
-		logDirectory: m.start.logDirectory,
+		settings:     m.Settings,
+		hadoop:       m.Hadoop,
+		racks:        m.Spec.Racks,
+		nodes:        m.Spec.Nodes,
+		logDirectory: m.logDirectory,
 		random:       rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		logger:       m.logger,
+		logger:       m.Logger,
 	})
-	m.driver.SetManager(m.allocator)
+	m.driver.Endpoint.SetManager(m.allocator)
 	return nil
 }
 
-// load is how many tasks run on each executor.
-func (m *master) load() map[string]int {
+// load returns how many tasks run on each executor.
+func (m *applicationMaster) load() map[string]int {
 	tasks := map[string]int{}
-	for _, executor := range m.driver.Status().Executors {
+	for _, executor := range m.driver.Endpoint.Status().Executors {
 		tasks[executor.ID] = executor.Running
 	}
 	return tasks
-}
-
-// racks tells the driver of the cluster's topology as it was at submission.
-func racks(byHost map[string]string) func(host string) string {
-	return func(host string) string { return byHost[host] }
 }

@@ -355,8 +355,8 @@ func (c *chaos) finale(target int) {
 // returned err. What the ResourceManager keeps of it is what the executors came to.
 func (c *chaos) end(err error) {
 	t := c.t
-	m := &master{
-		start: &start{spec: &launch.Spec{}}, logger: slog.New(slog.DiscardHandler), allocator: c.allocator,
+	m := &applicationMaster{
+		Attempt: &Attempt{Spec: &launch.Spec{}, Logger: slog.New(slog.DiscardHandler)}, allocator: c.allocator,
 		rm: c.allocator.exchange.rm.(*yarn.AMClient),
 	}
 	outcome := outcomeOf(err)

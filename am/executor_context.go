@@ -23,33 +23,33 @@ type executorContexts struct {
 // newExecutorContexts prepares contexts for executors that join the driver at
 // address. What they join by goes into their credentials, where nobody but the
 // user and the NodeManager can read it.
-func newExecutorContexts(start *start, address string, pass []byte) (*executorContexts, error) {
+func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
 	tokens, err := credentials.Encode(security.Writable)
 	if err != nil {
 		return nil, err
 	}
-	own := config.ExecutorEnv.In(start.config)
+	own := config.ExecutorEnv.In(attempt.Settings)
 	env := maps.Clone(own)
 	env[launch.EnvRole] = string(launch.RoleExecutor)
 	env[launch.EnvDriver] = address
-	env["HADOOP_USER_NAME"] = start.spec.User
+	env["HADOOP_USER_NAME"] = attempt.Spec.User
 	shared, err := yarn.NewSharedLaunch(yarn.ContainerLaunchContext{
-		LocalResources: localResources(start.spec.Resources),
+		LocalResources: localResources(attempt.Spec.Resources),
 		Env:            written(env),
-		Commands:       []string{launch.ShellCommand(start.spec.Command[:1])},
+		Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
 		Tokens:         tokens,
-		ACLs:           acls(start.config),
+		ACLs:           acls(attempt.Settings),
 	})
 	if err != nil {
 		return nil, err
 	}
 	scheme := "http"
-	if start.hadoop.HTTPSOnly() {
+	if attempt.Hadoop.HTTPSOnly() {
 		scheme = "https"
 	}
-	return &executorContexts{shared: shared, own: own, user: start.spec.User, scheme: scheme}, nil
+	return &executorContexts{shared: shared, own: own, user: attempt.Spec.User, scheme: scheme}, nil
 }
 
 // of is the launch context of one executor.

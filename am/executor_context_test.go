@@ -14,36 +14,36 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// startOf is an application of user ann with the given settings.
-func startOf(t *testing.T, values, hadoop map[string]string) *start {
+// attemptOf returns an attempt of user ann's with the given settings.
+func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 	t.Helper()
 	settings, err := config.FromMap(values)
 	require.NoError(t, err)
-	return &start{
-		spec: &launch.Spec{
+	return &Attempt{
+		Spec: &launch.Spec{
 			User: "ann", Command: []string{"./wordcount", "in", "out"},
 			Resources: []launch.Resource{
 				{Name: "wordcount", URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2},
 				{Name: "data", URL: "hdfs://nn:8020/data.zip", Archive: true, Public: true},
 			},
 		},
-		config: settings,
-		hadoop: conf.FromMap(hadoop),
+		Settings: settings,
+		Hadoop:   conf.FromMap(hadoop),
 	}
 }
 
-func contextOf(t *testing.T, start *start) (own, shared yarn.ContainerLaunchContext) {
+func contextOf(t *testing.T, attempt *Attempt) (own, shared yarn.ContainerLaunchContext) {
 	t.Helper()
-	contexts, err := newExecutorContexts(start, "driver:1", []byte("pass"))
+	contexts, err := newExecutorContexts(attempt, "driver:1", []byte("pass"))
 	require.NoError(t, err)
 	container := containerOn("a1", 7)
 	container.NodeHTTPAddress = "a1:8042"
-	own = contexts.of(&executor{id: "3", container: container, table: &table{profile: profile.Default(start.config)}})
+	own = contexts.of(&executor{id: "3", container: container, table: &table{profile: profile.Default(attempt.Settings)}})
 	return own, own.Shared.Context()
 }
 
 func TestExecutorsEnvironment(t *testing.T) {
-	own, shared := contextOf(t, startOf(t, map[string]string{
+	own, shared := contextOf(t, attemptOf(t, map[string]string{
 		"executor.cores": "3", "executor.memory": "1000m", "executor.memoryOverhead": "500m",
 		"executorEnv.GREETING": `say "$hi"`, "executorEnv.WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "executorEnv.GOMAXPROCS": "1",
 	}, nil))
@@ -62,7 +62,7 @@ func TestExecutorsEnvironment(t *testing.T) {
 }
 
 func TestExecutorsFilesCommandAndSecret(t *testing.T) {
-	_, shared := contextOf(t, startOf(t, nil, nil))
+	_, shared := contextOf(t, attemptOf(t, nil, nil))
 	require.Equal(t, []string{`exec './wordcount' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr`}, shared.Commands)
 	require.Equal(t, map[string]yarn.LocalResource{
 		"wordcount": {URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2, Type: yarn.FileResource, Visibility: yarn.PrivateVisibility},
@@ -77,7 +77,7 @@ func TestExecutorsFilesCommandAndSecret(t *testing.T) {
 }
 
 func TestExecutorsACLsAndSecurePages(t *testing.T) {
-	own, shared := contextOf(t, startOf(t,
+	own, shared := contextOf(t, attemptOf(t,
 		map[string]string{"acls.enable": "true", "ui.view.acls": "bob", "ui.view.acls.groups": "ops", "modify.acls": "*"},
 		map[string]string{"yarn.http.policy": "HTTPS_ONLY"}))
 	require.Equal(t, map[yarn.Access]string{yarn.ViewAccess: "bob ops", yarn.ModifyAccess: "*"}, shared.ACLs)
@@ -92,8 +92,8 @@ func TestContainerResource(t *testing.T) {
 }
 
 func TestABadFileIsFoundBeforeAnyExecutorStarts(t *testing.T) {
-	start := startOf(t, nil, nil)
-	start.spec.Resources[0].URL = "/no/scheme"
-	_, err := newExecutorContexts(start, "driver:1", nil)
+	attempt := attemptOf(t, nil, nil)
+	attempt.Spec.Resources[0].URL = "/no/scheme"
+	_, err := newExecutorContexts(attempt, "driver:1", nil)
 	require.ErrorContains(t, err, `local resource "wordcount"`)
 }

@@ -98,13 +98,13 @@ type ExecutorDetail struct {
 }
 
 // status makes a Status of what the driver and the allocator know.
-func (m *master) status() Status {
-	now, fleet := m.driver.Status(), m.allocator.snapshot()
+func (m *applicationMaster) status() Status {
+	now, fleet := m.driver.Endpoint.Status(), m.allocator.snapshot()
 	status := Status{
-		Application: m.start.attempt.Application.String(),
-		Name:        m.start.spec.Name,
-		User:        m.start.spec.User,
-		Attempt:     int(m.start.attempt.Attempt),
+		Application: m.ID.Application.String(),
+		Name:        m.Spec.Name,
+		User:        m.Spec.User,
+		Attempt:     int(m.ID.Attempt),
 		State:       "RUNNING",
 		Started:     m.began,
 		Executors:   fleet.counts,

@@ -57,13 +57,13 @@ type statusServer struct {
 }
 
 // servePage serves the application's page to those who may see it.
-func (m *master) servePage() (*statusServer, error) {
-	gate, err := newGate(m.start.hadoop, m.start.attempt.Application.String(), m.rm.Serving, m.logger)
+func (m *applicationMaster) servePage() (*statusServer, error) {
+	gate, err := newGate(m.Hadoop, m.ID.Application.String(), m.rm.Serving, m.Logger)
 	if err != nil {
 		return nil, err
 	}
-	viewers := newViewers(m.start.config, m.start.spec.User)
-	return serveStatus(m.start.bind, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, m.status)
+	viewers := newViewers(m.Settings, m.Spec.User)
+	return serveStatus(m.Bind, func(page http.Handler) http.Handler { return gate.before(viewers.before(page)) }, m.status)
 }
 
 // serveStatus serves the status to those whom guard lets through.

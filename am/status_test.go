@@ -60,13 +60,12 @@ func TestThePageIsNotForEverybody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.FromMap(map[string]string{"acls.enable": "true"})
 			require.NoError(t, err)
-			m := &master{
-				start: &start{
-					bind: "127.0.0.1", config: settings, spec: &launch.Spec{User: "owner"},
-					hadoop: conf.FromMap(map[string]string{"yarn.resourcemanager.hostname": test.manager}),
+			m := &applicationMaster{
+				Attempt: &Attempt{
+					Bind: "127.0.0.1", Settings: settings, Spec: &launch.Spec{User: "owner"}, Logger: slog.New(slog.DiscardHandler),
+					Hadoop: conf.FromMap(map[string]string{"yarn.resourcemanager.hostname": test.manager}),
 				},
-				rm:     yarn.NewAMClient([]string{"127.0.0.1:1"}, yarn.ClientOptions{}),
-				logger: slog.New(slog.DiscardHandler),
+				rm: yarn.NewAMClient([]string{"127.0.0.1:1"}, yarn.ClientOptions{}),
 			}
 			defer func() { _ = m.rm.Close() }()
 			server, err := m.servePage()

@@ -10,8 +10,8 @@ import (
 
 // summary is the application in one line, for its diagnostics: the
 // ResourceManager keeps them when the ApplicationMaster is gone.
-func (m *master) summary() string {
-	totals, fleet := m.driver.Status().Totals, m.allocator.snapshot()
+func (m *applicationMaster) summary() string {
+	totals, fleet := m.driver.Endpoint.Status().Totals, m.allocator.snapshot()
 	line := fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d",
 		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
 		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, fleet.counts.Requested, totals.ExecutorsLost)
@@ -23,6 +23,10 @@ func (m *master) summary() string {
 	}
 	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
+
+// maxDiagnostics bounds the diagnostics that the ResourceManager is given. It
+// truncates longer ones itself, at yarn.app.attempt.diagnostics.limit.kc (64 KiB).
+const maxDiagnostics = 32 << 10
 
 // mostNamed bounds the hosts that a summary names.
 const mostNamed = 10
@@ -49,10 +53,10 @@ func hostsInWords(exclusions []Exclusion) string {
 	return strings.Join(hosts, ", ")
 }
 
-// lastWords is why an application failed, followed by its summary where executors
+// failureDiagnostics is why an application failed, followed by its summary where executors
 // have ended before: they may have to do with it. It stays within what the
 // ResourceManager keeps.
-func lastWords(reason, summary string) string {
+func failureDiagnostics(reason, summary string) string {
 	if !strings.Contains(summary, " ended=") {
 		summary = ""
 	} else {

@@ -21,9 +21,9 @@ func TestWhatASummarySaysOfExecutors(t *testing.T) {
 
 func TestLastWordsKeepTheSummary(t *testing.T) {
 	const summary = `summary: x=1 ended="1 preempted"`
-	require.Equal(t, "why\n"+summary, lastWords("why", summary))
-	require.Equal(t, "why", lastWords("why", "summary: x=1"), "the text alone where no executor has ended")
-	long := lastWords(strings.Repeat("ü", maxDiagnostics), summary)
+	require.Equal(t, "why\n"+summary, failureDiagnostics("why", summary))
+	require.Equal(t, "why", failureDiagnostics("why", "summary: x=1"), "the text alone where no executor has ended")
+	long := failureDiagnostics(strings.Repeat("ü", maxDiagnostics), summary)
 	require.True(t, strings.HasSuffix(long, "\n…\n"+summary))
 	require.True(t, utf8.ValidString(long))
 	require.LessOrEqual(t, len(long), maxDiagnostics+8)

@@ -32,30 +32,25 @@ type Unmanaged struct {
 	Logger      *slog.Logger
 }
 
-// Run waits until the application has its attempt, serves it with the driver in
-// this process, and tells the ResourceManager of its end, as Main does in a
-// container. The error is why the application failed. When ctx ends, the
-// ResourceManager is told nothing: the application is then to be killed.
-func (u Unmanaged) Run(ctx context.Context, run func(ctx context.Context, application *Application) error) error {
+// Run waits until the application has its attempt, runs it with the driver that
+// newDriver makes, and reports its end to the ResourceManager, as Main does in a
+// container. The error is why the application failed. If ctx ends, Run reports
+// nothing: the caller has to kill the application.
+func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, error)) error {
 	settings, err := config.FromMap(u.Spec.Properties)
 	if err != nil {
 		return err
 	}
 	hadoop := conf.FromMap(u.Spec.Hadoop)
-	attempt, token, err := u.admission(ctx, hadoop)
+	id, token, err := u.admission(ctx, hadoop)
 	if err != nil {
 		return err
 	}
 	credentials := &security.Credentials{}
 	credentials.SetToken("", token)
-	attended := &master{
-		start: &start{
-			attempt: attempt, host: u.Host, bind: u.Bind, credentials: credentials, spec: u.Spec, config: settings, hadoop: hadoop,
-		},
-		logger: u.Logger,
-		began:  time.Now(),
-	}
-	_, err = attended.serve(ctx, func(m *master) error { return m.buildDriver(run) })
+	_, err = serve(ctx, &Attempt{
+		ID: id, Host: u.Host, Bind: u.Bind, Spec: u.Spec, Settings: settings, Hadoop: hadoop, Logger: u.Logger, credentials: credentials,
+	}, newDriver)
 	return err
 }
 

@@ -40,14 +40,17 @@ const (
 	maxNumber = 1 << 20
 )
 
-// Of reads the pools that settings name a file of; nil where they name none, or
-// want no pools.
-func Of(c *config.Config) ([]scheduler.Pool, error) {
-	content, err := Content(c)
-	if err != nil || content == nil {
-		return nil, err
+// Load returns the pools that the settings want, nil for none. content is that of
+// the file that they name, "" to read it.
+func Load(c *config.Config, content string) ([]scheduler.Pool, error) {
+	described := []byte(content)
+	if content == "" {
+		var err error
+		if described, err = Content(c); err != nil || described == nil {
+			return nil, err
+		}
 	}
-	return Parse(config.AllocationFile.In(c), content)
+	return Parse(config.AllocationFile.In(c), described)
 }
 
 // Content is that of the file of pools that settings name, which Parse can read;

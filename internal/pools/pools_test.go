@@ -37,7 +37,7 @@ func TestTheFileThatSettingsNameIsRead(t *testing.T) {
 		require.NoError(t, err)
 		return c
 	}
-	pools, err := Of(settings(path, "FAIR"))
+	pools, err := Load(settings(path, "FAIR"), "")
 	require.NoError(t, err)
 	require.Equal(t, []scheduler.Pool{
 		{Name: "production", Mode: scheduler.FAIR, Weight: 2, MinShare: 3},
@@ -48,15 +48,15 @@ func TestTheFileThatSettingsNameIsRead(t *testing.T) {
 	for name, c := range map[string]*config.Config{
 		"FIFO": settings(path+"x", "FIFO"), "no file": settings("", "FAIR"), "defaults": config.Default(),
 	} {
-		none, err := Of(c)
+		none, err := Load(c, "")
 		require.NoError(t, err, name)
 		require.Empty(t, none, name)
 	}
-	_, err = Of(settings(path+"x", "FAIR"))
+	_, err = Load(settings(path+"x", "FAIR"), "")
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "scheduler.allocation.file")
 	require.NoError(t, os.WriteFile(path, make([]byte, maxBytes+1), 0o600))
-	_, err = Of(settings(path, "FAIR"))
+	_, err = Load(settings(path, "FAIR"), "")
 	require.ErrorContains(t, err, "larger than 4 MiB")
 }
 

@@ -1,4 +1,4 @@
-package bobbin
+package role
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/bobbin-yarn/bobbin/am"
@@ -21,36 +22,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// runAM is this process as ApplicationMaster.
-func runAM(run func(ctx context.Context) error) int {
-	return am.Main(asApplication(run), containerLogger)
-}
-
-// asApplication is the user's driver function in an ApplicationMaster.
-func asApplication(run func(ctx context.Context) error) func(ctx context.Context, application *am.Application) error {
-	return func(ctx context.Context, application *am.Application) error {
-		shared := &process{
-			applicationID: application.ID,
-			settings:      application.Config,
-			maxFailures:   config.TaskMaxFailures.In(application.Config),
-			driver:        application.Driver,
-			files:         application.Files,
-			created:       application.SessionCreated,
-		}
-		return call(shared.context(ctx), run)
-	}
-}
-
-// containerLogger writes to a container's stderr.
-func containerLogger(settings *config.Config) *slog.Logger { return logging.New(os.Stderr, settings) }
-
-// runExecutor is this process as executor, until its driver tells it to stop.
+// runExecutor runs an executor until its driver tells it to stop, and returns the
+// process's exit code.
 func runExecutor() int {
 	logger := logging.New(os.Stderr, config.Default())
 	slog.SetDefault(logger)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	err := serveAsExecutor(ctx, logger)
+	err := serveExecutor(ctx, logger)
 	switch {
 	case ctx.Err() != nil:
 		logger.Info("executor was told to stop by a signal")
@@ -62,7 +41,7 @@ func runExecutor() int {
 	return 0
 }
 
-func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
+func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 	cores, err := strconv.Atoi(os.Getenv(launch.EnvCores))
 	if err != nil {
 		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
@@ -81,12 +60,12 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 	if !ok {
 		return fmt.Errorf("the container's credentials hold nothing to join the driver by")
 	}
-	resources, err := handedResources()
+	resources, err := givenResources()
 	if err != nil {
 		return err
 	}
-	leave, stopLeaving := decommissioned()
-	defer stopLeaving()
+	decommission, stopListening := decommissionRequests()
+	defer stopListening()
 	options := executorbackend.Options{
 		ID:      os.Getenv(launch.EnvExecutorID),
 		Host:    os.Getenv(launch.EnvHost),
@@ -97,17 +76,17 @@ func serveAsExecutor(ctx context.Context, logger *slog.Logger) error {
 
 		Resources: resources,
 
-		Decommission: leave,
+		Decommission: decommission,
 		Logger:       logger,
 	}
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
-// handedResources are the addresses that a standalone worker gives the executor
-// of each further resource; nil where it is for the executor to find them out.
-func handedResources() (map[string][]string, error) {
-	text, handed := os.LookupEnv(launch.EnvResources)
-	if !handed {
+// givenResources returns the addresses of further resources that a standalone
+// worker gave this executor; nil if the executor has to discover them.
+func givenResources() (map[string][]string, error) {
+	text, given := os.LookupEnv(launch.EnvResources)
+	if !given {
 		return nil, nil
 	}
 	resources := map[string][]string{}
@@ -117,11 +96,11 @@ func handedResources() (map[string][]string, error) {
 	return resources, nil
 }
 
-// prepareTasks gives tasks the file systems of the driver, as the user of the
-// driver.
+// prepareTasks returns a function that gives tasks the driver's file systems, with
+// the driver's user.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
-		var hadoop *conf.Config // nil where the driver has none
+		var hadoop *conf.Config // nil if the driver has none
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)
 		}
@@ -140,4 +119,26 @@ func logURLs(page string) map[string]string {
 		return nil
 	}
 	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
+}
+
+// decommissionRequests returns a channel that receives a reason when the process
+// gets decommissionSignal. The caller calls stop.
+func decommissionRequests() (reasons <-chan string, stop func()) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, decommissionSignal)
+	received := make(chan string, 1)
+	done := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		select {
+		case <-signals:
+			received <- "it was sent " + decommissionSignalName
+		case <-done:
+		}
+	})
+	return received, func() {
+		signal.Stop(signals)
+		close(done)
+		listening.Wait()
+	}
 }

@@ -3,6 +3,7 @@ package am
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
@@ -11,24 +12,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// start is what the ApplicationMaster knows when it starts.
-type start struct {
-	attempt      yarn.AttemptID
-	host         string // this node, as YARN names it
-	bind         string // the address on which to listen
-	logDirectory string // "" where YARN keeps none
+// Attempt is one attempt of an application, as its ApplicationMaster finds it.
+type Attempt struct {
+	ID       yarn.AttemptID
+	Host     string // this node, as YARN names it
+	Bind     string // the address on which to listen
+	Spec     *launch.Spec
+	Settings *config.Config
+	Hadoop   *conf.Config
+	Files    *storage.Files
+	Logger   *slog.Logger
+
+	logDirectory string // "" if YARN keeps no logs
 	credentials  *security.Credentials
-	spec         *launch.Spec
-	config       *config.Config
-	hadoop       *conf.Config
 }
 
-// fromEnvironment reads what a NodeManager puts into a container's environment
-// (ApplicationConstants.Environment) and what the submission sent along in the
-// credentials.
-func fromEnvironment() (*start, error) {
+// attemptFromEnvironment reads the environment that a NodeManager gives a
+// container (ApplicationConstants.Environment), and the Spec in its credentials.
+func attemptFromEnvironment() (*Attempt, error) {
 	container, err := yarn.ParseContainerID(os.Getenv("CONTAINER_ID"))
 	if err != nil {
 		return nil, fmt.Errorf("CONTAINER_ID: %w: an ApplicationMaster is started by YARN, see yarn-submit", err)
@@ -54,14 +58,14 @@ func fromEnvironment() (*start, error) {
 		return nil, errors.New("NM_HOST is not set: the NodeManager did not say on which node this is")
 	}
 	logs, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ",")
-	return &start{
-		attempt:      container.Attempt,
-		host:         host,
-		bind:         host,
+	return &Attempt{
+		ID:           container.Attempt,
+		Host:         host,
+		Bind:         host,
+		Spec:         spec,
+		Settings:     settings,
+		Hadoop:       conf.FromMap(spec.Hadoop),
 		logDirectory: logs,
 		credentials:  credentials,
-		spec:         spec,
-		config:       settings,
-		hadoop:       conf.FromMap(spec.Hadoop),
 	}, nil
 }

@@ -1,4 +1,4 @@
-package bobbin
+package role
 
 import (
 	"bytes"
@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
 func TestWhereTheDriverIsReached(t *testing.T) {
@@ -51,7 +51,7 @@ func TestWhereTheDriverIsReached(t *testing.T) {
 
 func TestDriverThatCannotListenSaysWhatToSet(t *testing.T) {
 	settings := config.Default()
-	mode := &clientMode{settings: settings, bind: "192.0.2.1", logger: slog.New(slog.DiscardHandler)}
+	mode := &clientMode{settings: settings, host: "outside", bind: "192.0.2.1", logger: slog.New(slog.DiscardHandler)}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "yarn-site.xml"), []byte("<configuration/>"), 0o600))
 	t.Setenv("HADOOP_CONF_DIR", dir)
@@ -71,7 +71,7 @@ func TestStatusOfAProgramInClientMode(t *testing.T) {
 	late := func(err error) error {
 		returned := make(chan error, 1)
 		time.AfterFunc(time.Hour, func() { returned <- err })
-		return &am.NotReturned{Cause: errOver, Returned: returned}
+		return &supervise.NotReturned{Cause: errOver, Returned: returned}
 	}
 	for name, test := range map[string]struct {
 		exitOnError string
@@ -104,7 +104,7 @@ func TestStatusOfAProgramInClientMode(t *testing.T) {
 					return
 				}
 				require.ErrorIs(t, err, test.want)
-				var ended *endedApplication
+				var ended *failedApplication
 				require.ErrorAs(t, err, &ended)
 				require.Equal(t, test.status, ended.status)
 			})
@@ -120,7 +120,7 @@ func TestInterruptedProgramDoesNotWaitForItsDriverFunction(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	killed := errors.New("application_1_0001 was killed")
-	err = (&clientMode{settings: settings, console: console}).end(ctx, killed, &am.NotReturned{Cause: context.Canceled})
+	err = (&clientMode{settings: settings, console: console}).end(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
 	require.ErrorIs(t, err, killed)
 }
 

@@ -10,64 +10,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
 // untilFunctionsReturn lets driver functions that were given up return, as all
 // goroutines of a test must.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
-func TestDriverFunctionMustCreateItsSessionInTime(t *testing.T) {
-	wrong := errors.New("it went wrong")
-	for name, test := range map[string]struct {
-		run  func(ctx context.Context, created func()) error
-		want error
+func attemptAt(s *setting) *applicationMaster {
+	return &applicationMaster{Attempt: &Attempt{Spec: &launch.Spec{}, Logger: slog.New(slog.DiscardHandler)}, allocator: s.allocator}
+}
+
+// supervised returns a driver with a driver function.
+func supervised(settings *config.Config, function func(ctx context.Context, created func()) error) *Driver {
+	return &Driver{Run: func(ctx context.Context) error {
+		return supervise.Run(ctx, ctx, config.AMWaitTime.In(settings), function)
+	}}
+}
+
+func TestExitCodesOfDrivers(t *testing.T) {
+	noSession := &supervise.NoSession{Timeout: time.Second}
+	for _, test := range []struct {
+		err  error
 		code int
-		took time.Duration
 	}{
-		"in time": {func(_ context.Context, created func()) error {
-			time.Sleep(9 * time.Second)
-			created()
-			created() // a second session
-			time.Sleep(time.Hour)
-			return nil
-		}, nil, 0, time.Hour + 9*time.Second},
-		"never, but it is done": {func(context.Context, func()) error {
-			time.Sleep(9 * time.Second)
-			return wrong
-		}, wrong, ExitUserFunction, 9 * time.Second},
-		"never": {func(ctx context.Context, _ func()) error {
-			<-ctx.Done()
-			return nil
-		}, &noSession{10 * time.Second}, ExitSessionNotCreated, 10 * time.Second},
-		"never, and it returns late": {func(ctx context.Context, _ func()) error {
-			<-ctx.Done()
-			time.Sleep(time.Second)
-			return context.Cause(ctx)
-		}, &noSession{10 * time.Second}, ExitSessionNotCreated, 11 * time.Second},
-		"never, and it does not return": {func(context.Context, func()) error {
-			time.Sleep(time.Hour)
-			return nil
-		}, &NotReturned{Cause: &noSession{10 * time.Second}}, ExitSessionNotCreated, 10*time.Second + DriverGrace},
+		{nil, 0},
+		{errors.New("failed"), ExitUserFunction},
+		{noSession, ExitSessionNotCreated},
+		{&supervise.NotReturned{Cause: noSession}, ExitSessionNotCreated},
+		{&remote.Disconnected{}, ExitDisconnected},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				t.Cleanup(untilFunctionsReturn)
-				began := time.Now()
-				err := Supervise(t.Context(), 10*time.Second, test.run)
-				if given := (*NotReturned)(nil); errors.As(err, &given) {
-					given.Returned = nil
-				}
-				require.Equal(t, test.want, err)
-				require.Equal(t, test.took, time.Since(began))
-				if err != nil {
-					err = &userFunction{err}
-				}
-				require.Equal(t, test.code, outcomeOf(err).code)
-			})
-		})
+		require.Equal(t, test.code, driverExit(test.err))
 	}
 }
 
@@ -102,18 +79,16 @@ func TestApplicationEndsWithoutItsDriverFunction(t *testing.T) {
 				s := newSetting(t, test.rm, test.settings)
 				settings, err := config.FromMap(test.settings)
 				require.NoError(t, err)
-				m := &master{allocator: s.allocator, start: &start{config: settings, spec: &launch.Spec{}}, logger: slog.New(slog.DiscardHandler)}
-				ended := make(chan time.Time, 1) // when the function's context did
-				m.run = func(ctx context.Context) error {
-					return m.drive(ctx, func(ctx context.Context, _ func()) error {
-						<-ctx.Done()
-						ended <- time.Now()
-						time.Sleep(time.Hour)
-						return nil
-					})
-				}
+				m := attemptAt(s)
+				ended := make(chan time.Time, 1) // when the function's context ended
+				m.driver = supervised(settings, func(ctx context.Context, _ func()) error {
+					<-ctx.Done()
+					ended <- time.Now()
+					time.Sleep(time.Hour)
+					return nil
+				})
 				got := m.work(t.Context())
-				require.Equal(t, DriverGrace, time.Since(<-ended))
+				require.Equal(t, supervise.Grace, time.Since(<-ended))
 				require.ErrorContains(t, got.err, test.reason)
 				require.ErrorContains(t, got.err, "the driver function did not return within 10s")
 				got.err = nil
@@ -127,23 +102,21 @@ func TestApplicationThatIsToldToStopLeavesItsDriverFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(untilFunctionsReturn)
 		s := newSetting(t, &scriptedRM{}, nil)
-		m := &master{allocator: s.allocator, start: &start{config: config.Default(), spec: &launch.Spec{}}, logger: slog.New(slog.DiscardHandler)}
-		m.run = func(ctx context.Context) error {
-			return m.drive(ctx, func(_ context.Context, created func()) error {
-				created()
-				time.Sleep(time.Hour)
-				return nil
-			})
-		}
+		m := attemptAt(s)
+		m.driver = supervised(config.Default(), func(_ context.Context, created func()) error {
+			created()
+			time.Sleep(time.Hour)
+			return nil
+		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		began := time.Now()
 		got := m.work(ctx)
-		require.Equal(t, time.Minute+DriverGrace, time.Since(began))
+		require.Equal(t, time.Minute+supervise.Grace, time.Since(began))
 		require.Equal(t, ExitTerminated, got.code)
 		require.True(t, got.interrupted)
 		require.ErrorContains(t, got.err, "the driver function did not return within 10s")
-		given := (*NotReturned)(nil)
+		given := (*supervise.NotReturned)(nil)
 		require.ErrorAs(t, got.err, &given)
 		require.NoError(t, <-given.Returned, "what it returns in the end")
 	})

@@ -1,4 +1,4 @@
-package bobbin
+package role
 
 import (
 	"testing"
@@ -6,31 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-func TestParseLocalCluster(t *testing.T) {
-	for master, want := range map[string]localClusterURL{
-		"local-cluster[2,1,1024]":      {workers: 2, cores: 1, memory: config.GiB},
-		"local-cluster[ 3 , 2 , 512 ]": {workers: 3, cores: 2, memory: 512 * config.MiB},
-	} {
-		got, err := parseLocalCluster(master)
-		require.NoError(t, err, master)
-		require.Equal(t, want, got, master)
-	}
-	for master, text := range map[string]string{
-		"local-cluster":                           "want local-cluster[E,C,M]",
-		"local-cluster[2,1]":                      "want local-cluster[E,C,M]",
-		"local-cluster[2,1,1g]":                   "want local-cluster[E,C,M]",
-		"local-cluster[0,1,1]":                    "0 is not from 1 to",
-		"local-cluster[1,1,99999999999999999999]": "99999999999999999999 is not from 1 to",
-	} {
-		_, err := parseLocalCluster(master)
-		require.ErrorContains(t, err, text, master)
-	}
-}
-
 func TestExecutorsFitOntoTheWorkersOfALocalCluster(t *testing.T) {
-	url := localClusterURL{workers: 1, cores: 2, memory: 512 * config.MiB}
+	master := masterurl.URL{Workers: 1, Cores: 2, Memory: 512 * config.MiB}
 	for name, test := range map[string]struct {
 		set    map[string]string
 		memory config.Size
@@ -44,7 +24,7 @@ func TestExecutorsFitOntoTheWorkersOfALocalCluster(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			settings, err := config.FromMap(test.set)
 			require.NoError(t, err)
-			got, err := url.fit(settings)
+			got, err := fitToWorkers(settings, master)
 			if test.text != "" {
 				require.ErrorContains(t, err, test.text)
 				return

@@ -1,4 +1,4 @@
-package bobbin
+package role
 
 import (
 	"context"
@@ -7,29 +7,22 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
-	"strconv"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/am"
 	"github.com/bobbin-yarn/bobbin/am/remote"
 	"github.com/bobbin-yarn/bobbin/client"
-	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/interrupt"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
-	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
-
-// finishWait bounds the end of the driver itself.
-const finishWait = 10 * time.Second
 
 // errOver ends the driver function of an application that is over, where the
 // cluster says nothing worse.
@@ -52,12 +45,12 @@ type clientMode struct {
 }
 
 // runClientMode submits this program to the cluster and drives it from here.
-func runClientMode(settings *config.Config, function func(ctx context.Context) error) int {
+func runClientMode(settings *config.Config, function func(ctx context.Context) error) error {
 	report := os.Getenv(launch.EnvReport)
-	_ = os.Unsetenv(launch.EnvReport) // it is not for what the program starts itself
+	_ = os.Unsetenv(launch.EnvReport) // processes that the program starts must not inherit it
 	console := client.NewConsole(besideOutput(os.Stderr))
 	slog.SetDefault(logging.New(console, settings))
-	ctx, stop := interrupt.Context(exitFailed, console.Close)
+	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
 	defer stop()
 	mode := &clientMode{settings: settings, console: console, function: function}
 	err := mode.run(ctx)
@@ -68,18 +61,11 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 		encoder.SetIndent("", "  ")
 		err = errors.Join(err, encoder.Encode(mode.report))
 	}
-	if err == nil {
-		return 0
-	}
-	var ended *endedApplication
-	if errors.As(err, &ended) {
-		return complain(err, ended.status)
-	}
-	return complain(err, client.ExitCode(err))
+	return err
 }
 
-// besideOutput is stderr without a live line, where what the program writes
-// would run into that.
+// besideOutput returns stderr, without a live line if stdout is a terminal too:
+// the program's output would run into that.
 func besideOutput(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return struct{ io.Writer }{stderr}
@@ -87,14 +73,15 @@ func besideOutput(stderr *os.File) io.Writer {
 	return stderr
 }
 
-// endedApplication is an application that did not succeed, with the status that
-// the process ends with.
-type endedApplication struct {
+// failedApplication is the error of an application that did not succeed, with the
+// exit code of the process.
+type failedApplication struct {
 	error
 	status int
 }
 
-func (e *endedApplication) Unwrap() error { return e.error }
+func (e *failedApplication) Unwrap() error   { return e.error }
+func (e *failedApplication) ExitStatus() int { return e.status }
 
 func (c *clientMode) run(ctx context.Context) error {
 	var muted mute
@@ -112,7 +99,13 @@ func (c *clientMode) run(ctx context.Context) error {
 		return client.Usage(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
 	}
 	job := client.Job{Program: program, Own: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
-	attended := &attended{clientMode: c}
+	files := storage.New(storage.Options{Hadoop: c.cluster.Hadoop(), User: c.cluster.User(), Logger: c.logger})
+	defer func() {
+		if err := files.Close(); err != nil {
+			c.logger.Debug("closing HDFS", "error", err)
+		}
+	}()
+	attended := &attended{clientMode: c, files: files}
 	if !config.UnmanagedAM.In(c.settings) {
 		job.Driver = attended.start
 		defer attended.stop(ctx)
@@ -159,7 +152,7 @@ func (c *clientMode) follow(ctx context.Context, muted *mute, drive func(alive c
 // succeeded. outcome is the cluster's word on the application, failure that of
 // the driver.
 func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
-	if given := (*am.NotReturned)(nil); errors.As(failure, &given) && !config.AMExitOnError.In(c.settings) {
+	if given := (*supervise.NotReturned)(nil); errors.As(failure, &given) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
 		select {
 		case failure = <-given.Returned:
@@ -178,103 +171,70 @@ func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
 	if failure != nil && ctx.Err() == nil {
 		status = exitStatus(failure)
 	}
-	return &endedApplication{outcome, status}
+	return &failedApplication{outcome, status}
 }
 
 // attended is a driver whose ApplicationMaster is in a container.
 type attended struct {
 	*clientMode
-	driver  *driver.Driver
-	manager *remote.Manager
+	*Application
 	files   *storage.Files
+	manager *remote.Manager
 }
 
-// start begins to listen.
+// start starts the driver.
 func (a *attended) start(id string, racks map[string]string) (*client.Driver, error) {
-	access, err := identity.New()
-	if err != nil {
-		return nil, err
-	}
-	shares, err := pools.Of(a.settings)
+	a.manager = remote.NewManager(a.logger)
+	var err error
+	a.Application, err = startDriver(driverOptions{
+		id:       id,
+		user:     a.cluster.User(),
+		settings: a.settings,
+		hadoop:   a.cluster.Hadoop(),
+		files:    a.files,
+		host:     a.host,
+		bind:     a.bind,
+		racks:    racks,
+		manager:  a.manager,
+		services: a.manager.Register,
+		logger:   a.logger,
+	})
 	if err != nil {
 		return nil, client.Usage(err)
 	}
-	a.manager = remote.NewManager(a.logger)
-	hadoop := a.cluster.Hadoop()
-	a.driver, err = driver.New(driver.Options{
-		ApplicationID: id,
-		User:          a.cluster.User(),
-		Config:        a.settings,
-		Hadoop:        hadoop.Map(),
-		Identity:      access,
-		BindAddress:   net.JoinHostPort(a.bind, strconv.Itoa(config.DriverPort.In(a.settings))),
-		RackOf:        func(host string) string { return racks[host] },
-		Pools:         shares,
-		Manager:       a.manager,
-		Services:      a.manager.Register,
-		Logger:        a.logger,
-	})
-	if err != nil {
-		return nil, client.Usage(fmt.Errorf("%w; see driver.host, driver.bindAddress and driver.port", err))
-	}
-	a.files = storage.New(storage.Options{Hadoop: hadoop, User: a.cluster.User(), Logger: a.logger})
-	_, port, err := net.SplitHostPort(a.driver.Addr())
-	if err != nil {
-		return nil, err
-	}
-	return &client.Driver{Address: net.JoinHostPort(a.host, port), Pass: access.Pass()}, nil
+	return &client.Driver{Address: a.address, Pass: a.pass}, nil
 }
 
+// stop stops the driver, if start has started one.
 func (a *attended) stop(ctx context.Context) {
-	if a.driver == nil {
+	if a.Application == nil {
 		return
 	}
-	a.stopDriver(ctx)
-	if a.files != nil {
-		if err := a.files.Close(); err != nil {
-			a.logger.Debug("closing HDFS", "error", err)
-		}
-	}
-}
-
-// stopDriver has the executors leave.
-func (a *attended) stopDriver(ctx context.Context) {
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWait)
-	defer cancel()
-	if err := a.driver.Stop(stopping); err != nil {
+	if err := a.Application.stop(ctx); err != nil {
 		a.logger.Warn("stopping the driver", "error", err)
 	}
 }
 
-// drive runs the driver function and has the ApplicationMaster tell how it went.
+// drive runs the driver function and lets the ApplicationMaster report how it
+// ended.
 func (a *attended) drive(alive context.Context) error {
-	err := am.Supervise(alive, config.AMWaitTime.In(a.settings), func(ctx context.Context, created func()) error {
-		shared := &process{
-			applicationID: a.driver.ApplicationID(),
-			settings:      a.settings,
-			maxFailures:   config.TaskMaxFailures.In(a.settings),
-			driver:        a.driver,
-			files:         a.files,
-			created:       created,
-		}
-		return call(shared.context(ctx), a.function)
-	})
+	err := a.Application.run(alive, alive, config.AMWaitTime.In(a.settings), a.function)
 	if alive.Err() != nil {
 		return err
 	}
-	// It waits for an ApplicationMaster, should none have come yet, as long as
-	// the application may still get one.
+	// If no ApplicationMaster has joined yet, Finish waits for one while the
+	// application may still get it.
 	if a.manager.Finish(alive, err) == nil {
-		a.stopDriver(alive)
+		a.stop(alive)
 	}
 	return err
 }
 
-// driveUnmanaged is the ApplicationMaster with the driver in it.
+// driveUnmanaged runs the ApplicationMaster and the driver in this process.
 func (c *clientMode) driveUnmanaged(alive context.Context) error {
 	return am.Unmanaged{
 		Application: c.running.ID(), Spec: c.running.Spec(), Host: c.host, Bind: c.bind, Logger: c.logger,
-	}.Run(alive, asApplication(c.function))
+	}.Run(alive, driverOf(c.function))
 }
 
 // addresses are where the cluster reaches this process, and where that listens.
@@ -293,4 +253,29 @@ func (c *clientMode) quietly() *slog.Logger {
 		return logging.New(c.console, c.settings)
 	}
 	return slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// mute silences a logger at some time: what ends with an application that is
+// over is nothing to tell.
+type mute struct{ silent atomic.Bool }
+
+func (m *mute) on() { m.silent.Store(true) }
+
+func (m *mute) over(handler slog.Handler) slog.Handler { return mutable{Handler: handler, mute: m} }
+
+type mutable struct {
+	slog.Handler
+	mute *mute
+}
+
+func (h mutable) Enabled(ctx context.Context, level slog.Level) bool {
+	return !h.mute.silent.Load() && h.Handler.Enabled(ctx, level)
+}
+
+func (h mutable) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return mutable{Handler: h.Handler.WithAttrs(attrs), mute: h.mute}
+}
+
+func (h mutable) WithGroup(name string) slog.Handler {
+	return mutable{Handler: h.Handler.WithGroup(name), mute: h.mute}
 }

@@ -24,7 +24,7 @@ func TestTheEndIsHeardByAResourceManagerThatRestarted(t *testing.T) {
 		rm := yarn.NewAMClient(cluster.SchedulerAddresses(), application.Options())
 		defer func() { _ = rm.Close() }()
 		logger := slog.New(slog.DiscardHandler)
-		m := &master{rm: rm, logger: logger, allocator: &allocator{
+		m := &applicationMaster{Attempt: &Attempt{Logger: logger}, rm: rm, allocator: &allocator{
 			registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1},
 			exchange:     exchange{rm: rm, logger: logger},
 		}}

@@ -1,4 +1,4 @@
-package bobbin
+package role
 
 import (
 	"os"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestSignalThatDecommissionsAnExecutor(t *testing.T) {
-	reasons, stop := decommissioned()
+	reasons, stop := decommissionRequests()
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)

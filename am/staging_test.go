@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -24,10 +23,9 @@ func TestCachedFilesAreRenewedWhateverTheirAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := storage.New(storage.Options{})
 		defer files.Close()
-		m := &master{
-			start: &start{config: config.Default(), spec: &launch.Spec{CacheDirs: []string{"file://" + directory}}},
-			files: files, logger: slog.New(slog.DiscardHandler),
-		}
+		m := &applicationMaster{Attempt: &Attempt{
+			Spec: &launch.Spec{CacheDirs: []string{"file://" + directory}}, Files: files, Logger: slog.New(slog.DiscardHandler),
+		}}
 		require.NoError(t, os.Chtimes(directory, time.Now(), time.Now()))
 		ctx, cancel := context.WithCancel(context.Background())
 		var renewing sync.WaitGroup

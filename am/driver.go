@@ -1,0 +1,79 @@
+package am
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/am/remote"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
+)
+
+// Endpoint is what an ApplicationMaster calls of its driver: a *driver.Driver, or
+// in client mode a *remote.Driver.
+type Endpoint interface {
+	SetManager(manager driver.ClusterManager)
+	ExecutorLost(id string, loss driver.Loss)
+	Decommission(ids []string, notice driver.Notice)
+	Status() driver.Status
+	Progress() float32 // of the known work, 0 to 1
+	// Stop tells the executors to stop.
+	Stop(ctx context.Context) error
+}
+
+// Driver is the driver for which an ApplicationMaster runs executors.
+type Driver struct {
+	Endpoint Endpoint
+	Address  string // host:port to which executors connect
+	Pass     []byte // by which the driver lets them join
+	// Join connects to a driver in another process and returns the first id for
+	// executors that none has had; nil for a driver in this process.
+	Join func(ctx context.Context) (firstID int, err error)
+	// Run returns when the driver is done. Its error is why the application failed.
+	Run func(ctx context.Context) error
+}
+
+// remoteDriver is the driver in client mode, in the process that submitted the
+// application.
+func remoteDriver(attempt *Attempt) (*Driver, error) {
+	address := os.Getenv(launch.EnvDriver)
+	secret, ok := attempt.credentials.Secret(launch.SecretDriver)
+	if address == "" || !ok {
+		return nil, fmt.Errorf("%s=%q: the container's environment and credentials do not tell how to join the driver", launch.EnvDriver, address)
+	}
+	pass, err := identity.ParsePass(secret)
+	if err != nil {
+		return nil, err
+	}
+	d := remote.NewDriver(remote.Options{
+		Address:             address,
+		Pass:                pass,
+		Attempt:             int(attempt.ID.Attempt),
+		Host:                attempt.Host,
+		NetworkTimeout:      config.NetworkTimeout.In(attempt.Settings),
+		DisconnectIsFailure: config.AMTreatDisconnectAsFailed.In(attempt.Settings),
+		Logger:              attempt.Logger,
+	})
+	return &Driver{Endpoint: d, Address: address, Pass: secret, Join: d.Join, Run: d.Run}, nil
+}
+
+// driverExit returns the exit code for the error with which a driver ended.
+func driverExit(err error) int {
+	var noSession *supervise.NoSession
+	var gone *remote.Disconnected
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &noSession):
+		return ExitSessionNotCreated
+	case errors.As(err, &gone):
+		return ExitDisconnected
+	default:
+		return ExitUserFunction
+	}
+}

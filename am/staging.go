@@ -1,0 +1,46 @@
+package am
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// cacheRenewal is between two renewals of cached files. It need not depend on
+// yarn.cache.maxAge of this application: other submissions remove files by their
+// own, which is a day at least.
+const cacheRenewal = time.Hour
+
+// renewCache renews the age of the application's files in the submitters' cache
+// until ctx ends, since executors that are launched late need them too.
+func (m *applicationMaster) renewCache(ctx context.Context) {
+	renewal := time.NewTicker(cacheRenewal)
+	defer renewal.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-renewal.C:
+			for _, directory := range m.Spec.CacheDirs {
+				if err := m.Files.SetTimes(ctx, directory, time.Time{}, now); err != nil && ctx.Err() == nil {
+					m.Logger.Warn("a cached file may be removed too early", "directory", directory, "error", err)
+				}
+			}
+		}
+	}
+}
+
+// removeStaging removes the files that were uploaded for this application alone.
+// No container needs them any more.
+func (m *applicationMaster) removeStaging(ctx context.Context) {
+	if m.Spec.StagingDir == "" {
+		return
+	}
+	if err := m.Files.RemoveAll(ctx, m.Spec.StagingDir); err != nil {
+		m.Logger.Warn("staged files were not removed", "directory", m.Spec.StagingDir, "error", err)
+	}
+	// The parent stays if it holds another application's directory.
+	if parent := strings.LastIndexByte(m.Spec.StagingDir, '/'); parent > 0 {
+		_ = m.Files.Remove(ctx, m.Spec.StagingDir[:parent])
+	}
+}

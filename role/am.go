@@ -1,0 +1,33 @@
+package role
+
+import (
+	"context"
+
+	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// driverOf returns a function that makes the driver in the process of an
+// ApplicationMaster.
+func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.Driver, error) {
+	return func(attempt *am.Attempt) (*am.Driver, error) {
+		a, err := startDriver(driverOptions{
+			id:       attempt.ID.Application.String(),
+			user:     attempt.Spec.User,
+			settings: attempt.Settings,
+			hadoop:   attempt.Hadoop,
+			files:    attempt.Files,
+			pools:    attempt.Spec.Pools,
+			host:     attempt.Host,
+			bind:     attempt.Bind,
+			racks:    attempt.Spec.Racks,
+			logger:   attempt.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		return &am.Driver{Endpoint: a.Driver, Address: a.address, Pass: a.pass, Run: func(ctx context.Context) error {
+			return a.run(ctx, ctx, config.AMWaitTime.In(a.Settings), function)
+		}}, nil
+	}
+}

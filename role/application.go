@@ -1,0 +1,161 @@
+package role
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/identity"
+	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/internal/route"
+	"github.com/bobbin-yarn/bobbin/internal/supervise"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// stopTimeout bounds the end of a driver.
+const stopTimeout = 10 * time.Second
+
+// Application is the application in the process of its driver. All sessions of
+// the process share it.
+type Application struct {
+	ID          string
+	Settings    *config.Config
+	MaxFailures int // of one task
+	Driver      *driver.Driver
+	Files       *storage.Files
+
+	address        string    // host:port to which executors connect
+	pass           []byte    // by which the driver lets them join
+	only           *capacity // of the executor if there will be no other, or nil
+	sessionCreated func()
+}
+
+type applicationKey struct{}
+
+// FromContext returns the application whose driver function got ctx, or nil.
+func FromContext(ctx context.Context) *Application {
+	a, _ := ctx.Value(applicationKey{}).(*Application)
+	return a
+}
+
+// SessionCreated notes that the driver function has created a session.
+func (a *Application) SessionCreated() { a.sessionCreated() }
+
+// driverOptions describe a driver to startDriver.
+type driverOptions struct {
+	id       string // of the application
+	user     string // as whom tasks reach HDFS
+	settings *config.Config
+	hadoop   *conf.Config // nil if there is none
+	files    *storage.Files
+	pools    string // content of the pools' file; "" to read the one that settings name
+	// host and bind are where executors reach the driver and where it listens; ""
+	// if its only executor is in this process.
+	host, bind string
+	racks      map[string]string // by host
+	manager    driver.ClusterManager
+	services   func(d *driver.Driver, server grpc.ServiceRegistrar) // see driver.Options
+	logger     *slog.Logger
+}
+
+// startDriver starts the driver of an application.
+func startDriver(o driverOptions) (*Application, error) {
+	described, err := pools.Load(o.settings, o.pools)
+	if err != nil {
+		return nil, err
+	}
+	options := driver.Options{
+		ApplicationID: o.id,
+		User:          o.user,
+		Config:        o.settings,
+		RackOf:        func(host string) string { return o.racks[host] },
+		Pools:         described,
+		Manager:       o.manager,
+		Services:      o.services,
+		Logger:        o.logger,
+	}
+	if o.hadoop != nil {
+		options.Hadoop = o.hadoop.Map()
+	}
+	a := &Application{ID: o.id, Settings: o.settings, MaxFailures: config.TaskMaxFailures.In(o.settings), Files: o.files}
+	if o.host == "" {
+		a.Driver, err = driver.New(options)
+		return a, err
+	}
+	if options.Identity, err = identity.New(); err != nil {
+		return nil, err
+	}
+	options.BindAddress = net.JoinHostPort(o.bind, strconv.Itoa(config.DriverPort.In(o.settings)))
+	if a.Driver, err = driver.New(options); err != nil {
+		return nil, fmt.Errorf("%w; see driver.host, driver.bindAddress and driver.port", err)
+	}
+	_, port, err := net.SplitHostPort(a.Driver.Addr())
+	a.address, a.pass = net.JoinHostPort(o.host, port), options.Identity.Pass()
+	return a, err
+}
+
+// driverAddresses returns where the executors of a cluster reach a driver in this
+// process, and where it listens. managers are host:port of the cluster's managers.
+func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
+	if host = config.DriverHost.In(settings); host == "" {
+		address, err := route.Source(ctx, managers)
+		if err != nil {
+			return "", "", fmt.Errorf("finding the address by which the cluster reaches this machine: %w; set driver.host", err)
+		}
+		host = address.String()
+	}
+	return host, cmp.Or(config.DriverBind.In(settings), host), nil
+}
+
+// run calls the driver function; supervise.Run says what ctx, application and
+// sessionTimeout do.
+func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
+	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
+		a.sessionCreated = sessionCreated
+		return function(context.WithValue(storage.With(ctx, a.Files), applicationKey{}, a))
+	})
+}
+
+// stop tells the executors to stop and stops the driver.
+func (a *Application) stop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	return a.Driver.Stop(ctx)
+}
+
+// capacity is what the one executor of a local master has.
+type capacity struct {
+	master    string
+	cores     int
+	resources map[string][]string // addresses by name
+}
+
+// CheckFits returns an error if no executor will ever be large enough for such
+// tasks, as far as that is known.
+func (a *Application) CheckFits(cpus int, resources map[string]float64) error {
+	if a.only == nil {
+		return nil
+	}
+	if cpus > a.only.cores {
+		return fmt.Errorf("each task takes %d cores, and master %s has %d", cpus, a.only.master, a.only.cores)
+	}
+	for name, amount := range resources {
+		has := len(a.only.resources[name])
+		isAmount := amount <= 1 || amount == math.Trunc(amount) // the driver refuses others
+		if isAmount && amount > float64(has) {
+			return fmt.Errorf("each task takes %v %s, and master %s has %d: set executor.resource.%s.amount",
+				amount, name, a.only.master, has, name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package role
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/function"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/interrupt"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/logging"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+)
+
+// runByHand runs the driver of a program that a person, yarn-submit or a
+// standalone worker has started, with executors where the master URL says.
+func runByHand(function func(ctx context.Context) error) error {
+	settings, err := givenSettings()
+	if err != nil {
+		return client.Usage(err)
+	}
+	master, err := masterurl.Of(settings, masterurl.LocalURL)
+	if err != nil {
+		return client.Usage(err)
+	}
+	if master.Kind == masterurl.YARN && config.ClientMode(settings) {
+		return runClientMode(settings, function)
+	}
+	logger := logging.New(os.Stderr, settings)
+	slog.SetDefault(logger)
+	ctx, stop := interrupt.Context(client.ExitFailed, func() {})
+	defer stop()
+	switch master.Kind {
+	case masterurl.Standalone:
+		return runStandalone(ctx, master, settings, logger, function)
+	case masterurl.LocalCluster:
+		return runLocalCluster(ctx, master, settings, logger, function)
+	case masterurl.Local:
+		return runLocal(ctx, master, settings, logger, function)
+	default:
+		return client.Usage(errors.New("master yarn: a program is sent to a cluster by yarn-submit submit " + os.Args[0] +
+			", or with BOBBIN_SUBMIT_DEPLOY_MODE=client drives its tasks there from here"))
+	}
+}
+
+// RunLocal runs a driver function on the local master of the settings and returns
+// its error.
+func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context.Context) error) error {
+	if err := function.Problems(); err != nil {
+		return err
+	}
+	master, err := masterurl.Of(settings, masterurl.LocalURL)
+	if err != nil {
+		return err
+	}
+	if master.Kind != masterurl.Local {
+		return &masterurl.UnknownError{URL: master.Text}
+	}
+	return runLocal(ctx, master, settings, slog.Default(), run)
+}
+
+// givenSettings returns the settings that yarn-submit gave this process, or else
+// those of the environment and the defaults file.
+func givenSettings() (*config.Config, error) {
+	encoded, given := os.LookupEnv(launch.EnvProperties)
+	if !given {
+		return config.FromEnvironment(config.Sources{})
+	}
+	// Processes that the program starts must not inherit them.
+	if err := os.Unsetenv(launch.EnvProperties); err != nil {
+		return nil, err
+	}
+	properties := map[string]string{}
+	if err := json.Unmarshal([]byte(encoded), &properties); err != nil {
+		return nil, fmt.Errorf("%s: %w: it is set by yarn-submit alone", launch.EnvProperties, err)
+	}
+	return config.FromMap(properties)
+}
+
+// hadoopConfig returns the Hadoop configuration of this machine, overridden by the
+// settings hadoop.*, or nil if there is neither.
+func hadoopConfig(settings *config.Config) (*conf.Config, error) {
+	overrides := config.Hadoop.In(settings)
+	hadoop, err := conf.FromEnvironment(overrides)
+	switch {
+	case !errors.Is(err, conf.ErrNotConfigured):
+		return hadoop, err
+	case len(overrides) > 0:
+		return conf.FromMap(overrides), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,75 @@
+package role
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
+)
+
+func TestGivenSettings(t *testing.T) {
+	directory := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "bobbin-defaults.conf"), []byte("executor.cores 5\nyarn.queue batch\n"), 0o600))
+	t.Setenv("BOBBIN_CONF_DIR", directory)
+	t.Setenv("BOBBIN_EXECUTOR_CORES", "7")
+	t.Setenv("BOBBIN_LAUNCH_PROPERTIES", `{"executor.cores":"3","hadoop.a":"b"}`)
+	settings, err := givenSettings()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"executor.cores": "3", "hadoop.a": "b"}, settings.Map(), "yarn-submit has read the environment and the defaults file")
+	_, set := os.LookupEnv("BOBBIN_LAUNCH_PROPERTIES")
+	require.False(t, set, "it is not for what the program starts")
+	settings, err = givenSettings()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"executor.cores": "7", "yarn.queue": "batch"}, settings.Map())
+
+	t.Setenv("BOBBIN_LAUNCH_PROPERTIES", "nonsense")
+	_, err = givenSettings()
+	require.ErrorContains(t, err, "BOBBIN_LAUNCH_PROPERTIES")
+}
+
+func TestGivenDriverID(t *testing.T) {
+	t.Setenv("BOBBIN_LAUNCH_DRIVER_ID", "driver-1")
+	for _, want := range []string{"driver-1", ""} {
+		id, err := givenDriverID()
+		require.NoError(t, err)
+		require.Equal(t, want, id)
+	}
+}
+
+func TestSettingsOverrideTheHadoopConfiguration(t *testing.T) {
+	settings, err := config.FromMap(map[string]string{"hadoop.fs.defaultFS": "hdfs://mine"})
+	require.NoError(t, err)
+	directory := t.TempDir()
+	site := "<configuration><property><name>fs.defaultFS</name><value>hdfs://site</value></property></configuration>"
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "core-site.xml"), []byte(site), 0o600))
+	for _, name := range []string{"HADOOP_CONF_DIR", "YARN_CONF_DIR", "HADOOP_HOME"} {
+		t.Setenv(name, "")
+	}
+	for _, there := range []string{"", directory} {
+		t.Setenv("HADOOP_CONF_DIR", there)
+		hadoop, err := hadoopConfig(settings)
+		require.NoError(t, err)
+		require.Equal(t, "hdfs://mine", hadoop.DefaultFS())
+	}
+}
+
+func TestWrongMastersAreErrorsOfUsage(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	for master, text := range map[string]string{
+		"yarn":         "yarn-submit submit",
+		"bobbin://one": protocol.ErrNoSecret.Error(),
+		"bobbin://":    "it names no host",
+		"mesos://one":  "bobbin://host:port",
+	} {
+		t.Setenv("BOBBIN_MASTER", master)
+		err := runByHand(func(context.Context) error { return nil })
+		require.ErrorContains(t, err, text, master)
+		require.Equal(t, client.ExitUsage, exitStatus(err), master)
+	}
+}

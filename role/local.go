@@ -1,0 +1,88 @@
+package role
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/executorbackend"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/storage"
+)
+
+// localExecutor and localHost name the one executor of a local master.
+const (
+	localExecutor = "driver"
+	localHost     = "localhost"
+)
+
+// runLocal runs a driver with an executor in the same process.
+func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
+	hadoop, err := hadoopConfig(settings)
+	if err != nil {
+		return client.Usage(err)
+	}
+	if settings, err = forOneExecutor(settings); err != nil {
+		return client.Usage(err)
+	}
+	user, err := security.CurrentUser()
+	if err != nil {
+		return err
+	}
+	resources, err := executorbackend.Discover(ctx, settings, config.TaskResourceNames(settings, config.ExecutorResources(settings)))
+	if err != nil {
+		return err
+	}
+	files := storage.New(storage.Options{Hadoop: hadoop, User: user.Effective, Logger: logger})
+	defer func() { err = errors.Join(err, files.Close()) }()
+	a, err := startDriver(driverOptions{
+		id: "local-" + randomHex(), user: user.Effective, settings: settings, files: files, logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	a.MaxFailures = master.MaxFailures
+	a.only = &capacity{master: master.Text, cores: master.Cores, resources: resources}
+	executor := executorbackend.Options{
+		ID: localExecutor, Host: localHost, Cores: master.Cores, Resources: resources, Config: settings, Logger: logger,
+	}
+	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
+	var served sync.WaitGroup
+	served.Go(func() {
+		// Its error is the end of the driver, which reports that itself.
+		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
+			return executorbackend.Serve(ctx, executor, stream)
+		})
+	})
+	defer func() {
+		err = errors.Join(err, a.stop(ctx))
+		stopServing()
+		served.Wait()
+	}()
+	return a.run(ctx, context.Background(), 0, function)
+}
+
+// forOneExecutor turns off the settings that would release the only executor or
+// wait for another one.
+func forOneExecutor(settings *config.Config) (*config.Config, error) {
+	off := map[string]string{}
+	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {
+		if key.In(settings) {
+			off[key.Name()] = "false"
+		}
+	}
+	return settings.With(off)
+}
+
+func randomHex() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}

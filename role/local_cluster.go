@@ -1,0 +1,60 @@
+package role
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
+)
+
+// runLocalCluster starts a standalone cluster on this machine, runs a driver with
+// executors there, and stops the cluster.
+func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
+	if settings, err = fitToWorkers(settings, master); err != nil {
+		return client.Usage(err)
+	}
+	cluster, err := localcluster.Start(ctx, localcluster.Options{
+		Workers: master.Workers, Cores: master.Cores, Memory: master.Memory, Settings: settings, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, cluster.Stop(stopping))
+	}()
+	masters, err := masterurl.ParseStandalone(cluster.URL())
+	if err != nil {
+		return err
+	}
+	return standalone{masters: masters, credentials: cluster.Credentials(), logger: logger}.run(ctx, settings, function)
+}
+
+// fitToWorkers gives executors all memory of a worker if the settings do not say
+// how much they get. It returns an error if an executor fits on no worker, since
+// no other will come.
+func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
+	if !settings.IsSet(config.ExecutorMem.Name()) && config.ExecutorMem.In(settings) > master.Memory {
+		fitted, err := settings.With(map[string]string{config.ExecutorMem.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})
+		if err != nil {
+			return nil, err
+		}
+		settings = fitted
+	}
+	memory := config.ExecutorMem.In(settings)
+	if total := memory + config.ExecutorOverhead.Of(settings, memory); total > master.Memory {
+		return nil, fmt.Errorf("an executor takes %d MiB (%s from %s), and each worker of %s has %d", total/config.MiB,
+			config.ExecutorMem.Name(), settings.Source(config.ExecutorMem.Name()), master.Text, master.Memory/config.MiB)
+	}
+	if cores := config.ExecutorCores.In(settings); cores > master.Cores {
+		return nil, fmt.Errorf("an executor takes %d cores (%s from %s), and each worker of %s has %d", cores,
+			config.ExecutorCores.Name(), settings.Source(config.ExecutorCores.Name()), master.Text, master.Cores)
+	}
+	return settings, nil
+}
