@@ -104,72 +104,53 @@ func offerOf(node yarnrest.Node) launch.Node {
 	return offer
 }
 
-// chooseQueue finds the queue to submit to. A queue that was asked for must
-// exist. Where none was asked for and the cluster has no queue of the default
-// name, which the CapacityScheduler would refuse, the largest queue will do;
-// other schedulers' placement rules decide.
-func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
-	if queue, ok := scheduler.Find(name); ok {
-		if queue.State != "RUNNING" {
-			return "", fmt.Errorf("the queue %s is %s and takes no applications: name another with --queue; there are %s", name, queue.State, leaves(scheduler))
-		}
-		return name, nil
+// checkLabels finds node labels that the cluster does not have. Executors are
+// asked for when the application runs already, so it would fail late.
+func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
+	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
+		return key.In(settings) == ""
+	})
+	if len(keys) == 0 {
+		return nil
 	}
-	if !asked {
-		largest, ok := largestLeaf(scheduler)
-		if !ok || scheduler.Type != capacityScheduler {
-			return name, nil
-		}
-		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leaves(scheduler))
-		return largest.Name, nil
+	known, err := c.rest.NodeLabels(ctx)
+	if err != nil {
+		return err
 	}
-	byName := func(wanted string) bool {
-		return slices.ContainsFunc(scheduler.Queues, func(q yarnrest.Queue) bool {
-			return !q.Leaf && (q.Path == wanted || q.Name == wanted)
-		})
-	}
-	if byName(name) {
-		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leaves(scheduler))
-	}
-	// Some schedulers make queues for users below a parent when they are asked to.
-	if dot := strings.LastIndexByte(name, '.'); dot > 0 && byName(name[:dot]) || scheduler.Type == "fairScheduler" {
-		return name, nil
-	}
-	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leaves(scheduler))
-}
-
-// capacityScheduler is how the CapacityScheduler calls itself.
-const capacityScheduler = "capacityScheduler"
-
-// largestLeaf is the running queue with the largest share of the cluster, the
-// first among equals.
-func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
-	for _, queue := range scheduler.Queues {
-		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
-			largest, found = queue, true
-		}
-	}
-	return largest, found
-}
-
-// leaves names the queues that take applications.
-func leaves(scheduler *yarnrest.Scheduler) string {
-	var names []string
-	for _, queue := range scheduler.Queues {
+	for _, key := range keys {
+		label := key.In(settings)
 		switch {
-		case !queue.Leaf:
-		case queue.State != "RUNNING":
-			names = append(names, queue.Path+" ("+queue.State+")")
-		default:
-			names = append(names, queue.Path)
+		case len(known) == 0:
+			return fmt.Errorf("%s=%s: the cluster has no node labels (yarn.node-labels.enabled)", key.Name(), label)
+		case !slices.Contains(known, label):
+			return fmt.Errorf("%s=%s: the cluster has no such node label, it has %s", key.Name(), label, strings.Join(known, ", "))
 		}
 	}
-	const most = 20
-	if len(names) > most {
-		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	return nil
+}
+
+// Hadoop's keys about how often an ApplicationMaster is started.
+const (
+	maxAttemptsKey       = "yarn.resourcemanager.am.max-attempts"
+	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
+)
+
+// warnOfSettings tells of settings that will not do what they seem to.
+func (c *Cluster) warnOfSettings(settings *config.Config, console *Console) {
+	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
+		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())
 	}
-	if len(names) == 0 {
-		return "none"
+	// The client's configuration may not have the key, or another value than the
+	// ResourceManager's, which then decides.
+	key := globalMaxAttemptsKey
+	if _, set := c.hadoop.Get(key); !set {
+		key = maxAttemptsKey
 	}
-	return strings.Join(names, ", ")
+	if _, set := c.hadoop.Get(key); !set {
+		return
+	}
+	most, err := c.hadoop.Int(key, 0)
+	if wanted := config.MaxAttempts.In(settings); err == nil && wanted > most {
+		console.Warn("%s=%d: the cluster starts an ApplicationMaster %d times at the most (%s in %s)", config.MaxAttempts.Name(), wanted, most, key, c.hadoop.Source(key))
+	}
 }

@@ -9,10 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
 )
 
 // moved is an application whose logs are on their way from its node to HDFS.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
 )
 
 // archived is a directory of aggregated logs with a file that a NodeManager of

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
 )
 
 // followed runs FollowLogs and gives its lines, each behind whose it is; seen

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client"
 )
 
 // withLogs has an application of two attempts: of the first the node knows

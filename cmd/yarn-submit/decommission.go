@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
-
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
 func newDecommission(t terminal) *cobra.Command {

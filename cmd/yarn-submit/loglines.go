@@ -13,8 +13,6 @@ import (
 // lineColours tell containers apart.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-const colourReset = "\x1b[0m"
-
 // lineWriter writes the lines of containers, each behind the name of the one
 // that wrote it. It is for one goroutine.
 type lineWriter struct {

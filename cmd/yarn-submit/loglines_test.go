@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/bobbin-yarn/bobbin/client/logs"
-
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
 func TestLinesAreMarkedByTheirContainer(t *testing.T) {

@@ -6,11 +6,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/bobbin-yarn/bobbin/client/logs"
-
 	"github.com/spf13/cobra"
 
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
 func newLogs(t terminal) *cobra.Command {

@@ -1,5 +1,10 @@
-// Command yarn-submit submits programs and commands to a YARN cluster, and
-// tells what became of them.
+// Command yarn-submit submits programs and commands to a YARN cluster or a
+// standalone cluster, and reports on them.
+//
+// Each command has a file of its own. For a new flag of submit and run, declare its
+// setting in internal/config and add a line to settingFlags in settings.go; the
+// packages that use the setting read it from the configuration. Where a program
+// runs is decided in target.go.
 package main
 
 import (
@@ -9,8 +14,6 @@ import (
 	"io"
 	"os"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/command"
@@ -66,9 +69,4 @@ func advice(err error) string {
 	}
 	return fmt.Sprintf("; is a ResourceManager running there? yarn-site.xml in HADOOP_CONF_DIR=%s names its address (yarn.resourcemanager.webapp.address, or yarn.resourcemanager.hostname)",
 		os.Getenv("HADOOP_CONF_DIR"))
-}
-
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
 }

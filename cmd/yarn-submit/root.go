@@ -1,11 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,35 +11,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
-
-// terminal is where a command's results and its words to the user go.
-type terminal struct {
-	stdout  io.Writer
-	console *client.Console
-	// sameScreen tells that both are the same terminal, so that what the console
-	// says need not be repeated.
-	sameScreen bool
-	// stays tells that something is left to do here once a program has ended that
-	// otherwise takes this process's place.
-	stays bool
-}
-
-// printJSON writes one value as JSON on stdout.
-func (t terminal) printJSON(value any) error {
-	encoder := json.NewEncoder(t.stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
-
-// logger writes the libraries' logs between the console's lines.
-func (t terminal) logger(verbose bool) *slog.Logger {
-	level := slog.LevelWarn
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(t.console, &slog.HandlerOptions{Level: level}))
-}
 
 func newRoot(t terminal) *cobra.Command {
 	root := &cobra.Command{

@@ -74,11 +74,3 @@ func watchApplication(ctx context.Context, t terminal, interval time.Duration, l
 	}
 	return err
 }
-
-// painted is a state in its colour, and any other word as it is.
-func painted(word string) string {
-	if colour := stateColour(word); colour != "" {
-		return colour + word + colourReset
-	}
-	return word
-}

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client/logs"
-
 	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client"
-	"github.com/bobbin-yarn/bobbin/client/logs"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"

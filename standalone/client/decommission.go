@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 

@@ -5,10 +5,9 @@ import (
 	"io"
 	"testing"
 
-	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 

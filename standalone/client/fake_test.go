@@ -10,14 +10,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/internal/masterurl"
-	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
-	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/masterurl"
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
+	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
 // fakeMaster answers for a cluster whose state the test sets.

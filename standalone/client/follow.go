@@ -10,11 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/client"
-	"github.com/bobbin-yarn/bobbin/client/logs"
-
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bobbin-yarn/bobbin/client"
+	"github.com/bobbin-yarn/bobbin/client/logs"
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/client/logs"
-
-	"github.com/stretchr/testify/require"
 )
 
 // fakeWorker serves the logs of one process as a worker does.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/client"
-
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
 	"github.com/bobbin-yarn/bobbin/internal/profile"

@@ -1,0 +1,79 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/yarnrest"
+)
+
+// chooseQueue finds the queue to submit to. A queue that was asked for must
+// exist. Where none was asked for and the cluster has no queue of the default
+// name, which the CapacityScheduler would refuse, the largest queue will do;
+// other schedulers' placement rules decide.
+func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
+	if queue, ok := scheduler.Find(name); ok {
+		if queue.State != "RUNNING" {
+			return "", fmt.Errorf("the queue %s is %s and takes no applications: name another with --queue; there are %s", name, queue.State, leaves(scheduler))
+		}
+		return name, nil
+	}
+	if !asked {
+		largest, ok := largestLeaf(scheduler)
+		if !ok || scheduler.Type != capacityScheduler {
+			return name, nil
+		}
+		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leaves(scheduler))
+		return largest.Name, nil
+	}
+	byName := func(wanted string) bool {
+		return slices.ContainsFunc(scheduler.Queues, func(q yarnrest.Queue) bool {
+			return !q.Leaf && (q.Path == wanted || q.Name == wanted)
+		})
+	}
+	if byName(name) {
+		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leaves(scheduler))
+	}
+	// Some schedulers make queues for users below a parent when they are asked to.
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 && byName(name[:dot]) || scheduler.Type == "fairScheduler" {
+		return name, nil
+	}
+	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leaves(scheduler))
+}
+
+// capacityScheduler is how the CapacityScheduler calls itself.
+const capacityScheduler = "capacityScheduler"
+
+// largestLeaf is the running queue with the largest share of the cluster, the
+// first among equals.
+func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
+	for _, queue := range scheduler.Queues {
+		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
+			largest, found = queue, true
+		}
+	}
+	return largest, found
+}
+
+// leaves names the queues that take applications.
+func leaves(scheduler *yarnrest.Scheduler) string {
+	var names []string
+	for _, queue := range scheduler.Queues {
+		switch {
+		case !queue.Leaf:
+		case queue.State != "RUNNING":
+			names = append(names, queue.Path+" ("+queue.State+")")
+		default:
+			names = append(names, queue.Path)
+		}
+	}
+	const most = 20
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("%d more", len(names)-most))
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
