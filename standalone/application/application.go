@@ -1,10 +1,10 @@
-// Package application is the side of a standalone cluster's masters on which
-// programs are: Application is a driver's cluster manager, and Client submits
-// drivers to a cluster, tells of them and ends them.
+// Package application connects a driver to the masters of a standalone cluster.
 //
-// What an application wants of its master is state, told whole to whichever
-// master leads: so a master that restarts, or another that takes its place,
-// knows as much as the one before, and the driver notices nothing.
+// Application is the driver's cluster manager (driver.ClusterManager). It keeps
+// what the driver wants and sends all of it to each master that leads, so a
+// restarted master or its successor knows as much as the one before, and the
+// driver notices nothing. The caller starts it with Start, calls Finish when the
+// application has ended, and then Close.
 package application
 
 import (
@@ -28,7 +28,8 @@ import (
 // ErrEnded is wrapped by the error of an application that its master has ended.
 var ErrEnded = errors.New("the master has ended the application")
 
-// Driver is what an application tells of its executors; *driver.Driver is one.
+// Driver receives what masters report about executors; *driver.Driver implements
+// it.
 type Driver interface {
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.Notice)
@@ -36,19 +37,20 @@ type Driver interface {
 
 // Options describe an application to its masters.
 type Options struct {
-	// ID is the application's, as NewID makes it.
+	// ID is made by NewID.
 	ID string
-	// Masters are host:port of all masters that are known; one of them leads.
+	// Masters are the addresses, host:port, of all known masters.
 	Masters []string
 	// Dial are the cluster's credentials (protocol.Credentials.DialOptions).
 	Dial []grpc.DialOption
-	// Description is told to the masters; the program and the files of its command
-	// are those of Files.
+	// Description is sent to the masters. Start sets the program and the files of
+	// its command from Files.
 	Description *protocol.ApplicationDescription
-	// Files are the program, which is the first one, and what lies beside it.
+	// Files are the program and the files in its working directory, the program
+	// first.
 	Files *Files
-	// TaskResources are amounts of a profile's resources by the names by which
-	// tasks ask for them; nil leaves the names as they are.
+	// TaskResources translates a profile's resource amounts to the names that tasks
+	// use; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
 	Logger        *slog.Logger // nil logs nothing
@@ -67,18 +69,18 @@ type Application struct {
 	mu    sync.Mutex
 	state state
 	term  uint64        // the newest of a master that has led
-	wake  chan struct{} // holds a token where the state has something to send
+	wake  chan struct{} // holds a token if the state has something to send
 
-	brought bool // a master has had all files; the sender's of the stream that there is
+	uploaded bool // a master has got all files; belongs to the goroutine that sends
 
-	over   chan struct{} // closed when the application is over by the master's word
-	err    error         // why, once over is closed; nil after a finish
-	leave  context.CancelFunc
-	follow sync.WaitGroup
+	over      chan struct{} // closed when a master has confirmed the application's end
+	err       error         // why it ended, once over is closed; nil after Finish
+	stop      context.CancelFunc
+	following sync.WaitGroup
 }
 
-// NewID makes an application's id. The driver has to know it before it can be
-// told to a master, so it is not the master that makes it.
+// NewID makes an application's id. The master cannot make it, because the driver
+// needs it before it registers.
 func NewID(now time.Time) string {
 	return "app-" + now.UTC().Format("20060102150405") + "-" + random(4)
 }
@@ -89,8 +91,9 @@ func random(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// Start registers an application with the master that leads, which it looks for
-// until the patience or ctx is over, and follows it from then on until Close.
+// Start registers an application with the master that leads and stays attached,
+// to later leaders too, until Close. It fails if no master accepts the application
+// within 60 s or before ctx ends, and at once if a master refuses it.
 func Start(ctx context.Context, options Options) (*Application, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -103,31 +106,31 @@ func Start(ctx context.Context, options Options) (*Application, error) {
 		over:    make(chan struct{}),
 	}
 	a.state = newState(options.ID, options.Description, options.Files)
-	following, leave := context.WithCancel(context.WithoutCancel(ctx))
-	a.leave = leave
-	looking, cancel := context.WithTimeoutCause(ctx, registrationTimeout,
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	a.stop = stop
+	searching, cancel := context.WithTimeoutCause(ctx, registrationTimeout,
 		fmt.Errorf("no master took the application within %v", registrationTimeout))
 	defer cancel()
-	first, err := a.register(looking, following, true)
+	first, err := a.register(searching, following, true)
 	if err != nil {
-		leave()
+		stop()
 		a.masters.Close()
 		return nil, err
 	}
 	a.logger.Info("registered with the master", "application", options.ID, "master", first.master, "page", first.welcome.GetWebUrl())
-	a.follow.Go(func() { a.followMasters(following, first) })
+	a.following.Go(func() { a.followMasters(following, first) })
 	return a, nil
 }
 
 // RequestExecutors implements driver.ClusterManager.
 func (a *Application) RequestExecutors(request driver.Request) {
 	encoded := a.options.encode(request)
-	a.tell(func(s *state) { s.setRequest(encoded) })
+	a.update(func(s *state) { s.setRequest(encoded) })
 }
 
 // KillExecutors implements driver.ClusterManager.
 func (a *Application) KillExecutors(ids []string) {
-	a.tell(func(s *state) {
+	a.update(func(s *state) {
 		for _, id := range ids {
 			if number, ok := executorNumber(id); ok {
 				s.killExecutor(number)
@@ -139,15 +142,16 @@ func (a *Application) KillExecutors(ids []string) {
 // ExecutorRegistered implements driver.ClusterManager.
 func (a *Application) ExecutorRegistered(id string) {
 	if number, ok := executorNumber(id); ok {
-		a.tell(func(s *state) { s.executorRegistered(number) })
+		a.update(func(s *state) { s.executorRegistered(number) })
 	}
 }
 
-// Over is closed when the application is over by its master's word; Err is why.
+// Over is closed when a master has ended the application or confirmed Finish; Err
+// says why.
 func (a *Application) Over() <-chan struct{} { return a.over }
 
-// Err is why the application is over; nil until it is, and where it was finished
-// from here.
+// Err returns why the application ended; nil before Over is closed, and if Finish
+// ended it.
 func (a *Application) Err() error {
 	select {
 	case <-a.over:
@@ -157,15 +161,15 @@ func (a *Application) Err() error {
 	}
 }
 
-// Finish tells the master how the application ended, failed where failure is not
-// nil, and returns when the master has heard of it and launches no executor any
-// more, or with ctx's cause.
+// Finish reports the application's end to the master, as failed if failure is not
+// nil. It returns when the master has confirmed it and launches no more executors,
+// or with ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error) error {
 	finish := &protocol.Finish{Succeeded: failure == nil}
 	if failure != nil {
 		finish.Diagnostics = strings.ToValidUTF8(failure.Error(), "\uFFFD")
 	}
-	a.tell(func(s *state) { s.setFinish(finish) })
+	a.update(func(s *state) { s.setFinish(finish) })
 	select {
 	case <-a.over:
 		return a.err
@@ -174,16 +178,16 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// Close stops following the master, which takes the application for gone after a
-// while unless it was finished.
+// Close closes the connections. Unless Finish was called before, the master gives
+// the application up as lost after deploy.reconnectTimeout.
 func (a *Application) Close() {
-	a.leave()
-	a.follow.Wait()
+	a.stop()
+	a.following.Wait()
 	a.masters.Close()
 }
 
-// tell changes the state, and has what is new sent.
-func (a *Application) tell(change func(*state)) {
+// update changes the state and wakes the sender.
+func (a *Application) update(change func(*state)) {
 	a.mu.Lock()
 	change(&a.state)
 	a.mu.Unlock()
@@ -197,14 +201,13 @@ func (a *Application) signal() {
 	}
 }
 
-// end notes that the application is over. It is called once, by the goroutine
-// that follows the masters.
-func (a *Application) end(err error) {
+// setOver is called once, by the goroutine of followMasters.
+func (a *Application) setOver(err error) {
 	a.err = err
 	close(a.over)
 }
 
-// executorNumber is an executor's id as masters write it.
+// executorNumber converts an executor's id to the form of the protocol.
 func executorNumber(id string) (uint32, bool) {
 	number, err := strconv.ParseUint(id, 10, 32)
 	return uint32(number), err == nil

@@ -14,23 +14,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// LocalFile is a file of this machine that processes on workers need.
+// LocalFile is a file on this machine that processes on workers need.
 type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
 	Executable bool
-	Archive    bool // to be unpacked into a directory of the name
+	Archive    bool // workers unpack it into a directory of that name
 }
 
-// Files are local files by their contents. Masters and workers keep contents by
-// their hash, so one that a master has is not sent again.
+// Files are local files and the hashes of their contents. Masters and workers store
+// contents by hash, so a content is uploaded once.
 type Files struct {
 	files []*protocol.File
-	paths map[string]string // by the hash
+	paths map[string]string // by hash
 }
 
-// UnreadableError is a local file that cannot be read, or not as it was read
-// first.
+// UnreadableError is returned if a local file cannot be read, or has changed since
+// ReadFiles read it.
 type UnreadableError struct {
 	Path string
 	Err  error
@@ -38,10 +38,10 @@ type UnreadableError struct {
 
 func (e *UnreadableError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// ReadFiles reads files for their hashes. Its errors are *UnreadableError.
+// ReadFiles reads files and computes their hashes. Its errors are *UnreadableError.
 func ReadFiles(local []LocalFile) (*Files, error) {
 	read := &Files{paths: map[string]string{}}
 	for _, one := range local {
@@ -68,7 +68,7 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described are the files as masters and workers know them.
+// Described returns the files in the form of the protocol.
 func (f *Files) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -76,9 +76,9 @@ func (f *Files) Described() []*protocol.File {
 	return f.files
 }
 
-// Bring uploads to a master what it lacks. Where files cannot be read, the error
-// holds an *UnreadableError for each, and the master has the others.
-func (f *Files) Bring(ctx context.Context, master protocol.FilesClient) error {
+// Upload uploads the contents that a master lacks. If files cannot be read, it
+// uploads the others, and the error wraps an *UnreadableError for each.
+func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (f *Files) Bring(ctx context.Context, master protocol.FilesClient) error {
 			return fmt.Errorf("the master lacks a file %x, of which it was not told", hash)
 		}
 		var unreadable *UnreadableError
-		if err := upload(ctx, master, hash, path); errors.As(err, &unreadable) {
+		if err := uploadFile(ctx, master, hash, path); errors.As(err, &unreadable) {
 			problems = append(problems, err)
 		} else if err != nil {
 			return err
@@ -106,8 +106,7 @@ func (f *Files) Bring(ctx context.Context, master protocol.FilesClient) error {
 	return errors.Join(problems...)
 }
 
-// upload sends one content.
-func upload(ctx context.Context, master protocol.FilesClient, hash []byte, path string) error {
+func uploadFile(ctx context.Context, master protocol.FilesClient, hash []byte, path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return &UnreadableError{path, err}
@@ -130,7 +129,7 @@ func upload(ctx context.Context, master protocol.FilesClient, hash []byte, path 
 		message.Data = chunk[:n]
 		if n > 0 || message.Sha256 != nil {
 			if stream.Send(message) != nil {
-				break // CloseAndRecv tells why
+				break // CloseAndRecv returns the reason
 			}
 		}
 		message = &protocol.UploadRequest{}

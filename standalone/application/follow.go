@@ -12,20 +12,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// followMasters serves over a stream to the master that leads, and over a further
-// one whenever that breaks, without a limit: the executors go on meanwhile.
-func (a *Application) followMasters(alive context.Context, current *link) {
+// followMasters keeps the application attached to the master that leads, and
+// attaches it again whenever the stream breaks. It retries without a limit, because
+// executors run on without a master.
+func (a *Application) followMasters(alive context.Context, current *attachment) {
 	for {
 		over, err := a.serve(current)
 		if over {
-			a.end(err)
+			a.setOver(err)
 			return
 		}
 		if alive.Err() != nil {
 			return
 		}
 		a.logger.Warn("lost the master; executors go on while it, or another, is looked for", "master", current.master, "error", err)
-		if !sleep(alive, firstPause) { // a master that takes it and leaves is not asked all the time
+		if !sleep(alive, firstPause) { // do not spin if a master accepts the stream and closes it
 			return
 		}
 		lost := current.master
@@ -33,15 +34,15 @@ func (a *Application) followMasters(alive context.Context, current *link) {
 			if alive.Err() != nil {
 				return
 			}
-			a.end(a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, err)))
+			a.setOver(a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, err)))
 			return
 		}
 		a.logger.Info("registered again", "master", current.master, "before", lost)
 	}
 }
 
-// unlessFinished is nil where the application was finished from here: that the
-// master does not know it then is no news.
+// unlessFinished returns err, or nil after Finish: a master that has confirmed the
+// end may no longer know the application.
 func (a *Application) unlessFinished(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -51,26 +52,26 @@ func (a *Application) unlessFinished(err error) error {
 	return err
 }
 
-// serve tells a master what is new and hears what it says, until the stream
-// ends. over says that the application has ended with it, err why.
-func (a *Application) serve(current *link) (over bool, err error) {
-	defer current.end()
+// serve sends changes to a master and handles its orders until the stream ends.
+// over reports whether the application has ended with it, err why.
+func (a *Application) serve(current *attachment) (over bool, err error) {
+	defer current.cancel()
 	a.mu.Lock()
 	a.state.beginStream()
 	a.mu.Unlock()
 	unreadable := make(chan error, 1)
 	var sending sync.WaitGroup
 	defer sending.Wait()
-	defer current.end()
+	defer current.cancel()
 	sending.Go(func() {
 		if err := a.send(current); err != nil {
 			unreadable <- err
-			current.end()
+			current.cancel()
 		}
 	})
 	var ended *protocol.ApplicationEnd
 	for order := current.first; ; {
-		if end := a.hear(order); end != nil {
+		if end := a.receive(order); end != nil {
 			ended = end
 		}
 		if order, err = current.stream.Recv(); err != nil {
@@ -85,34 +86,28 @@ func (a *Application) serve(current *link) (over bool, err error) {
 	if ended != nil {
 		return true, a.unlessFinished(fmt.Errorf("%w: %s", ErrEnded, ended.GetReason()))
 	}
-	if protocol.IsFinal(err) { // the next stream would only bring it the same
+	if protocol.IsFinal(err) { // another stream would fail alike
 		return true, a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, protocol.Refusal{Master: current.master, Err: err}.Explain()))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.state.finishSent && errors.Is(err, io.EOF), a.nilAtEnd(err)
-}
-
-// nilAtEnd is nil for the end of a stream in order, which is none of an error
-// once the application was finished. The caller holds mu.
-func (a *Application) nilAtEnd(err error) error {
 	if a.state.finishSent && errors.Is(err, io.EOF) {
-		return nil
+		return true, nil
 	}
-	return err
+	return false, err
 }
 
-// send brings the master the files that it lacks, and tells it first all and
-// then what is new. An error is of a file that cannot be read here, which no
-// other master will change; once a master has had all, it is no reason to end
-// what runs.
-func (a *Application) send(current *link) error {
-	err := a.options.Files.Bring(current.ctx, current.files)
+// send uploads the files that the master lacks, then sends it everything once and
+// changes afterwards. It returns an error only if a local file cannot be read,
+// which no other master can change. After a master has got all files, that is only
+// logged, so as not to end an application that runs.
+func (a *Application) send(current *attachment) error {
+	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
 	switch {
 	case err == nil:
-		a.brought = true
-	case errors.As(err, &unreadable) && !a.brought:
+		a.uploaded = true
+	case errors.As(err, &unreadable) && !a.uploaded:
 		return err
 	case errors.As(err, &unreadable):
 		a.logger.Warn("this master lacks files, and executors can start only where their worker has them still",
@@ -120,11 +115,11 @@ func (a *Application) send(current *link) error {
 	default:
 		if current.ctx.Err() == nil {
 			a.logger.Warn("bringing files to the master", "master", current.master, "error", err)
-			current.end()
+			current.cancel()
 		}
 		return nil
 	}
-	a.tell(func(s *state) { s.sendAll() })
+	a.update(func(s *state) { s.sendAll() })
 	for {
 		select {
 		case <-a.wake:
@@ -138,18 +133,18 @@ func (a *Application) send(current *link) error {
 			continue
 		}
 		if err := current.stream.Send(message); err != nil {
-			return nil // Recv tells why
+			return nil // Recv returns the reason
 		}
 	}
 }
 
-// hear acts on an order, and returns the end that it says, if any.
-func (a *Application) hear(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
+// receive handles an order, and returns the application's end if the order has it.
+func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)
 	a.mu.Unlock()
 	a.signal()
-	// The driver's loop may be waiting for the state, so it is told without it.
+	// Without mu: the driver's event loop may be waiting for it.
 	for _, executor := range n.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
 			"worker", executor.GetWorkerId())
@@ -181,7 +176,7 @@ func (a *Application) hear(order *protocol.ApplicationOrder) *protocol.Applicati
 	return n.end
 }
 
-// endText says why an executor ended.
+// endText returns why an executor ended, for people.
 func endText(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text

@@ -14,42 +14,44 @@ import (
 )
 
 const (
-	// roundTimeout bounds one round of asking all masters. It is the registration
-	// timeout of Spark's StandaloneAppClient.
+	// roundTimeout bounds one round in which all masters are asked, as the
+	// registration timeout of Spark's StandaloneAppClient does.
 	roundTimeout = 20 * time.Second
-	// Between two rounds; it doubles from the first to the last. A master waits for
-	// 10 s (deploy.reconnectTimeout) for an application whose stream broke.
+	// The pause between two rounds doubles from firstPause to lastPause. It stays
+	// far below deploy.reconnectTimeout (10 s), after which a master gives up an
+	// application whose stream broke.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// link is a stream to the master that leads.
-type link struct {
+// attachment is a stream to the master that leads.
+type attachment struct {
 	master  string
 	stream  grpc.BidiStreamingClient[protocol.ApplicationMessage, protocol.ApplicationOrder]
 	ctx     context.Context // of the stream
-	end     context.CancelFunc
+	cancel  context.CancelFunc
 	files   protocol.FilesClient
 	first   *protocol.ApplicationOrder // with the welcome
 	welcome *protocol.ApplicationWelcome
 }
 
-// register finds the master that leads and takes the application, in rounds in
-// which all are asked at once, until looking ends. The stream lives as long as
-// alive. atFirst gives up at once where no other try can help.
-func (a *Application) register(looking, alive context.Context, atFirst bool) (*link, error) {
-	told := false
+// register finds the master that leads and registers the application with it. It
+// asks all masters at once, in rounds, until searching ends. The stream lives as
+// long as alive. first is set for the first registration, which fails at once if
+// no master has the same credentials.
+func (a *Application) register(searching, alive context.Context, first bool) (*attachment, error) {
+	warned := false
 	var problems []protocol.Refusal // the newest of each master
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		found, refusals := a.askAll(looking, alive)
+		found, refusals := a.askAll(searching, alive)
 		if found != nil {
 			a.masters.Learn(found.welcome.GetMaster())
 			a.masters.Prefer(found.master)
 			return found, nil
 		}
 		learned := false
-		if context.Cause(looking) == nil || problems == nil {
-			problems = refusals // else most say that there was no time left for an answer
+		if context.Cause(searching) == nil || problems == nil {
+			problems = refusals // after searching has ended most are timeouts that say nothing
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -60,10 +62,10 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 			}
 		}
 		reasons := protocol.ExplainAll(problems)
-		if atFirst && protocol.AllDistrust(problems) {
+		if first && protocol.AllDistrust(problems) {
 			return nil, reasons
 		}
-		if err := context.Cause(looking); err != nil {
+		if err := context.Cause(searching); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return nil, err
 			}
@@ -72,12 +74,12 @@ func (a *Application) register(looking, alive context.Context, atFirst bool) (*l
 		if learned {
 			continue
 		}
-		if !told {
+		if !warned {
 			a.logger.Warn("no master leads yet, trying again", "error", reasons)
-			told = true
+			warned = true
 		}
-		if !sleep(looking, pause/2+rand.N(pause)) {
-			continue // for the error
+		if !sleep(searching, pause/2+rand.N(pause)) {
+			continue // the next round returns the error
 		}
 	}
 }
@@ -93,13 +95,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askAll says hello to all masters at once. The first that welcomes the
-// application is the leader, and the others are left.
-func (a *Application) askAll(looking, alive context.Context) (*link, []protocol.Refusal) {
-	round, leave := context.WithTimeout(looking, roundTimeout)
-	defer leave()
+// askAll sends a hello to all masters at once. The first that answers with a
+// welcome leads; streams to others are closed.
+func (a *Application) askAll(searching, alive context.Context) (*attachment, []protocol.Refusal) {
+	round, endRound := context.WithTimeout(searching, roundTimeout)
+	defer endRound()
 	type answer struct {
-		link *link
+		attachment *attachment
 		protocol.Refusal
 	}
 	addresses := a.masters.All()
@@ -112,36 +114,36 @@ func (a *Application) askAll(looking, alive context.Context) (*link, []protocol.
 			answers <- answer{found, protocol.Refusal{Master: address, Err: err}}
 		})
 	}
-	var found *link
+	var found *attachment
 	var problems []protocol.Refusal
 	for range addresses {
 		switch got := <-answers; {
-		case got.link == nil:
+		case got.attachment == nil:
 			problems = append(problems, got.Refusal)
 		case found == nil:
-			found = got.link
-			leave()
+			found = got.attachment
+			endRound()
 		default:
-			got.link.end()
+			got.attachment.cancel()
 		}
 	}
 	return found, problems
 }
 
-// ask says hello to one master and waits for its welcome.
-func (a *Application) ask(round, alive context.Context, address string) (_ *link, err error) {
+// ask sends a hello to one master and waits for its welcome.
+func (a *Application) ask(round, alive context.Context, address string) (_ *attachment, err error) {
 	connection, err := a.masters.Connection(address)
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := context.WithCancel(alive)
-	stop := context.AfterFunc(round, end)
+	ctx, cancel := context.WithCancel(alive)
+	stop := context.AfterFunc(round, cancel)
 	defer func() {
 		if !stop() && err == nil {
 			err = context.Cause(round)
 		}
 		if err != nil {
-			end()
+			cancel()
 		}
 	}()
 	stream, err := protocol.NewApplicationClient(connection).Attach(ctx)
@@ -151,7 +153,7 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *link
 	a.mu.Lock()
 	hello := a.state.hello()
 	a.mu.Unlock()
-	_ = stream.Send(hello) // Recv tells of its failure
+	_ = stream.Send(hello) // if it fails, Recv returns the reason
 	first, err := stream.Recv()
 	if err != nil {
 		return nil, err
@@ -162,8 +164,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *link
 	if !a.isNewest(first.GetWelcome().GetTerm()) {
 		return nil, errors.New("it leads no more, and does not know it yet")
 	}
-	return &link{
-		master: address, stream: stream, ctx: ctx, end: end,
+	return &attachment{
+		master: address, stream: stream, ctx: ctx, cancel: cancel,
 		files: protocol.NewFilesClient(connection), first: first, welcome: first.GetWelcome(),
 	}, nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Properties are what of the settings goes to other machines: all but what lets
-// a process join the cluster, of which each machine has its own.
+// Properties returns the settings that may go to other machines: all except the
+// cluster's credentials, which each machine has itself.
 func Properties(settings *config.Config) map[string]string {
 	properties := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -18,10 +18,10 @@ func Properties(settings *config.Config) map[string]string {
 	return properties
 }
 
-// DriverSettings are the settings of a driver whose executors are of a standalone
-// cluster. As in Spark, where they do not say how many executors there shall be,
-// or of how many cores, these are as many as the cluster and cores.max let there
-// be; with dynamic allocation the numbers are those that it reckons with.
+// DriverSettings returns the settings of a driver on a standalone cluster. As in
+// Spark, an application that does not set the number of executors, or their cores,
+// gets as many as the cluster and cores.max allow. Dynamic allocation uses the
+// settings' defaults instead.
 func DriverSettings(settings *config.Config) (*config.Config, error) {
 	properties := Properties(settings)
 	if config.DynamicAllocation.In(settings) {
@@ -33,7 +33,7 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorCount.Name()) {
 		properties[config.ExecutorCount.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
-			// Nobody knows when all have come.
+			// The number to wait for is unknown.
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}

@@ -59,7 +59,7 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 	leader := ""
 	err := m.call(ctx, func(ctx context.Context, master string, connection *grpc.ClientConn) (err error) {
 		leader = master
-		if err = files.Bring(ctx, protocol.NewFilesClient(connection)); err != nil {
+		if err = files.Upload(ctx, protocol.NewFilesClient(connection)); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -86,7 +86,7 @@ func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files
 		}
 		bringing.Go(func() {
 			if connection, err := m.masters.Connection(master); err == nil {
-				_ = files.Bring(ctx, protocol.NewFilesClient(connection)) // the leader has them
+				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // the leader has them
 			}
 		})
 	}

@@ -13,85 +13,85 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// ApplicationState is what an application is at.
+// ApplicationState is the state of an application.
 type ApplicationState string
 
 // States of an application.
 const (
-	// Waiting has no executor yet.
+	// Waiting is attached and has no executor.
 	Waiting ApplicationState = "WAITING"
 	Running ApplicationState = "RUNNING"
-	// Unknown was in the store, or has executors on a worker, and has not attached.
+	// Unknown has not attached since this master leads; the store or a worker named it.
 	Unknown  ApplicationState = "UNKNOWN"
 	Finished ApplicationState = "FINISHED"
 	Failed   ApplicationState = "FAILED"
 	Killed   ApplicationState = "KILLED"
-	// Lost is over because its driver went without a word.
+	// Lost ended because its driver was disconnected for too long.
 	Lost ApplicationState = "LOST"
 )
 
-// idBlock is how many ids of executors are set apart in the store at a time.
+// idBlock is how many executor ids are reserved in the store at a time.
 const idBlock = 64
 
-// application is a driver that asks for executors.
+// application is what the master knows of an application.
 type application struct {
 	id           string
 	registration string
 	description  *protocol.ApplicationDescription
-	start        time.Time // of its registration here
+	start        time.Time // of its registration with this master
 
 	attached  bool
-	attaching bool      // it has not attached since the master leads
-	since     time.Time // detached
+	attaching bool      // it has not attached since this master leads
+	since     time.Time // when it was detached
 
-	// complete is set once it has been told of all its executors. Before that,
-	// executors that it or the workers name are taken over, and nothing is launched.
+	// complete is set once it has got the list of all its executors. Until then
+	// executors that workers report are taken over, and nothing is launched.
 	complete      bool
 	completeBy    time.Time
-	expected      map[uint32]bool // executors that it knows, and no worker has named yet
-	heardOf       uint32          // the greatest id of an executor that it knew when it attached
-	unwanted      map[uint32]bool // of those, the ones that it has given up
-	registeredIDs map[uint32]bool // of those, the ones that have registered with it
+	expected      map[uint32]bool // executors that it named and no worker has reported yet
+	knownHighest  uint32          // the highest executor id that it knew when it attached
+	killed        map[uint32]bool // executors to stop once a worker reports them
+	registeredIDs map[uint32]bool // executors that have registered with it and no worker has reported yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
 
-	executors map[uint32]*executor
-	live      map[uint32]int // executors that count, by profile
-	cores     int            // of these
-	highest   uint32         // the greatest id of an executor
-	reserved  uint32         // ids up to this one are set apart
-	touched   map[string]bool
+	executors   map[uint32]*executor
+	live        map[uint32]int // active executors, by profile
+	cores       int            // of these
+	highest     uint32         // executor id
+	reserved    uint32         // executor ids up to this one are reserved in the store
+	usedWorkers map[string]bool
 
-	ends     []*protocol.ExecutorEnd // that were not acknowledged
+	ends     []*protocol.ExecutorEnd // not acknowledged
 	sequence uint64
 
-	failures  int            // executors that failed one after the other, none having registered
-	failedOn  map[string]int // executors that failed, by worker
+	failures  int            // executors in a row that failed before any registered
+	failedOn  map[string]int // failed executors, by worker
 	retryAt   time.Time
 	hindrance string
 
-	state  ApplicationState // once it is over
+	state  ApplicationState // set once it has ended
 	reason string
 	ended  time.Time
 }
 
 func newApplication(id string) *application {
 	return &application{
-		id: id, executors: map[uint32]*executor{}, live: map[uint32]int{}, touched: map[string]bool{},
-		expected: map[uint32]bool{}, unwanted: map[uint32]bool{}, registeredIDs: map[uint32]bool{}, failedOn: map[string]int{},
+		id: id, executors: map[uint32]*executor{}, live: map[uint32]int{}, usedWorkers: map[string]bool{},
+		expected: map[uint32]bool{}, killed: map[uint32]bool{}, registeredIDs: map[uint32]bool{}, failedOn: map[string]int{},
 		attaching: true,
 	}
 }
 
-func (a *application) over() bool { return a.state != "" }
+func (a *application) hasEnded() bool { return a.state != "" }
 
-// launchable tells whether executors may be started for it now.
-func (a *application) launchable() bool { return a.attached && a.complete && !a.over() }
+// launchable reports whether executors may be started for it now.
+func (a *application) launchable() bool { return a.attached && a.complete && !a.hasEnded() }
 
-func (a *application) status() ApplicationState {
+func (a *application) currentState() ApplicationState {
 	switch {
-	case a.over():
+	case a.hasEnded():
 		return a.state
 	case a.attaching:
 		return Unknown
@@ -101,34 +101,34 @@ func (a *application) status() ApplicationState {
 	return Running
 }
 
-// gaveUp tells whether the application, which attached not long ago, knows that
-// an executor is lost: it has heard of it, and does not name it, or was told of
-// its end since.
-func (a *application) gaveUp(id uint32) bool {
+// hasGivenUp reports whether the application takes an executor for lost: when it
+// attached it knew the id and did not name the executor, or an end was reported
+// since.
+func (a *application) hasGivenUp(id uint32) bool {
 	if a.attaching {
 		return false
 	}
-	return id <= a.heardOf && !a.expected[id] || a.hasEnd(id)
+	return id <= a.knownHighest && !a.expected[id] || a.hasEnd(id)
 }
 
 func (a *application) hasEnd(id uint32) bool {
 	return slices.ContainsFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == id })
 }
 
-func (a *application) forgetEnd(id uint32) {
+func (a *application) dropEnd(id uint32) {
 	a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetId() == id })
 }
 
 func (a *application) add(e *executor) {
 	a.executors[e.key.id] = e
-	if e.counts() {
+	if e.isActive() {
 		a.count(e, 1)
 	}
 }
 
 func (a *application) remove(e *executor) {
 	delete(a.executors, e.key.id)
-	if e.counts() {
+	if e.isActive() {
 		a.count(e, -1)
 	}
 }
@@ -146,7 +146,7 @@ func (a *application) inOrder() []*executor {
 	return all
 }
 
-// coresLeft is how many cores its executors may take beside those they have.
+// coresLeft returns how many more cores the application's executors may use.
 func (c *Cluster) coresLeft(a *application) int {
 	most := int(a.description.GetCoresMax())
 	if most == 0 {
@@ -168,14 +168,14 @@ func (a *application) record() *ApplicationRecord {
 	record := &ApplicationRecord{
 		Id: a.id, Registration: a.registration, Description: description, Registered: a.start.UnixNano(), ExecutorIds: a.reserved,
 	}
-	if a.over() {
+	if a.hasEnded() {
 		record.State, record.Reason, record.Ended = string(a.state), a.reason, a.ended.UnixNano()
 	}
 	return record
 }
 
-// nextExecutorID sets ids apart in the store before they are given, so that no
-// later master gives one again.
+// nextExecutorID reserves ids in the store before they are used, so that no later
+// master uses one again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highest++
 	if a.highest > a.reserved {
@@ -185,8 +185,8 @@ func (c *Cluster) nextExecutorID(a *application) uint32 {
 	return a.highest
 }
 
-// AttachApplication takes an application's registration, its first one or a later
-// one, and returns its id. The error says why it is refused for good.
+// AttachApplication registers an application, or attaches it again, and returns its
+// id. An error refuses it permanently.
 func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHello) (string, error) {
 	if err := checkVersion(hello.GetVersion()); err != nil {
 		return "", err
@@ -218,7 +218,7 @@ func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHe
 		c.note("an application has come back", "application", id)
 	}
 	c.attach(now, a, hello)
-	c.recoverIfAllAreBack(now)
+	c.endRecoveryIfComplete(now)
 	return id, nil
 }
 
@@ -230,7 +230,7 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 	return a
 }
 
-// expectApplication stands for an application of which only a worker has told.
+// expectApplication adds an application that only a worker has reported yet.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
 	a.since = now
@@ -238,9 +238,9 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach connects an application and tells it all there is.
+// attach connects an application and sends it what it has to know.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
-	delete(c.effects.Applications, a.id) // they were for the stream before
+	delete(c.effects.Applications, a.id) // for the earlier stream
 	a.registration = hello.GetRegistration()
 	c.registrations[a.registration] = a.id
 	a.description = hello.GetDescription()
@@ -259,28 +259,28 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	order.Ends = append(order.Ends, a.ends...)
 	if !a.attaching {
 		if a.complete {
-			c.tellAll(a)
+			c.sendAll(a)
 		}
 		return
 	}
 	a.attaching = false
 	a.completeBy = now.Add(c.options.ReconnectTimeout)
-	a.heardOf = hello.GetHighestExecutorId()
+	a.knownHighest = hello.GetHighestExecutorId()
 	for _, id := range hello.GetExecutors() {
 		a.expected[id] = true
 	}
 	for _, e := range a.inOrder() {
-		if a.gaveUp(e.key.id) {
+		if a.hasGivenUp(e.key.id) {
 			c.kill(e)
 		}
 		delete(a.expected, e.key.id)
 	}
-	c.completeIfAllAreBack(a)
+	c.completeIfNoneExpected(a)
 }
 
-// completeIfAllAreBack tells an application of all its executors once none is
-// expected any more.
-func (c *Cluster) completeIfAllAreBack(a *application) {
+// completeIfNoneExpected sends an application all its executors once no more are
+// expected.
+func (c *Cluster) completeIfNoneExpected(a *application) {
 	if c.phase == Alive && a.attached && len(a.expected) == 0 {
 		c.completeNow(a)
 	}
@@ -292,27 +292,27 @@ func (c *Cluster) completeNow(a *application) {
 	}
 	a.complete = true
 	clear(a.expected)
-	clear(a.unwanted)
+	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// Workers that the master before had given up may have come back.
+	// Workers that an earlier master had given up may have come back.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])
 		}
 	}
-	c.tellAll(a)
+	c.sendAll(a)
 }
 
-// tellAll tells an application of all that it has.
-func (c *Cluster) tellAll(a *application) {
+// sendAll sends an application all its executors.
+func (c *Cluster) sendAll(a *application) {
 	order := c.orderApplication(a)
 	order.Complete = true
 	order.Executors = nil
 	notices := map[*worker]*protocol.ExecutorNotice{}
 	for _, e := range a.inOrder() {
 		order.Executors = append(order.Executors, e.forApplication())
-		if !e.leaving {
+		if !e.decommissioning {
 			continue
 		}
 		if notices[e.worker] == nil {
@@ -326,7 +326,7 @@ func (c *Cluster) tellAll(a *application) {
 	}
 }
 
-// DetachApplication says that an application's stream has broken.
+// DetachApplication notes that an application's stream has broken.
 func (c *Cluster) DetachApplication(now time.Time, id string) {
 	if a := c.applications[id]; a != nil && a.attached {
 		a.attached, a.since = false, now

@@ -9,13 +9,13 @@ import (
 
 const (
 	maxIDBytes = 128
-	// maxCores and maxMemory bound what a worker may say it has, far above any
-	// machine and far below an overflow of their sums.
+	// maxCores and maxMemory bound what a worker may report, far above any machine
+	// and low enough that sums do not overflow.
 	maxCores  = 1 << 20
 	maxMemory = 1 << 50
 )
 
-// idForm is that of ids, which become names of directories.
+// idForm is the form of ids, which become names of directories.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func checkID(what, id string) error {

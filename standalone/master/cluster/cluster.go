@@ -10,16 +10,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Options of a Cluster. Their defaults are the settings' (package config).
+// Options of a Cluster. Package config has the settings and their defaults.
 type Options struct {
 	// SpreadOut spreads executors over workers instead of packing them.
 	SpreadOut bool
-	// DefaultCores is the cores.max of applications that name none; 0 for no limit.
+	// DefaultCores is the cores.max of applications that set none; 0 for no limit.
 	DefaultCores int
-	// MaxExecutorRetries is how many executors of an application may fail one after
-	// the other before it is removed; -1 for any number.
+	// MaxExecutorRetries is how many executors of an application may fail in a row
+	// before it is removed; -1 for any number.
 	MaxExecutorRetries int
-	// RetainedApplications and RetainedDrivers are how many that have ended are kept.
+	// RetainedApplications and RetainedDrivers are how many ended ones are kept.
 	RetainedApplications, RetainedDrivers int
 	WorkerTimeout                         time.Duration
 	ReconnectTimeout                      time.Duration
@@ -30,14 +30,14 @@ type Options struct {
 	Random *rand.Rand
 }
 
-// Phase is what a master is at.
+// Phase is the state of a master.
 type Phase string
 
 // The phases of a master.
 const (
-	// Standby does not lead; the master of a Cluster does.
+	// Standby does not lead. A Cluster is never in this phase.
 	Standby Phase = "STANDBY"
-	// Recovering waits for the workers and applications that the store named.
+	// Recovering waits for the workers and applications that were in the store.
 	Recovering Phase = "RECOVERING"
 	Alive      Phase = "ALIVE"
 )
@@ -46,28 +46,28 @@ const (
 type Cluster struct {
 	options  Options
 	phase    Phase
-	deadline time.Time // of recovering
+	deadline time.Time // of the phase Recovering
 
-	workers   map[string]*worker  // dead ones that are still shown included
-	byAddress map[address]*worker // that live
+	workers   map[string]*worker  // includes dead ones while they are shown
+	byAddress map[address]*worker // live ones
 
 	applications  map[string]*application // that have not ended
 	queue         []*application          // the same, first in first out
-	registrations map[string]string       // ids of applications, by what their makers called them
+	registrations map[string]string       // application ids, by registration
 	ended         history[*application]
 
 	drivers      map[string]*driver // that have not ended
-	submissions  map[string]string  // ids of drivers, by what their submitters called them
+	submissions  map[string]string  // driver ids, by submission
 	waiting      []*driver
 	endedDrivers history[*driver]
 
-	numbers  int // of applications and drivers, for their ids
-	arrivals int // of workers
-	dirty    bool
-	effects  Effects
+	nextNumber int  // in the ids of applications and drivers
+	nextIndex  int  // of workers
+	dirty      bool // something has changed that may let Schedule launch more
+	effects    Effects
 }
 
-// New makes the state of a cluster of which nothing is known.
+// New returns the state of a cluster of which nothing is known.
 func New(options Options) *Cluster {
 	if options.Random == nil {
 		options.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -86,37 +86,37 @@ func New(options Options) *Cluster {
 	}
 }
 
-// Phase is what the master is at.
+// Phase returns the master's phase.
 func (c *Cluster) Phase() Phase { return c.phase }
 
 // newID makes an id as Spark does: app-20060102150405-0000.
 func (c *Cluster) newID(kind string, now time.Time) string {
 	for {
-		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.numbers)
-		c.numbers++
+		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.nextNumber)
+		c.nextNumber++
 		if c.applications[id] == nil && c.drivers[id] == nil {
-			return id // no master before, whose store was lost, has given it
+			return id // no earlier master, whose store was lost, has used it
 		}
 	}
 }
 
-// inOrder are the workers in the order in which they came.
+// inOrder returns the workers in the order of their registration.
 func (c *Cluster) inOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
 		all = append(all, w)
 	}
-	slices.SortFunc(all, func(a, b *worker) int { return cmp.Compare(a.arrival, b.arrival) })
+	slices.SortFunc(all, func(a, b *worker) int { return cmp.Compare(a.index, b.index) })
 	return all
 }
 
-// history keeps the last few of what has ended, the oldest first.
+// history keeps the last few ended applications or drivers, the oldest first.
 type history[T any] struct {
 	most int
 	all  []T
 }
 
-// add returns what is forgotten for it.
+// add returns the entries that it removes.
 func (h *history[T]) add(one T) (forgotten []T) {
 	h.all = append(h.all, one)
 	if over := len(h.all) - h.most; over > 0 {
@@ -126,7 +126,7 @@ func (h *history[T]) add(one T) (forgotten []T) {
 	return forgotten
 }
 
-// Files are the hashes of all contents that workers may still ask for.
+// Files returns the hashes of all contents that workers may still fetch.
 func (c *Cluster) Files() map[string]bool {
 	hashes := map[string]bool{}
 	add := func(program *protocol.File, files []*protocol.File) {

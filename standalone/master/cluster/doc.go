@@ -1,32 +1,35 @@
-// Package cluster decides what runs where in a standalone cluster: it is the
-// state of a master, and what follows from what happens.
+// Package cluster decides what runs where in a standalone cluster. It is the state
+// machine of a master.
 //
-// A [Cluster] is a plain value, as scheduler.Scheduler is: it starts no
-// goroutine, takes no lock, does no input or output and has no clock. Its owner,
-// one goroutine, tells it what happened and when (a worker attached, an
-// application asked for executors), calls [Cluster.Schedule], and carries out
-// the [Effects] that [Cluster.Take] gives: orders for workers and applications,
-// and records for the store, which must be written before the orders go out.
+// A [Cluster] is a plain value, as scheduler.Scheduler is: it starts no goroutine,
+// takes no lock, does no I/O and reads no clock. Its owner is one goroutine, which
+//
+//  1. calls a method for each event, with its time: a worker attached, an
+//     application asked for executors;
+//  2. calls [Cluster.Schedule];
+//  3. calls [Cluster.Take], writes the changes of the [Effects] to the store, and then
+//     sends the orders to workers and applications.
 //
 // # Order
 //
-// Drivers go first, in the order of their submission, each to the next of the
-// shuffled workers that has room. Then applications, first in, first out: the
-// first is given what it wants as far as there is room, then the second, and so
-// on. An application's executors are spread over as many workers as possible, or
-// packed onto few (Options.SpreadOut), never beyond its cores.max nor beyond
-// what it has asked for. Workers on hosts that waiting tasks prefer go first, and
-// those on which executors of the application have failed last. This is what
-// Spark's standalone master does (Master.scala of Spark 3, startExecutorsOnWorkers);
-// preferred hosts and failures are ours.
+// Drivers are launched first, in the order of their submission, each on the next of
+// the shuffled workers that has room. Applications follow, first in, first out: the
+// first gets what it wants as far as there is room, then the second, and so on. An
+// application's executors are spread over as many workers as possible, or packed
+// onto few (Options.SpreadOut), never beyond its cores.max nor beyond its request.
+// Workers on hosts that waiting tasks prefer come first, and workers on which
+// executors of the application have failed come last. This follows Spark's
+// standalone master (Master.scala of Spark 3, startExecutorsOnWorkers); preferred
+// hosts and failures are additions.
 //
 // # Loss
 //
-// What a worker or an application says when it attaches is the truth: executors
-// that it names are taken over, others are launched again or lost. One that is
-// disconnected gets nothing new, and is taken for gone after
+// What a worker or an application reports when it attaches is the truth: executors
+// that it names are taken over, others are launched again or lost. A disconnected
+// worker or application gets nothing new, and is given up after
 // Options.ReconnectTimeout; a worker that is connected and silent, after
 // Options.WorkerTimeout. After [Cluster.Recover] nothing is launched until all
-// that the store named have attached, or Options.RecoveryTimeout has passed. An
-// application that no store named, because it was lost, is taken over as it is.
+// workers and applications from the store have attached, or Options.RecoveryTimeout
+// has passed. An application that is not in the store, because the store was lost,
+// is taken over when it attaches.
 package cluster

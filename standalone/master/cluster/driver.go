@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// driver is a program that was submitted to be run in the cluster.
+// driver is a program that was submitted to the cluster.
 type driver struct {
 	id          string
 	submission  string
@@ -17,8 +17,8 @@ type driver struct {
 	submitted   time.Time
 
 	state       protocol.DriverState
-	launch      uint32 // how often it was launched
-	run         *run   // nil while it waits, and once it is over
+	launch      uint32 // number of the latest launch
+	run         *run   // nil while it waits, and after its end
 	lastWorker  *worker
 	killing     bool
 	text        string
@@ -36,7 +36,7 @@ type runKey struct {
 // run is one launch of a driver on a worker.
 type run struct {
 	key      runKey
-	driver   *driver // nil for one that nobody wants any more
+	driver   *driver // nil if the driver has ended or was launched again
 	worker   *worker
 	reserved reservation
 }
@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver takes a driver, or finds the one that the same submission, or an
-// earlier one of the same idempotency key, has brought already.
+// SubmitDriver adds a driver. It returns the existing one if the same submission, or
+// one with the same idempotency key, came before.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -100,10 +100,9 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	return d.reply(), nil
 }
 
-// sameKey finds the driver that a submission with an idempotency key stands for;
-// nil where there is none: one that is not over, or the last one that has
-// succeeded. One that failed does not count, as who tries a pipeline again wants
-// it tried again; nor one that is being killed, or was.
+// sameKey returns the driver that an earlier submission with the same idempotency
+// key started, or nil: one that has not ended, or else the last that succeeded.
+// Failed and killed drivers do not count, so that a pipeline can be tried again.
 func (c *Cluster) sameKey(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
@@ -124,7 +123,7 @@ func (c *Cluster) sameKey(description *protocol.DriverDescription) *driver {
 	return nil
 }
 
-// DriverStatus tells of a driver; nil where there is none of that id.
+// DriverStatus returns the state of a driver, or nil if the id is unknown.
 func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
 		return d.reply()
@@ -148,8 +147,8 @@ func (d *driver) reply() *protocol.DriverReply {
 	return reply
 }
 
-// KillDriver has a driver ended, and tells of it; nil where there is none of that
-// id. One that is over stays as it is.
+// KillDriver stops a driver unless it has ended, and returns its state, or nil if
+// the id is unknown.
 func (c *Cluster) KillDriver(now time.Time, id string) *protocol.DriverReply {
 	d := c.drivers[id]
 	if d == nil {
@@ -191,12 +190,12 @@ func (c *Cluster) orderDriverLaunch(r *run) {
 	})
 }
 
-// hearDriver takes what a worker says of one of its drivers.
-func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverReport) {
+// handleDriverReport applies a worker's report on one of its drivers.
+func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := w.runs[runKey{report.GetDriverId(), report.GetLaunch()}]
 	if r == nil {
 		if !report.GetState().Ended() {
-			c.takeDriverOver(now, w, report)
+			c.takeOverDriver(now, w, report)
 		}
 		return
 	}
@@ -229,9 +228,10 @@ func (c *Cluster) hearDriver(now time.Time, w *worker, report *protocol.DriverRe
 	}
 }
 
-// takeDriverOver takes a driver that a worker has and that is unknown here, as
-// the store was lost. One that is over, or was launched anew, is ended there.
-func (c *Cluster) takeDriverOver(now time.Time, w *worker, report *protocol.DriverReport) {
+// takeOverDriver adds a driver that a worker has and that is unknown here, because
+// the store was lost. If it has ended or was launched again elsewhere, the worker is
+// told to stop it.
+func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
 		reserved: reservation{
@@ -258,8 +258,8 @@ func (c *Cluster) takeDriverOver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers looks for drivers that a worker which has just attached did
-// not name.
+// reconcileDrivers handles drivers that a worker should have and did not name when it
+// attached.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {
@@ -268,7 +268,7 @@ func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bo
 				c.orderDriverKill(r)
 			}
 		case d != nil && d.state == protocol.DriverState_DRIVER_LAUNCHING && !d.killing:
-			c.orderDriverLaunch(r) // the order has not arrived
+			c.orderDriverLaunch(r) // the order was lost
 		default:
 			c.loseRun(now, r, w.name()+" does not have it any more")
 		}
@@ -284,7 +284,8 @@ func (c *Cluster) endRun(r *run) {
 	c.dirty = true
 }
 
-// loseRun ends a driver that its worker lost, or has it launched again.
+// loseRun ends a run that its worker has lost. The driver is launched again if it is
+// supervised.
 func (c *Cluster) loseRun(now time.Time, r *run, reason string) {
 	c.endRun(r)
 	if r.driver != nil {
@@ -310,7 +311,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	d.state, d.text, d.exitCode, d.ended = state, text, exitCode, now
 	delete(c.drivers, d.id)
 	c.waiting = slices.DeleteFunc(c.waiting, func(one *driver) bool { return one == d })
-	// What the program was started with is of no more use, and may hold secrets.
+	// Arguments and environment may hold secrets, and are not needed any more.
 	d.description = &protocol.DriverDescription{
 		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),
 		Cores: d.description.GetCores(), Memory: d.description.GetMemory(), Supervise: d.description.GetSupervise(),
@@ -326,7 +327,7 @@ func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState
 	c.note("a driver is over", "driver", d.id, "state", state, "reason", text)
 }
 
-// driversInOrder are those that are not over, as they were submitted.
+// driversInOrder returns the drivers that have not ended, in the order of submission.
 func (c *Cluster) driversInOrder() []*driver {
 	all := make([]*driver, 0, len(c.drivers))
 	for _, d := range c.drivers {

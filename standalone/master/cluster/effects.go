@@ -16,37 +16,37 @@ const (
 	kindDriver      = "driver"
 )
 
-// Effects are what is to be done because of what happened, since the last Take.
+// Effects are what the owner of a Cluster has to do, since the last Take.
 type Effects struct {
-	// Changes must be in the store before any of the orders goes out.
+	// Changes must be in the store before any of the orders is sent.
 	Changes []recovery.Record
-	// Workers and Applications have orders for those that are attached, by id.
+	// Workers and Applications are orders for those that are attached, by id.
 	Workers      map[string]*protocol.WorkerOrder
 	Applications map[string]*protocol.ApplicationOrder
-	// LostWorkers and EndedApplications are those whose streams are to be closed,
-	// after their orders.
+	// LostWorkers and EndedApplications are those whose streams must be closed after
+	// their orders have been sent.
 	LostWorkers       []string
 	EndedApplications []string
 	// Notes are for the log.
 	Notes []Note
 }
 
-// Note is something worth a line in the log.
+// Note is a line for the log.
 type Note struct {
 	Warning bool
 	Text    string
 	Fields  []any // as slog takes them
 }
 
-// Take returns the effects of all that happened since it was called last.
+// Take returns the effects of all calls since the last Take.
 func (c *Cluster) Take() Effects {
 	taken := c.effects
 	c.effects = Effects{}
 	return taken
 }
 
-// orderWorker is what the worker is told next; what is put there is lost where
-// it is not attached, and told when it attaches.
+// orderWorker returns the next order for a worker, to be added to. If the worker is
+// not attached, the order is dropped: AttachWorker orders all that is needed.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}
@@ -62,7 +62,7 @@ func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	return order
 }
 
-// orderApplication is the same for an application.
+// orderApplication is orderWorker for an application.
 func (c *Cluster) orderApplication(a *application) *protocol.ApplicationOrder {
 	if !a.attached {
 		return &protocol.ApplicationOrder{}
@@ -86,17 +86,17 @@ func (c *Cluster) warn(text string, fields ...any) {
 	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
 }
 
-// put keeps a record; nil forgets it.
+// put writes a record to the store; nil deletes it.
 func (c *Cluster) put(kind, id string, record proto.Message) {
 	change := recovery.Record{Kind: kind, ID: id}
 	if record != nil {
 		data, err := proto.Marshal(record)
 		if err != nil {
-			// It holds a string that is not UTF-8, which gRPC would not have let through.
+			// Only a string that is not UTF-8 fails, which gRPC does not let through.
 			c.warn("cannot keep a record", "kind", kind, "id", id, "error", fmt.Sprint(err))
 			return
 		}
-		change.Data = append([]byte{}, data...) // never nil, which would forget it
+		change.Data = append([]byte{}, data...) // never nil, which would delete it
 	}
 	c.effects.Changes = append(c.effects.Changes, change)
 }

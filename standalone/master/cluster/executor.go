@@ -14,28 +14,29 @@ type executorKey struct {
 	id          uint32
 }
 
-// executor is one that a worker has, or is to have.
+// executor runs on a worker, or is to be launched there.
 type executor struct {
-	key         executorKey
-	application *application // nil for one that nobody wants any more
-	worker      *worker
-	profile     *protocol.ExecutorProfile
-	reserved    reservation
-	state       protocol.ExecutorState
-	killing     bool // its worker is to end it
-	leaving     bool // its worker is being decommissioned
-	registered  bool // its driver has heard of it
-	logURL      string
+	key             executorKey
+	application     *application // nil if no application wants it
+	worker          *worker
+	profile         *protocol.ExecutorProfile
+	reserved        reservation
+	state           protocol.ExecutorState
+	killing         bool // its worker has been told to stop it
+	decommissioning bool // with its worker
+	registered      bool // with its driver
+	logURL          string
 }
 
-// counts tells whether it is one of those that its application has asked for.
-func (e *executor) counts() bool { return e.application != nil && !e.killing && !e.leaving }
+// isActive reports whether it counts towards what its application has asked for.
+func (e *executor) isActive() bool { return e.application != nil && !e.killing && !e.decommissioning }
 
-// discount changes what counts depends on.
-func (e *executor) discount(change func()) {
-	before, application := e.counts(), e.application
+// update applies a change on which isActive depends, and keeps the application's
+// totals right.
+func (e *executor) update(change func()) {
+	before, application := e.isActive(), e.application
 	change()
-	if after := e.counts(); application != nil && before != after {
+	if after := e.isActive(); application != nil && before != after {
 		if before {
 			application.count(e, -1)
 		} else {
@@ -55,7 +56,7 @@ func (w *worker) inOrder() []*executor {
 	return all
 }
 
-// addExecutor adds an executor, whose reservation its worker has already.
+// addExecutor adds an executor whose reservation is in its worker's capacity already.
 func (c *Cluster) addExecutor(e *executor) {
 	e.worker.executors[e.key] = e
 	if e.application != nil {
@@ -63,7 +64,7 @@ func (c *Cluster) addExecutor(e *executor) {
 	}
 }
 
-// launch has a worker start an executor.
+// launch tells a worker to start an executor.
 func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *protocol.ExecutorProfile, cores int) {
 	s := executorSize(profile)
 	s.cores = cores
@@ -73,7 +74,7 @@ func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *prot
 		state:    protocol.ExecutorState_EXECUTOR_LAUNCHING,
 	}
 	c.addExecutor(e)
-	a.touched[w.id] = true
+	a.usedWorkers[w.id] = true
 	c.orderLaunch(e)
 	order := c.orderApplication(a)
 	order.Executors = append(order.Executors, e.forApplication())
@@ -97,12 +98,12 @@ func (c *Cluster) orderKill(e *executor) {
 	order.KillExecutors = append(order.KillExecutors, &protocol.KillExecutor{ApplicationId: e.key.application, ExecutorId: e.key.id})
 }
 
-// kill has a worker end an executor.
+// kill tells a worker to stop an executor.
 func (c *Cluster) kill(e *executor) {
 	if e.killing {
 		return
 	}
-	e.discount(func() { e.killing = true })
+	e.update(func() { e.killing = true })
 	c.dirty = true
 	c.orderKill(e)
 }
@@ -114,13 +115,13 @@ func (e *executor) forApplication() *protocol.ApplicationExecutor {
 	}
 }
 
-// hearExecutor takes what a worker says of one of its executors.
-func (c *Cluster) hearExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
+// handleExecutorReport applies a worker's report on one of its executors.
+func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	e := w.executors[key]
 	if e == nil {
 		if !report.GetState().Ended() {
-			c.takeOver(now, w, report)
+			c.takeOverExecutor(now, w, report)
 		}
 		return
 	}
@@ -141,18 +142,18 @@ func (c *Cluster) hearExecutor(now time.Time, w *worker, report *protocol.Execut
 	}
 }
 
-// takeOver takes an executor that a worker has and that is unknown here, as the
-// master was restarted, or had given the worker up. Where nobody can want it any
-// more, the worker is told to end it.
-func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorReport) {
+// takeOverExecutor adds an executor that a worker has and that is unknown here,
+// because the master was restarted or had given the worker up. If its application
+// cannot want it any more, the worker is told to stop it.
+func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
-	if a == nil && checkID("an application", key.application) == nil && !c.hasEnded(key.application) {
+	if a == nil && checkID("an application", key.application) == nil && !c.applicationHasEnded(key.application) {
 		a = c.expectApplication(now, key.application)
 	}
 	e := &executor{
 		key: key, worker: w, profile: report.GetProfile(), state: report.GetState(), logURL: report.GetLogUrl(),
-		leaving: w.decommissioning,
+		decommissioning: w.decommissioning,
 		reserved: reservation{
 			cores:     int(report.GetCores()),
 			memory:    report.GetProfile().GetMemory() + report.GetProfile().GetOverhead(),
@@ -160,30 +161,30 @@ func (c *Cluster) takeOver(now time.Time, w *worker, report *protocol.ExecutorRe
 		},
 	}
 	w.capacity.add(e.reserved)
-	if a == nil || a.executors[key.id] != nil || a.complete || a.gaveUp(key.id) {
+	if a == nil || a.executors[key.id] != nil || a.complete || a.hasGivenUp(key.id) {
 		c.note("a worker has an executor that is not wanted any more", "application", key.application, "executor", key.id, "worker", w.id)
 		e.killing = true
 		c.addExecutor(e)
 		c.orderKill(e)
 		return
 	}
-	a.forgetEnd(key.id) // which it has not been told
+	a.dropEnd(key.id) // it was not sent
 	e.application = a
 	a.highest = max(a.highest, key.id)
-	a.touched[w.id] = true
+	a.usedWorkers[w.id] = true
 	c.addExecutor(e)
 	delete(a.expected, key.id)
 	if a.registeredIDs[key.id] {
 		e.registered = true
 	}
-	if a.unwanted[key.id] {
+	if a.killed[key.id] {
 		c.kill(e)
 	}
-	c.completeIfAllAreBack(a)
+	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors looks for executors that a worker which has just attached
-// did not name.
+// reconcileExecutors handles executors that a worker should have and did not name
+// when it attached.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
 	for _, e := range w.inOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
@@ -195,9 +196,9 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 		case e.killing:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_KILLED, "it had not been started on "+w.name(), 0)
 		case launching && e.application.launchable():
-			c.orderLaunch(e) // the order has not arrived
+			c.orderLaunch(e) // the order was lost
 		case launching:
-			// Its application is away, and its command with it.
+			// Its application is detached, and the command comes from there.
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, "it had not been started on "+w.name(), 0)
 		default:
 			c.endExecutor(now, e, protocol.ExecutorState_EXECUTOR_LOST, fmt.Sprintf("%s does not have it any more", w.name()), 0)
@@ -205,7 +206,7 @@ func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executo
 	}
 }
 
-// endExecutor forgets an executor and tells its application.
+// endExecutor removes an executor and reports its end to its application.
 func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.ExecutorState, text string, exitCode int32) {
 	delete(e.worker.executors, e.key)
 	e.worker.capacity.release(e.reserved)
@@ -215,7 +216,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		return
 	}
 	a.remove(e)
-	if a.over() {
+	if a.hasEnded() {
 		return
 	}
 	counts := state == protocol.ExecutorState_EXECUTOR_EXITED && exitCode != 0 && !e.killing
@@ -230,7 +231,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
 	if failed && !e.killing && a.attached {
 		a.failedOn[e.worker.id]++
-		if !e.registered { // else its tasks may be to blame, which the driver judges
+		if !e.registered { // else the driver judges whether its tasks are to blame
 			c.countFailure(now, a, e, text)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *sim) check() {
 			require.Same(t, w, e.worker)
 			count(e.reserved)
 			if a := e.application; a != nil {
-				require.True(t, a.over() && e.killing || a.executors[key.id] == e, "executor %v is of no application", key)
+				require.True(t, a.hasEnded() && e.killing || a.executors[key.id] == e, "executor %v is of no application", key)
 			} else {
 				require.True(t, e.killing, "executor %v is of nobody, and stays", key)
 			}
@@ -68,12 +68,12 @@ func (s *sim) check() {
 
 func (s *sim) checkApplication(a *application) {
 	t, c := s.t, s.c
-	require.False(t, a.over())
+	require.False(t, a.hasEnded())
 	live, cores := map[uint32]int{}, 0
 	for id, e := range a.executors {
 		require.Same(t, e, e.worker.executors[e.key])
 		require.LessOrEqual(t, id, a.highest)
-		if e.counts() {
+		if e.isActive() {
 			live[e.profile.GetId()]++
 			cores += e.reserved.cores
 		}
@@ -151,7 +151,7 @@ func (s *sim) checkViews() {
 		known := s.c.applications[a.hello.GetApplicationId()]
 		require.NotNil(t, known)
 		for id, e := range known.executors {
-			require.Contains(t, a.known, id, "an executor of %s: killing %t, leaving %t, %s on %s", known.id, e.killing, e.leaving, e.state, e.worker.id)
+			require.Contains(t, a.known, id, "an executor of %s: killing %t, leaving %t, %s on %s", known.id, e.killing, e.decommissioning, e.state, e.worker.id)
 		}
 		require.Len(t, a.known, len(known.executors), "executors that %s knows", known.id)
 		for id, e := range a.known {

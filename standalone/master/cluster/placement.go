@@ -85,7 +85,7 @@ func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand
 		local[host] = &cores
 	}
 	for _, e := range a.executors {
-		if !e.counts() {
+		if !e.isActive() {
 			continue
 		}
 		running[e.worker]++

@@ -14,9 +14,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover takes what the master before has left in the store. It is called
-// before anything else. The error names records that cannot be understood; the
-// others have been taken.
+// Recover adds what an earlier master has left in the store. It must be called
+// before all other methods. The error names records that cannot be read; the others
+// have been added.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
 	var applications []*application
@@ -52,7 +52,7 @@ func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 		c.phase = Recovering
 		c.deadline = now.Add(c.options.RecoveryTimeout)
 		c.note("recovering", "workers", len(c.workers), "applications", len(c.applications), "drivers", len(c.drivers))
-		c.recoverIfAllAreBack(now)
+		c.endRecoveryIfComplete(now)
 	}
 	c.dirty = true
 	if len(problems) > 0 {
@@ -81,7 +81,7 @@ func (c *Cluster) recoverApplications(applications []*application) {
 	for _, a := range applications {
 		c.skipNumber(a.id)
 		c.registrations[a.registration] = a.id
-		if a.over() {
+		if a.hasEnded() {
 			for _, old := range c.ended.add(a) {
 				c.put(kindApplication, old.id, nil)
 				delete(c.registrations, old.registration)
@@ -143,18 +143,18 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 	}
 }
 
-// skipNumber keeps the numbers of ids that were given from being given again.
+// skipNumber keeps the number of an id from being used again.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {
-			c.numbers = max(c.numbers, n+1)
+			c.nextNumber = max(c.nextNumber, n+1)
 		}
 	}
 }
 
-// recoverIfAllAreBack ends recovering once everyone whom the store named has
-// attached.
-func (c *Cluster) recoverIfAllAreBack(now time.Time) {
+// endRecoveryIfComplete ends the phase Recovering once all workers and applications
+// from the store have attached.
+func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 	if c.phase != Recovering {
 		return
 	}
@@ -171,7 +171,7 @@ func (c *Cluster) recoverIfAllAreBack(now time.Time) {
 	c.endRecovery(now)
 }
 
-// endRecovery goes on without those that have not attached.
+// endRecovery gives up the workers and applications that have not attached.
 func (c *Cluster) endRecovery(now time.Time) {
 	c.phase = Alive
 	for _, w := range c.inOrder() {

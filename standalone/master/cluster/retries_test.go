@@ -48,7 +48,7 @@ func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorSt
 	}
 	if e != nil && e.registered {
 		return func() {
-			require.True(s.t, known == nil || !known.over(), "an executor that was at work is no reason to remove %s", key.application)
+			require.True(s.t, known == nil || !known.hasEnded(), "an executor that was at work is no reason to remove %s", key.application)
 		}
 	}
 	app.failed.most++
@@ -63,9 +63,9 @@ func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorSt
 	limit := s.options.MaxExecutorRetries
 	return func() {
 		if limit < 0 || atWork || app.failed.most < limit {
-			require.False(s.t, known.over(), "%s is removed: %s", known.id, known.reason)
+			require.False(s.t, known.hasEnded(), "%s is removed: %s", known.id, known.reason)
 		} else if app.failed.least >= limit {
-			require.True(s.t, known.over(), "%s stays, and %d of its executors have failed", known.id, app.failed.least)
+			require.True(s.t, known.hasEnded(), "%s stays, and %d of its executors have failed", known.id, app.failed.least)
 		}
 	}
 }

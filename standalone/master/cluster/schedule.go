@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Schedule launches what there is room for. It does nothing where nothing has
-// happened since that could change what runs, so it can be called after anything.
+// Schedule launches drivers and executors as far as there is room. It returns at
+// once if nothing has changed since the last call.
 func (c *Cluster) Schedule(now time.Time) {
 	if !c.dirty || c.phase != Alive {
 		return
@@ -26,7 +26,7 @@ func (c *Cluster) Schedule(now time.Time) {
 		for _, demand := range a.demands {
 			c.placeExecutors(now, a, demand, workers)
 		}
-		c.tellHindrance(a, workers)
+		c.reportHindrance(a, workers)
 	}
 }
 
@@ -40,7 +40,7 @@ func (c *Cluster) schedulable() []*worker {
 	return workers
 }
 
-// scheduleDrivers gives waiting drivers to shuffled workers in turn.
+// scheduleDrivers launches waiting drivers on shuffled workers, one each in turn.
 func (c *Cluster) scheduleDrivers(workers []*worker) {
 	if len(c.waiting) == 0 || len(workers) == 0 {
 		return
@@ -69,8 +69,8 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waiting = waiting
 }
 
-// tellHindrance tells an application why it has no executors.
-func (c *Cluster) tellHindrance(a *application, workers []*worker) {
+// reportHindrance sends an application the reason why it has no executors.
+func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {
 		if demand.GetTotal() > 0 && a.live[demand.GetProfile().GetId()] == 0 {
@@ -84,7 +84,7 @@ func (c *Cluster) tellHindrance(a *application, workers []*worker) {
 	}
 }
 
-// hindrance says why there is no executor of a profile.
+// hindrance returns why there is no executor of a profile, for people.
 func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {

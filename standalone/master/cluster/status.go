@@ -7,15 +7,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Status is what a master shows of its cluster.
+// Status is the state of a cluster as its master shows it.
 type Status struct {
 	Phase               Phase               `json:"phase"`
-	Cores               int                 `json:"cores"` // of workers that are alive
+	Cores               int                 `json:"cores"` // of live workers
 	CoresUsed           int                 `json:"coresUsed"`
 	Memory              int64               `json:"memory"` // bytes
 	MemoryUsed          int64               `json:"memoryUsed"`
 	Workers             []WorkerStatus      `json:"workers"`
-	Applications        []ApplicationStatus `json:"applications"` // first those that are to be served first
+	Applications        []ApplicationStatus `json:"applications"` // in the order of scheduling
 	EndedApplications   []ApplicationStatus `json:"endedApplications"`
 	Drivers             []DriverStatus      `json:"drivers"`
 	EndedDrivers        []DriverStatus      `json:"endedDrivers"`
@@ -27,11 +27,11 @@ const (
 	WorkerAlive           = "ALIVE"
 	WorkerDisconnected    = "DISCONNECTED"
 	WorkerDecommissioning = "DECOMMISSIONING"
-	WorkerUnknown         = "UNKNOWN" // in the store, and not attached yet
+	WorkerUnknown         = "UNKNOWN" // from the store, and not attached yet
 	WorkerDead            = "DEAD"
 )
 
-// WorkerStatus is a worker.
+// WorkerStatus describes a worker.
 type WorkerStatus struct {
 	ID            string                  `json:"id"`
 	Host          string                  `json:"host"`
@@ -49,13 +49,13 @@ type WorkerStatus struct {
 	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
 }
 
-// ResourceUsed is how much of a further resource is taken.
+// ResourceUsed is how much of a further resource is used.
 type ResourceUsed struct {
 	Total int `json:"total"`
 	Used  int `json:"used"`
 }
 
-// ApplicationStatus is an application.
+// ApplicationStatus describes an application.
 type ApplicationStatus struct {
 	ID        string           `json:"id"`
 	Name      string           `json:"name"`
@@ -66,25 +66,25 @@ type ApplicationStatus struct {
 	Ended     time.Time        `json:"ended,omitzero"`
 	Connected bool             `json:"connected"`
 	WebURL    string           `json:"webUrl,omitempty"`
-	Driver    string           `json:"driver,omitempty"` // its id, where it was submitted to the cluster
+	Driver    string           `json:"driver,omitempty"` // its id if it was submitted to the cluster
 	Wanted    []Wanted         `json:"wanted,omitempty"`
 	CoresMax  int              `json:"coresMax,omitempty"`
 	Cores     int              `json:"cores"`
 	Executors []ExecutorStatus `json:"executors,omitempty"`
-	Failures  int              `json:"failures"` // of executors, one after the other
+	Failures  int              `json:"failures"` // of executors in a row
 	Hindrance string           `json:"hindrance,omitempty"`
 }
 
-// Wanted is what an application asks for.
+// Wanted is what an application asks for of one profile.
 type Wanted struct {
 	Profile   int              `json:"profile"`
-	Total     uint32           `json:"total"` // protocol.Unlimited for as many as there may be
-	Cores     int              `json:"cores"` // of each; 0 for what a worker has
+	Total     uint32           `json:"total"` // protocol.Unlimited for as many as possible
+	Cores     int              `json:"cores"` // of each; 0 for all cores of a worker
 	Memory    int64            `json:"memory"`
 	Resources map[string]int64 `json:"resources,omitempty"`
 }
 
-// ExecutorStatus is an executor.
+// ExecutorStatus describes an executor.
 type ExecutorStatus struct {
 	ID         int    `json:"id"`
 	Profile    int    `json:"profile"`
@@ -97,7 +97,7 @@ type ExecutorStatus struct {
 	LogURL     string `json:"logUrl,omitempty"`
 }
 
-// DriverStatus is a driver that was submitted to the cluster.
+// DriverStatus describes a driver that was submitted to the cluster.
 type DriverStatus struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -117,7 +117,7 @@ type DriverStatus struct {
 	Application string    `json:"application,omitempty"`
 }
 
-// Status tells all there is.
+// Status returns the state of the cluster.
 func (c *Cluster) Status() Status {
 	s := Status{Phase: c.phase}
 	for _, w := range c.inOrder() {
@@ -130,19 +130,19 @@ func (c *Cluster) Status() Status {
 		}
 	}
 	for _, a := range c.queue {
-		s.Applications = append(s.Applications, a.shown())
+		s.Applications = append(s.Applications, a.status())
 		if len(a.executors) == 0 {
 			s.WaitingApplications++
 		}
 	}
 	for i := len(c.ended.all) - 1; i >= 0; i-- {
-		s.EndedApplications = append(s.EndedApplications, c.ended.all[i].shown())
+		s.EndedApplications = append(s.EndedApplications, c.ended.all[i].status())
 	}
 	for _, d := range c.driversInOrder() {
-		s.Drivers = append(s.Drivers, d.shown())
+		s.Drivers = append(s.Drivers, d.status())
 	}
 	for i := len(c.endedDrivers.all) - 1; i >= 0; i-- {
-		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.all[i].shown())
+		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.all[i].status())
 	}
 	return s
 }
@@ -151,7 +151,7 @@ func (w *worker) status() WorkerStatus {
 	s := WorkerStatus{
 		ID: w.id, Host: w.address.host, Port: int(w.address.port), WebURL: w.webURL, State: WorkerAlive,
 		Cores: w.capacity.cores, CoresUsed: w.capacity.usedCores, Memory: w.capacity.memory, MemoryUsed: w.capacity.usedMemory,
-		Executors: len(w.executors), Drivers: len(w.runs), LastHeartbeat: w.heard,
+		Executors: len(w.executors), Drivers: len(w.runs), LastHeartbeat: w.lastHeard,
 	}
 	switch {
 	case w.dead:
@@ -172,14 +172,14 @@ func (w *worker) status() WorkerStatus {
 	return s
 }
 
-func (a *application) shown() ApplicationStatus {
+func (a *application) status() ApplicationStatus {
 	s := ApplicationStatus{
-		ID: a.id, Name: a.description.GetName(), User: a.description.GetUser(), State: a.status(), Reason: a.reason,
-		Started: a.start, Ended: a.ended, Connected: a.attached && !a.over(), WebURL: a.description.GetWebUrl(),
+		ID: a.id, Name: a.description.GetName(), User: a.description.GetUser(), State: a.currentState(), Reason: a.reason,
+		Started: a.start, Ended: a.ended, Connected: a.attached && !a.hasEnded(), WebURL: a.description.GetWebUrl(),
 		Driver: a.description.GetDriverId(), CoresMax: int(a.description.GetCoresMax()), Cores: a.cores,
 		Failures: a.failures, Hindrance: a.hindrance,
 	}
-	if a.over() {
+	if a.hasEnded() {
 		s.Cores, s.Hindrance = 0, ""
 		return s
 	}
@@ -191,12 +191,12 @@ func (a *application) shown() ApplicationStatus {
 		})
 	}
 	for _, e := range a.inOrder() {
-		s.Executors = append(s.Executors, e.shown())
+		s.Executors = append(s.Executors, e.status())
 	}
 	return s
 }
 
-func (e *executor) shown() ExecutorStatus {
+func (e *executor) status() ExecutorStatus {
 	s := ExecutorStatus{
 		ID: int(e.key.id), Profile: int(e.profile.GetId()), Worker: e.worker.id, Host: e.worker.address.host,
 		State: stateName(e.state), Cores: e.reserved.cores, Memory: e.reserved.memory, Registered: e.registered, LogURL: e.logURL,
@@ -204,7 +204,7 @@ func (e *executor) shown() ExecutorStatus {
 	switch {
 	case e.killing:
 		s.State = "KILLING"
-	case e.leaving:
+	case e.decommissioning:
 		s.State = WorkerDecommissioning
 	}
 	return s
@@ -214,7 +214,7 @@ func stateName(state protocol.ExecutorState) string {
 	return strings.TrimPrefix(state.String(), "EXECUTOR_")
 }
 
-func (d *driver) shown() DriverStatus {
+func (d *driver) status() DriverStatus {
 	s := DriverStatus{
 		ID: d.id, Name: d.description.GetName(), User: d.description.GetUser(), State: strings.TrimPrefix(d.state.String(), "DRIVER_"),
 		Text: d.text, ExitCode: int(d.exitCode), Submitted: d.submitted, Ended: d.ended, Cores: int(d.description.GetCores()),

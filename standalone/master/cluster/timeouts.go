@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Pause says that the master itself has stood still for so long: nobody could be
-// heard in that time, and nobody is taken for gone because of it.
+// Pause extends all timeouts after the master's process has not run for a while, in
+// which it could receive nothing.
 func (c *Cluster) Pause(still time.Duration) {
 	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", still)
 	c.deadline = c.deadline.Add(still)
 	for _, w := range c.workers {
-		w.heard, w.since = w.heard.Add(still), w.since.Add(still)
+		w.lastHeard, w.since = w.lastHeard.Add(still), w.since.Add(still)
 	}
 	for _, a := range c.applications {
 		a.since, a.completeBy = a.since.Add(still), a.completeBy.Add(still)
 	}
 }
 
-// Tick looks for whoever has been silent or away for too long. It is to be
-// called every now and then; its owner's idea of that is how late it is noticed.
+// Tick gives up workers and applications that have been silent or disconnected for
+// too long. The caller calls it at an interval, by which timeouts may be late.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == Recovering && !now.Before(c.deadline) {
 		c.endRecovery(now)
@@ -32,7 +32,7 @@ func (c *Cluster) Tick(now time.Time) {
 				delete(c.workers, w.id)
 			}
 		case w.recovered:
-		case w.attached && now.Sub(w.heard) >= c.options.WorkerTimeout:
+		case w.attached && now.Sub(w.lastHeard) >= c.options.WorkerTimeout:
 			c.loseWorker(now, w, fmt.Sprintf("nothing was heard of it for %s", c.options.WorkerTimeout))
 		case !w.attached && now.Sub(w.since) >= c.options.ReconnectTimeout:
 			c.loseWorker(now, w, fmt.Sprintf("it has been disconnected for %s", c.options.ReconnectTimeout))

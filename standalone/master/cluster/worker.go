@@ -14,25 +14,25 @@ type address struct {
 	port uint32
 }
 
-// worker is a machine, or a part of one.
+// worker is what the master knows of a worker.
 type worker struct {
 	id       string
 	address  address
 	webURL   string
 	capacity capacity
-	arrival  int
+	index    int // in the order of registration
 
 	attached  bool
 	recovered bool // from the store, and not attached yet
 	dead      bool
-	heard     time.Time
-	since     time.Time // detached, or dead
-	reason    string    // of its death, or of its decommissioning
+	lastHeard time.Time
+	since     time.Time // when it was detached, or found dead
+	reason    string    // why it is dead or decommissioned
 
-	decommissioning bool
-	decommission    bool // as it was asked for here
-	deadline        time.Time
-	acknowledged    uint64
+	decommissioning   bool
+	decommissionAsked bool // by Decommission
+	deadline          time.Time
+	acknowledged      uint64
 
 	executors map[executorKey]*executor
 	runs      map[runKey]*run
@@ -45,13 +45,13 @@ func (w *worker) record() *WorkerRecord {
 	}
 }
 
-// schedulable tells whether anything new may go there.
+// schedulable reports whether something may be launched there.
 func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommissioning }
 
 func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
-// AttachWorker takes a worker's registration, its first one or a later one. The
-// error says why it is refused for good.
+// AttachWorker registers a worker, or attaches it again. An error refuses it
+// permanently.
 func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error {
 	if err := checkWorker(hello); err != nil {
 		return err
@@ -71,28 +71,28 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 			w.address = at
 		}
 		if w.dead {
-			w.decommissioning, w.decommission = false, false
+			w.decommissioning, w.decommissionAsked = false, false
 		}
 		w.capacity.resize(hello.GetCores(), hello.GetMemory(), hello.GetResources())
 		c.note("a worker has come back", "worker", w.id, "host", at.host, "executors", len(hello.GetExecutors()))
 	}
 	c.byAddress[at] = w
 	w.webURL = hello.GetWebUrl()
-	w.attached, w.recovered, w.dead, w.heard = true, false, false, now
+	w.attached, w.recovered, w.dead, w.lastHeard = true, false, false, now
 	w.acknowledged = hello.GetSequence()
 	c.put(kindWorker, w.id, w.record())
-	// They were for the stream before, and all is told again.
+	// Orders for the earlier stream are dropped; what still holds is ordered again.
 	delete(c.effects.Workers, w.id)
 	c.effects.LostWorkers = slices.DeleteFunc(c.effects.LostWorkers, func(lost string) bool { return lost == w.id })
 	c.orderWorker(w).Acknowledged = w.acknowledged
 	if hello.GetDecommissioning() && !w.decommissioning {
-		c.leave(w, "its worker is being decommissioned", time.Time{})
-	} else if w.decommission && !hello.GetDecommissioning() {
+		c.decommissionWorker(w, "its worker is being decommissioned", time.Time{})
+	} else if w.decommissionAsked && !hello.GetDecommissioning() {
 		c.orderWorker(w).Decommission = true
 	}
 
 	for _, a := range c.ended.all {
-		if a.touched[w.id] { // it may have been away when it was told
+		if a.usedWorkers[w.id] { // the order may have been lost
 			order := c.orderWorker(w)
 			order.FinishedApplications = append(order.FinishedApplications, a.id)
 		}
@@ -101,32 +101,32 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	executors := map[executorKey]bool{}
 	for _, report := range hello.GetExecutors() {
 		executors[executorKey{report.GetApplicationId(), report.GetExecutorId()}] = true
-		c.hearExecutor(now, w, report)
+		c.handleExecutorReport(now, w, report)
 	}
 	runs := map[runKey]bool{}
 	for _, report := range hello.GetDrivers() {
 		runs[runKey{report.GetDriverId(), report.GetLaunch()}] = true
-		c.hearDriver(now, w, report)
+		c.handleDriverReport(now, w, report)
 	}
 	c.reconcileExecutors(now, w, executors)
 	c.reconcileDrivers(now, w, runs)
 	c.dirty = true
-	c.recoverIfAllAreBack(now)
+	c.endRecoveryIfComplete(now)
 	return nil
 }
 
 func (c *Cluster) newWorker(id string, at address, has capacity) *worker {
 	w := &worker{
-		id: id, address: at, capacity: has, arrival: c.arrivals,
+		id: id, address: at, capacity: has, index: c.nextIndex,
 		executors: map[executorKey]*executor{}, runs: map[runKey]*run{},
 	}
-	c.arrivals++
+	c.nextIndex++
 	c.workers[id] = w
 	c.byAddress[at] = w
 	return w
 }
 
-// DetachWorker says that a worker's stream has broken.
+// DetachWorker notes that a worker's stream has broken.
 func (c *Cluster) DetachWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil && w.attached {
 		w.attached, w.since = false, now
@@ -135,45 +135,46 @@ func (c *Cluster) DetachWorker(now time.Time, id string) {
 	}
 }
 
-// Heartbeat says that a worker has been heard.
+// Heartbeat notes that a worker is alive.
 func (c *Cluster) Heartbeat(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
-		w.heard = now
+		w.lastHeard = now
 	}
 }
 
-// WorkerReport takes what has changed on a worker.
+// WorkerReport applies what has changed on a worker.
 func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.WorkerReport) {
 	w := c.workers[id]
 	if w == nil || !w.attached {
 		return
 	}
-	w.heard = now
+	w.lastHeard = now
 	if report.GetSequence() > w.acknowledged {
 		for _, one := range report.GetExecutors() {
-			c.hearExecutor(now, w, one)
+			c.handleExecutorReport(now, w, one)
 		}
 		for _, one := range report.GetDrivers() {
-			c.hearDriver(now, w, one)
+			c.handleDriverReport(now, w, one)
 		}
 		w.acknowledged = report.GetSequence()
 	}
 	c.orderWorker(w).Acknowledged = w.acknowledged
 }
 
-// WorkerDecommissioning says that a worker will go. deadline may be zero.
+// WorkerDecommissioning notes that a worker decommissions itself. deadline may be
+// zero.
 func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadline time.Time) {
 	if w := c.workers[id]; w != nil && !w.dead {
-		w.heard = now
+		w.lastHeard = now
 		if reason == "" {
 			reason = "its worker is being decommissioned"
 		}
-		c.leave(w, reason, deadline)
+		c.decommissionWorker(w, reason, deadline)
 	}
 }
 
-// Decommission asks workers to go: those with the ids, and all on the hosts. It
-// returns how many it has asked.
+// Decommission asks workers to decommission themselves: those with the ids, and all
+// on the hosts. It returns how many it has asked.
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
 	for _, w := range c.inOrder() {
@@ -181,17 +182,18 @@ func (c *Cluster) Decommission(ids, hosts []string) int {
 			continue
 		}
 		asked++
-		w.decommission = true
+		w.decommissionAsked = true
 		c.orderWorker(w).Decommission = true
-		if !w.decommissioning { // else it has said why, and until when
-			c.leave(w, "its worker is being decommissioned", time.Time{})
+		if !w.decommissioning { // else it has given its own reason and deadline
+			c.decommissionWorker(w, "its worker is being decommissioned", time.Time{})
 		}
 	}
 	return asked
 }
 
-// leave has a worker take nothing new, and tells applications what they will lose.
-func (c *Cluster) leave(w *worker, reason string, deadline time.Time) {
+// decommissionWorker excludes a worker from scheduling and notifies the applications
+// that have executors there.
+func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Time) {
 	if w.decommissioning && w.deadline.Equal(deadline) {
 		return
 	}
@@ -203,7 +205,7 @@ func (c *Cluster) leave(w *worker, reason string, deadline time.Time) {
 		if e.application == nil || e.killing {
 			continue
 		}
-		e.discount(func() { e.leaving = true })
+		e.update(func() { e.decommissioning = true })
 		notice := affected[e.application]
 		if notice == nil {
 			notice = w.notice()
@@ -215,7 +217,7 @@ func (c *Cluster) leave(w *worker, reason string, deadline time.Time) {
 	}
 }
 
-// notice says of no executor yet that the worker takes it away.
+// notice returns a notice of the worker's decommissioning that names no executor yet.
 func (w *worker) notice() *protocol.ExecutorNotice {
 	notice := &protocol.ExecutorNotice{Reason: w.reason}
 	if !w.deadline.IsZero() {
@@ -224,25 +226,25 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// WorkerLeaving says that a worker stops in order: what it ran has ended.
+// WorkerLeaving removes a worker that stops after all that it ran has ended.
 func (c *Cluster) WorkerLeaving(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
-		c.forgetWorker(now, w, "it was stopped")
+		c.removeWorker(now, w, "it was stopped")
 	}
 }
 
-// loseWorker takes a worker for dead that has not said so.
+// loseWorker gives up a worker that has not said that it stops.
 func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	if !w.dead {
 		c.warn("a worker is lost", "worker", w.id, "host", w.address.host, "reason", reason,
 			"executors", len(w.executors), "drivers", len(w.runs))
-		c.forgetWorker(now, w, reason)
+		c.removeWorker(now, w, reason)
 	}
 }
 
-// forgetWorker ends all that a worker had.
-func (c *Cluster) forgetWorker(now time.Time, w *worker, reason string) {
+// removeWorker marks a worker as dead, and ends what ran there.
+func (c *Cluster) removeWorker(now time.Time, w *worker, reason string) {
 	if w.dead {
 		return
 	}
@@ -266,5 +268,5 @@ func (c *Cluster) forgetWorker(now time.Time, w *worker, reason string) {
 		c.loseRun(now, r, w.name()+" is lost: "+reason)
 	}
 	c.dirty = true
-	c.recoverIfAllAreBack(now)
+	c.endRecoveryIfComplete(now)
 }

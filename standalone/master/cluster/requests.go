@@ -8,8 +8,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Request takes what an application wants, instead of what it wanted before. The
-// error says why it cannot be understood.
+// Request replaces an application's request for executors. It fails if the request
+// is malformed.
 func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	a := c.applications[id]
 	if a == nil {
@@ -41,7 +41,7 @@ func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	return nil
 }
 
-// KillExecutors ends executors that their application has given up.
+// KillExecutors stops executors that their application has given up.
 func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -52,16 +52,16 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 		case e != nil:
 			c.kill(e)
 		case !a.complete:
-			a.unwanted[number] = true
+			a.killed[number] = true
 		default:
-			c.tellUnknown(a, number)
+			c.reportUnknown(a, number)
 		}
 	}
 }
 
-// tellUnknown tells that an executor which the application would have ended is
-// not there, unless it has just been told so.
-func (c *Cluster) tellUnknown(a *application, number uint32) {
+// reportUnknown reports the end of an executor that the application wants stopped
+// and that does not exist, unless its end is reported already.
+func (c *Cluster) reportUnknown(a *application, number uint32) {
 	if a.hasEnd(number) {
 		return
 	}
@@ -74,7 +74,7 @@ func (c *Cluster) tellUnknown(a *application, number uint32) {
 	order.Ends = append(order.Ends, end)
 }
 
-// ExecutorsRegistered says that executors have registered with their driver.
+// ExecutorsRegistered notes that executors have registered with their driver.
 func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -93,14 +93,14 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	}
 }
 
-// Acknowledge says up to which end an application has heard.
+// Acknowledge drops the executor ends that an application has received.
 func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	if a := c.applications[id]; a != nil {
 		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
 	}
 }
 
-// Finish ends an application as its driver says.
+// Finish ends an application as its driver asks.
 func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	a := c.applications[id]
 	if a == nil {
@@ -113,8 +113,8 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, Failed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application, and its driver where that would only be
-// started again (supervised). It reports whether there is one.
+// KillApplication ends an application, and its driver if that is supervised and
+// would be restarted. It reports whether the application exists.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {
@@ -134,9 +134,9 @@ const (
 	slowestRetry = 10 * time.Second
 )
 
-// countFailure counts an executor that failed before it registered with its
-// driver. Each one after the other defers the next launch, and too many end the
-// application, though never while an executor is at work.
+// countFailure counts an executor that failed before it registered with its driver.
+// Failures in a row delay the next launch, and too many end the application, unless
+// one of its executors is registered.
 func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text string) {
 	a.failures++
 	if a.failures > 1 {
@@ -157,17 +157,17 @@ func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text 
 	c.endApplication(now, a, Failed, reason)
 }
 
-// endApplication removes an application: its executors are ended.
+// endApplication removes an application and stops its executors.
 func (c *Cluster) endApplication(now time.Time, a *application, state ApplicationState, reason string) {
 	a.state, a.reason, a.ended = state, reason, now
 	c.dirty = true
-	defer c.recoverIfAllAreBack(now)
+	defer c.endRecoveryIfComplete(now)
 	delete(c.applications, a.id)
 	c.queue = slices.DeleteFunc(c.queue, func(one *application) bool { return one == a })
 	for _, e := range a.inOrder() {
 		c.kill(e)
 	}
-	for id := range a.touched {
+	for id := range a.usedWorkers {
 		if w := c.workers[id]; w != nil && w.attached {
 			order := c.orderWorker(w)
 			order.FinishedApplications = append(order.FinishedApplications, a.id)
@@ -185,7 +185,7 @@ func (c *Cluster) endApplication(now time.Time, a *application, state Applicatio
 		}
 	}
 	if a.registration == "" {
-		return // it was only waited for
+		return // it never attached
 	}
 	forgotten := c.ended.add(a)
 	c.put(kindApplication, a.id, a.record())
@@ -204,4 +204,4 @@ func (c *Cluster) endedApplication(id string) *application {
 	return nil
 }
 
-func (c *Cluster) hasEnded(id string) bool { return c.endedApplication(id) != nil }
+func (c *Cluster) applicationHasEnded(id string) bool { return c.endedApplication(id) != nil }
