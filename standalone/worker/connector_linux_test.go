@@ -126,7 +126,8 @@ func TestAMasterOfAnEarlierTermIsNotObeyed(t *testing.T) {
 	older.refuse(protocol.StandbyError(newer.address))
 	w := startWorker(t, nil, older, newer)
 	s := newer.attached()
-	older.refuse(nil) // it does not know yet that another leads
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetHeartbeat() != nil }) // older refused it before
+	older.refuse(nil)                                                                // it does not know yet that another leads
 	newer.refuse(status.Error(codes.Unavailable, "cut off"))
 	close(s.orders)
 	older.attached()

@@ -117,7 +117,10 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 				received <- err
 				return
 			}
-			s.heard <- message
+			select {
+			case s.heard <- message:
+			case <-stream.Context().Done(): // the test reads no more
+			}
 		}
 	}()
 	for {
