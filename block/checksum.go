@@ -2,8 +2,8 @@ package block
 
 import "hash/crc32"
 
-// ChunkSize is how many bytes of a block have a checksum of their own. A read of
-// a part of a file reads whole chunks.
+// ChunkSize is the number of bytes of a block with one checksum. Files are read in
+// whole chunks.
 const ChunkSize = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// directory is where a store's files lie. It is made for the first file.
+// directory contains a store's files. It is created for the first one.
 type directory struct {
 	parent string
 
-	mu   sync.Mutex // not the store's: it is held while the directory is made
+	mu   sync.Mutex // held while the directory is created, unlike the store's
 	path string     // "" before the first file
 }
 
-// write makes a file of a block's bytes and returns its path.
+// write creates a file with a block's bytes and returns its path.
 func (d *directory) write(value []byte) (string, error) {
 	parent, err := d.make()
 	if err != nil {
@@ -28,7 +28,7 @@ func (d *directory) write(value []byte) (string, error) {
 		err = closed
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // or the directory is removed at the end
+		_ = os.Remove(file.Name()) // if it fails, Close removes the directory
 		return "", err
 	}
 	return file.Name(), nil
@@ -47,7 +47,7 @@ func (d *directory) make() (string, error) {
 	return d.path, nil
 }
 
-// remove removes the directory and all files.
+// remove removes the directory with all files.
 func (d *directory) remove() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,11 +1,10 @@
-// Package block keeps blocks: bytes under an id that an executor holds for
-// others. Results that wait to be fetched are blocks, as are the values that
-// task sets share and the keys that tasks hold.
+// Package block stores blocks: bytes with an id. An executor stores results that
+// the driver has yet to fetch, the shared values of task sets, and the keys of
+// data that tasks hold.
 //
-// A [Store] has a limit on the memory that its blocks take. A block's [Level]
-// says what happens beyond the limit: the least recently used blocks that no
-// reader has open leave memory, for a file or, where their level has no disk,
-// for good.
+// A [Store] has a limit on memory. Beyond it, the least recently used blocks that
+// no reader has open leave memory. A block's [Level] decides whether they move to
+// a file or are dropped.
 //
 //	store := block.New(block.Options{Memory: 256 << 20, Directory: dir, Logger: logger})
 //	defer store.Close()
@@ -19,12 +18,11 @@
 //	defer reader.Release()
 //	part, err := reader.Bytes(from, to)
 //
-//	store.Remove(block.TaskResult(attempt)) // goes when the last reader releases it
+//	store.Remove(block.TaskResult(attempt)) // freed when the last reader is released
 //
-// The caller's duties are few: it does not change bytes that it has put or was
-// given, releases each reader, and closes the store, which removes its files.
+// The caller must not change bytes that it has put or read, must release each
+// reader, and must close the store, which removes its files.
 //
-// Every block has a CRC32C for each [ChunkSize] of its bytes, made when it is
-// put. Reads from a file are checked against them, and package transfer checks
-// what arrives at a peer.
+// Put computes a CRC32C for each [ChunkSize] bytes of a block. Reads from a file
+// check it, and so does package transfer at the receiving peer.
 package block

@@ -1,22 +1,21 @@
 package block
 
-// settle finds a block that is being put its place, and makes room for it; an
-// empty one needs none. It returns the blocks that were dropped for it. It is
-// called with the lock held, and gives it up while it writes. A call tries to write
-// until one file fails: the next call tries again, with another block.
-func (s *Store) settle(b *entry) (dropped []ID, err error) {
+// settle puts a new block into memory or a file, and makes room for it. It is
+// called with the lock held, and releases it while it writes. After the first file
+// that cannot be written it writes no other; the next call tries again, with
+// another block.
+func (s *Store) settle(b *entry) (err error) {
 	if b.size == 0 {
-		return nil, nil
+		return nil
 	}
 	if b.level == DiskOnly {
-		return nil, s.spill(b)
+		return s.spill(b)
 	}
 	for b.size <= s.options.Memory && s.full() && s.recent.Len() > 0 && err == nil {
 		victim := s.recent.Front().Value.(*entry)
 		s.pin(victim)
 		if victim.level == MemoryOnly {
 			s.forget(victim)
-			dropped = append(dropped, victim.id)
 		} else {
 			err = s.spill(victim)
 		}
@@ -25,20 +24,19 @@ func (s *Store) settle(b *entry) (dropped []ID, err error) {
 	switch {
 	case !s.full():
 	case b.level == MemoryOnly:
-		return dropped, ErrNoMemory
+		return ErrNoMemory
 	case err == nil:
-		_ = s.spill(b) // where that fails, it stays in memory
+		_ = s.spill(b) // if it fails, the block stays in memory
 	}
-	return dropped, nil
+	return nil
 }
 
-// full reports whether blocks take more memory than they should. It is called
-// with the lock held.
+// full reports whether blocks exceed the memory limit. It is called with the lock
+// held.
 func (s *Store) full() bool { return s.memory-s.leaving > s.options.Memory }
 
-// spill writes a block that the caller has pinned into a file: it leaves memory
-// with its last pin. It is called with the lock held, and gives it up while it
-// writes.
+// spill writes a pinned block to a file. The block leaves memory with its last pin.
+// spill is called with the lock held, and releases it while it writes.
 func (s *Store) spill(b *entry) error {
 	if s.closed {
 		return ErrClosed

@@ -5,36 +5,35 @@ import (
 	"strings"
 )
 
-// ID names a block within an application. Its forms follow those of Spark's
+// ID identifies a block within an application. Its forms are those of Spark's
 // BlockId.
 type ID string
 
-// held begins the id of what a task holds.
-const held = "held_"
+// heldPrefix begins the id of data that a task holds.
+const heldPrefix = "held_"
 
-// TaskResult is the id of the result of a task's attempt.
+// TaskResult returns the id of the result of a task's attempt.
 func TaskResult(attempt uint64) ID { return ID("taskresult_" + strconv.FormatUint(attempt, 10)) }
 
-// Broadcast is the id of the value that the tasks of a set share.
+// Broadcast returns the id of a task set's shared value.
 func Broadcast(taskSet uint64) ID { return ID("broadcast_" + strconv.FormatUint(taskSet, 10)) }
 
-// Held is the id of what a task holds under a key.
-func Held(key string) ID { return ID(held + key) }
+// Held returns the id of data that a task holds under a key.
+func Held(key string) ID { return ID(heldPrefix + key) }
 
-// HeldKey returns the key that Held was given, and whether the id is one of
-// Held's.
-func (id ID) HeldKey() (key string, ok bool) { return strings.CutPrefix(string(id), held) }
+// HeldKey returns the key of an id that Held returned, and reports whether it is
+// one.
+func (id ID) HeldKey() (key string, ok bool) { return strings.CutPrefix(string(id), heldPrefix) }
 
-// Level is where a block may be kept. The levels are those of Spark's
-// StorageLevel.
+// Level is where a block may be stored, as Spark's StorageLevel.
 type Level uint8
 
 const (
-	// MemoryAndDisk keeps a block in memory, and in a file where memory is full.
-	// It is never lost: where the file cannot be written, it stays in memory.
+	// MemoryAndDisk stores a block in memory, or in a file if memory is full. The
+	// block is never dropped: if the file cannot be written, it stays in memory.
 	MemoryAndDisk Level = iota
-	// MemoryOnly keeps a block in memory, and drops it where memory is full.
+	// MemoryOnly stores a block in memory, and drops it if memory is full.
 	MemoryOnly
-	// DiskOnly keeps a block in a file.
+	// DiskOnly stores a block in a file.
 	DiskOnly
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// modelBlock is a block as the model knows it.
+// modelBlock is a block of the model.
 type modelBlock struct {
 	id             block.ID
 	level          block.Level
@@ -23,14 +23,12 @@ type modelBlock struct {
 	pins           int
 }
 
-// model is a store in which everything is a list: blocks in the order in which
-// they were last used.
+// model is a simple store, with blocks in the order of their last use.
 type model struct {
-	limit   int
-	disk    bool // can be written
-	blocks  []*modelBlock
-	gone    []*modelBlock // removed and still pinned
-	dropped []block.ID
+	limit  int
+	disk   bool // can be written
+	blocks []*modelBlock
+	gone   []*modelBlock // removed and still pinned
 }
 
 func (m *model) find(id block.ID) *modelBlock {
@@ -50,7 +48,7 @@ func (m *model) memory() (used int) {
 	return used
 }
 
-// used makes a block the most recently used one.
+// used makes a block the most recently used.
 func (m *model) used(b *modelBlock) {
 	if i := slices.Index(m.blocks, b); i >= 0 {
 		m.blocks = append(slices.Delete(m.blocks, i, i+1), b)
@@ -91,7 +89,6 @@ func (m *model) put(b *modelBlock) error {
 		switch v := m.blocks[i]; {
 		case v.level == block.MemoryOnly:
 			m.remove(v)
-			m.dropped = append(m.dropped, v.id)
 		case m.disk:
 			v.memory, v.onDisk = false, true
 		default:
@@ -111,15 +108,14 @@ func (m *model) put(b *modelBlock) error {
 	return nil
 }
 
-func TestStoreIsLikeItsModel(t *testing.T) {
+func TestStoreBehavesLikeItsModel(t *testing.T) {
 	parent := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		directory, err := os.MkdirTemp(parent, "")
 		require.NoError(t, err)
 		directory = filepath.Join(directory, "later")
 		m := &model{limit: rapid.IntRange(0, 40).Draw(t, "limit")}
-		var dropped []block.ID
-		store := block.New(block.Options{Memory: int64(m.limit), Directory: directory, Dropped: func(id block.ID) { dropped = append(dropped, id) }})
+		store := block.New(block.Options{Memory: int64(m.limit), Directory: directory})
 		defer store.Close()
 		type pin struct {
 			reader *block.Reader
@@ -181,7 +177,7 @@ func TestStoreIsLikeItsModel(t *testing.T) {
 					m.remove(b)
 				}
 			},
-			"mend the disk": func(t *rapid.T) {
+			"repair the disk": func(t *rapid.T) {
 				require.NoError(t, os.MkdirAll(directory, 0o700))
 				m.disk = true
 			},
@@ -191,7 +187,6 @@ func TestStoreIsLikeItsModel(t *testing.T) {
 					require.NoError(t, err)
 					require.True(t, bytes.Equal(p.block.value, value), p.block.id)
 				}
-				require.Equal(t, m.dropped, dropped)
 				want := block.Status{Memory: int64(m.memory()), Blocks: []block.BlockStatus{}}
 				onDisk := 0
 				for _, b := range m.blocks {

@@ -7,19 +7,19 @@ import (
 	"sync"
 )
 
-// Reader reads a block, which stays as long as the reader is open. Its methods
-// may be called by any goroutine, but not after Release.
+// Reader reads a block, which stays in the store until Release. It is safe for
+// concurrent use. No other method may be called after Release.
 type Reader struct {
 	store   *Store
 	block   *entry
-	value   []byte   // where file is nil
-	file    *os.File // nil where the block is in memory
+	value   []byte   // if file is nil
+	file    *os.File // nil if the block is in memory
 	release sync.Once
 }
 
 // Open returns a reader of a block, which the caller must release. It fails with
-// ErrNotFound where there is no such block, and with ErrDamaged where its file
-// cannot be opened.
+// ErrNotFound if there is no such block, and with ErrDamaged if its file cannot be
+// opened.
 func (s *Store) Open(id ID) (*Reader, error) {
 	s.mu.Lock()
 	b := s.blocks[id]
@@ -45,12 +45,11 @@ func (s *Store) Open(id ID) (*Reader, error) {
 // Size returns the block's size in bytes.
 func (r *Reader) Size() int64 { return r.block.size }
 
-// Checksum returns the checksum that one of the block's chunks, counted from 0,
-// had when the block was put.
-func (r *Reader) Checksum(chunk int64) uint32 { return r.block.sums[chunk] }
+// Checksum returns the checksum of the i-th chunk, computed by Put.
+func (r *Reader) Checksum(i int64) uint32 { return r.block.sums[i] }
 
-// ReadAt reads from the block as io.ReaderAt says. It fails with ErrDamaged where
-// the block's file does not hold what was put.
+// ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file does
+// not contain the bytes that were put.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read block %s: negative offset %d", r.block.id, off)
@@ -68,8 +67,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from one offset up to another. The caller must
-// not change them. It fails as ReadAt does.
+// Bytes returns the block's bytes from one offset up to another, which the caller
+// must not change. It fails like ReadAt.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
@@ -84,7 +83,7 @@ func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	return content, nil
 }
 
-// Release ends the reading. It may be called again.
+// Release closes the reader. Further calls do nothing.
 func (r *Reader) Release() {
 	r.release.Do(func() {
 		if r.file != nil {
@@ -98,8 +97,8 @@ func (r *Reader) Release() {
 
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
-// readFile fills p, which ends within the block. It checks all chunks of which p
-// gets something.
+// readFile fills p from the block, which has that many bytes after off. It checks
+// every chunk that it reads from.
 func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	buffer := chunks.Get().(*[ChunkSize]byte)
 	defer chunks.Put(buffer)

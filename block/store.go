@@ -22,36 +22,31 @@ var (
 
 // Options configure a Store.
 type Options struct {
-	// Memory is how many bytes of blocks are kept in memory.
+	// Memory is the limit of blocks in memory, in bytes.
 	Memory int64
-	// Directory is where the store makes a directory for its files, once it
-	// writes one. "" is the system's directory for temporary files.
+	// Directory is the parent of the directory that the store creates with its
+	// first file. "" is the system's directory for temporary files.
 	Directory string
-	// Logger gets a warning when blocks cannot be written. nil is none.
+	// Logger receives a warning when a block cannot be written. May be nil.
 	Logger *slog.Logger
-	// Dropped is called after a MemoryOnly block was dropped for another one, by
-	// the goroutine that puts that. nil is none.
-	Dropped func(ID)
 }
 
-// Store keeps blocks in memory and in files. Its methods may be called by any
-// goroutine.
+// Store stores blocks in memory and in files. It is safe for concurrent use.
 type Store struct {
 	options Options
 	files   directory
 
 	mu      sync.Mutex // not held during input and output
 	blocks  map[ID]*entry
-	recent  list.List      // of *entry: those that can leave memory, the least recently used first
+	recent  list.List      // of *entry that can leave memory, the least recently used first
 	memory  int64          // bytes of blocks in memory
-	leaving int64          // those of them that are being written
+	leaving int64          // the part of memory that is being written to files
 	failing bool           // the last file could not be written
-	writing sync.WaitGroup // files; none begins once the store is closed
+	writing sync.WaitGroup // of files; none starts once the store is closed
 	closed  bool
 }
 
-// entry is a block of a store. What follows size and sums is guarded by the
-// store's lock.
+// entry is a block of a store. The store's lock guards the fields below sums.
 type entry struct {
 	id    ID
 	level Level
@@ -59,11 +54,11 @@ type entry struct {
 	sums  []uint32
 
 	inMemory bool
-	value    []byte        // where it is in memory
-	path     string        // of its file; "" where it has none
+	value    []byte        // if in memory
+	path     string        // of its file; "" if there is none
 	pins     int           // readers, and goroutines that put or move it
-	place    *list.Element // in recent; nil while it is pinned or not to leave memory
-	removed  bool          // it goes with the last pin
+	recent   *list.Element // of the store's list; nil while pinned, or if it cannot leave memory
+	removed  bool          // freed with the last pin
 }
 
 // New returns an empty store.
@@ -74,11 +69,11 @@ func New(options Options) *Store {
 	return &Store{options: options, files: directory{parent: options.Directory}, blocks: map[ID]*entry{}}
 }
 
-// Put keeps a block, whose bytes must not change any more. Where memory is full,
-// other blocks leave it, or this one does. Put fails with ErrExists where the id
-// is taken, with ErrNoMemory where a MemoryOnly block cannot stay, with ErrClosed,
-// and with the file's error where a DiskOnly block cannot be written. An empty
-// block takes nothing of either: it marks its id.
+// Put stores a block, whose bytes must not change any more. If memory is full,
+// other blocks leave it, or this one does. Put fails with ErrExists if the id is
+// taken, with ErrNoMemory if a MemoryOnly block does not fit, with ErrClosed, and
+// with the file's error if a DiskOnly block cannot be written. An empty block
+// needs neither memory nor a file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
 	b := &entry{id: id, level: level, size: int64(len(value)), sums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
@@ -92,25 +87,20 @@ func (s *Store) Put(id ID, value []byte, level Level) error {
 	}
 	s.blocks[id] = b
 	s.memory += b.size
-	dropped, err := s.settle(b)
+	err := s.settle(b)
 	if err != nil {
 		s.forget(b)
 	}
 	s.unpin(b)
 	s.mu.Unlock()
-	if s.options.Dropped != nil {
-		for _, id := range dropped {
-			s.options.Dropped(id)
-		}
-	}
 	if err != nil {
 		return fmt.Errorf("put block %s: %w", id, err)
 	}
 	return nil
 }
 
-// Remove removes a block, and reports whether there was one. Readers that have it
-// open go on reading: what it takes is free once the last one releases it.
+// Remove removes a block, and reports whether it existed. Open readers can still
+// read it; its space is freed when the last one is released.
 func (s *Store) Remove(id ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +114,7 @@ func (s *Store) Remove(id ID) bool {
 	return true
 }
 
-// Close removes all blocks and the store's files. Readers that are open can go on.
+// Close removes all blocks and the store's files. Open readers can still read.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -138,18 +128,19 @@ func (s *Store) Close() {
 	}
 }
 
-// pin keeps a block where it is. It is called with the lock held.
+// pin prevents a block from leaving memory or being freed. It is called with the
+// lock held.
 func (s *Store) pin(b *entry) {
-	if b.place != nil {
-		s.recent.Remove(b.place)
-		b.place = nil
+	if b.recent != nil {
+		s.recent.Remove(b.recent)
+		b.recent = nil
 	}
 	b.pins++
 }
 
-// unpin ends a pin. With the last one, a block that was removed is gone, one
-// whose bytes are in a file leaves memory, and another can be chosen to. It is
-// called with the lock held, and gives it up while it removes a file.
+// unpin ends a pin. After the last one, a removed block is freed, one that is in a
+// file leaves memory, and any other becomes the most recently used. It is called
+// with the lock held, and releases it while it removes a file.
 func (s *Store) unpin(b *entry) {
 	b.pins--
 	if b.pins > 0 || s.closed {
@@ -157,7 +148,7 @@ func (s *Store) unpin(b *entry) {
 	}
 	if b.inMemory && !b.removed && b.path == "" {
 		if b.size > 0 {
-			b.place = s.recent.PushBack(b)
+			b.recent = s.recent.PushBack(b)
 		}
 		return
 	}
@@ -167,13 +158,13 @@ func (s *Store) unpin(b *entry) {
 	}
 	if b.removed && b.path != "" {
 		s.mu.Unlock()
-		_ = os.Remove(b.path) // or the directory is removed at the end
+		_ = os.Remove(b.path) // if it fails, Close removes the directory
 		s.mu.Lock()
 	}
 }
 
-// forget takes a pinned block out of the store: it is gone with its last pin. It
-// is called with the lock held.
+// forget removes a pinned block from the store. It is freed with its last pin.
+// forget is called with the lock held.
 func (s *Store) forget(b *entry) {
 	b.removed = true
 	if s.blocks[b.id] == b {
@@ -181,14 +172,14 @@ func (s *Store) forget(b *entry) {
 	}
 }
 
-// Status is what a store keeps.
+// Status is the content of a store.
 type Status struct {
 	Memory, Disk int64         // bytes
-	Blocks       []BlockStatus // in the order of their ids
+	Blocks       []BlockStatus // by id
 }
 
-// BlockStatus is where a block is. While it is moved, or pinned and moved, it is
-// in memory and on disk.
+// BlockStatus describes a block. One that was moved to a file while it was pinned
+// is both in memory and on disk.
 type BlockStatus struct {
 	ID               ID
 	Level            Level
@@ -197,8 +188,8 @@ type BlockStatus struct {
 	Pins             int
 }
 
-// Status returns what the store keeps now. Memory has in it what removed blocks
-// take that are still being read.
+// Status returns the content of the store. Its Memory includes removed blocks that
+// are still being read.
 func (s *Store) Status() Status {
 	s.mu.Lock()
 	status := Status{Memory: s.memory, Blocks: make([]BlockStatus, 0, len(s.blocks))}

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// pipeDepth is how many messages one side may be ahead of the other.
+// pipeDepth is how many messages each direction buffers.
 const pipeDepth = 64
 
-// Pipe connects a driver and an executor of the same process. Messages are
-// handed over as they are: neither side changes one after it was sent. A side
-// that is done calls CloseSend; the other then gets what was sent before, and
-// io.EOF. Both sides end with io.EOF when ctx does.
+// Pipe connects a driver and an executor of the same process. Messages are not
+// copied: a sender must not change one that it has sent. After one side calls
+// CloseSend, the other receives the messages sent before and then io.EOF. When ctx
+// ends, both sides get io.EOF.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
 	up := &half[*ExecutorMessage]{messages: make(chan *ExecutorMessage, pipeDepth), closed: make(chan struct{})}
@@ -24,7 +24,7 @@ func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 type half[M any] struct {
 	messages chan M
 	once     sync.Once
-	closed   chan struct{} // by the side that sends
+	closed   chan struct{} // by the sending side
 }
 
 type pipeEnd[Out, In any] struct {
@@ -33,8 +33,8 @@ type pipeEnd[Out, In any] struct {
 	in  *half[In]
 }
 
-// Send hands a message over. It fails where the other side is done: nobody
-// would take it.
+// Send sends a message. It fails if the other side has closed, as nothing would
+// receive it.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
 	case <-p.in.closed:
@@ -67,7 +67,7 @@ func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	}
 }
 
-// CloseSend says that this side is done.
+// CloseSend ends this side's messages.
 func (p *pipeEnd[Out, In]) CloseSend() error {
 	p.out.once.Do(func() { close(p.out.closed) })
 	return nil

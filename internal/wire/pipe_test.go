@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPipeGivesWhatWasSentBeforeItsEnd(t *testing.T) {
+func TestPipeDeliversMessagesSentBeforeCloseSend(t *testing.T) {
 	driver, executor := Pipe(t.Context())
 	for id := range uint64(pipeDepth) {
 		require.NoError(t, executor.Send(&ExecutorMessage{Updates: []*TaskUpdate{{Attempt: id}}}))
 	}
 	require.NoError(t, executor.CloseSend())
 	require.NoError(t, executor.CloseSend())
-	require.ErrorIs(t, driver.Send(&DriverMessage{}), io.EOF, "nobody would take it")
+	require.ErrorIs(t, driver.Send(&DriverMessage{}), io.EOF, "the other side has closed")
 	for id := range uint64(pipeDepth) {
 		message, err := driver.Recv()
 		require.NoError(t, err)

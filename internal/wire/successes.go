@@ -5,27 +5,26 @@ import (
 	"errors"
 )
 
-// IsPlain is whether an update tells of a success, and of nothing that Successes
-// has no field for.
+// IsPlain reports whether an update is a success that Successes can represent.
 func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
 
-// SuccessBuilder collects what plain updates tell. The zero value has nothing yet.
+// SuccessBuilder encodes plain updates as Successes. The zero value is empty.
 type SuccessBuilder struct {
-	told   *Successes
-	count  int
-	latest uint64 // attempt
+	built *Successes
+	count int
+	last  uint64 // attempt
 }
 
-// Add adds what a plain update tells. Nothing of the update is kept but its result.
+// Add adds a plain update. It keeps only the update's result.
 func (b *SuccessBuilder) Add(u *TaskUpdate) {
-	if b.told == nil {
-		b.told = &Successes{}
+	if b.built == nil {
+		b.built = &Successes{}
 	}
-	s := b.told
-	s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-b.latest))
-	b.latest = u.GetAttempt()
+	s := b.built
+	s.Attempts = binary.AppendVarint(s.Attempts, int64(u.GetAttempt()-b.last))
+	b.last = u.GetAttempt()
 	if len(u.GetResult()) > 0 && s.Results == nil {
 		s.Results = make([][]byte, b.count)
 	}
@@ -39,41 +38,41 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 			continue
 		}
 		if *column == nil {
-			*column = make([]byte, b.count) // zeros, of a byte each
+			*column = make([]byte, b.count) // zeros, one byte each
 		}
 		*column = binary.AppendUvarint(*column, *field)
 	}
 	b.count++
 }
 
-// Take returns what was added, nil for nothing, and begins anew.
+// Take returns the updates that were added, or nil, and empties the builder.
 func (b *SuccessBuilder) Take() *Successes {
-	told := b.told
+	built := b.built
 	*b = SuccessBuilder{}
-	return told
+	return built
 }
 
-// SuccessReader reads what Successes tell, one attempt after the other.
+// SuccessReader decodes Successes one attempt at a time.
 type SuccessReader struct {
-	into     *TaskUpdate
-	attempts []byte
-	results  [][]byte // those that are left
-	plain    bool     // there are no results
-	columns  [8]column
-	used     int // of the columns
-	err      error
+	into      *TaskUpdate
+	attempts  []byte
+	results   [][]byte // not yet read
+	noResults bool
+	columns   [8]column
+	used      int // of the columns
+	err       error
 }
 
-// column is what is left of a metric, and where it goes.
+// column is one metric of all attempts.
 type column struct {
-	value *uint64
-	rest  []byte
+	value *uint64 // receives the next attempt's
+	rest  []byte  // not yet read
 }
 
 var errUnreadable = errors.New("a message of successes has not as much of everything as it has attempts, or numbers beyond 64 bits")
 
-// Read reads what is told from the beginning, attempt by attempt, into an update and
-// its metrics: one serves for all.
+// Read returns a reader of the attempts. Each Next overwrites the update and its
+// metrics.
 func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	if s == nil {
 		return SuccessReader{}
@@ -85,7 +84,7 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	metrics.Reset()
 	into.Reset()
 	into.State, into.Metrics = TaskState_TASK_STATE_FINISHED, metrics
-	r := SuccessReader{into: into, attempts: s.GetAttempts(), results: s.GetResults(), plain: len(s.GetResults()) == 0}
+	r := SuccessReader{into: into, attempts: s.GetAttempts(), results: s.GetResults(), noResults: len(s.GetResults()) == 0}
 	fields := metrics.fields()
 	for i, content := range s.columns() {
 		if len(*content) > 0 {
@@ -96,8 +95,7 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	return r
 }
 
-// Next reads what is told of the next attempt. It returns false where there is no
-// further one, or an error.
+// Next decodes the next attempt. It returns false at the end or after an error.
 func (r *SuccessReader) Next() bool {
 	if len(r.attempts) == 0 {
 		return r.end()
@@ -112,7 +110,7 @@ func (r *SuccessReader) Next() bool {
 	switch {
 	case len(r.results) > 0:
 		r.into.Result, r.results = r.results[0], r.results[1:]
-	case !r.plain:
+	case !r.noResults:
 		return r.fail()
 	}
 	for i := range r.columns[:r.used] {
@@ -125,7 +123,8 @@ func (r *SuccessReader) Next() bool {
 	return true
 }
 
-// end looks whether anything is left that is no attempt's.
+// end fails if results or metrics are left that belong to no attempt. It returns
+// false, for Next.
 func (r *SuccessReader) end() bool {
 	left := len(r.results)
 	for i := range r.columns[:r.used] {
@@ -142,15 +141,15 @@ func (r *SuccessReader) fail() bool {
 	return false
 }
 
-// Err is why Next returned false; nil where all was read.
+// Err returns the error that made Next return false; nil at the end.
 func (r *SuccessReader) Err() error { return r.err }
 
-// columns are the metrics of all attempts, field by field.
+// columns returns the encoded metrics, in the order of Metrics.fields.
 func (s *Successes) columns() [8]*[]byte {
 	return [...]*[]byte{&s.RunNanos, &s.ResultBytes, &s.QueueNanos, &s.DecodeNanos, &s.EncodeNanos, &s.PeakMemoryBytes, &s.BytesRead, &s.BytesWritten}
 }
 
-// fields are those of the columns.
+// fields returns the metrics, in the order of Successes.columns.
 func (m *Metrics) fields() [8]*uint64 {
 	return [...]*uint64{&m.RunNanos, &m.ResultBytes, &m.QueueNanos, &m.DecodeNanos, &m.EncodeNanos, &m.PeakMemoryBytes, &m.BytesRead, &m.BytesWritten}
 }

@@ -11,19 +11,19 @@ import (
 	"pgregory.net/rapid"
 )
 
-// filled is metrics of which any field may be set.
+// filled returns metrics with any fields set.
 func filled(t *rapid.T) *Metrics {
 	m := &Metrics{}
 	fields := m.ProtoReflect().Descriptor().Fields()
-	require.Equal(t, len(m.fields()), fields.Len(), "every field of Metrics goes with Successes")
+	require.Equal(t, len(m.fields()), fields.Len(), "Successes has every field of Metrics")
 	for i := range fields.Len() {
 		m.ProtoReflect().Set(fields.Get(i), protoreflect.ValueOfUint64(rapid.SampledFrom([]uint64{0, 0, 1, math.MaxUint64}).Draw(t, string(fields.Get(i).Name()))))
 	}
 	return m
 }
 
-// built tells what updates do.
-func built(b *SuccessBuilder, updates []*TaskUpdate) *Successes {
+// encode adds updates to a builder and takes the result.
+func encode(b *SuccessBuilder, updates []*TaskUpdate) *Successes {
 	for _, update := range updates {
 		b.Add(update)
 	}
@@ -42,7 +42,7 @@ func TestSuccessesAreCounted(t *testing.T) {
 	require.Nil(t, b.Take())
 }
 
-func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
+func TestSuccessesRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var updates []*TaskUpdate
 		for range rapid.IntRange(1, 5).Draw(t, "updates") {
@@ -56,12 +56,12 @@ func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
 			b.Add(updates[0])
 		}
 		b.Take()
-		content, err := proto.Marshal(built(&b, updates))
+		content, err := proto.Marshal(encode(&b, updates))
 		require.NoError(t, err)
-		came := &Successes{}
-		require.NoError(t, proto.Unmarshal(content, came))
+		decoded := &Successes{}
+		require.NoError(t, proto.Unmarshal(content, decoded))
 		one := &TaskUpdate{Attempt: 7, Failure: &Failure{}, Metrics: &Metrics{RunNanos: 7}}
-		successes := came.Read(one)
+		successes := decoded.Read(one)
 		for _, update := range updates {
 			require.True(t, update.IsPlain())
 			require.True(t, successes.Next())
@@ -72,7 +72,7 @@ func TestSuccessesTellWhatUpdatesDo(t *testing.T) {
 	})
 }
 
-func TestMostUpdatesAreNotPlain(t *testing.T) {
+func TestUpdatesThatAreNotPlain(t *testing.T) {
 	for name, update := range map[string]*TaskUpdate{
 		"failed":         {State: TaskState_TASK_STATE_FAILED, Metrics: &Metrics{}},
 		"with counters":  {State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{}, Values: &TaskValues{}},
@@ -83,20 +83,19 @@ func TestMostUpdatesAreNotPlain(t *testing.T) {
 	}
 }
 
-func TestSuccessesOfIdsThatFollowEachOtherAreSmall(t *testing.T) {
+func TestSuccessesOfConsecutiveIDsAreSmall(t *testing.T) {
 	var updates []*TaskUpdate
 	for i := range uint64(512) {
 		updates = append(updates, &TaskUpdate{Attempt: 1<<40 + i, State: TaskState_TASK_STATE_FINISHED, Metrics: &Metrics{RunNanos: 100 + i%20}})
 	}
-	require.Less(t, proto.Size(built(&SuccessBuilder{}, updates)), 512*2+20)
+	require.Less(t, proto.Size(encode(&SuccessBuilder{}, updates)), 512*2+20)
 }
 
-// Both sides are of one binary; still a driver must not panic over a message, and
-// must not take half of one for the whole.
-func TestSuccessesThatCannotBeRead(t *testing.T) {
+// A driver must not panic on a malformed message, and must notice one that is cut.
+func TestMalformedSuccesses(t *testing.T) {
 	for name, test := range map[string]struct {
-		told  *Successes
-		reads int // attempts before it is noticed
+		message *Successes
+		reads   int // attempts before the error
 	}{
 		"too few metrics":  {&Successes{Attempts: []byte{2, 2}, RunNanos: []byte{1}}, 1},
 		"too many metrics": {&Successes{Attempts: []byte{2, 2}, RunNanos: []byte{1, 1, 1}}, 2},
@@ -109,12 +108,12 @@ func TestSuccessesThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := &TaskUpdate{}
-			successes := test.told.Read(one)
+			successes := test.message.Read(one)
 			for i := range test.reads {
 				require.True(t, successes.Next())
 				require.EqualValues(t, 1+i, one.GetAttempt())
 			}
-			for range 2 { // it stays so
+			for range 2 {
 				require.False(t, successes.Next())
 				require.Error(t, successes.Err())
 			}
@@ -124,8 +123,8 @@ func TestSuccessesThatCannotBeRead(t *testing.T) {
 
 func TestNoSuccesses(t *testing.T) {
 	var none *Successes
-	for _, told := range []*Successes{none, {}} {
-		successes := told.Read(&TaskUpdate{})
+	for _, message := range []*Successes{none, {}} {
+		successes := message.Read(&TaskUpdate{})
 		require.False(t, successes.Next())
 		require.NoError(t, successes.Err())
 	}
@@ -135,10 +134,10 @@ func FuzzSuccesses(f *testing.F) {
 	f.Add([]byte{2, 2}, []byte{1, 1}, []byte{}, 0)
 	f.Add([]byte{2, 2}, []byte{}, []byte{1, 1}, 2)
 	f.Fuzz(func(t *testing.T, attempts, runNanos, queueNanos []byte, results int) {
-		told := &Successes{Attempts: attempts, RunNanos: runNanos, QueueNanos: queueNanos, Results: make([][]byte, min(max(results, 0), 100))}
+		message := &Successes{Attempts: attempts, RunNanos: runNanos, QueueNanos: queueNanos, Results: make([][]byte, min(max(results, 0), 100))}
 		var again SuccessBuilder
 		one := &TaskUpdate{}
-		successes := told.Read(one)
+		successes := message.Read(one)
 		for successes.Next() {
 			require.True(t, one.IsPlain())
 			again.Add(one)
@@ -148,7 +147,7 @@ func FuzzSuccesses(f *testing.F) {
 			return
 		}
 		one = &TaskUpdate{}
-		first, second := told.Read(&TaskUpdate{}), again.Take().Read(one)
+		first, second := message.Read(&TaskUpdate{}), again.Take().Read(one)
 		for first.Next() {
 			require.True(t, second.Next())
 			require.True(t, proto.Equal(first.into, one))

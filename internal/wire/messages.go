@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// Size returns the size of the inputs in bytes.
+func (l *Launch) Size() int {
+	size := 0
+	for _, input := range l.GetInputs() {
+		size += len(input)
+	}
+	return size
+}
+
+// Input returns the input of the i-th attempt.
+func (l *Launch) Input(i int) []byte {
+	if inputs := l.GetInputs(); i < len(inputs) {
+		return inputs[i]
+	}
+	return nil
+}
+
+// ResourcesOf encodes addresses of resources; nil if there are none.
+func ResourcesOf(resources map[string][]string) map[string]*Addresses {
+	if len(resources) == 0 {
+		return nil
+	}
+	encoded := make(map[string]*Addresses, len(resources))
+	for name, addresses := range resources {
+		encoded[name] = &Addresses{Addresses: addresses}
+	}
+	return encoded
+}
+
+// FromResources decodes what ResourcesOf encoded.
+func FromResources(encoded map[string]*Addresses) map[string][]string {
+	if len(encoded) == 0 {
+		return nil
+	}
+	resources := make(map[string][]string, len(encoded))
+	for name, addresses := range encoded {
+		resources[name] = addresses.GetAddresses()
+	}
+	return resources
+}
+
+// maxHoldKey is the largest size of a key in bytes: a message contains many.
+const maxHoldKey = 512
+
+// HoldKey returns a key of held data in the form in which it is sent: valid UTF-8,
+// which protobuf requires, and short. Different keys stay different.
+func HoldKey(key string) string {
+	valid := strings.ToValidUTF8(key, "\uFFFD")
+	if valid == key && len(key) <= maxHoldKey {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	if len(valid) > maxHoldKey/2 {
+		valid = strings.ToValidUTF8(valid[:maxHoldKey/2], "")
+	}
+	return valid + "…" + hex.EncodeToString(sum[:])
+}
