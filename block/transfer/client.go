@@ -12,18 +12,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// Client fetches blocks from the servers of peers, and keeps connections to them
-// for the next fetch. Its methods may be called by any goroutine.
+// Client fetches blocks from peers, and keeps connections to them for the next
+// fetch. It is safe for concurrent use.
 type Client struct {
 	options Options
-	open    chan struct{} // has something for each fetch
+	open    chan struct{} // has an element for each open fetch
 
 	mu     sync.Mutex
-	idle   []*idleConn // the one that was used last is the last
+	idle   []*idleConn // the most recently used is the last
 	closed bool
 }
 
-// idleConn is a connection that waits for the next request.
+// idleConn is a connection without a request.
 type idleConn struct {
 	*tls.Conn
 	address string
@@ -36,11 +36,11 @@ func NewClient(options Options) *Client {
 	return &Client{options: options, open: make(chan struct{}, options.MaxFetches)}
 }
 
-// Fetch fetches blocks from the peer at an address. The sequence has for each id,
-// in order, the block or why there is none. A block is read as it arrives, before
-// the sequence goes on; what is not read of it is passed over. After an Error with
-// ErrUnreachable, or another error, the sequence ends: that block and those after
-// it were not fetched. Where ctx ends first, the error is its cause.
+// Fetch fetches blocks from the peer at an address. It yields the block or an error
+// for each id, in order. A block must be read before the next one is yielded; the
+// rest of it is skipped. The sequence ends after an Error that wraps
+// ErrUnreachable, and after an error of another type: that block and the following
+// ones were not fetched. If ctx ends, the error is its cause.
 func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		select {
@@ -58,9 +58,9 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 	}
 }
 
-// fetch makes one request. It reports whether the sequence goes on.
+// fetch makes one request. It reports whether the sequence continues.
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
-	connection, err := c.take(ctx, address)
+	connection, err := c.connect(ctx, address)
 	if err != nil {
 		yield(nil, failure(ctx, address, ids[0], err))
 		return false
@@ -81,20 +81,20 @@ func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yiel
 			return false
 		}
 		if got != nil {
-			got.pass()
+			got.skip()
 		}
 	}
 	return true
 }
 
-// take returns a connection to a peer that no fetch uses.
-func (c *Client) take(ctx context.Context, address string) (*tls.Conn, error) {
+// connect returns an unused connection to a peer, or a new one.
+func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error) {
 	c.mu.Lock()
-	for i, waiting := range slices.Backward(c.idle) {
-		if waiting.address == address {
+	for i, idle := range slices.Backward(c.idle) {
+		if idle.address == address {
 			c.remove(i)
 			c.mu.Unlock()
-			return waiting.Conn, nil
+			return idle.Conn, nil
 		}
 	}
 	c.mu.Unlock()
@@ -112,8 +112,8 @@ func (c *Client) take(ctx context.Context, address string) (*tls.Conn, error) {
 	return connection, nil
 }
 
-// keep keeps a connection for the next fetch, for a while. There are at most as
-// many as there may be fetches.
+// keep keeps a connection for the next fetch, for a quarter of the timeout. There
+// are at most MaxFetches of them.
 func (c *Client) keep(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (c *Client) keep(address string, connection *tls.Conn) {
 	c.idle = append(c.idle, kept)
 }
 
-// remove takes a connection out of the idle ones. It is called with the lock held.
+// remove removes and returns an idle connection. It is called with the lock held.
 func (c *Client) remove(i int) *idleConn {
 	removed := c.idle[i]
 	removed.expiry.Stop()
@@ -143,8 +143,8 @@ func (c *Client) remove(i int) *idleConn {
 	return removed
 }
 
-// Close closes the connections that no fetch uses. Those of open fetches are
-// closed when these end.
+// Close closes the unused connections. Those of open fetches are closed when the
+// fetches end.
 func (c *Client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,32 +15,31 @@
 //		content, err := io.ReadAll(got)
 //	}
 //
-// A failed fetch is an [*Error], which names the peer and the block and wraps
-// [ErrUnreachable], [block.ErrNotFound] or [block.ErrDamaged]. An end of the
-// caller's context is not a failed fetch: its cause is returned as it is.
+// A failed fetch returns an [*Error], which has the peer and the block and wraps
+// [ErrUnreachable], [block.ErrNotFound] or [block.ErrDamaged]. If the caller's
+// context ends, Fetch returns the context's cause instead.
 //
 // # Protocol
 //
-// Both ends prove with TLS 1.3 that they have the application's secret. A
-// connection carries one request at a time. A request is the number of ids (a
-// uvarint), then each id (its length as a uvarint, its bytes). The reply has for
-// each id, in the same order, a status byte (0 found, 1 missing, 2 damaged):
+// Both ends prove in TLS 1.3's handshake that they know the application's secret.
+// A connection carries one request at a time. A request is the number of ids (a
+// uvarint), then each id (its length as a uvarint, its bytes). The reply has a
+// status byte for each id, in the same order (0 found, 1 missing, 2 damaged):
 //
 //   - found: the block's size follows as a uvarint, then its chunks of
 //     [block.ChunkSize] bytes, the last one shorter. Each chunk is a status byte,
-//     a CRC32C (big-endian) and the bytes. The status found says that they follow;
-//     another one ends the block.
+//     a CRC32C (big-endian) and the bytes. A status other than found ends the
+//     block, without checksum and bytes.
 //   - missing: nothing follows.
 //   - damaged: a text follows, its length as a uvarint, then its bytes.
 //
-// A peer that neither sends nor takes anything for the timeout loses the
-// connection. What is on its way is bounded: each end has about one chunk of a
-// fetch in memory, the rest waits in TCP's buffers or with the sender, and a
-// client has a bounded number of fetches at once. A slow reader holds up no other
-// fetch, as each has a connection of its own; a caller that reads several fetches
-// by turns needs a bound that lets all of them be open.
+// A connection on which nothing is sent or received for the timeout is closed.
+// Memory is bounded: each end buffers about one chunk of a fetch, and a client has
+// a limited number of open fetches. Each fetch has its own connection, so a slow
+// reader delays no other fetch. A caller that alternates between several fetches
+// needs a limit that allows all of them to be open.
 //
-// This is not gRPC, which took nearly three times as long for a block of 1 KB,
-// allocates each byte that arrives, and has one window for all fetches from a
-// peer, so that readers who wait for each other could stop it for good.
+// gRPC is not used: it took nearly three times as long for a block of 1 KB,
+// allocates every received byte, and has one window for all fetches from a peer,
+// so that readers that wait for each other could deadlock.
 package transfer

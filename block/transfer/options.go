@@ -13,17 +13,17 @@ import (
 
 // Options configure a Server and a Client.
 type Options struct {
-	// TLS is what identity.Pass.PeerTLS returns.
+	// TLS is the configuration that identity.Pass.PeerTLS returns.
 	TLS *tls.Config
-	// Timeout is how long a peer may neither send nor take anything before its
-	// connection is closed. A client keeps an unused connection for a quarter of
-	// it. 0 is two minutes.
+	// Timeout is how long a connection may send and receive nothing before it is
+	// closed. A client keeps an unused connection for a quarter of it. 0 is two
+	// minutes.
 	Timeout time.Duration
 	// MaxFetches is how many fetches of a client may be open at once; further ones
-	// wait. 0 is 64. A server has no use for it.
+	// wait. 0 is 64. A server ignores it.
 	MaxFetches int
-	// Logger gets a warning when the server cannot read a block or take a
-	// connection. nil is none.
+	// Logger receives a warning when the server cannot read a block or accept a
+	// connection. May be nil.
 	Logger *slog.Logger
 }
 
@@ -34,11 +34,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrUnreachable is wrapped by an Error where the peer cannot be connected to, is
-// of another application, or breaks off.
+// ErrUnreachable means that the peer cannot be connected to, is of another
+// application, or closed the connection.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
-// Error is a fetch that failed. It wraps ErrUnreachable, block.ErrNotFound or
+// Error is the error of a failed fetch. It wraps ErrUnreachable, block.ErrNotFound or
 // block.ErrDamaged.
 type Error struct {
 	Address string // of the peer

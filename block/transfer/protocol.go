@@ -12,6 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
+// The status bytes of a reply.
 const (
 	found   = 0
 	missing = 1
@@ -19,19 +20,19 @@ const (
 )
 
 const (
-	maxIDs      = 1 << 10 // of a request
+	maxIDs      = 1 << 10 // in a request
 	maxText     = 1 << 16 // bytes of an id or of an error
 	chunkHeader = 5       // bytes before a chunk: its status and checksum
 	bufferBytes = chunkHeader + block.ChunkSize
 )
 
-// Buffers are for the time of a request only: an idle connection has none.
+// Connections have a buffer only during a request.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferBytes) }}
 )
 
-// timedConn is a connection that fails where nothing comes or goes for the timeout.
+// timedConn is a connection whose reads and writes fail after the timeout.
 type timedConn struct {
 	net.Conn
 	timeout time.Duration

@@ -13,20 +13,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// errPassed is what a block returns that is read when it is too late.
-var errPassed = errors.New("the fetch has gone on to the next block")
+// errSkipped is returned by reads of a block after the next one was yielded.
+var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply is the reply to one request, as it arrives. The connection is closed when
-// the context ends.
+// reply reads the reply to one request. The connection is closed when the context
+// ends.
 type reply struct {
 	ctx        context.Context
 	address    string
 	connection *tls.Conn
 	input      *bufio.Reader
 	detach     func() bool // from ctx
-	pending    int         // blocks that have not begun
+	pending    int         // blocks that next has not returned
 	current    *Block
-	err        error // the connection's: nothing can be read any more
+	err        error // of the connection: nothing more can be read
 }
 
 func newReply(ctx context.Context, address string, connection *tls.Conn, blocks int) *reply {
@@ -36,13 +36,13 @@ func newReply(ctx context.Context, address string, connection *tls.Conn, blocks 
 	return &reply{ctx: ctx, address: address, connection: connection, input: input, detach: detach, pending: blocks}
 }
 
-// close ends the reading, and reports whether the connection can be used again,
-// as all of the reply was read. Otherwise it is closed, without the farewell that
-// TLS has: the peer may not read.
+// close reports whether the whole reply was read, so that the connection can be
+// used again. Otherwise it closes the connection, without TLS's close_notify: the
+// peer may not read.
 func (r *reply) close() bool {
 	whole := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
 	if r.current != nil {
-		r.current.chunk, r.current.err = nil, errPassed
+		r.current.chunk, r.current.err = nil, errSkipped
 	}
 	r.input.Reset(nil)
 	readers.Put(r.input)
@@ -52,7 +52,7 @@ func (r *reply) close() bool {
 	return whole
 }
 
-// next begins the next block, which the request has under this id.
+// next returns the next block, which has this id.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.failed(id, r.err)
@@ -69,7 +69,7 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	return r.current, nil
 }
 
-// status reads a status byte, and what follows one that is not found.
+// status reads a status byte, and returns an error unless it is found.
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
@@ -90,14 +90,14 @@ func (r *reply) status(id block.ID) error {
 	return r.failed(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// failed notes the connection's error, and returns it as that of a block.
+// failed sets the connection's error, and returns it as the error of a block.
 func (r *reply) failed(id block.ID, err error) error {
 	r.err = err
 	return failure(r.ctx, r.address, id, err)
 }
 
-// failure is the error of a block whose peer cannot be reached, or the cause of
-// the context's end.
+// failure returns the error of a block whose peer cannot be reached, or the cause
+// of the context's end.
 func failure(ctx context.Context, address string, id block.ID, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -108,19 +108,19 @@ func failure(ctx context.Context, address string, id block.ID, err error) error 
 	return &Error{address, id, fmt.Errorf("%w: %w", ErrUnreachable, err)}
 }
 
-// Block is a block that arrives.
+// Block is a block that is being received.
 type Block struct {
 	ID   block.ID
 	Size int64
 
 	reply *reply
-	left  int64  // bytes that have not arrived
-	chunk []byte // what has arrived and is not read, of the connection's buffer
+	left  int64  // bytes not yet received
+	chunk []byte // received and not yet read, in the connection's buffer
 	err   error
 }
 
-// Read reads the block, whose bytes were checked. It fails with an *Error, or with
-// the cause where the fetch's context ended.
+// Read reads the block's bytes, whose checksums it has checked. It fails with an
+// *Error, or with the cause if the fetch's context ended.
 func (b *Block) Read(p []byte) (int, error) {
 	if len(b.chunk) == 0 && b.err == nil {
 		if b.chunk, b.err = b.nextChunk(); b.err != nil {
@@ -135,7 +135,7 @@ func (b *Block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk returns the next chunk, which is good until the connection is read
+// nextChunk returns the next chunk, which is valid until the connection is read
 // again.
 func (b *Block) nextChunk() ([]byte, error) {
 	if b.left == 0 {
@@ -152,7 +152,7 @@ func (b *Block) nextChunk() ([]byte, error) {
 		b.left = 0
 		return nil, r.failed(b.ID, err)
 	}
-	_, _ = r.input.Discard(len(frame)) // they are there
+	_, _ = r.input.Discard(len(frame)) // cannot fail after Peek
 	b.left -= int64(length)
 	chunk := frame[4:]
 	if block.Checksum(chunk) != binary.BigEndian.Uint32(frame) {
@@ -161,10 +161,10 @@ func (b *Block) nextChunk() ([]byte, error) {
 	return chunk, nil
 }
 
-// pass reads what is left of the block, for the next one.
-func (b *Block) pass() {
+// skip reads the rest of the block.
+func (b *Block) skip() {
 	for b.left > 0 {
-		_, _ = b.nextChunk() // an error is the next block's where it is the connection's
+		_, _ = b.nextChunk() // an error of the connection is the next block's too
 	}
-	b.chunk, b.err = nil, errPassed
+	b.chunk, b.err = nil, errSkipped
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// acceptPause is how long the server waits after it could not take a connection,
-// as where the process has too many files open.
+// acceptPause is how long the server waits after a failed Accept, which too many
+// open files cause.
 const acceptPause = 100 * time.Millisecond
 
 // Server serves the blocks of a store.
@@ -23,13 +23,13 @@ type Server struct {
 	store    *block.Store
 	options  Options
 	listener net.Listener
-	ctx      context.Context // until Close
+	ctx      context.Context // canceled by Close
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 }
 
-// Listen opens a port and serves a store's blocks on it until Close. It fails
-// where the address cannot be listened on.
+// Listen opens a port and serves a store's blocks on it until Close. It fails if
+// it cannot listen on the address.
 func Listen(address string, store *block.Store, options Options) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -44,7 +44,7 @@ func Listen(address string, store *block.Store, options Options) (*Server, error
 // Addr returns the address on which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close ends all connections and waits for what serves them.
+// Close closes all connections and waits for their goroutines.
 func (s *Server) Close() {
 	s.cancel()
 	_ = s.listener.Close()
@@ -69,7 +69,7 @@ func (s *Server) accept() {
 	}
 }
 
-// serve answers the requests of a connection, one after the other.
+// serve replies to the requests of a connection.
 func (s *Server) serve(raw net.Conn) {
 	defer func() { _ = raw.Close() }()
 	defer context.AfterFunc(s.ctx, func() { _ = raw.Close() })()
@@ -102,7 +102,8 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 	return w.Flush()
 }
 
-// send writes a block, or why there is none. It returns the connection's error.
+// send writes a block, or the reason why it cannot. It returns the connection's
+// error.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	reader, err := s.store.Open(id)
 	if errors.Is(err, block.ErrNotFound) {
@@ -123,7 +124,7 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 			}
 		}
 		frame := binary.BigEndian.AppendUint32(append(w.AvailableBuffer(), found), reader.Checksum(chunk))
-		frame = frame[:chunkHeader+length] // it is the writer's buffer
+		frame = frame[:chunkHeader+length] // in the writer's buffer
 		if _, err := reader.ReadAt(frame[chunkHeader:], chunk*block.ChunkSize); err != nil {
 			return s.sendDamaged(w, err)
 		}

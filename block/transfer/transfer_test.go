@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// large is more than what sockets hold on their way.
+// large is larger than the sockets' buffers.
 const large = 64 << 20
 
 func content(seed byte, size int) []byte {
@@ -36,7 +36,7 @@ func content(seed byte, size int) []byte {
 	return value
 }
 
-// access is the TLS configuration of a new application.
+// access returns the TLS configuration of a new application.
 func access(t testing.TB) *tls.Config {
 	id, err := identity.New()
 	require.NoError(t, err)
@@ -47,7 +47,7 @@ func access(t testing.TB) *tls.Config {
 	return config
 }
 
-// ends is a log that reports the ends of a server's connections.
+// ends is a log handler that reports the ends of a server's connections.
 type ends chan struct{}
 
 func (e ends) Enabled(context.Context, slog.Level) bool { return true }
@@ -91,8 +91,8 @@ func (f *fixture) put(id block.ID, value []byte, level block.Level) {
 	require.NoError(f, f.store.Put(id, value, level))
 }
 
-// only fetches one block.
-func (f *fixture) only(id block.ID) ([]byte, error) {
+// fetch fetches one block.
+func (f *fixture) fetch(id block.ID) ([]byte, error) {
 	for got, err := range f.client.Fetch(f.Context(), f.address, id) {
 		if err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func requireFailed(t testing.TB, err, reason error, address string, id block.ID)
 	require.ErrorContains(t, err, string(id))
 }
 
-func TestBlocksArriveAsPut(t *testing.T) {
+func TestFetchReturnsThePutBytes(t *testing.T) {
 	f := newFixture(t, Options{})
 	sizes := []int{0, 1, 1023, block.ChunkSize - 1, block.ChunkSize, block.ChunkSize + 1, 5*block.ChunkSize + 17}
 	var ids []block.ID
@@ -141,7 +141,7 @@ func TestBlocksArriveAsPut(t *testing.T) {
 	require.Len(t, ids, n)
 }
 
-func TestMoreBlocksThanARequestHas(t *testing.T) {
+func TestFetchOfMoreBlocksThanARequestHas(t *testing.T) {
 	f := newFixture(t, Options{})
 	var ids []block.ID
 	for i := range 2*maxIDs + 1 {
@@ -160,15 +160,15 @@ func TestMoreBlocksThanARequestHas(t *testing.T) {
 	require.Len(t, f.client.idle, 1)
 }
 
-func TestBlocksThatAreNotReadArePassedOver(t *testing.T) {
+func TestUnreadBlocksAreSkipped(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.put("a", content(1, 5*block.ChunkSize), block.MemoryOnly)
 	f.put("b", content(2, 10), block.MemoryOnly)
-	var passed *Block
+	var skipped *Block
 	for got, err := range f.client.Fetch(t.Context(), f.address, "a", "a", "b") {
 		require.NoError(t, err)
 		switch {
-		case passed == nil:
+		case skipped == nil:
 			_, err := io.ReadFull(got, make([]byte, 100))
 			require.NoError(t, err)
 		case got.ID == "b":
@@ -176,51 +176,51 @@ func TestBlocksThatAreNotReadArePassedOver(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, content(2, 10), value)
 		}
-		if passed != nil {
-			_, err := passed.Read(make([]byte, 1))
-			require.ErrorIs(t, err, errPassed)
+		if skipped != nil {
+			_, err := skipped.Read(make([]byte, 1))
+			require.ErrorIs(t, err, errSkipped)
 		}
-		passed = got
+		skipped = got
 	}
-	_, err := passed.Read(make([]byte, 1))
-	require.ErrorIs(t, err, errPassed)
+	_, err := skipped.Read(make([]byte, 1))
+	require.ErrorIs(t, err, errSkipped)
 }
 
-func TestConnectionsAreUsedAgain(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.put("a", content(1, 1000), block.MemoryOnly)
 	f.put("large", content(1, large), block.MemoryOnly)
 	for range 10 {
-		_, err := f.only("a")
+		_, err := f.fetch("a")
 		require.NoError(t, err)
 	}
 	require.Len(t, f.client.idle, 1)
 	require.Empty(t, f.ended)
 	for range f.client.Fetch(t.Context(), f.address, "large") {
-		break // a reply that was not read is no good for the next
+		break // the rest of the reply is unread
 	}
 	require.Empty(t, f.client.idle)
 	<-f.ended
-	_, err := f.only("a")
+	_, err := f.fetch("a")
 	require.NoError(t, err)
 	f.client.Close()
 	<-f.ended
-	_, err = f.only("a")
+	_, err = f.fetch("a")
 	require.NoError(t, err)
 	<-f.ended // not kept by a client that is closed
 }
 
 func TestUnusedConnectionsAreClosed(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 4 * time.Second})
-	_, err := f.only("a")
+	_, err := f.fetch("a")
 	require.ErrorIs(t, err, block.ErrNotFound)
-	<-f.ended // by the client, a quarter of the time before the server would
+	<-f.ended // by the client, after a quarter of the server's timeout
 	f.client.mu.Lock()
 	defer f.client.mu.Unlock()
 	require.Empty(t, f.client.idle)
 }
 
-func TestConnectionsAreBounded(t *testing.T) {
+func TestOpenFetchesAreLimited(t *testing.T) {
 	f := newFixture(t, Options{MaxFetches: 2})
 	f.put("a", content(1, 10), block.MemoryOnly)
 	for range f.client.Fetch(t.Context(), f.address, "a") {
@@ -244,7 +244,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	<-f.ended
 	<-f.ended
-	<-f.ended // two of before and the first of these
+	<-f.ended // the two from above and the first of these
 	require.Len(t, f.client.idle, 2)
 }
 
@@ -262,7 +262,7 @@ func TestOtherApplicationsAreRefused(t *testing.T) {
 	}
 	requireFailed(t, fetch(theirs, f.address), ErrUnreachable, f.address, "a")
 
-	// Each end that checks nothing shows that the other one does.
+	// If one end checks nothing, the other end's check must fail.
 	careless := theirs.Clone()
 	careless.VerifyConnection = nil
 	err := fetch(careless, f.address)
@@ -278,7 +278,7 @@ func TestOtherApplicationsAreRefused(t *testing.T) {
 	require.NoError(t, fetch(ours, f.address))
 }
 
-func TestDamagedBlocksAreNamed(t *testing.T) {
+func TestDamagedBlocks(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.put("disk", content(1, 3*block.ChunkSize), block.DiskOnly)
 	value := content(2, 3*block.ChunkSize)
@@ -291,7 +291,7 @@ func TestDamagedBlocksAreNamed(t *testing.T) {
 	_, err = file.WriteAt([]byte{^content(1, 3*block.ChunkSize)[block.ChunkSize]}, block.ChunkSize)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	value[2*block.ChunkSize]++ // after it was put: only the reader's check can find it
+	value[2*block.ChunkSize]++ // after Put: only the receiver can find it
 
 	for got, err := range f.client.Fetch(t.Context(), f.address, "disk", "memory", "whole", "disk", "memory", "whole") {
 		require.NoError(t, err)
@@ -311,14 +311,14 @@ func TestDamagedBlocksAreNamed(t *testing.T) {
 		requireFailed(t, err, block.ErrDamaged, f.address, got.ID)
 		require.NotErrorIs(t, err, ErrUnreachable)
 	}
-	require.Len(t, f.client.idle, 1, "the connection is good")
+	require.Len(t, f.client.idle, 1, "the connection is kept")
 
 	require.NoError(t, os.Remove(found[0]))
-	_, err = f.only("disk")
+	_, err = f.fetch("disk")
 	requireFailed(t, err, block.ErrDamaged, f.address, "disk")
 }
 
-func TestABlockIsRemovedWhileItIsSent(t *testing.T) {
+func TestRemoveDuringFetch(t *testing.T) {
 	for name, level := range map[string]block.Level{"memory": block.MemoryOnly, "disk": block.DiskOnly} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, Options{})
@@ -342,9 +342,9 @@ func TestABlockIsRemovedWhileItIsSent(t *testing.T) {
 	}
 }
 
-// A reader that stops loses its connection, and the block its pin. Others are not
-// held up in the meantime.
-func TestAReaderThatStops(t *testing.T) {
+// The connection of a reader that stops is closed, and its block unpinned. Other
+// fetches are not delayed.
+func TestReaderThatStops(t *testing.T) {
 	f := newFixture(t, Options{Timeout: 2 * time.Second})
 	f.put("large", content(1, large), block.MemoryOnly)
 	f.put("small", content(2, 100), block.MemoryOnly)
@@ -353,10 +353,10 @@ func TestAReaderThatStops(t *testing.T) {
 			requireFailed(t, err, ErrUnreachable, f.address, "small")
 			break
 		}
-		value, err := f.only("small")
+		value, err := f.fetch("small")
 		require.NoError(t, err)
 		require.Equal(t, content(2, 100), value)
-		for range 2 { // that of the small block is unused, and ends too
+		for range 2 { // the unused connection of the small block ends too
 			<-f.ended
 		}
 		for _, b := range f.store.Status().Blocks {
@@ -367,8 +367,8 @@ func TestAReaderThatStops(t *testing.T) {
 	}
 }
 
-// All of a block may take longer than the timeout, as long as something moves.
-func TestConnectionsFailWhereNothingMoves(t *testing.T) {
+// A whole block may take longer than the timeout, but not a single read or write.
+func TestConnectionsFailAfterTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		sender, receiver := timedConn{near, time.Second}, timedConn{far, time.Second}
@@ -394,7 +394,7 @@ func TestConnectionsFailWhereNothingMoves(t *testing.T) {
 	})
 }
 
-func TestThePeerEndsInTheMiddle(t *testing.T) {
+func TestPeerEndsDuringFetch(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.put("large", content(1, large), block.MemoryOnly)
 	fetched := 0
@@ -411,11 +411,11 @@ func TestThePeerEndsInTheMiddle(t *testing.T) {
 		}
 	}
 	require.Equal(t, 1, fetched, "the sequence ends with the connection")
-	_, err := f.only("large")
+	_, err := f.fetch("large")
 	requireFailed(t, err, ErrUnreachable, f.address, "large")
 }
 
-func TestAPeerThatSaysNothing(t *testing.T) {
+func TestPeerThatDoesNotReply(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, listener.Close()) }()
@@ -426,7 +426,7 @@ func TestAPeerThatSaysNothing(t *testing.T) {
 	}
 }
 
-func TestTheContextEnds(t *testing.T) {
+func TestContextEndsDuringFetch(t *testing.T) {
 	f := newFixture(t, Options{})
 	f.put("large", content(1, large), block.MemoryOnly)
 	enough := errors.New("enough")
@@ -454,7 +454,7 @@ func TestTheContextEnds(t *testing.T) {
 	}
 }
 
-func TestManyFetchesAtOnce(t *testing.T) {
+func TestConcurrentFetches(t *testing.T) {
 	f := newFixture(t, Options{MaxFetches: 8})
 	var ids []block.ID
 	for i := range 40 {
@@ -499,7 +499,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// Whatever a peer replies, reading ends, with bytes that were checked.
+// Reading must end, whatever the reply.
 func FuzzReply(f *testing.F) {
 	f.Add([]byte{found, 0, missing, damaged, 1, 'x'})
 	f.Add([]byte{found, 1, found, 0x52, 0x7d, 0x53, 0x51, 0, damaged, 0})
@@ -509,7 +509,7 @@ func FuzzReply(f *testing.F) {
 		for r.err == nil {
 			if got, err := r.next("id"); err == nil {
 				_, _ = io.Copy(io.Discard, got)
-				got.pass()
+				got.skip()
 			}
 		}
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 )
 
-// encodeRecords writes records of one schema as an Arrow IPC stream. No record
-// at all is no bytes at all: there is no schema to write.
+// encodeRecords encodes records of one schema as an Arrow IPC stream; no records as
+// no bytes, as there is no schema.
 func encodeRecords(records []arrow.Record) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil

@@ -1,5 +1,5 @@
-// Package codec turns task inputs and results into bytes and back: Arrow
-// records as an Arrow IPC stream, every other value as CBOR.
+// Package codec encodes task inputs and results: Arrow records as an Arrow IPC
+// stream, every other value as CBOR.
 package codec
 
 import (
@@ -18,9 +18,8 @@ var (
 var (
 	encoder = mustEncMode(cbor.EncOptions{Time: cbor.TimeRFC3339Nano, TimeTag: cbor.EncTagRequired})
 	decoder = mustDecMode(cbor.DecOptions{
-		// A driver and its executors run the same program and check each other's
-		// identity, so values may be as large and as deep as memory allows, and
-		// strings may hold any bytes, as Go's do.
+		// Values come from the same program, authenticated: they may be as large and
+		// as deep as memory allows, and strings may contain any bytes, as in Go.
 		MaxArrayElements: 1<<31 - 1,
 		MaxMapPairs:      1<<31 - 1,
 		MaxNestedLevels:  1 << 10,
@@ -46,9 +45,9 @@ func mustDecMode(options cbor.DecOptions) cbor.DecMode {
 	return mode
 }
 
-// Check reports why values of a type cannot travel: a channel, a function, or
-// a struct whose fields are all unexported would arrive empty. A nil error is
-// no promise for what an interface may hold.
+// Check returns an error if values of a type cannot be encoded: it contains a
+// channel, a function, or a struct whose fields are all unexported. It cannot check
+// the values of interfaces.
 func Check(t reflect.Type) error {
 	if t == recordType || t == recordsType {
 		return nil
@@ -56,7 +55,7 @@ func Check(t reflect.Type) error {
 	return check(t, t.String(), map[reflect.Type]bool{})
 }
 
-// Encode writes a value of type T.
+// Encode encodes a value of type T.
 func Encode[T any](value T) ([]byte, error) {
 	switch reflect.TypeFor[T]() {
 	case recordType:
@@ -75,7 +74,7 @@ func Encode[T any](value T) ([]byte, error) {
 	return encoded, nil
 }
 
-// Decode reads a value of type T that Encode wrote.
+// Decode decodes a value of type T that Encode encoded.
 func Decode[T any](data []byte) (T, error) {
 	var value T
 	switch reflect.TypeFor[T]() {

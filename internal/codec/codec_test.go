@@ -44,7 +44,7 @@ func TestValuesArriveAsTheyWere(t *testing.T) {
 	require.Equal(t, uint64(math.MaxUint64), roundTrip(t, uint64(math.MaxUint64)))
 }
 
-func TestAnyMapArrives(t *testing.T) {
+func TestMapsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.MapOf(rapid.StringOf(rapid.Rune()), rapid.Int64()).Draw(t, "value")
 		require.Equal(t, value, roundTrip(t, value))
@@ -62,7 +62,7 @@ func record(t *testing.T) arrow.Record {
 	return built
 }
 
-func TestRecordsArrive(t *testing.T) {
+func TestRecordsRoundTrip(t *testing.T) {
 	sent := record(t)
 	require.True(t, array.RecordEqual(sent, roundTrip(t, sent)))
 	both := roundTrip(t, []arrow.Record{sent, sent})
@@ -74,7 +74,7 @@ func TestRecordsArrive(t *testing.T) {
 	require.ErrorContains(t, err, "nil arrow.Record")
 }
 
-func TestCheckNamesWhatCannotTravel(t *testing.T) {
+func TestCheck(t *testing.T) {
 	type hidden struct{ secret int }
 	type withChannel struct{ In struct{ C chan int } }
 	type recursive struct{ Next *recursive }

@@ -1,5 +1,5 @@
-// Package discovery runs the commands that tell of a machine's further
-// resources, as GPUs.
+// Package discovery runs the scripts that print the addresses of a machine's
+// resources, such as GPUs.
 package discovery
 
 import (
@@ -15,32 +15,32 @@ import (
 )
 
 const (
-	// MaxAddresses bounds the addresses of one resource. Whoever has more of it has
-	// an amount, not devices that tasks could be given.
+	// MaxAddresses is the largest number of addresses of one resource. A resource
+	// with more is an amount, without devices that tasks are given.
 	MaxAddresses = 1024
 
-	// timeout bounds a command, leave the end of its children.
-	timeout = 30 * time.Second
-	leave   = time.Second
-	// complaint bounds what is repeated of a command's output in an error, in bytes.
-	complaint = 200
+	timeout   = 30 * time.Second // of a script
+	waitDelay = time.Second      // for the output of its children afterwards
+	// maxQuoted is the largest part of a script's output in an error, in bytes.
+	maxQuoted = 200
 )
 
-// Run has a command print the addresses of a resource, in the format of Spark's
-// discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. The command runs
-// in the working directory, for at most 30 s.
+// Run runs a script and returns the addresses that it prints, in the format of
+// Spark's discovery scripts: {"name": "gpu", "addresses": ["0", "1"]}. The script
+// runs in the working directory. Run fails if the script does, takes longer than
+// 30 s, or prints anything else.
 func Run(ctx context.Context, name, script string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var printed, errorsPrinted bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, script)
-	command.Stdout, command.Stderr, command.WaitDelay = &printed, &errorsPrinted, leave
+	command.Stdout, command.Stderr, command.WaitDelay = &stdout, &stderr, waitDelay
 	if err := command.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not end within %v", timeout)
 		}
-		if said := strings.TrimSpace(cut(errorsPrinted.String())); said != "" {
-			err = fmt.Errorf("%w: %s", err, said)
+		if text := strings.TrimSpace(cut(stderr.String())); text != "" {
+			err = fmt.Errorf("%w: %s", err, text)
 		}
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 		Name      string   `json:"name"`
 		Addresses []string `json:"addresses"`
 	}
-	if err := json.Unmarshal(printed.Bytes(), &found); err != nil {
-		return nil, fmt.Errorf(`it printed %q: want {"name": %q, "addresses": ["0", "1"]}: %w`, cut(printed.String()), name, err)
+	if err := json.Unmarshal(stdout.Bytes(), &found); err != nil {
+		return nil, fmt.Errorf(`it printed %q: want {"name": %q, "addresses": ["0", "1"]}: %w`, cut(stdout.String()), name, err)
 	}
 	switch {
 	case found.Name != name:
@@ -62,10 +62,10 @@ func Run(ctx context.Context, name, script string) ([]string, error) {
 	return found.Addresses, nil
 }
 
-// cut shortens what a command printed.
+// cut shortens a script's output for an error.
 func cut(text string) string {
-	if len(text) <= complaint {
+	if len(text) <= maxQuoted {
 		return text
 	}
-	return strings.ToValidUTF8(text[:complaint], "") + "…"
+	return strings.ToValidUTF8(text[:maxQuoted], "") + "…"
 }

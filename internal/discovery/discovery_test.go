@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 		{"too many", `printf '{"name": "gpu", "addresses": ["0"'; i=1; while [ $i -le 1024 ]; do printf ', "%d"' $i; i=$((i+1)); done; echo ']}'`, nil, "1025 addresses"},
 		{"no JSON", `echo 3 7`, nil, `it printed "3 7\n": want {"name": "gpu"`},
 		{"a failure", `echo no driver >&2; exit 9`, nil, "exit status 9: no driver"},
-		{"a long complaint", `i=0; while [ $i -lt 500 ]; do printf x >&2; i=$((i+1)); done; exit 1`, nil, strings.Repeat("x", complaint) + "…"},
+		{"a long error", `i=0; while [ $i -lt 500 ]; do printf x >&2; i=$((i+1)); done; exit 1`, nil, strings.Repeat("x", maxQuoted) + "…"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "discover.sh")

@@ -1,12 +1,12 @@
-// Package identity is an application's security: how its executors know that
-// they talk to its driver, and how the driver knows its executors.
+// Package identity authenticates an application's driver to its executors, the
+// executors to the driver, and the application's processes to each other.
 //
-// The driver makes a certificate and a secret for each attempt of the
-// application. Both live in memory only. An executor gets a Pass, which the
-// cluster manager hands over in the credentials of the executor's container:
-// never on a command line, in an environment or in a log. It connects to the
-// holder of exactly that certificate and shows the secret with every call. To each
-// other, the application's processes prove that they know the secret (PeerTLS).
+// The driver makes an [Identity], a certificate and a secret, for each application
+// attempt, and keeps it in memory only. An executor gets a [Pass] in its
+// container's credentials, never on a command line, in an environment or in a log.
+// It connects only to the holder of that certificate and sends the secret with
+// every call ([Pass.DialOptions], [Identity.ServerOptions]). Between processes of
+// the application, both ends prove that they know the secret ([Pass.PeerTLS]).
 package identity
 
 import (
@@ -22,40 +22,38 @@ import (
 	"time"
 )
 
-// keyExchange is the curve for which Go has the fastest code: ten thousand
-// executors may come at once. Go's own choice, a hybrid with ML-KEM, takes the
-// driver more than twice as long. Both ends are of one binary, so there is nothing
-// to agree on.
+// keyExchange is the fastest curve in Go, because ten thousand executors may
+// connect at once. Go's default, a hybrid with ML-KEM, takes the driver more than
+// twice as long. Both ends run the same binary, so nothing needs negotiation.
 var keyExchange = []tls.CurveID{tls.CurveP256}
 
 const (
 	secretBytes = 32
 
-	// serverName is in the certificate because TLS wants a name there; it is
-	// the certificate that is checked, not the name.
+	// serverName is in the certificate because TLS requires a name. The certificate
+	// is compared, not the name.
 	serverName = "driver.bobbin"
 
-	// passMagic begins an encoded pass; its last byte is the encoding's version.
+	// passMagic is the prefix of an encoded pass. Its last byte is the version.
 	passMagic = "bobbin\x00\x01"
 )
 
-// The clocks of a cluster's nodes differ, and a certificate ends with its process:
-// its dates decide nothing.
+// Certificates are always valid: clocks of nodes differ, and a certificate ends with
+// its process.
 var (
 	certificateBegins = time.Unix(0, 0)
 	certificateEnds   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Identity is what one attempt of an application proves itself by. It prints
-// as nothing of what it holds.
+// Identity is the certificate and the secret of one application attempt. Printing
+// it does not reveal them.
 type Identity struct {
 	certificate tls.Certificate
 	secret      [secretBytes]byte
 }
 
-// New makes an identity that no other application has. It fails only where
-// the system has no randomness to give. Its key is of the kind that takes driver
-// and executor the least time to sign and to verify.
+// New returns a new identity. It fails only if the system's random generator does.
+// Its key is Ed25519, which is the fastest to sign and to verify.
 func New() (*Identity, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -78,15 +76,15 @@ func New() (*Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the driver's certificate: %w", err)
 	}
-	made := &Identity{certificate: tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: private}}
-	if _, err := rand.Read(made.secret[:]); err != nil {
+	id := &Identity{certificate: tls.Certificate{Certificate: [][]byte{encoded}, PrivateKey: private}}
+	if _, err := rand.Read(id.secret[:]); err != nil {
 		return nil, fmt.Errorf("make the application's secret: %w", err)
 	}
-	return made, nil
+	return id, nil
 }
 
-// Pass is what an executor needs to join, encoded for the credentials of its
-// container. ParsePass reads it.
+// Pass returns an executor's pass, encoded for the credentials of its container.
+// ParsePass decodes it.
 func (i *Identity) Pass() []byte {
 	certificate := i.certificate.Certificate[0]
 	encoded := make([]byte, 0, len(passMagic)+secretBytes+len(certificate))
@@ -95,18 +93,17 @@ func (i *Identity) Pass() []byte {
 	return append(encoded, certificate...)
 }
 
-// Format prints what kind of thing an identity is, under every verb.
+// Format prints a fixed text for every verb.
 func (i Identity) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "identity(hidden)") }
 
-// Pass lets an executor join the application it was made for. It prints as
-// nothing of what it holds.
+// Pass gives a process access to the driver and the executors of one application
+// attempt. Printing it does not reveal its secret.
 type Pass struct {
 	certificate []byte // DER
 	secret      [secretBytes]byte
 }
 
-// ParsePass reads what Identity.Pass encoded. The error says nothing of the
-// content.
+// ParsePass decodes an encoded pass. Its error does not reveal the content.
 func ParsePass(encoded []byte) (*Pass, error) {
 	if len(encoded) < len(passMagic)+secretBytes || string(encoded[:len(passMagic)]) != passMagic {
 		return nil, fmt.Errorf("the pass to the driver (%d bytes) is not one that this version of bobbin makes: "+
@@ -123,9 +120,9 @@ func ParsePass(encoded []byte) (*Pass, error) {
 	return pass, nil
 }
 
-// Format prints what kind of thing a pass is, under every verb.
+// Format prints a fixed text for every verb.
 func (p Pass) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "pass(hidden)") }
 
-func sameSecret(shown []byte, secret *[secretBytes]byte) bool {
-	return subtle.ConstantTimeCompare(shown, secret[:]) == 1
+func sameSecret(received []byte, secret *[secretBytes]byte) bool {
+	return subtle.ConstantTimeCompare(received, secret[:]) == 1
 }

@@ -73,7 +73,7 @@ func parse(t *testing.T, encoded []byte) *Pass {
 	return pass
 }
 
-func TestPassLetsAnExecutorJoin(t *testing.T) {
+func TestPassGivesAccess(t *testing.T) {
 	id := newIdentity(t)
 	unary, stream := calls(t, serve(t, id), parse(t, id.Pass()).DialOptions()...)
 	require.NoError(t, unary)
@@ -108,7 +108,7 @@ func TestPlainTextAndOldTLSAreRefused(t *testing.T) {
 	}
 }
 
-func TestExecutorTalksToNoOtherDriver(t *testing.T) {
+func TestOtherDriverIsRefused(t *testing.T) {
 	other, id := newIdentity(t), newIdentity(t)
 	other.secret = id.secret
 	unary, stream := calls(t, serve(t, other), parse(t, id.Pass()).DialOptions()...)
@@ -118,14 +118,14 @@ func TestExecutorTalksToNoOtherDriver(t *testing.T) {
 	}
 }
 
-func TestSecretNeverLeavesWithoutTLS(t *testing.T) {
+func TestSecretIsNotSentWithoutTLS(t *testing.T) {
 	id := newIdentity(t)
 	options := append(parse(t, id.Pass()).DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	_, err := grpc.NewClient("127.0.0.1:1", options...)
 	require.ErrorContains(t, err, "require transport level security")
 }
 
-func TestNothingIsPrinted(t *testing.T) {
+func TestSecretIsNotPrinted(t *testing.T) {
 	id := newIdentity(t)
 	pass := parse(t, id.Pass())
 	var printed strings.Builder
@@ -148,7 +148,7 @@ func TestNothingIsPrinted(t *testing.T) {
 	}
 }
 
-func TestDamagedPassIsNamed(t *testing.T) {
+func TestDamagedPass(t *testing.T) {
 	encoded := newIdentity(t).Pass()
 	for name, bad := range map[string][]byte{
 		"empty": nil, "short": encoded[:20], "no certificate": encoded[:len(passMagic)+secretBytes],

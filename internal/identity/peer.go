@@ -12,17 +12,17 @@ import (
 	"math/big"
 )
 
-// peerKey says what the key is for that is derived from the secret.
+// peerKey is the HKDF info of the key that is derived from the secret.
 const peerKey = "bobbin peer key"
 
-// errOtherApplication ends a handshake with a process of another application.
+// errOtherApplication is the error of a handshake with a process of another
+// application.
 var errOtherApplication = errors.New("the other end is not of this application (its key is made from another secret)")
 
-// PeerTLS returns the TLS configuration by which the processes of the application
-// talk to each other, both for the server's side and for the client's. All of them
-// derive the same key from the secret, so each end proves in TLS 1.3's handshake
-// that it knows the secret, and sends nothing of it. It proves that it is of the
-// application, not which process of it.
+// PeerTLS returns the TLS configuration of connections between processes of the
+// application, for server and client. All processes derive the same key from the
+// secret, so each end proves in TLS 1.3's handshake that it knows the secret. It
+// does not prove which process it is.
 func (p *Pass) PeerTLS() (*tls.Config, error) {
 	seed, err := hkdf.Key(sha256.New, p.secret[:], nil, peerKey, ed25519.SeedSize)
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *Pass) PeerTLS() (*tls.Config, error) {
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
 		ClientAuth:       tls.RequireAnyClientCert,
-		// As for the driver, chains and names prove nothing. What does is the key.
+		// As for the driver, there is no chain or name to verify: the key is compared.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 || !public.Equal(state.PeerCertificates[0].PublicKey) {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handshake connects two ends and returns the error of each, that of the first
-// message included: only then a client hears that it was refused.
+// handshake connects two ends and returns the error of each. It includes the first
+// message, because only then a client learns that it was refused.
 func handshake(t *testing.T, serverConfig, clientConfig *tls.Config) (serverErr, clientErr error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -49,13 +49,13 @@ func TestPeersOfOneApplicationConnect(t *testing.T) {
 	require.NoError(t, clientErr)
 }
 
-func TestPeersRefuseOthers(t *testing.T) {
+func TestPeersOfOtherApplicationsAreRefused(t *testing.T) {
 	id := newIdentity(t)
 	ours := peer(t, parse(t, id.Pass()))
 	pass := parse(t, id.Pass())
 	pass.secret[31] ^= 1
 	theirs := peer(t, pass)
-	// An end that checks nothing shows that the other one does.
+	// If one end checks nothing, the other end's check must fail.
 	careless := theirs.Clone()
 	careless.VerifyConnection = nil
 	_, clientErr := handshake(t, careless, ours)
@@ -64,7 +64,7 @@ func TestPeersRefuseOthers(t *testing.T) {
 	require.ErrorIs(t, serverErr, errOtherApplication)
 	require.ErrorContains(t, clientErr, "bad certificate")
 
-	// The certificate is no secret: who shows it must have its key too.
+	// The certificate is public: its holder must have the key too.
 	stolen := careless.Clone()
 	stolen.Certificates = []tls.Certificate{{Certificate: ours.Certificates[0].Certificate, PrivateKey: theirs.Certificates[0].PrivateKey}}
 	_, clientErr = handshake(t, stolen, ours)

@@ -12,28 +12,27 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// authorization is the header in which a call shows the secret, base64 after
-// bearer.
+// The secret is in the header authorization of each call, as bearer and base64.
 const (
 	authorization = "authorization"
 	bearer        = "Bearer "
 )
 
-// ServerCredentials are the driver's side of every connection: TLS 1.3 with
-// the identity's certificate.
+// ServerCredentials returns the driver's transport credentials: TLS 1.3 with the
+// identity's certificate.
 func (i *Identity) ServerCredentials() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		Certificates:     []tls.Certificate{i.certificate},
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
-		// An executor connects once, and full records carry large results faster.
+		// An executor connects once, and full records are faster for large results.
 		SessionTicketsDisabled:      true,
 		DynamicRecordSizingDisabled: true,
 	})
 }
 
-// ServerOptions make a gRPC server of this identity: encrypted, and deaf to
-// whoever does not show the secret.
+// ServerOptions returns the options of the driver's gRPC server: TLS, and rejection
+// of calls without the secret.
 func (i *Identity) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(i.ServerCredentials()),
@@ -58,9 +57,9 @@ func (i *Identity) interceptStream(service any, stream grpc.ServerStream, _ *grp
 
 func (i *Identity) authenticate(ctx context.Context) error {
 	headers, _ := metadata.FromIncomingContext(ctx)
-	shown := headers.Get(authorization)
-	if len(shown) == 1 && len(shown[0]) > len(bearer) && shown[0][:len(bearer)] == bearer {
-		secret, err := base64.StdEncoding.DecodeString(shown[0][len(bearer):])
+	received := headers.Get(authorization)
+	if len(received) == 1 && len(received[0]) > len(bearer) && received[0][:len(bearer)] == bearer {
+		secret, err := base64.StdEncoding.DecodeString(received[0][len(bearer):])
 		if err == nil && sameSecret(secret, &i.secret) {
 			return nil
 		}

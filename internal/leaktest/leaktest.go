@@ -1,4 +1,4 @@
-// Package leaktest finds goroutines that a package's tests have left.
+// Package leaktest fails a package's tests if they leak goroutines.
 package leaktest
 
 import (
@@ -10,16 +10,16 @@ import (
 	"go.uber.org/goleak"
 )
 
-// patience is how long goroutines have to end that are about to when the last
-// test has: on a busy machine they may have to wait for a processor.
-const patience = 20 * time.Second
+// timeout is how long goroutines have to end after the last test. On a busy machine
+// they may wait for a processor.
+const timeout = 20 * time.Second
 
-// Main runs a package's tests and exits, as a TestMain does. Tests that succeed
-// and leave a goroutine that does not end have failed.
+// Main runs a package's tests and exits: it is the body of a TestMain. Tests that
+// succeed and leak a goroutine fail.
 func Main(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
-		if err := left(patience); err != nil {
+		if err := leaked(timeout); err != nil {
 			fmt.Fprintln(os.Stderr, "the tests left goroutines:", err)
 			code = 1
 		}
@@ -27,12 +27,12 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// left waits until only the tests' own goroutines are there, and reports those
-// that stay for longer than it waits.
-func left(wait time.Duration, but ...goleak.Option) error {
+// leaked waits until there are no goroutines besides the ignored ones, and returns
+// an error that lists those that remain.
+func leaked(wait time.Duration, ignore ...goleak.Option) error {
 	deadline := time.Now().Add(wait)
 	for {
-		err := goleak.Find(but...) // looks several times, with pauses
+		err := goleak.Find(ignore...) // retries for a while
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}

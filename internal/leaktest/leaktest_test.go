@@ -7,17 +7,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestWhoStaysIsReported(t *testing.T) {
+func TestLeakedGoroutineIsReported(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	end, ended := make(chan struct{}), make(chan struct{})
-	go stays(end, ended)
-	require.ErrorContains(t, left(0, before), "leaktest.stays")
+	go leak(end, ended)
+	require.ErrorContains(t, leaked(0, before), "leaktest.leak")
 	close(end)
 	<-ended
-	require.NoError(t, left(patience, before))
+	require.NoError(t, leaked(timeout, before))
 }
 
-func stays(end <-chan struct{}, ended chan<- struct{}) {
+func leak(end <-chan struct{}, ended chan<- struct{}) {
 	<-end
 	close(ended)
 }

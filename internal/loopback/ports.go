@@ -1,4 +1,5 @@
-// Package loopback reserves TCP ports for processes that tests start and stop.
+// Package loopback reserves TCP ports of this machine for processes that tests start
+// and stop.
 package loopback
 
 import (
@@ -9,19 +10,20 @@ import (
 	"syscall"
 )
 
-// Ports holds TCP ports of loopback addresses for processes that have yet to
-// listen on them. The zero value holds none.
+// Ports reserves TCP ports of loopback addresses for processes that will listen on
+// them. The zero value has none.
 //
-// Each is a socket that is bound with SO_REUSEADDR but never listens. The
-// kernel gives such a port to no one who asks for any port, and to no
-// connection's near end, yet lets a process that names it bind and listen, as Go
-// and Java set SO_REUSEADDR on listeners. So nothing can take a port between
-// choosing it and the listening, nor while a test has the process stopped.
+// Each port has a socket that is bound with SO_REUSEADDR and never listens. The
+// kernel does not give such a port to a process that asks for any port, nor to the
+// local end of a connection. A process that names the port can listen on it,
+// because Go and Java set SO_REUSEADDR on listeners. So no other process can take
+// it before the process listens, or while a test has stopped the process.
 type Ports struct {
 	sockets []int
 }
 
-// Reserve picks a free port of an IPv4 address and returns "address:port".
+// Reserve reserves a free port of an IPv4 loopback address and returns
+// "address:port".
 func (p *Ports) Reserve(host string) (string, error) {
 	ip := net.ParseIP(host).To4()
 	if ip == nil || !ip.IsLoopback() {
@@ -54,7 +56,7 @@ func (p *Ports) bind(ip [4]byte) (port int, err error) {
 	return name.(*syscall.SockaddrInet4).Port, nil
 }
 
-// Release gives up all ports.
+// Release releases all ports.
 func (p *Ports) Release() error {
 	var errs []error
 	for _, fd := range p.sockets {

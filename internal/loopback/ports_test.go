@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAReservedPortIsForWhoNamesIt(t *testing.T) {
+func TestReservedPort(t *testing.T) {
 	ports := &Ports{}
 	defer func() { require.NoError(t, ports.Release()) }()
 	address, err := ports.Reserve("127.0.0.1")
@@ -16,7 +16,7 @@ func TestAReservedPortIsForWhoNamesIt(t *testing.T) {
 	other, err := ports.Reserve("127.0.0.1")
 	require.NoError(t, err)
 	assert.NotEqual(t, address, other)
-	for range 2 { // again after its end
+	for range 2 { // the second time after the first listener has closed
 		listener, err := net.Listen("tcp", address)
 		require.NoError(t, err)
 		connection, err := net.Dial("tcp", address)

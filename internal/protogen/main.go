@@ -98,8 +98,8 @@ func addFile(request *pluginpb.CodeGeneratorRequest, seen map[string]bool, file 
 	request.ProtoFile = append(request.ProtoFile, descriptor(file))
 }
 
-// descriptor keeps the compiled form where there is one: it alone holds the
-// comments, which become doc comments of the generated code.
+// descriptor returns the compiled descriptor if there is one, because only it has
+// the comments, which become doc comments of the generated code.
 func descriptor(file protoreflect.FileDescriptor) *descriptorpb.FileDescriptorProto {
 	if compiled, ok := file.(interface {
 		FileDescriptorProto() *descriptorpb.FileDescriptorProto
@@ -129,7 +129,7 @@ func generate(ctx context.Context, plugin string, request *pluginpb.CodeGenerato
 		return fmt.Errorf("%s: %s", plugin, response.GetError())
 	}
 	for _, file := range response.File {
-		// What does not change is left as it is: others may be compiling it.
+		// An unchanged file is not written: it may be being compiled.
 		name, content := filepath.FromSlash(file.GetName()), []byte(file.GetContent())
 		if before, err := os.ReadFile(name); err == nil && bytes.Equal(before, content) {
 			continue

@@ -1,4 +1,4 @@
-// Package route tells by which of its addresses this machine reaches others.
+// Package route finds the address of this machine from which it reaches others.
 package route
 
 import (
@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// lookupTimeout bounds the look for one target's name.
+// lookupTimeout is the timeout of a target's name resolution.
 const lookupTimeout = 10 * time.Second
 
-// Source is the address that this machine has on its way to the targets,
-// host:port: that of the first one to which there is a way. It sends them nothing.
+// Source returns the local address of a route to the first target (host:port) that
+// has one. It sends no packets. It fails if no target has a route.
 func Source(ctx context.Context, targets []string) (net.IP, error) {
 	var problems []error
 	for _, target := range targets {

@@ -1,4 +1,4 @@
-// Package procfs reads what Linux tells of a process below /proc.
+// Package procfs reads a process's state from /proc.
 package procfs
 
 import (
@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Self is the directory of the process that reads it.
+// Self is the directory of this process.
 const Self = "/proc/self"
 
-// Directory is that of a process.
+// Directory returns the directory of a process.
 func Directory(pid int) string { return filepath.Join("/proc", strconv.Itoa(pid)) }
 
-// ResidentBytes is how much memory of a process is in RAM, from the second field
-// of statm in its directory, which counts pages.
+// ResidentBytes returns a process's memory in RAM: the second field of the file
+// statm in its directory, which counts pages.
 func ResidentBytes(directory string) (uint64, error) {
 	name := filepath.Join(directory, "statm")
 	content, err := os.ReadFile(name)
