@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // TestEveryJobIsRightWhateverHappensToExecutors runs jobs on executors that
@@ -37,7 +37,7 @@ func chaos(t *rapid.T) {
 			// Whether results wait at executors until they are fetched.
 			"task.maxDirectResultSize": rapid.SampledFrom([]string{"1m", "0"}).Draw(t, "direct"),
 		}),
-		Pools:  []scheduler.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: scheduler.FAIR}},
+		Pools:  []pool.Pool{{Name: "one", Weight: 2}, {Name: "two", MinShare: 3, Mode: pool.FAIR}},
 		RackOf: func(host string) string { return "rack" + host[:1] },
 	}
 	if managed {

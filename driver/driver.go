@@ -25,7 +25,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // ErrStopped ends what runs when the driver stops.
@@ -57,7 +57,7 @@ type Options struct {
 	RackOf func(host string) string
 	// Pools are those that jobs share the executors by where scheduler.mode is
 	// FAIR.
-	Pools []scheduler.Pool
+	Pools []pool.Pool
 	// Excluded reports whether executors on a host are refused; nil refuses none.
 	// It is called by the driver's event loop and must not block.
 	Excluded func(host string) bool
@@ -103,7 +103,7 @@ func New(options Options) (*Driver, error) {
 	if options.Excluded == nil {
 		options.Excluded = func(string) bool { return false }
 	}
-	if err := scheduler.CheckPools(options.Pools); err != nil {
+	if err := pool.Check(options.Pools); err != nil {
 		return nil, err
 	}
 	d := &Driver{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
 )
 
 // ErrUnschedulable ends a job whose tasks may run on none of the executors that
@@ -25,8 +26,8 @@ type ExclusionStatus struct {
 	Until      time.Time `json:"until"`
 }
 
-func exclusionOf(c *config.Config) scheduler.Exclusion {
-	return scheduler.Exclusion{
+func exclusionOf(c *config.Config) exclusion.Rules {
+	return exclusion.Rules{
 		Enabled:                           config.ExcludeTasks.In(c),
 		TaskAttemptsPerExecutor:           config.TaskAttemptsPerExecutor.In(c),
 		TaskAttemptsPerNode:               config.TaskAttemptsPerNode.In(c),

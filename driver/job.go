@@ -6,7 +6,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // TaskSet is a task set to run: a function over inputs.
@@ -28,13 +28,13 @@ type TaskSet struct {
 	// submitted again, for some tasks of an earlier one, keeps its place so. Jobs are
 	// counted as submissions are: the ID of its first submission serves as a job.
 	// Where Priority.Job is 0, the set's own ID does.
-	Priority scheduler.Priority
+	Priority pool.Priority
 
 	// Group names the jobs that Driver.CancelGroup cancels together; Description is
 	// for people. Either may be "".
 	Group, Description string
 	// Pool is the one that the job is in, where scheduler.mode is FAIR;
-	// scheduler.DefaultPool where it is "".
+	// pool.Default where it is "".
 	Pool string
 	// Resources are how much each task takes of each further resource of its
 	// executor, by name: a whole number, or a part of one. Nil for what

@@ -3,6 +3,7 @@ package driver
 import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // schedulerConfig is how jobs share the executors.
@@ -22,20 +23,20 @@ func schedulerConfig(o *Options) scheduler.Config {
 	}
 }
 
-func sharing(c *config.Config) scheduler.Mode {
-	if config.SchedulerMode.In(c) == scheduler.FAIR.String() {
-		return scheduler.FAIR
+func sharing(c *config.Config) pool.Mode {
+	if config.SchedulerMode.In(c) == pool.FAIR.String() {
+		return pool.FAIR
 	}
-	return scheduler.FIFO
+	return pool.FIFO
 }
 
 // pool is the name of the pool that a job is in; "" where there are none.
 func (l *loop) pool(job *TaskSet) string {
 	switch {
-	case sharing(l.d.options.Config) == scheduler.FIFO:
+	case sharing(l.d.options.Config) == pool.FIFO:
 		return ""
 	case job.Pool == "":
-		return scheduler.DefaultPool
+		return pool.Default
 	}
 	return job.Pool
 }

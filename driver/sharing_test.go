@@ -8,14 +8,14 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 func TestJobsShareTheExecutorsAsTheirPoolsSay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{
 			Config: settings(t, map[string]string{"scheduler.mode": "FAIR"}),
-			Pools:  []scheduler.Pool{{Name: "heavy", Weight: 3}, {Name: "light", Weight: 1}},
+			Pools:  []pool.Pool{{Name: "heavy", Weight: 3}, {Name: "light", Weight: 1}},
 		})
 		_ = running(t, d, driver.TaskSet{Name: "light", Tasks: tasks(8), Pool: "light"})
 		synctest.Wait()
@@ -35,7 +35,7 @@ func TestJobsShareTheExecutorsAsTheirPoolsSay(t *testing.T) {
 }
 
 func TestPoolsAreChecked(t *testing.T) {
-	_, err := driver.New(driver.Options{Pools: []scheduler.Pool{{Name: "a"}, {Name: "a"}}})
+	_, err := driver.New(driver.Options{Pools: []pool.Pool{{Name: "a"}, {Name: "a"}}})
 	require.ErrorContains(t, err, "pool a: there are two of this name")
 }
 

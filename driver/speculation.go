@@ -4,11 +4,11 @@ import (
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-func speculationOf(c *config.Config) scheduler.Speculation {
-	s := scheduler.Speculation{
+func speculationOf(c *config.Config) speculation.Rules {
+	s := speculation.Rules{
 		Enabled:        config.Speculation.In(c),
 		Quantile:       config.SpeculationQuantile.In(c),
 		Multiplier:     config.SpeculationMultiplier.In(c),

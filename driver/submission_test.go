@@ -11,7 +11,7 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // diary is a listener that notes what it is told.
@@ -77,11 +77,11 @@ func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
 	submit := func(job driver.TaskSet) *diary { _, listener := submit(t, d, job); return listener }
-	busy := submit(driver.TaskSet{Name: "busy", Function: "noop", Tasks: make([]driver.Task, 1), Priority: scheduler.Priority{Job: 1}})
+	busy := submit(driver.TaskSet{Name: "busy", Function: "noop", Tasks: make([]driver.Task, 1), Priority: pool.Priority{Job: 1}})
 	running := p.launches(1)[0]
-	later := submit(driver.TaskSet{Name: "later", Function: "noop", Tasks: make([]driver.Task, 1), Priority: scheduler.Priority{Job: 2, Stage: 1}})
+	later := submit(driver.TaskSet{Name: "later", Function: "noop", Tasks: make([]driver.Task, 1), Priority: pool.Priority{Job: 2, Stage: 1}})
 	part := submit(driver.TaskSet{Name: "part", Function: "noop", Tasks: make([]driver.Task, 2), Indexes: []int{7, 3},
-		Priority: scheduler.Priority{Job: 1, Stage: 4}})
+		Priority: pool.Priority{Job: 1, Stage: 4}})
 	p.finish(running, "")
 	require.NoError(t, <-busy.ended)
 	for _, index := range []uint32{7, 3} {

@@ -6,91 +6,84 @@ import (
 	"time"
 )
 
-// barrier is what is particular to a set whose tasks run at the same time.
+// barrier is the state of a set whose tasks run at the same time.
 //
-// Such a set starts when there are enough free cores for all its tasks, on
-// executors where they may run: close to the places that they prefer, but
-// without waiting for these. Until then it holds no core, so that sets after it
-// run; when it has been passed over for Config.BarrierReserveDelay, though all
-// executors together would do, it goes first: no other set of its profile is
-// given a core until it has started. So it waits for the attempts that run by
-// then, and others wait for it no longer than those take.
+// A barrier set is launched when there are enough free cores for all its tasks, on
+// executors where these may run: as local as the free cores allow, without
+// waiting for better ones. Until then it uses no core, and other sets run. If it
+// has been passed over for Config.BarrierReserveDelay, although all executors
+// together have room for it, no other set of its profile is given a core until it
+// is launched. So it waits for running attempts only.
 //
-// Its results count together: when an attempt ends without one, all others are
-// killed, what was done is done again, and TaskDone comes for all tasks at the
-// end. Its tasks are never copied.
+// If an attempt ends without a result, all other attempts are killed and all tasks
+// are retried. TaskDone is returned for all tasks at the end. Its tasks are never
+// copied.
 type barrier struct {
-	// held are the attempts that succeeded, by task; 0 where none did. count is
-	// how many.
-	held  []AttemptID
-	count int
-	// rolling is whether its attempts are being killed.
-	rolling bool
-	// passed is since when it is passed over; the zero time where it is not.
-	passed time.Time
+	// buffered are the attempts that succeeded, by task; 0 if none did. count is how
+	// many.
+	buffered []AttemptID
+	count    int
+	// restarting reports whether its attempts are being killed.
+	restarting bool
+	// passedOver is since when it is passed over; zero if it is not.
+	passedOver time.Time
 }
 
-// offerBarrier launches all tasks of a set or none.
-func (s *Scheduler) offerBarrier(set *taskSet) int {
+// offerBarrier launches all tasks of a set or none, and returns how many.
+func (p *profile) offerBarrier(set *taskSet) int {
 	b, tasks := set.barrier, len(set.states)
 	if set.waiting < tasks {
-		return 0 // attempts of the time before still run
+		return 0 // earlier attempts still run
 	}
-	var free []gangExecutor
+	var free []freeExecutor
 	slots := 0
-	for e := range set.profile.free.atLeast(set.cpus) {
-		if n := e.freeSlots(set); n > 0 && !set.excluded.excludes(e) {
-			free = append(free, gangExecutor{e, n})
+	for e := range p.free.atLeast(set.cpus) {
+		if n := e.freeSlots(set); n > 0 && !set.excludes(e) {
+			free = append(free, freeExecutor{e, n})
 			slots += n
 		}
 	}
 	if slots < tasks {
+		now := p.delays.clock.now
 		switch {
-		case s.slots(set) < tasks:
-			b.passed = time.Time{}
-		case b.passed.IsZero():
-			b.passed = s.now
+		case p.slots(set) < tasks:
+			b.passedOver = time.Time{}
+		case b.passedOver.IsZero():
+			b.passedOver = now
 		}
-		if !b.passed.IsZero() && s.now.Sub(b.passed) >= s.config.BarrierReserveDelay {
-			set.profile.saved, set.profile.savedFor = true, set
+		if !b.passedOver.IsZero() && now.Sub(b.passedOver) >= p.config.BarrierReserveDelay {
+			p.reserved, p.reservedFor = true, set
 		}
 		return 0
 	}
-	places := set.gang(free)
-	if places == nil {
+	executors := set.assign(free)
+	if executors == nil {
 		return 0
 	}
-	b.passed = time.Time{}
-	for index, e := range places {
-		s.launch(set, int32(index), e, set.locality(int32(index), e), false)
+	b.passedOver = time.Time{}
+	for index, e := range executors {
+		p.attempts.launch(set, int32(index), e, set.locality(int32(index), e), false)
 	}
 	return tasks
 }
 
-// offerSaved has the set for which cores are kept start, if it can by now, ahead
-// of all others.
-func (s *Scheduler) offerSaved(p *profile) {
-	set := p.savedFor
-	p.savedFor = nil
-	if set == nil || set.over || s.offerBarrier(set) == 0 {
-		return
-	}
-	n := &set.node
-	n.dequeue()
-	for ; n.parent != nil; n = n.parent {
-		if n.queued && n.parent.mode == FAIR {
-			n.parent.down(n.at)
-		}
+// offerReserved launches the set for which cores are reserved, if there are enough
+// by now, ahead of all others.
+func (p *profile) offerReserved() {
+	set := p.reservedFor
+	p.reservedFor = nil
+	if set != nil && !set.over && p.offerBarrier(set) > 0 {
+		set.node.Dequeue()
 	}
 }
 
-// slots is how many tasks of a set all executors run at once, if they run
+// slots returns how many tasks of a set all executors run at once, if they run
 // nothing else.
-func (s *Scheduler) slots(set *taskSet) int {
-	slots := set.profile.sizes.slots(set)
-	if set.excluded != nil {
-		for _, e := range s.executors {
-			if e.host.profile == set.profile && e.available && set.excluded.excludes(e) {
+func (p *profile) slots(set *taskSet) int {
+	slots, _ := p.sizes.slots(set)
+	if set.exclusion.Any() {
+		for _, e := range p.executors {
+			if e.available && set.excludes(e) {
 				slots -= e.slots(set)
 			}
 		}
@@ -98,23 +91,24 @@ func (s *Scheduler) slots(set *taskSet) int {
 	return slots
 }
 
-// gangExecutor is an executor and how many more tasks of a set it can run.
-type gangExecutor struct {
+// freeExecutor is an executor and how many more tasks of a set it can run.
+type freeExecutor struct {
 	*executor
 	slots int
 }
 
-// gang finds a place for each task of a set, nil if it finds none for one: first
-// for those tasks that may not run everywhere, then for those that prefer a
-// place, then for the others, spread over the executors.
-func (set *taskSet) gang(free []gangExecutor) []*executor {
+// assign returns an executor for each task, nil if it finds none for one. It
+// starts with tasks that are excluded somewhere, continues with those that prefer
+// a place, and spreads the others over the executors.
+func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {
 		order[i] = int32(i)
 	}
 	rank := func(index int32) int {
+		h := set.histories[index]
 		switch {
-		case set.histories[index].isExcluded():
+		case h != nil && h.exclusion.Any():
 			return 0
 		case len(set.preferred(index)) > 0:
 			return 1
@@ -123,31 +117,31 @@ func (set *taskSet) gang(free []gangExecutor) []*executor {
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int32) int { return rank(a) - rank(b) })
-	places := make([]*executor, len(order))
+	assigned := make([]*executor, len(order))
 	for _, index := range order {
 		best := -1
 		for i := range free {
 			if set.histories[index].excludes(free[i].executor) {
 				continue
 			}
-			if best < 0 || set.closer(index, free[i], free[best]) {
+			if best < 0 || set.suitsBetter(index, free[i], free[best]) {
 				best = i
 			}
 		}
 		if best < 0 {
 			return nil
 		}
-		places[index] = free[best].executor
+		assigned[index] = free[best].executor
 		if free[best].slots--; free[best].slots == 0 {
 			free = slices.Delete(free, best, best+1)
 		}
 	}
-	return places
+	return assigned
 }
 
-// closer is whether an executor suits a task better than another: it is more
-// local, or has more room.
-func (set *taskSet) closer(index int32, e, other gangExecutor) bool {
+// suitsBetter reports whether an executor is more local for a task than another,
+// or else has more room.
+func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	if len(set.preferred(index)) > 0 {
 		if here, there := set.locality(index, e.executor), set.locality(index, other.executor); here != there {
 			return here < there
@@ -156,78 +150,55 @@ func (set *taskSet) closer(index int32, e, other gangExecutor) bool {
 	return e.slots > other.slots
 }
 
-// locality is how close to the places that it prefers a task is on an executor.
-func (set *taskSet) locality(index int32, e *executor) Locality {
-	preferred := set.preferred(index)
-	if len(preferred) == 0 {
-		return NoPref
-	}
-	best := Any
-	for _, i := range preferred {
-		switch p := set.places[i]; {
-		case p.executor == e:
-			return ProcessLocal
-		case p.host == nil:
-		case p.host == e.host:
-			best = NodeLocal
-		case p.host.rack != nil && p.host.rack == e.host.rack:
-			best = min(best, RackLocal)
-		}
-	}
-	return best
-}
-
 // concludeBarrier appends what follows from the end of an attempt of a barrier
 // set.
 func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
 	if outcome.Result == Succeeded {
-		if !b.rolling {
-			return s.holdResult(events, a)
+		if !b.restarting {
+			return s.bufferResult(events, a)
 		}
 		outcome.Reason = "its barrier set is tried again"
 	}
-	failures, events := s.fail(events, a, outcome)
+	failures, events := s.addFailure(events, a, outcome)
 	if set.over {
 		return events
 	}
-	events = append(events, set.tryAgain(a.index, a.id, failures, outcome.Reason))
-	if !b.rolling {
+	retry := func(index int32, attempt AttemptID, failures int, reason string) {
+		set.retryTask(index)
+		events = append(events, TaskRetry{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason})
+	}
+	retry(a.index, a.id, failures, outcome.Reason)
+	if !b.restarting {
 		reason := fmt.Sprintf("all tasks of the barrier set %s are tried again: task %d has no result: %s", set.name, a.index, outcome.Reason)
-		for index, held := range b.held {
-			if held != 0 {
+		for index, attempt := range b.buffered {
+			if attempt != 0 {
 				h := set.history(int32(index))
 				h.attempts++
-				b.held[index] = 0
-				events = append(events, set.tryAgain(int32(index), held, h.failures, reason))
+				b.buffered[index] = 0
+				retry(int32(index), attempt, h.failures, reason)
 			}
 		}
 		b.count = 0
 		events = set.kill(events, reason)
 	}
-	b.rolling = len(set.running) > 0
-	set.node.enqueue()
+	b.restarting = len(set.running) > 0
+	set.node.Enqueue()
 	return events
 }
 
-// tryAgain has a task of a barrier set wait again.
-func (set *taskSet) tryAgain(index int32, attempt AttemptID, failures int, reason string) TaskRetry {
-	set.comeBack(index)
-	return TaskRetry{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason}
-}
-
-// holdResult keeps a success until all tasks have theirs.
-func (s *Scheduler) holdResult(events []Event, a *attempt) []Event {
+// bufferResult records a success, which counts once all tasks have one.
+func (s *Scheduler) bufferResult(events []Event, a *attempt) []Event {
 	set, b := a.set, a.set.barrier
-	set.states[a.index] = taskHeld
-	b.held[a.index] = a.id
+	set.states[a.index] = taskBuffered
+	b.buffered[a.index] = a.id
 	if b.count++; b.count < len(set.states) {
 		return events
 	}
-	for index, held := range b.held {
+	for index, attempt := range b.buffered {
 		set.states[index] = taskDone
-		events = append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: held})
+		events = append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: attempt})
 	}
 	set.done, b.count = b.count, 0
-	return s.finish(events, set)
+	return s.endIfDone(events, set)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 func TestABarrierSetStartsAtOnceOrNotAtAll(t *testing.T) {
@@ -52,7 +54,7 @@ func TestABarrierSetFailsAsOne(t *testing.T) {
 }
 
 func TestABarrierSetThatWaitsTooLongIsNotPassedOver(t *testing.T) {
-	for _, mode := range []Mode{FIFO, FAIR} {
+	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {
 		s := play(t, Config{Mode: mode, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 		s.submit(TaskSet{ID: 1, Tasks: 1})
 		s.at(0, "1/0@a:no-pref")
@@ -93,7 +95,7 @@ func TestABarrierSetThatNothingCanHold(t *testing.T) {
 // A pool that is always as needy goes first by its rank: the barrier set must
 // get its cores in spite of it.
 func TestABarrierSetIsNotStarvedByNeedyPools(t *testing.T) {
-	s := play(t, Config{Mode: FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
+	s := play(t, Config{Mode: pool.FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 100, Pool: "first"})
 	s.submit(TaskSet{ID: 2, Tasks: 2, Barrier: true, Pool: "gang"})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // waitingTasks is how many tasks wait at least in each benchmark, with three
@@ -91,7 +93,7 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 // to.
 func BenchmarkPools(b *testing.B) {
 	const pools, tasks = 100, 10_000
-	for _, mode := range []Mode{FIFO, FAIR} {
+	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {
 		b.Run(mode.String(), func(b *testing.B) {
 			s := farm(b, Config{Mode: mode, LocalityWaitNode: 3 * time.Second}, 1000)
 			now := time.Unix(0, 0)

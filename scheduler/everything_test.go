@@ -11,6 +11,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/bobbin-yarn/bobbin/scheduler/commit"
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
 // watcher holds a scheduler in which everything is enabled to what must never be
@@ -19,7 +22,7 @@ type watcher struct {
 	t         *rapid.T
 	s         *Scheduler
 	now       time.Time
-	rules     Exclusion
+	rules     exclusion.Rules
 	executors map[string]*watchedExecutor
 	sets      map[uint64]*watchedSet
 	running   map[AttemptID]*watchedAttempt
@@ -78,14 +81,14 @@ type watchedAttempt struct {
 
 func TestWithEverythingEnabled(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rules := Exclusion{Enabled: true, Timeout: 20 * time.Second, UnschedulableTimeout: 5 * time.Second}.withDefaults()
+		rules := exclusion.Rules{Enabled: true, Timeout: 20 * time.Second, UnschedulableTimeout: 5 * time.Second}.WithDefaults()
 		w := &watcher{
 			t: t, now: start, rules: rules, executors: map[string]*watchedExecutor{}, sets: map[uint64]*watchedSet{},
 			running: map[AttemptID]*watchedAttempt{}, commits: commit.NewCoordinator(), failures: map[string][]time.Time{},
 			excluded: map[string]time.Time{}, nodes: map[string]time.Time{}, hosts: map[string]string{},
 			s: New(Config{
-				Mode: Mode(rapid.IntRange(0, 1).Draw(t, "mode")), Pools: fairPools, Exclusion: rules,
-				Speculation:         Speculation{Enabled: true, Quantile: 0.3, DurationThreshold: 2 * time.Second},
+				Mode: pool.Mode(rapid.IntRange(0, 1).Draw(t, "mode")), Pools: fairPools, Exclusion: rules,
+				Speculation:         speculation.Rules{Enabled: true, Quantile: 0.3, DurationThreshold: 2 * time.Second},
 				LocalityWaitNode:    time.Second,
 				BarrierReserveDelay: time.Second,
 				BarrierTimeout:      5 * time.Second,
@@ -124,7 +127,7 @@ func (w *watcher) submit(t *rapid.T) {
 		ID: uint64(w.number), Name: fmt.Sprint("set ", w.number), Tasks: rapid.IntRange(1, 8).Draw(t, "tasks"),
 		CPUs: rapid.IntRange(1, 2).Draw(t, "cpus"), Barrier: rapid.IntRange(0, 3).Draw(t, "barrier") == 0,
 		Pool:     rapid.SampledFrom([]string{"", "a", "b1", "b2"}).Draw(t, "pool"),
-		Priority: Priority{Job: rapid.Uint64Range(0, 2).Draw(t, "job"), Stage: rapid.Uint64Range(0, 1).Draw(t, "stage")},
+		Priority: pool.Priority{Job: rapid.Uint64Range(0, 2).Draw(t, "job"), Stage: rapid.Uint64Range(0, 1).Draw(t, "stage")},
 	}
 	if rapid.IntRange(0, 2).Draw(t, "gpu") == 0 {
 		set.Resources = map[string]float64{"gpu": rapid.SampledFrom([]float64{0.5, 1}).Draw(t, "gpus")}
@@ -363,11 +366,15 @@ func (w *watcher) act(events []Event) {
 func (w *watcher) offer() {
 	w.offerOnce()
 	for _, p := range w.s.profiles {
-		set := p.sole()
-		if set == nil || w.s.barriers > 0 || set.prefers() || set.isChoosy() || set.waiting == 0 {
+		leaf := p.pools.Sole()
+		if leaf == nil {
 			continue
 		}
-		require.Less(w.t, p.free.top, set.cpus, "cores are left though nobody else wants them")
+		set := leaf.Leaf
+		if w.s.barriers > 0 || set.prefers() || set.isSelective() || set.waiting == 0 {
+			continue
+		}
+		require.Less(w.t, p.free.most, set.cpus, "cores are left though nobody else wants them")
 	}
 	for _, a := range w.running {
 		if slices.Contains(a.on.queue, a) && !a.killed && w.mustMakeWay(a) {
@@ -386,7 +393,7 @@ func (w *watcher) mustMakeWay(a *watchedAttempt) bool {
 		if set == a.set || set.over || w.waiting(set) == 0 || w.s.sets[set.ID].waiting == 0 {
 			continue // tasks of a barrier set that are done may count yet as waiting
 		}
-		if !a.set.over && !w.s.sets[a.TaskSet].node.precedes(&w.s.sets[set.ID].node) {
+		if !a.set.over && !w.s.sets[a.TaskSet].node.Precedes(w.s.sets[set.ID].node) {
 			return true
 		}
 	}
@@ -414,7 +421,7 @@ func (w *watcher) offerOnce() {
 		require.LessOrEqual(w.t, others, 1)
 		require.Equal(w.t, l.Speculative, others == 1, "%+v: it runs already", l)
 		a := &watchedAttempt{Launch: l, set: set, on: e}
-		require.Equal(w.t, l.Queued, w.s.attempts[l.Attempt].state == attemptQueued)
+		require.Equal(w.t, l.Queued, w.s.attempts.byID[l.Attempt].state == attemptQueued)
 		e.sent = append(e.sent, a)
 		if l.Queued {
 			require.Less(w.t, e.free, set.CPUs, "%+v: a core is free", l)
@@ -516,7 +523,7 @@ func (w *watcher) runOut() {
 	require.Zero(w.t, w.s.Demand())
 	require.Empty(w.t, w.s.ExcludedNodes())
 	require.Zero(w.t, w.s.barriers)
-	require.Zero(w.t, w.s.delayed)
+	require.Zero(w.t, w.s.delays.running)
 	_, waits := w.s.NextDeadline()
 	require.False(w.t, waits)
 }

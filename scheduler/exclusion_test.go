@@ -5,15 +5,17 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
 )
 
-func excluding(x Exclusion) Config {
+func excluding(x exclusion.Rules) Config {
 	x.Enabled = true
 	return Config{Exclusion: x, MaxTaskFailures: 9}
 }
 
 func TestATaskIsNotTriedWhereItFailed(t *testing.T) {
-	s := play(t, excluding(Exclusion{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1},
+	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1},
 		Executor{ID: "a3", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")
@@ -26,7 +28,7 @@ func TestATaskIsNotTriedWhereItFailed(t *testing.T) {
 }
 
 func TestASetLeavesExecutorsAndNodesAlone(t *testing.T) {
-	s := play(t, excluding(Exclusion{}), Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "a2", Host: "A", Cores: 2},
+	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "a2", Host: "A", Cores: 2},
 		Executor{ID: "a3", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 9})
 	s.at(0, "1/0@a:no-pref", "1/1@a2:no-pref", "1/2@a3:no-pref", "1/3@a:no-pref", "1/4@a2:no-pref")
@@ -74,7 +76,7 @@ func (s *script) failOnce(id uint64, failures int) []Event {
 }
 
 func TestTheApplicationExcludesForATime(t *testing.T) {
-	s := play(t, excluding(Exclusion{Timeout: time.Minute, KillExcluded: true}),
+	s := play(t, excluding(exclusion.Rules{Timeout: time.Minute, KillExcluded: true}),
 		Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "a2", Host: "A", Cores: 2})
 	until := start.Add(time.Minute)
 	const reason = "excluded for the application: too many tasks failed on host A"
@@ -102,7 +104,7 @@ func TestTheApplicationExcludesForATime(t *testing.T) {
 }
 
 func TestASetThatMayRunNowhere(t *testing.T) {
-	s := play(t, excluding(Exclusion{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "small", Host: "S", Cores: 1, Profile: 1})
+	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "small", Host: "S", Cores: 1, Profile: 1})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2})
 	s.at(0, "1/0@a:no-pref")
 	s.end("1/0", failed)

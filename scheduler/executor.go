@@ -4,61 +4,60 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/resource"
 )
 
 // Executor is a process that runs tasks.
 type Executor struct {
-	// ID is the executor's name, unique among the executors that are there.
+	// ID is unique among the executors that are alive.
 	ID string
-	// Host is the node it runs on, written as the tasks' preferences write it.
+	// Host is the node it runs on, written as in the preferences of tasks.
 	Host string
-	// Rack is the host's, "" where it is not known; see Config.RackOf.
+	// Rack is the host's rack, "" if it is not known; see Config.RackOf.
 	Rack string
-	// Profile is the resource profile that it was made by: it runs the tasks of
-	// sets that have the same.
+	// Profile is its resource profile. It runs the tasks of sets with the same one.
 	Profile int
-	// Cores is how many cores of tasks it runs at a time.
+	// Cores is how many cores its tasks use at a time.
 	Cores int
-	// Resources are the addresses of each further resource that it has, such as
-	// "gpu": {"0", "1"}. They are the scheduler's from then on.
+	// Resources are the addresses of further resources, such as "gpu": {"0", "1"}.
 	Resources map[string][]string
 }
 
-// maxCores bounds an executor's cores, because executors are found by how many
-// of theirs are free.
+// maxCores bounds an executor's cores, because a list is kept for each number of
+// free cores.
 const maxCores = 1 << 16
 
-// Loss is why an executor is gone.
+// Loss is why an executor is lost.
 type Loss struct {
-	// Reason is for people: it becomes the reason of the tasks' retries.
+	// Reason is text for people: the reason of the retries that follow.
 	Reason string
-	// CountsAsFailure tells a loss that is the application's fault (the process exited
-	// or was killed for its memory) from one that is not (preempted, node lost,
-	// killed on request). With it every task that was running there has failed
-	// once more, but not those that were queued there: they had not begun, or may
-	// have ended. These get a core of their own when they run again.
+	// CountsAsFailure tells a loss that is the application's fault (the process
+	// exited or was killed for its memory) from others (preempted, node lost, killed
+	// on request). It counts as a failure of every task that was running there, but
+	// not of those that were queued: they had not started, or may have ended. These
+	// are not queued again when they are retried.
 	CountsAsFailure bool
 }
 
-// executor is an executor and what it is doing.
+// executor is an executor and its attempts.
 type executor struct {
 	Executor
+	profile         *profile
 	host            *host
 	free            int
 	decommissioning bool
-	// excluded is whether it, or its node, is excluded for the application.
+	// excluded reports whether it, or its node, is excluded for the application.
 	excluded bool
-	// available is whether it may be given tasks: it is neither of these.
+	// available reports whether it is given tasks: it is neither of these.
 	available bool
-	resources []resource
-	// amounts tells how much of its resources there is.
-	amounts string
-	// freed is whether it is among the scheduler's freed executors.
-	freed bool
-	// running are all attempts that it was sent, those in the queue included.
+	resources resource.Inventory
+	// newlyFree reports whether it is among those of its cluster.
+	newlyFree bool
+	// running are all attempts that it was sent, including those in the queue.
 	running []*attempt
 	queue   queue
-	// window is how many tasks of the set windowSet the queue takes.
+	// window is how many attempts of the set windowSet may be queued.
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
@@ -66,9 +65,9 @@ type executor struct {
 	order uint64
 }
 
-// AddExecutor adds an executor with all its cores free. It is an error when
-// one with its ID is there, when ID or Host is empty, or when it has no cores
-// or more than 65536, or when an address of a resource is there twice.
+// AddExecutor adds an executor with all its cores free. It fails if there is one
+// with its ID, if ID or Host is empty, if it has no cores or more than 65536, or
+// if a resource has an address twice.
 func (s *Scheduler) AddExecutor(added Executor) error {
 	switch {
 	case added.ID == "":
@@ -79,79 +78,105 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 		return fmt.Errorf("executor %s on host %s: it has %d cores, which must be 1 to %d",
 			added.ID, added.Host, added.Cores, maxCores)
 	}
-	if there := s.executors[added.ID]; there != nil {
+	if other := s.executors[added.ID]; other != nil {
 		return fmt.Errorf("executor %s on host %s: one with this id is there already, on host %s",
-			added.ID, added.Host, there.Host)
+			added.ID, added.Host, other.Host)
 	}
-	resources, amounts, err := newResources(added.Resources)
+	resources, err := resource.NewInventory(added.Resources)
 	if err != nil {
 		return fmt.Errorf("executor %s on host %s: %w", added.ID, added.Host, err)
 	}
 	s.executorsAdded++
+	p := s.profile(added.Profile)
 	e := &executor{
-		Executor: added, host: s.host(s.profile(added.Profile), added.Host), free: added.Cores, resources: resources, amounts: amounts,
-		order: s.executorsAdded,
+		Executor: added, profile: p, host: p.reference(added.Host), free: added.Cores, resources: resources, order: s.executorsAdded,
 	}
 	if e.host.rack == nil && e.Rack != "" {
 		s.learnRack(e.Host, e.Rack)
 	}
-	s.executors[e.ID] = e
-	e.excluded = s.excluded.excludes(e)
-	e.settle()
+	s.executors[e.ID], p.executors[e.ID] = e, e
+	e.excluded = s.exclusion.Excludes(e.ID, e.Host)
+	e.updateAvailable()
 	return nil
 }
 
-// settle makes an executor available, or not, as is due.
-func (e *executor) settle() {
-	due := !e.decommissioning && !e.excluded
-	if due == e.available {
-		return
+// rackOf returns the rack of a host, as configured or learned from an executor; ""
+// if it is not known.
+func (s *Scheduler) rackOf(host string) string {
+	if s.config.RackOf != nil {
+		if rack := s.config.RackOf(host); rack != "" {
+			return rack
+		}
 	}
-	p := e.host.profile
-	if due {
-		e.available = true
-		p.addToHost(e, 1)
-		provide(e)
-		e.noteFreed()
-		return
+	for _, p := range s.profiles {
+		if h := p.hosts[host]; h != nil && h.rack != nil {
+			return h.rack.name
+		}
 	}
-	withdraw(e)
-	e.available = false
-	p.addToHost(e, -1)
-	for _, set := range p.sets {
-		// It may have been the other executor for whose sake a task stayed away
-		// from the one where it ran.
-		set.settled = set.settled && len(set.histories) == 0 && set.stragglers.wanted == 0
+	return ""
+}
+
+// learnRack sets the rack of a host in all profiles.
+func (s *Scheduler) learnRack(host, rack string) {
+	for _, p := range s.profiles {
+		h := p.hosts[host]
+		if h == nil {
+			continue
+		}
+		p.setRack(h, rack)
+		for _, set := range p.sets {
+			set.rackLearned(h)
+			set.exhausted = false // tasks may be rack-local on other executors now
+		}
 	}
 }
 
-// DecommissionExecutor gives an executor no more tasks; those it runs go on, and those
-// that are queued there are recalled: the answer has a [Recall] if there are any.
-// It is for executors that are being decommissioned. One that is not there is no
-// error.
+// updateAvailable makes an executor available or unavailable after a change.
+func (e *executor) updateAvailable() {
+	available, change := !e.decommissioning && !e.excluded, -1
+	if available == e.available {
+		return
+	}
+	if available {
+		change = 1
+	}
+	e.profile.setAvailable(e, available)
+	for _, set := range e.profile.sets {
+		set.executorChanged(e, change)
+		if !available && (len(set.histories) > 0 || set.copies.wanted > 0) {
+			// Without this executor, tasks may no longer avoid another one.
+			set.exhausted = false
+		}
+	}
+}
+
+// DecommissionExecutor gives an executor no more tasks. Attempts that run there
+// continue; if any are queued, it returns a [Recall]. An unknown executor is
+// ignored.
 func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	e := s.executors[id]
 	if e == nil {
 		return nil
 	}
 	e.decommissioning = true
-	e.settle()
+	e.updateAvailable()
 	return e.recall(nil)
 }
 
-// RemoveExecutor forgets an executor that is gone. The tasks that it was
-// running wait again: the answer has a [TaskRetry] for each, or a
-// [TaskSetFailed] where the loss counts and was a failure too many. One that is
-// not there is no error.
+// RemoveExecutor removes an executor that is lost or has stopped. The tasks that
+// it was running are retried: it returns a [TaskRetry] for each, or a
+// [TaskSetFailed] if the loss counts and a task has failed too often. An unknown
+// executor is ignored.
 func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	e := s.executors[id]
 	if e == nil {
 		return nil
 	}
 	e.decommissioning = true
-	e.settle()
+	e.updateAvailable()
 	delete(s.executors, id)
-	delete(s.excluded.failures, id)
+	delete(e.profile.executors, id)
+	s.exclusion.RemoveExecutor(id)
 	lost := slices.Clone(e.running)
 	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 	outcomes := make([]Outcome, len(lost))
@@ -162,20 +187,12 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 		}
 	}
 	for _, a := range lost {
-		s.release(a)
+		s.attempts.remove(a)
 	}
-	e.host.profile.releaseHost(e.host)
+	e.profile.release(e.host)
 	var events []Event
 	for i, a := range lost {
 		events = s.conclude(events, a, outcomes[i])
 	}
 	return events
-}
-
-// noteFreed has the next offer look at an executor.
-func (e *executor) noteFreed() {
-	if p := e.host.profile; !e.freed {
-		e.freed = true
-		p.freed = append(p.freed, e)
-	}
 }

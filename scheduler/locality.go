@@ -2,27 +2,27 @@ package scheduler
 
 import "time"
 
-// Locality is how close to the place that it prefers a task runs.
+// Locality is how close a task runs to an executor or host that it prefers.
 type Locality int8
 
 // The levels of locality, the best first.
 const (
-	// ProcessLocal: in an executor that the task prefers.
+	// ProcessLocal is in an executor that the task prefers.
 	ProcessLocal Locality = iota
-	// NodeLocal: on a host that the task prefers.
+	// NodeLocal is on a host that the task prefers.
 	NodeLocal
-	// NoPref: the task prefers no place.
+	// NoPref is the level of tasks without preferences.
 	NoPref
-	// RackLocal: in the rack of a host that the task prefers.
+	// RackLocal is in the rack of a host that the task prefers.
 	RackLocal
-	// Any: anywhere else.
+	// Any is anywhere else.
 	Any
 )
 
-// Localities is how many levels there are.
+// Localities is the number of levels.
 const Localities = int(Any) + 1
 
-// String is the level's name as in "node-local".
+// String returns the level's name, such as "node-local".
 func (l Locality) String() string {
 	switch l {
 	case ProcessLocal:
@@ -38,83 +38,86 @@ func (l Locality) String() string {
 	}
 }
 
-// delay is a set's clock of delay scheduling. It starts when the set leaves a
-// core that it could have taken, and stops when it takes all that it is offered.
-type delay struct {
-	// waited is how long it ran before.
-	waited  time.Duration
+// delays decides which levels of locality are open to a task set: delay
+// scheduling.
+type delays struct {
+	clock *clock
+	waits [Localities]time.Duration
+	// expecting reports whether further executors are expected.
+	expecting bool
+	// running is how many delay clocks run.
+	running int
+}
+
+// delayClock measures how long a set has left cores unused. It starts when the
+// set leaves a core that it could have taken, stops when it takes all that it is
+// offered, and is never reset.
+type delayClock struct {
 	running bool
-	// since is when it was started, if it runs.
-	since time.Time
+	// since is when it was started, if it runs, and before how long it ran until
+	// then.
+	since  time.Time
+	before time.Duration
 }
 
-func (d *delay) elapsed(now time.Time) time.Duration {
+func (d *delayClock) elapsed(now time.Time) time.Duration {
 	if d.running {
-		return d.waited + now.Sub(d.since)
+		return d.before + now.Sub(d.since)
 	}
-	return d.waited
+	return d.before
 }
 
-// setDelayed starts or stops a set's clock.
-func (s *Scheduler) setDelayed(set *taskSet, delayed bool) {
-	if delayed == set.delay.running {
+// setRunning starts or stops the delay clock of a set.
+func (d *delays) setRunning(set *taskSet, running bool) {
+	c := &set.delay
+	if running == c.running {
 		return
 	}
-	set.delay.waited = set.delay.elapsed(s.now)
-	set.delay.running, set.delay.since = delayed, s.now
-	if delayed {
-		s.delayed++
+	*c = delayClock{running: running, since: d.clock.now, before: c.elapsed(d.clock.now)}
+	if running {
+		d.running++
 	} else {
-		s.delayed--
+		d.running--
 	}
 }
 
-// allowed is the least local level that is open to a set: each live level
-// before it had its wait. It also returns how long the set's clock has yet to
-// run for the next level to open; 0 where none is left.
-func (s *Scheduler) allowed(set *taskSet) (Locality, time.Duration) {
-	elapsed := set.delay.elapsed(s.now)
+// allowed returns the least local level that is open to a set: its delay clock
+// has run for the waits of all live levels before that. It also returns how long
+// the clock has yet to run until the next level opens; 0 if all are open.
+func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
+	elapsed := set.delay.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
-		if set.live[level] == 0 && !(level == NodeLocal && s.expecting && set.prefers()) {
+		if set.live[level] == 0 && !(level == NodeLocal && d.expecting && set.prefers()) {
 			continue
 		}
-		if elapsed -= s.waits[level]; elapsed < 0 {
+		if elapsed -= d.waits[level]; elapsed < 0 {
 			return level, -elapsed
 		}
 	}
 	return Any, 0
 }
 
-// prefers is whether a waiting task of the set prefers any place.
-func (set *taskSet) prefers() bool { return set.waiting > set.live[NoPref] }
+// ExpectExecutors sets whether further executors are expected. While they are, a
+// task that prefers a host without an executor waits as if the host had one.
+// Otherwise, when several executors start together, the first would take the
+// tasks that are local to the others. Call Offer then.
+func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expecting = expected }
 
-// ExpectExecutors says whether further executors are on their way. While they
-// are, a task that prefers a host without an executor waits for one as it would
-// for a core of an executor that is there: else the first of several executors
-// that start together would take what is local to the others. Offer follows.
-func (s *Scheduler) ExpectExecutors(awaited bool) { s.expecting = awaited }
-
-// NextDeadline is the earliest time, if there is one, at which the passing of
-// time alone changes something: a level of locality opens to a set that leaves
-// cores unused until then, an exclusion ends, or a set is given up. Call Advance
-// and Offer then.
-func (s *Scheduler) NextDeadline() (time.Time, bool) {
-	var opens time.Duration
-	if s.delayed > 0 {
-		for _, p := range s.profiles {
-			for _, set := range p.sets {
-				if !set.delay.running || p.free.top < set.cpus {
-					continue
-				}
-				if _, left := s.allowed(set); left > 0 && (opens == 0 || left < opens) {
-					opens = left
-				}
+// nextLevel returns how long it takes until the next level opens to a set that
+// leaves cores unused; 0 if there is none.
+func (s *Scheduler) nextLevel() (opens time.Duration) {
+	if s.delays.running == 0 {
+		return 0
+	}
+	for _, p := range s.profiles {
+		for _, set := range p.sets {
+			if !set.delay.running || p.free.most < set.cpus {
+				continue
+			}
+			if _, left := s.delays.allowed(set); left > 0 && (opens == 0 || left < opens) {
+				opens = left
 			}
 		}
 	}
-	next := earlier(s.excluded.next(), s.nextStuck())
-	if opens > 0 {
-		next = earlier(next, s.now.Add(opens))
-	}
-	return next, !next.IsZero()
+	return opens
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 // modelPools are the pools of a profile, in the order in which they were made.
@@ -13,15 +15,15 @@ type modelPools struct {
 }
 
 type modelPool struct {
-	Pool
+	pool.Pool
 	parent *modelPool
 }
 
 func (m *model) poolsOf(profile int) *modelPools {
 	pools := m.pools[profile]
 	if pools == nil {
-		root := &modelPool{Pool: Pool{Mode: m.config.Mode, Pools: m.config.Pools}}
-		pools = &modelPools{fair: m.config.Mode == FAIR, all: []*modelPool{root}}
+		root := &modelPool{Pool: pool.Pool{Mode: m.config.Mode, Pools: m.config.Pools}}
+		pools = &modelPools{fair: m.config.Mode == pool.FAIR, all: []*modelPool{root}}
 		pools.grow(root)
 		m.pools[profile] = pools
 	}
@@ -43,12 +45,12 @@ func (p *modelPools) named(name string) *modelPool {
 	if name == "" {
 		name = "default"
 	}
-	for _, pool := range p.all[1:] {
-		if pool.Name == name {
-			return pool
+	for _, known := range p.all[1:] {
+		if known.Name == name {
+			return known
 		}
 	}
-	p.all = append(p.all, &modelPool{Pool: Pool{Name: name}, parent: p.all[0]})
+	p.all = append(p.all, &modelPool{Pool: pool.Pool{Name: name}, parent: p.all[0]})
 	return p.all[len(p.all)-1]
 }
 
@@ -110,7 +112,7 @@ func (r *round) running(c child) int {
 // that comes after it in order.
 func (r *round) before(a, b child) bool {
 	share := func(c child) (needy bool, share float64) {
-		pool := Pool{Weight: 1}
+		pool := pool.Pool{Weight: 1}
 		if c.pool != nil {
 			pool = c.pool.Pool
 		}
@@ -139,21 +141,21 @@ func (r *round) mostFree() int {
 }
 
 // one follows the launch of one task of a pool, if one is due.
-func (r *round) one(pool *modelPool) bool {
+func (r *round) one(from *modelPool) bool {
 	for r.mostFree() > 0 {
 		var next *child
 		consider := func(c child) {
-			if !r.declined[c] && (next == nil || pool.Mode == FAIR && !r.before(*next, c)) {
+			if !r.declined[c] && (next == nil || from.Mode == pool.FAIR && !r.before(*next, c)) {
 				next = &c
 			}
 		}
 		for _, inside := range r.pools.all {
-			if inside.parent == pool {
+			if inside.parent == from {
 				consider(child{pool: inside})
 			}
 		}
 		for _, set := range r.sets {
-			if set.Profile == r.profile && set.pool == pool {
+			if set.Profile == r.profile && set.pool == from {
 				consider(child{set: set})
 			}
 		}

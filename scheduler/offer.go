@@ -1,180 +1,318 @@
 package scheduler
 
-import (
-	"math"
-	"slices"
-	"time"
-)
-
-// Launch is an attempt to start.
+// Launch is an attempt to launch.
 type Launch struct {
 	Attempt AttemptID
 	TaskSet uint64
-	// Index is the task's place in its set.
+	// Index is that of the task in its set.
 	Index int
-	// Number counts the attempts of the task before this one.
+	// Number is how many attempts of the task came before this one.
 	Number int
-	// Executor is the id of the executor to start it on.
+	// Executor is the id of the executor to launch it on.
 	Executor string
 	Locality Locality
-	// Speculative is whether it is the copy of an attempt that runs.
+	// Speculative reports whether it is a copy of a running attempt.
 	Speculative bool
-	// Queued is whether the attempt is to wait at its executor until a core is
-	// free there; see [Scheduler.SetWindow]. The executor may give it back.
+	// Queued reports whether the attempt waits at its executor until a core is free
+	// there; see [Scheduler.SetWindow]. The executor may return it as [Recalled].
 	Queued bool
 	// Resources are the addresses that the attempt may use, by the name of the
-	// resource; nil where its set asks for none.
+	// resource; nil if its set requests none.
 	Resources map[string][]string
 }
 
-// Offer hands out all free cores that can be handed out at the time now, and the
-// room in the windows of executors, and says what to launch. Its events are
-// a [Recall] for each executor whose queued tasks have to make way; act upon them
-// first. It costs next to nothing when there is nothing to hand out. Call it
-// after anything that adds executors, cores or tasks, and at
-// [Scheduler.NextDeadline]. The time must not go back from call to call; where it
-// does, it counts as standing still.
-func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
-	s.setNow(now)
-	var recalls []Event
-	for _, p := range s.profiles {
-		s.offerProfile(p)
-		recalls = s.recallFromWindows(recalls, p)
-	}
-	launches := s.launches
-	s.launches = nil
-	return launches, recalls
-}
-
-func (s *Scheduler) setNow(now time.Time) {
-	if !now.After(s.now) {
-		return
-	}
-	if !s.now.IsZero() {
-		s.clock += now.Sub(s.now)
-	}
-	s.now = now
-}
-
-// offerProfile hands out the free cores of one profile's executors.
-func (s *Scheduler) offerProfile(p *profile) {
-	p.saved = false
-	s.offerSaved(p)
-	if len(p.root.queue) > 0 && !p.saved {
-		s.offerPool(p, p.root, math.MaxInt)
-	}
-	for i := len(p.touched) - 1; i >= 0; i-- {
-		s.endTurn(p.touched[i])
-		p.touched[i] = nil
-	}
-	p.touched = p.touched[:0]
-	if p.saved {
-		for _, set := range p.sets {
-			set.settled = false // it may not have been offered what is free
-		}
-	}
-	s.fillWindows(p)
-	for i, e := range p.freed {
-		e.freed, p.freed[i] = false, nil
-	}
-	p.freed = p.freed[:0]
-}
-
-// offerPool has those in a pool take so many tasks at the most, and returns how
-// many they took: fewer only where none of them takes any more.
-func (s *Scheduler) offerPool(p *profile, n *schedulable, most int) (took int) {
-	p.touch(n)
-	for took < most && p.free.top > 0 && !p.saved {
-		if n.mode == FIFO {
-			if n.turn >= len(n.queue) {
-				break
-			}
-			took += s.offerNode(p, n.queue[n.turn], most-took)
-			if took < most {
-				n.turn++
-			}
-			continue
-		}
-		if len(n.queue) == 0 {
+// offer hands out the free cores of the profile's executors and, if windows is
+// true, fills their windows.
+func (p *profile) offer(windows bool) {
+	p.reserved = false
+	p.offerReserved()
+	for p.free.most > 0 && !p.reserved {
+		leaf, most := p.pools.Next()
+		if leaf == nil {
 			break
 		}
-		child := n.queue[0]
-		if s.offerNode(p, child, 1) == 0 {
-			n.removeAt(0)
-			child.at = -1
-			n.aside = append(n.aside, child)
-			continue
+		if p.offerSet(leaf.Leaf, most) < most {
+			leaf.Skip()
 		}
-		n.down(0)
-		took++
 	}
-	return took
+	for i, set := range p.offered {
+		if set.progress.launched && !set.progress.full {
+			p.delays.setRunning(set, false) // it took all that it was offered
+		}
+		set.progress.reset()
+		p.offered[i] = nil
+	}
+	p.offered = p.offered[:0]
+	p.pools.EndOffer()
+	if p.reserved {
+		for _, set := range p.sets {
+			set.exhausted = false // it may not have been offered all free cores
+		}
+	}
+	if windows {
+		p.fillWindows()
+	}
+	p.clearNewlyFree()
 }
 
-func (s *Scheduler) offerNode(p *profile, n *schedulable, most int) int {
+// offerSet launches at most so many tasks of a set, and returns how many it
+// launched. A barrier set launches all its tasks or none.
+func (p *profile) offerSet(set *taskSet, most int) (launched int) {
 	switch {
-	case n.set == nil:
-		return s.offerPool(p, n, most)
-	case p.free.top < n.set.cpus:
+	case p.free.most < set.cpus:
+		return 0
+	case set.barrier != nil:
+		return p.offerBarrier(set)
+	}
+	r := &set.progress
+	if r.full {
 		return 0
 	}
-	p.touch(n)
-	if n.set.barrier != nil {
-		return s.offerBarrier(n.set)
+	if !r.begun {
+		p.offered = append(p.offered, set)
+		p.begin(set)
 	}
-	return s.offerSet(n.set, most)
-}
-
-// touch notes that a schedulable has a part in the offer that is being made.
-func (p *profile) touch(n *schedulable) {
-	if !n.touched {
-		n.touched = true
-		p.touched = append(p.touched, n)
+	for launched < most && p.free.most >= set.cpus && p.launchNext(set) {
+		launched++
 	}
-}
-
-// endTurn makes a schedulable ready for the next offer. Those in it are.
-func (s *Scheduler) endTurn(n *schedulable) {
-	n.touched = false
+	r.launched = r.launched || launched > 0
+	if launched == most {
+		return launched
+	}
+	r.full = true
 	switch {
-	case n.set != nil:
-		if t := &n.set.turn; t.took && !t.over {
-			s.setDelayed(n.set, false) // it took all that it was offered
+	case p.free.most < set.cpus:
+		set.exhausted, set.exhaustedAt = true, Any
+	case !r.onlyNewlyFree:
+		set.exhaustedAt, _ = p.delays.allowed(set)
+		set.exhausted = true
+	}
+	// If it leaves a core unused, it waits for a more local one.
+	p.delays.setRunning(set, set.waiting > 0 && p.free.most >= set.cpus)
+	return launched
+}
+
+// progress is how far a set is in taking what an offer has for it. In a FAIR pool
+// sets launch one task at a time, and continue where they stopped.
+type progress struct {
+	begun, launched bool
+	// full reports whether the set takes no more.
+	full bool
+	// atNewlyFree reports whether the candidates are the newly free executors.
+	// Otherwise they are those of level, once listed is true.
+	atNewlyFree bool
+	level       Locality
+	listed      bool
+	// onlyNewlyFree reports whether the set had to look at newly free executors only.
+	onlyNewlyFree bool
+	candidates    candidates
+}
+
+// candidates launch one task each in rotation, so that tasks spread over them.
+// Those that launch none are dropped.
+type candidates struct {
+	list     []candidate
+	at, kept int
+}
+
+// candidate is an executor, or the executors of a host or a rack.
+type candidate struct {
+	executor *executor
+	free     *freeCores
+}
+
+// keptCandidates bounds the capacity that a set keeps for candidates between
+// offers.
+const keptCandidates = 64
+
+func (r *progress) reset() {
+	list := r.candidates.list[:0]
+	clear(list[:cap(list)])
+	if cap(list) > keptCandidates {
+		list = nil
+	}
+	*r = progress{candidates: candidates{list: list}}
+}
+
+// next calls launch for the next candidates until it returns true, and returns
+// false if it does for none.
+func (c *candidates) next(launch func(candidate) bool) bool {
+	for len(c.list) > 0 {
+		if c.at == len(c.list) {
+			clear(c.list[c.kept:])
+			c.list, c.at, c.kept = c.list[:c.kept], 0, 0
+			continue
 		}
-		n.set.turn.end()
-	case n.mode == FIFO:
-		if n.spent {
-			n.queue = slices.DeleteFunc(n.queue, func(child *schedulable) bool {
-				child.queued = child.wants()
-				return !child.queued
-			})
+		next := c.list[c.at]
+		c.at++
+		if launch(next) {
+			c.list[c.kept] = next
+			c.kept++
+			return true
 		}
-		n.turn, n.spent = 0, false
-	default:
-		for _, child := range n.aside {
-			if child.queued = child.wants(); child.queued {
-				n.push(child)
+	}
+	return false
+}
+
+// begin prepares a set for an offer. A set that was exhausted can only find more
+// on executors that are newly free, or at a level that has opened since.
+func (p *profile) begin(set *taskSet) {
+	r := &set.progress
+	r.begun = true
+	level, _ := p.delays.allowed(set)
+	set.exhaustedAt = min(set.exhaustedAt, level)
+	if r.atNewlyFree = set.exhausted && level == set.exhaustedAt; r.atNewlyFree {
+		for _, e := range p.newlyFree {
+			r.candidates.list = append(r.candidates.list, candidate{executor: e})
+		}
+	}
+}
+
+// launchNext launches one task of a set, and returns false if the set takes no
+// more.
+func (p *profile) launchNext(set *taskSet) bool {
+	r := &set.progress
+	if r.atNewlyFree {
+		if r.candidates.next(func(c candidate) bool {
+			return c.executor.isFree(set) && p.launchBest(set, c.executor, copyLevel, false)
+		}) {
+			return true
+		}
+		// The last task of a place may have been launched, so that its level is no
+		// longer live and another has opened.
+		r.atNewlyFree = false
+		if level, _ := p.delays.allowed(set); level <= set.exhaustedAt {
+			r.level, r.onlyNewlyFree = copyLevel+1, true
+		}
+	}
+	for ; r.level <= copyLevel; r.level, r.listed = r.level+1, false {
+		if !set.waitsAt(r.level) {
+			continue
+		}
+		if level, _ := p.delays.allowed(set); r.level > level && r.level != NoPref && r.level != copyLevel {
+			continue
+		}
+		if p.launchAtLevel(set, r.level) {
+			return true
+		}
+	}
+	return false
+}
+
+// launchAtLevel launches one task of a set at a level, on any executor.
+func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
+	if level >= NoPref && level != RackLocal && !set.isSelective() {
+		// The first executor takes it.
+		for e := range p.free.atLeast(set.cpus) {
+			if p.launchOne(set, e, level, false) {
+				return true
 			}
 		}
-		clear(n.aside)
-		n.aside, n.spent = n.aside[:0], false
+		return false
 	}
-	if up := n.parent; up != nil && !n.wants() {
-		up.spent = true
-		if up.mode == FAIR && n.at >= 0 {
-			n.queued = false
-			up.removeAt(n.at)
+	r := &set.progress
+	if !r.listed {
+		r.listed = true
+		r.candidates = candidates{list: p.candidatesAt(set, level, r.candidates.list[:0])}
+	}
+	return r.candidates.next(func(c candidate) bool {
+		if c.executor != nil {
+			return c.executor.isFree(set) && p.launchOne(set, c.executor, level, false)
+		}
+		for e := range c.free.atLeast(set.cpus) {
+			if p.launchOne(set, e, level, false) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// isSelective reports whether an executor with free cores may be unsuitable for
+// the set or for some of its tasks.
+func (set *taskSet) isSelective() bool {
+	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
+}
+
+// candidatesAt appends the candidates for tasks at a level: the places with tasks
+// of that level, or all executors with free cores if these are fewer.
+func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
+	places := 0 // any executor
+	switch level {
+	case ProcessLocal, NodeLocal:
+		places = len(set.places)
+	case RackLocal:
+		places = len(set.rackGroups)
+	}
+	if places == 0 || places >= p.free.executors {
+		for e := range p.free.atLeast(set.cpus) {
+			list = append(list, candidate{executor: e})
+		}
+		return list
+	}
+	switch level {
+	case ProcessLocal:
+		for _, place := range set.places {
+			if place.executor != nil && place.waiting > 0 {
+				list = append(list, candidate{executor: place.executor})
+			}
+		}
+	case NodeLocal:
+		for _, place := range set.places {
+			if place.host != nil && place.waiting > 0 {
+				list = append(list, candidate{free: &place.host.free})
+			}
+		}
+	default:
+		for _, g := range set.rackGroups {
+			if g.waiting > 0 {
+				list = append(list, candidate{free: &g.rack.free})
+			}
 		}
 	}
+	return list
 }
 
-// wants is whether there is anything to launch.
-func (n *schedulable) wants() bool {
-	if n.set != nil {
-		return n.set.wants()
+// isFree reports whether an executor has free cores for a task of a set.
+func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
+
+// launchBest launches the most local task that a set has for an executor, at no
+// level after last, or queues it there.
+func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
+	level, _ := p.delays.allowed(set)
+	for l := ProcessLocal; l <= last; l++ {
+		if (l <= level || l == NoPref || l == copyLevel) && p.launchOne(set, e, l, queued) {
+			return true
+		}
 	}
-	return len(n.queue) > 0
+	return false
 }
 
-// wants is whether a set has anything to launch.
-func (set *taskSet) wants() bool { return set.waiting > 0 || set.stragglers.wanted > 0 }
+// waitsAt reports whether the set has a task, or a copy, for a level.
+func (set *taskSet) waitsAt(level Locality) bool {
+	switch level {
+	case Any:
+		return set.prefers()
+	case copyLevel:
+		return set.copies.wanted > 0
+	default:
+		return set.live[level] > 0
+	}
+}
+
+// launchOne launches a task of a set on an executor, or queues it there, if it has
+// one for the level.
+func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bool) bool {
+	if !set.waitsAt(level) || !e.resources.Has(set.requests) || set.excludes(e) {
+		return false
+	}
+	if level == copyLevel {
+		return p.launchCopy(set, e)
+	}
+	index := set.pop(e, level)
+	if index < 0 {
+		return false
+	}
+	p.attempts.launch(set, index, e, level, queued)
+	return true
+}

@@ -7,10 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 func TestFairPoolsTakeTurns(t *testing.T) {
-	s := play(t, Config{Mode: FAIR}, Executor{ID: "a", Host: "A", Cores: 6})
+	s := play(t, Config{Mode: pool.FAIR}, Executor{ID: "a", Host: "A", Cores: 6})
 	s.submit(TaskSet{ID: 1, Tasks: 4, Pool: "x"})
 	s.submit(TaskSet{ID: 2, Tasks: 4, Pool: "x"})
 	s.submit(TaskSet{ID: 3, Tasks: 4, Pool: "y"})
@@ -26,7 +28,7 @@ func TestFairPoolsTakeTurns(t *testing.T) {
 }
 
 func TestMinimumSharesGoFirst(t *testing.T) {
-	s := play(t, Config{Mode: FAIR, Pools: []Pool{{Name: "x", MinShare: 2, Weight: 1}, {Name: "y", Weight: 2}}},
+	s := play(t, Config{Mode: pool.FAIR, Pools: []pool.Pool{{Name: "x", MinShare: 2, Weight: 1}, {Name: "y", Weight: 2}}},
 		Executor{ID: "a", Host: "A", Cores: 8})
 	s.submit(TaskSet{ID: 1, Tasks: 9, Pool: "y"})
 	s.submit(TaskSet{ID: 2, Tasks: 9, Pool: "x"})
@@ -35,8 +37,8 @@ func TestMinimumSharesGoFirst(t *testing.T) {
 }
 
 func TestPoolsNest(t *testing.T) {
-	s := play(t, Config{Mode: FAIR, Pools: []Pool{
-		{Name: "team", Mode: FAIR, Pools: []Pool{{Name: "ann", Weight: 2}, {Name: "ben"}}},
+	s := play(t, Config{Mode: pool.FAIR, Pools: []pool.Pool{
+		{Name: "team", Mode: pool.FAIR, Pools: []pool.Pool{{Name: "ann", Weight: 2}, {Name: "ben"}}},
 		{Name: "others"},
 	}}, Executor{ID: "a", Host: "A", Cores: 12})
 	for id, pool := range []string{"ann", "ben", "others"} {
@@ -51,7 +53,7 @@ func TestPoolsNest(t *testing.T) {
 }
 
 func TestASetThatWaitsForAPlaceLeavesItsTurnToOthers(t *testing.T) {
-	s := play(t, Config{Mode: FAIR, LocalityWaitNode: time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 2})
+	s := play(t, Config{Mode: pool.FAIR, LocalityWaitNode: time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 3, Pool: "x", Preferences: on("A", "A", "A")})
 	s.submit(TaskSet{ID: 2, Tasks: 1, Pool: "y"})
 	s.at(0, "1/0@a:node-local", "2/0@b:no-pref")
@@ -60,34 +62,19 @@ func TestASetThatWaitsForAPlaceLeavesItsTurnToOthers(t *testing.T) {
 }
 
 func TestWithoutFairSharingThereAreNoPools(t *testing.T) {
-	s := play(t, Config{Pools: []Pool{{Name: "x"}, {Name: "y"}}}, Executor{ID: "a", Host: "A", Cores: 3})
+	s := play(t, Config{Pools: []pool.Pool{{Name: "x"}, {Name: "y"}}}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 2, Pool: "y"})
 	s.submit(TaskSet{ID: 2, Tasks: 2, Pool: "x"})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref", "2/0@a:no-pref")
-}
-
-func TestCheckPools(t *testing.T) {
-	require.NoError(t, CheckPools([]Pool{{Name: "a", Pools: []Pool{{Name: "b"}}}}))
-	for _, test := range []struct {
-		pools    []Pool
-		expected string
-	}{
-		{[]Pool{{}}, "pool: it has no name"},
-		{[]Pool{{Name: "a"}, {Name: "b", Pools: []Pool{{Name: "a"}}}}, "pool a: there are two of this name"},
-		{[]Pool{{Name: "a", Weight: -1}}, "pool a: its weight is -1, which must not be negative"},
-		{[]Pool{{Name: "a", MinShare: -1}}, "pool a: its minimum share is -1 cores, which must not be negative"},
-	} {
-		require.EqualError(t, CheckPools(test.pools), test.expected)
-	}
 }
 
 // Pools that always have tasks hold cores in the proportion of their weights,
 // whatever ends and whatever order it ends in.
 func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	weights := []int{1, 2, 3, 4}
-	config := Config{Mode: FAIR}
+	config := Config{Mode: pool.FAIR}
 	for i, weight := range weights {
-		config.Pools = append(config.Pools, Pool{Name: fmt.Sprint("pool", i), Weight: weight, Mode: Mode(i % 2)})
+		config.Pools = append(config.Pools, pool.Pool{Name: fmt.Sprint("pool", i), Weight: weight, Mode: pool.Mode(i % 2)})
 	}
 	s := New(config)
 	random := rand.New(rand.NewPCG(1, 2))

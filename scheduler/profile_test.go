@@ -12,7 +12,7 @@ func TestTasksRunOnExecutorsOfTheirProfile(t *testing.T) {
 	s.submit(TaskSet{ID: 2, Tasks: 3, Preferences: on("A", "", "")})
 	s.submit(TaskSet{ID: 3, Tasks: 1, Profile: 1})
 	s.at(0, "2/0@a:node-local", "2/1@a:no-pref", "1/0@g:node-local")
-	require.Equal(t, []int{0, 1, 2}, s.Profiles())
+	require.Len(t, s.profiles, 3)
 	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1, RunningTasks: 2, RunningCPUs: 2}, s.DemandOf(0))
 	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1}, s.DemandOf(1))
 	require.Equal(t, Demand{WaitingTasks: 1, WaitingCPUs: 1, RunningTasks: 1, RunningCPUs: 1, TasksWithPreferences: 1}, s.DemandOf(2))

@@ -8,10 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// cluster drives a scheduler and its model by the same events.
-type cluster struct {
+// compared drives a scheduler and its model by the same events.
+type compared struct {
 	t       *rapid.T
 	s       *Scheduler
 	m       *model
@@ -22,9 +24,9 @@ type cluster struct {
 	known []string
 }
 
-var fairPools = []Pool{
+var fairPools = []pool.Pool{
 	{Name: "a", Weight: 2},
-	{Name: "b", Mode: FAIR, MinShare: 3, Pools: []Pool{{Name: "b1", Mode: FAIR}, {Name: "b2", Weight: 3, MinShare: 2}}},
+	{Name: "b", Mode: pool.FAIR, MinShare: 3, Pools: []pool.Pool{{Name: "b1", Mode: pool.FAIR}, {Name: "b2", Weight: 3, MinShare: 2}}},
 }
 
 // profiles are those that executors and task sets have in the model's tests.
@@ -48,11 +50,11 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 		"some waits":     {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitRack: long},
 		"racks learned":  {LocalityWaitProcess: second, LocalityWaitNode: second, LocalityWaitRack: long},
 		"only node wait": {LocalityWaitNode: long},
-		"fair":           {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitNode: second, Mode: FAIR, Pools: fairPools},
-		"fair, no waits": {RackOf: rackOf, Mode: FAIR, Pools: fairPools},
+		"fair":           {RackOf: rackOf, LocalityWaitProcess: second, LocalityWaitNode: second, Mode: pool.FAIR, Pools: fairPools},
+		"fair, no waits": {RackOf: rackOf, Mode: pool.FAIR, Pools: fairPools},
 	} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
-			c := &cluster{t: t, s: New(config), m: newModel(t, config), now: start}
+			c := &compared{t: t, s: New(config), m: newModel(t, config), now: start}
 			t.Repeat(map[string]func(*rapid.T){
 				"":       func(*rapid.T) { c.m.check(c.s) },
 				"add":    c.add,
@@ -74,7 +76,7 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 	}
 }
 
-func (c *cluster) add(t *rapid.T) {
+func (c *compared) add(t *rapid.T) {
 	c.started++
 	e := Executor{
 		ID:    fmt.Sprintf("e%d", c.started),
@@ -98,12 +100,12 @@ func (c *cluster) add(t *rapid.T) {
 	c.known = append(c.known, e.ID)
 }
 
-func (c *cluster) await(*rapid.T) {
+func (c *compared) await(*rapid.T) {
 	c.m.expecting = !c.m.expecting
 	c.s.ExpectExecutors(c.m.expecting)
 }
 
-func (c *cluster) submit(t *rapid.T) {
+func (c *compared) submit(t *rapid.T) {
 	c.sets++
 	set := TaskSet{
 		ID: c.sets, Name: fmt.Sprintf("set %d", c.sets), Tasks: rapid.IntRange(1, 12).Draw(t, "tasks"),
@@ -133,7 +135,7 @@ func (c *cluster) submit(t *rapid.T) {
 	c.m.submit(set)
 }
 
-func (c *cluster) offer(*rapid.T) {
+func (c *compared) offer(*rapid.T) {
 	c.m.now = c.now
 	c.m.offer(launched(c.s, c.now))
 	deadline, ok := c.s.NextDeadline()
@@ -146,7 +148,7 @@ func (c *cluster) offer(*rapid.T) {
 	require.Empty(c.t, launched(c.s, c.now), "a second offer finds nothing")
 }
 
-func (c *cluster) tick(t *rapid.T) {
+func (c *compared) tick(t *rapid.T) {
 	c.now = c.now.Add(time.Duration(rapid.IntRange(1, 40).Draw(t, "ticks")) * 100 * time.Millisecond)
 	if rapid.Bool().Draw(t, "offer") {
 		c.offer(t)
@@ -154,7 +156,7 @@ func (c *cluster) tick(t *rapid.T) {
 }
 
 // wait goes on to the next deadline: one instant before, then at it.
-func (c *cluster) wait(t *rapid.T) {
+func (c *compared) wait(t *rapid.T) {
 	c.offer(t)
 	deadline, ok := c.s.NextDeadline()
 	if !ok {
@@ -166,7 +168,7 @@ func (c *cluster) wait(t *rapid.T) {
 	c.offer(t)
 }
 
-func (c *cluster) finish(t *rapid.T) {
+func (c *compared) finish(t *rapid.T) {
 	running := c.m.running()
 	if len(running) == 0 {
 		t.Skip("nothing runs")
@@ -187,7 +189,7 @@ func (c *cluster) finish(t *rapid.T) {
 }
 
 // ran has an attempt's result wait at its executor.
-func (c *cluster) ran(t *rapid.T) {
+func (c *compared) ran(t *rapid.T) {
 	running := c.m.running()
 	if len(running) == 0 {
 		c.s.ResultPending(0, 0)
@@ -202,14 +204,14 @@ func (c *cluster) ran(t *rapid.T) {
 }
 
 // late reports attempts that are not there any more, or never were.
-func (c *cluster) late(t *rapid.T) {
+func (c *compared) late(t *rapid.T) {
 	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
 	if c.m.attempts[id] == nil {
 		require.Empty(t, c.s.Finished(id, Outcome{Result: Succeeded}))
 	}
 }
 
-func (c *cluster) remove(t *rapid.T) {
+func (c *compared) remove(t *rapid.T) {
 	if len(c.m.executors) == 0 {
 		require.Empty(t, c.s.RemoveExecutor("nobody", Loss{}))
 		return
@@ -219,7 +221,7 @@ func (c *cluster) remove(t *rapid.T) {
 	require.Equal(t, c.m.remove(id, loss), c.s.RemoveExecutor(id, loss))
 }
 
-func (c *cluster) drain(t *rapid.T) {
+func (c *compared) drain(t *rapid.T) {
 	c.s.DecommissionExecutor("nobody")
 	if len(c.m.executors) == 0 {
 		t.Skip("no executors")
@@ -229,13 +231,13 @@ func (c *cluster) drain(t *rapid.T) {
 	e.decommissioning = true
 }
 
-func (c *cluster) cancel(t *rapid.T) {
+func (c *compared) cancel(t *rapid.T) {
 	id := rapid.Uint64Range(0, c.sets+1).Draw(t, "set")
 	require.Equal(t, c.m.cancel(id, "cancelled"), c.s.Cancel(id, "cancelled"))
 }
 
 // runOut gives all sets an executor that is large enough and time: they end.
-func (c *cluster) runOut() {
+func (c *compared) runOut() {
 	for _, p := range profiles {
 		c.started++
 		e := Executor{ID: fmt.Sprintf("e%d", c.started), Host: "large", Cores: 4, Profile: p, Resources: gpus("0", "1")}
@@ -267,5 +269,5 @@ func (c *cluster) runOut() {
 		require.Empty(c.t, p.racks)
 		require.Zero(c.t, p.free.executors)
 	}
-	require.Zero(c.t, c.s.delayed)
+	require.Zero(c.t, c.s.delays.running)
 }

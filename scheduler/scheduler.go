@@ -2,96 +2,208 @@ package scheduler
 
 import (
 	"cmp"
+	"slices"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// Config is what all task sets have in common.
+// Config configures a scheduler.
 type Config struct {
 	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a
-	// task set leaves cores unused in hope of a place in the process, on the
-	// node and in the rack that a task prefers. Zero: it takes the best place
+	// task set leaves cores unused while it waits for a core in the executor, on
+	// the node and in the rack that a task prefers. 0 takes the most local core
 	// that is free at once.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
-	// MaxTaskFailures is how often one task may fail before its set does; 4
-	// where it is less than 1.
+	// MaxTaskFailures is how often one task may fail before its set fails; 4 if it
+	// is less than 1.
 	MaxTaskFailures int
-	// RackOf names a host's rack, "" where it is not known. It is called when a
-	// host is first heard of and must answer at once. Where it is nil or doesn't
-	// know, the rack is the one that the first executor on the host comes with.
+	// RackOf returns a host's rack, "" if it is not known. It is called when a host
+	// is first named, and must not block. If it is nil or returns "", the host's
+	// rack is that of the first executor that names one.
 	RackOf func(host string) string
-	// Mode is how executors are shared: FIFO, where task sets are served as they
-	// were submitted, or FAIR, among Pools.
-	Mode Mode
-	// Pools are those that are described, if Mode is FAIR; see CheckPools.
-	Pools []Pool
+	// Mode is how task sets share the executors: FIFO by priority, FAIR by Pools.
+	Mode pool.Mode
+	// Pools are the configured pools if Mode is FAIR; see [pool.Check].
+	Pools []pool.Pool
 	// Exclusion is when failures exclude executors and nodes.
-	Exclusion Exclusion
-	// Speculation is when slow tasks are run once more.
-	Speculation Speculation
-	// BarrierReserveDelay is how long others may take the cores that a barrier set
-	// waits for; 30 s where it is 0.
+	Exclusion exclusion.Rules
+	// Speculation is when slow tasks are run a second time.
+	Speculation speculation.Rules
+	// BarrierReserveDelay is how long other sets may take the cores that a barrier
+	// set waits for, before these are reserved for it; 30 s if it is 0.
 	BarrierReserveDelay time.Duration
-	// BarrierTimeout is how long a barrier set waits for executors that can hold
-	// it; 10 minutes where it is 0.
+	// BarrierTimeout is how long a barrier set waits for executors that can run all
+	// of its tasks at once; 10 minutes if it is 0.
 	BarrierTimeout time.Duration
 }
 
-// defaultMaxTaskFailures is Spark's, too.
+// defaultMaxTaskFailures is the same as Spark's.
 const defaultMaxTaskFailures = 4
 
 // Scheduler is the state of all executors and task sets. It is not safe for
-// use by several goroutines at once.
+// concurrent use.
 type Scheduler struct {
-	config Config
-	waits  [Localities]time.Duration
-	// now is the time of the latest Offer, Advance or CheckSpeculation.
-	now time.Time
-	// clock is how long after the first such time that is.
-	clock time.Duration
-
-	// expecting is whether further executors are on their way.
-	expecting bool
-
+	config    Config
+	clock     clock
+	delays    delays
+	attempts  attempts
 	executors map[string]*executor
-	// profiles come in the order of their ids.
-	profiles []*profile
-	sets     map[uint64]*taskSet
-	// excluded is what is excluded for the application, barriers how many barrier
-	// sets there are.
-	excluded applicationExclusion
+	profiles  []*profile // ordered by id
+	sets      map[uint64]*taskSet
+	// exclusion is what is excluded for the application.
+	exclusion exclusion.Application
+	// barriers is how many barrier sets there are.
 	barriers int
-	// suspects are the sets that may be unable to go on: barrier sets, and those
+	// mayBlock are the sets that may be unable to continue: barrier sets, and those
 	// with a failure that may exclude an executor.
-	suspects map[uint64]*taskSet
-	// delayed is how many sets have a clock that runs.
-	delayed  int
-	attempts map[AttemptID]*attempt
-
-	// launches serves the offer that is being made.
-	launches []Launch
+	mayBlock map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
-	attemptsMade                  AttemptID
 }
 
-// New makes a scheduler without executors and task sets.
+// New returns a scheduler without executors and task sets.
 func New(config Config) *Scheduler {
 	if config.MaxTaskFailures < 1 {
 		config.MaxTaskFailures = defaultMaxTaskFailures
 	}
-	config.Exclusion = config.Exclusion.withDefaults()
-	config.Speculation = config.Speculation.withDefaults()
+	config.Exclusion = config.Exclusion.WithDefaults()
+	config.Speculation = config.Speculation.WithDefaults()
 	config.BarrierReserveDelay = cmp.Or(config.BarrierReserveDelay, 30*time.Second)
 	config.BarrierTimeout = cmp.Or(config.BarrierTimeout, 10*time.Minute)
 	s := &Scheduler{
 		config:    config,
 		executors: make(map[string]*executor),
 		sets:      make(map[uint64]*taskSet),
-		suspects:  make(map[uint64]*taskSet),
-		attempts:  make(map[AttemptID]*attempt),
+		mayBlock:  make(map[uint64]*taskSet),
 	}
-	s.waits[ProcessLocal] = config.LocalityWaitProcess
-	s.waits[NodeLocal] = config.LocalityWaitNode
-	s.waits[RackLocal] = config.LocalityWaitRack
+	s.attempts = attempts{clock: &s.clock, byID: make(map[AttemptID]*attempt)}
+	s.delays.clock = &s.clock
+	s.delays.waits[ProcessLocal] = config.LocalityWaitProcess
+	s.delays.waits[NodeLocal] = config.LocalityWaitNode
+	s.delays.waits[RackLocal] = config.LocalityWaitRack
 	return s
+}
+
+// clock is the time that the owner of the scheduler passed last.
+type clock struct {
+	now time.Time
+	// elapsed is the time since the first that was passed.
+	elapsed time.Duration
+}
+
+// advance sets the time. An earlier time has no effect.
+func (c *clock) advance(now time.Time) {
+	if !now.After(c.now) {
+		return
+	}
+	if !c.now.IsZero() {
+		c.elapsed += now.Sub(c.now)
+	}
+	c.now = now
+}
+
+// Offer hands out all free cores that can be handed out at the time now, fills
+// the windows of executors, and returns the attempts to launch. Its events are a
+// [Recall] for each executor whose queued attempts are to be returned; act on
+// them first. It costs next to nothing if there is nothing to hand out. Call it
+// after anything that adds executors, cores or tasks, and at
+// [Scheduler.NextDeadline]. A time before that of an earlier call counts as the
+// earlier one.
+func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
+	s.clock.advance(now)
+	var recalls []Event
+	for _, p := range s.profiles {
+		p.offer(s.barriers == 0)
+		recalls = p.recallQueued(recalls)
+	}
+	launches := s.attempts.launches
+	s.attempts.launches = nil
+	return launches, recalls
+}
+
+// Advance ends exclusions that are due by the time now, and aborts task sets that
+// have been unable to continue for too long. Call it with the time of what is
+// reported next, and at [Scheduler.NextDeadline]; then call Offer. Its events are
+// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] with a
+// [KillAttempt] for each attempt of the set.
+func (s *Scheduler) Advance(now time.Time) []Event {
+	s.clock.advance(now)
+	var events []Event
+	if s.config.Exclusion.Enabled {
+		events = s.endExclusions(events)
+	}
+	return s.checkBlocked(events)
+}
+
+// NextDeadline returns the earliest time, if there is one, at which the passing
+// of time alone has an effect: a level of locality opens to a set that leaves
+// cores unused, an exclusion ends, or a set is aborted. Call Advance and Offer
+// then.
+func (s *Scheduler) NextDeadline() (time.Time, bool) {
+	next := earlier(s.exclusion.NextExpiry(), s.nextAbort())
+	if opens := s.nextLevel(); opens > 0 {
+		next = earlier(next, s.clock.now.Add(opens))
+	}
+	return next, !next.IsZero()
+}
+
+// earlier returns the earlier of two times, where the zero time is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// profile is the executors of one resource profile and the task sets that run on
+// them. Sets of different profiles never compete, so each profile is scheduled
+// separately.
+type profile struct {
+	id int
+	cluster
+	sets   map[uint64]*taskSet
+	demand Demand
+	pools  *pool.Tree[*taskSet]
+
+	// config, delays and attempts are the scheduler's.
+	config   *Config
+	delays   *delays
+	attempts *attempts
+
+	// queuedSet is the latest set with attempts queued at executors; nil once they
+	// are recalled.
+	queuedSet *taskSet
+	// offered are the sets that have a part in the current offer. reserved reports
+	// whether the remaining cores are reserved for a barrier set.
+	offered  []*taskSet
+	reserved bool
+	// reservedFor is the barrier set for which the latest offer reserved cores.
+	reservedFor *taskSet
+}
+
+func (s *Scheduler) findProfile(id int) (int, bool) {
+	return slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
+}
+
+// profile returns a profile, which is created if it is not known.
+func (s *Scheduler) profile(id int) *profile {
+	at, known := s.findProfile(id)
+	if !known {
+		s.profiles = slices.Insert(s.profiles, at, &profile{
+			id: id, cluster: newCluster(s.rackOf), sets: make(map[uint64]*taskSet), pools: pool.New[*taskSet](s.config.Mode, s.config.Pools),
+			config: &s.config, delays: &s.delays, attempts: &s.attempts,
+		})
+	}
+	return s.profiles[at]
+}
+
+// ForgetProfile drops the state of a resource profile that has no executor, task
+// set or attempt. Otherwise it does nothing.
+func (s *Scheduler) ForgetProfile(id int) {
+	s.profiles = slices.DeleteFunc(s.profiles, func(p *profile) bool {
+		return p.id == id && len(p.sets) == 0 && len(p.hosts) == 0 && p.demand == Demand{}
+	})
 }

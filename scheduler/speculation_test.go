@@ -1,17 +1,17 @@
 package scheduler
 
 import (
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
 // straggle runs nine tasks that take a second and one that doesn't end.
 func straggle(t *testing.T, executors ...Executor) *script {
-	s := play(t, Config{Speculation: Speculation{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
+	s := play(t, Config{Speculation: speculation.Rules{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 10})
 	require.Len(t, launched(s.Scheduler, start), 10)
 	s.Advance(start.Add(time.Second))
@@ -42,7 +42,7 @@ func TestACopyWins(t *testing.T) {
 }
 
 func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
-	s := play(t, Config{Speculation: Speculation{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
+	s := play(t, Config{Speculation: speculation.Rules{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 3, MaxFailures: 1})
 	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
 	s.Advance(start.Add(time.Second))
@@ -92,24 +92,11 @@ func TestACopyGoesToAnotherHost(t *testing.T) {
 }
 
 func TestSmallSetsHaveAThreshold(t *testing.T) {
-	s := play(t, Config{Speculation: Speculation{Enabled: true, DurationThreshold: time.Minute}},
+	s := play(t, Config{Speculation: speculation.Rules{Enabled: true, DurationThreshold: time.Minute}},
 		Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.submit(TaskSet{ID: 2, Tasks: 3})
 	require.Len(t, launched(s.Scheduler, start), 4)
 	require.Empty(t, s.CheckSpeculation(start.Add(time.Minute)))
 	require.Len(t, s.CheckSpeculation(start.Add(time.Minute+1)), 1)
-}
-
-func TestMedian(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var m median
-		var all []time.Duration
-		for _, n := range rapid.SliceOfN(rapid.Int64Range(0, 20), 1, 30).Draw(t, "durations") {
-			m.add(time.Duration(n))
-			all = append(all, time.Duration(n))
-			slices.Sort(all)
-			require.Equal(t, (all[(len(all)-1)/2]+all[len(all)/2])/2, m.median())
-		}
-	})
 }

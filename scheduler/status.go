@@ -1,25 +1,19 @@
 package scheduler
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
-
 // Demand is how much work there is.
 type Demand struct {
-	// WaitingTasks and WaitingCPUs are the tasks that wait for cores, and the
-	// cores that they wait for.
+	// WaitingTasks are the tasks that wait for cores, WaitingCPUs the cores that
+	// they wait for.
 	WaitingTasks, WaitingCPUs int
-	// RunningTasks and RunningCPUs are the attempts that run, those of sets
-	// that are over included, and the cores that they hold.
+	// RunningTasks are the attempts that run, including those of sets that are over,
+	// RunningCPUs the cores that they use.
 	RunningTasks, RunningCPUs int
-	// TasksWithPreferences are the waiting tasks that prefer some place.
+	// TasksWithPreferences are the waiting tasks that prefer a host or an executor.
 	TasksWithPreferences int
 }
 
-// Demand says how much work there is in all profiles, at the cost of reading
-// it.
+// Demand returns how much work there is in all profiles. Demands are counted as
+// they change: the call costs nothing.
 func (s *Scheduler) Demand() Demand {
 	var all Demand
 	for _, p := range s.profiles {
@@ -32,42 +26,34 @@ func (s *Scheduler) Demand() Demand {
 	return all
 }
 
-// PreferredHosts says for each host how many waiting tasks of all profiles
-// prefer it. It costs as much as there are hosts.
-func (s *Scheduler) PreferredHosts() map[string]int {
+// DemandOf returns how much work there is for the executors of a profile.
+func (s *Scheduler) DemandOf(profile int) Demand {
+	if at, known := s.findProfile(profile); known {
+		return s.profiles[at].demand
+	}
+	return Demand{}
+}
+
+// PreferredHostsOf returns for each host how many waiting tasks of a profile
+// prefer it. The cost grows with the number of hosts.
+func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	preferred := make(map[string]int)
-	for _, p := range s.profiles {
-		p.addPreferred(preferred)
+	if at, known := s.findProfile(profile); known {
+		for name, h := range s.profiles[at].hosts {
+			if h.waiting > 0 {
+				preferred[name] = h.waiting
+			}
+		}
 	}
 	return preferred
 }
 
-// Snapshot is a copy of the state for people to look at.
-type Snapshot struct {
-	// Executors come in the order of their addition.
-	Executors []ExecutorStatus
-	// TaskSets are those that are not over, in the order in which they are
-	// served.
-	TaskSets []TaskSetStatus
-}
-
-// ExecutorStatus is one executor in a snapshot.
-type ExecutorStatus struct {
-	Executor
-	// FreeCores is how many of its cores run nothing.
-	FreeCores int
-	// RunningTasks is how many attempts it runs.
-	RunningTasks int
-	// Decommissioning is whether it gets no more tasks.
-	Decommissioning bool
-}
-
-// TaskSetStatus is one task set in a snapshot, or at its end.
+// TaskSetStatus is the state of a task set at its end.
 type TaskSetStatus struct {
 	ID   uint64
 	Name string
-	// Tasks is how many there are. As long as the set is not over, Waiting,
-	// Running and Done add up to it.
+	// Tasks is how many there are. As long as the set is not over, Waiting, Running
+	// and Done add up to it.
 	Tasks, Waiting, Running, Done int
 	// FailedAttempts is how many attempts failed, whether they count or not.
 	FailedAttempts int
@@ -75,35 +61,14 @@ type TaskSetStatus struct {
 	Launches [Localities]int
 }
 
-// Snapshot copies the state of all executors and sets.
-func (s *Scheduler) Snapshot() Snapshot {
-	var snapshot Snapshot
-	executors := slices.SortedFunc(maps.Values(s.executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
-	for _, e := range executors {
-		snapshot.Executors = append(snapshot.Executors, ExecutorStatus{
-			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Decommissioning: e.decommissioning,
-		})
-	}
-	sets := slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return a.node.rank.compare(b.node.rank) })
-	for _, set := range sets {
-		snapshot.TaskSets = append(snapshot.TaskSets, set.status())
-	}
-	return snapshot
-}
-
 func (set *taskSet) status() TaskSetStatus {
-	return TaskSetStatus{
+	status := TaskSetStatus{
 		ID: set.id, Name: set.name,
-		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done + set.heldResults(),
+		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
 		FailedAttempts: set.failedAttempts, Launches: set.launches,
 	}
-}
-
-// heldResults is how many tasks of a barrier set are done, as long as all may
-// yet have to be done again.
-func (set *taskSet) heldResults() int {
-	if set.barrier == nil {
-		return 0
+	if set.barrier != nil {
+		status.Done += set.barrier.count
 	}
-	return set.barrier.count
+	return status
 }

@@ -5,162 +5,86 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/scheduler/resource"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// TaskSet is a number of tasks that do the same to different inputs.
+// TaskSet is a number of tasks that do the same with different inputs.
 type TaskSet struct {
-	// ID is the caller's; no two sets have the same at one time.
+	// ID is chosen by the caller, and unique among the sets that are not over.
 	ID uint64
-	// Name is for people: it is in errors and in the snapshot.
+	// Name is text for people, used in errors and statuses.
 	Name string
 	// Tasks is how many tasks there are. A task is known by its index, from 0.
 	Tasks int
-	// Preferences says where a task runs best. It is called once for each task
-	// by Submit, and nothing of its answer is kept. Nil: anywhere.
+	// Preferences returns where a task runs best. Submit calls it once for each task
+	// and keeps nothing of the result. If it is nil, tasks run anywhere.
 	Preferences func(index int) Preferences
-	// Priority is the set's place in its FIFO pool, and decides between sets that
-	// have an equal right to a core in a FAIR one. A set that is submitted again,
-	// for tasks of an earlier one, keeps its place by the same priority.
-	Priority Priority
-	// Profile is the resource profile whose executors may run the tasks.
+	// Priority is the set's place in its FIFO pool, and decides between sets with an
+	// equal right to a core in a FAIR pool. A set that is submitted again, for tasks
+	// of an earlier one, keeps its place by the same priority.
+	Priority pool.Priority
+	// Profile is the resource profile of the executors that may run the tasks.
 	Profile int
-	// CPUs is how many cores of its executor each task takes; 1 where it is 0.
+	// CPUs is how many cores each task uses; 1 if it is 0.
 	CPUs int
-	// Resources is how much of each further resource each task takes of its
-	// executor: a whole number of addresses, or a part of one that others use as
-	// well.
+	// Resources is how much each task uses of further resources: a whole number of
+	// addresses, or a part of one address.
 	Resources map[string]float64
-	// MaxFailures is how often one task may fail before the set does; as
-	// Config.MaxTaskFailures where it is 0.
+	// MaxFailures is how often one task may fail before the set fails;
+	// Config.MaxTaskFailures if it is 0.
 	MaxFailures int
-	// Pool names the pool of the set, DefaultPool where it is "". A pool that
-	// nobody described has weight 1, no minimum share, and is FIFO. Where
-	// Config.Mode is FIFO there are no pools, and this is of no effect.
+	// Pool is the name of the set's pool, [pool.Default] if it is "". A pool that is
+	// not configured has weight 1, no minimum share, and is FIFO. If Config.Mode is
+	// FIFO, there are no pools, and Pool has no effect.
 	Pool string
-	// Barrier is whether the tasks run at the same time: all are launched at once,
-	// or none.
+	// Barrier reports whether all tasks must run at the same time: either all are
+	// launched or none.
 	Barrier bool
 }
 
-// Priority orders task sets: by job, then by stage, then as they were submitted.
-// The lower number goes first, as in Spark. A set without a job gets one behind
-// all others.
-type Priority struct{ Job, Stage uint64 }
-
-type taskState uint8
-
-const (
-	// taskFresh waits and never ran.
-	taskFresh taskState = iota
-	// taskRetried waits to run again.
-	taskRetried
-	taskRunning
-	// taskHeld has a result that counts when all tasks of its barrier set have.
-	taskHeld
-	taskDone
-)
-
-// taskSet is a task set and how far it is.
+// taskSet is a task set and its progress.
 type taskSet struct {
 	id                uint64
 	name              string
 	cpus, maxFailures int
 	profile           *profile
-	requests          []request
-	// node is its place in the tree of pools.
-	node schedulable
-	// hardExclusion is whether exclusion is enabled.
-	hardExclusion bool
-	// over is whether it has ended; attempts of it may still run.
+	requests          resource.Requests
+	// node is its leaf in the tree of pools.
+	node *pool.Node[*taskSet]
+	// over reports whether the set has ended. Attempts of it may still run.
 	over bool
 
-	states         []taskState
-	waiting, done  int
-	returned       int // of those that wait, how many were launched before
+	backlog
+	done           int
 	failedAttempts int
 	launches       [Localities]int
 	running        []*attempt
-	// histories has the tasks whose latest attempt ended without a result.
+	// histories has the tasks with an attempt that ended without a result.
 	histories map[int32]*history
+	delay     delayClock
 
-	preferredPlaces
-	// noPref and anywhere are the waiting tasks without and with preferences.
-	noPref, anywhere pending
-	// live counts, for each level with a wait, the places with waiting tasks
-	// that have an executor; for NoPref it counts the waiting tasks.
-	live  [Localities]int
-	delay delay
+	progress progress
+	// exhausted reports whether the set could take no free core at the level
+	// exhaustedAt or a better one, except those of newly free executors.
+	exhausted   bool
+	exhaustedAt Locality
 
-	turn turn
-	// settled is whether no free core, but those of freed executors, is left
-	// that the set could take at the level settledAt or a better one.
-	settled   bool
-	settledAt Locality
-
-	stragglers stragglers
-	// durations are how long successful attempts took.
-	durations median
-	failures  setFailures
-	// excluded is nil where the set leaves nothing alone.
-	excluded *excludedPlaces
-	// stuck is why the set can't go on, if it can't.
-	stuck stuck
-	// barrier is nil but for a barrier set.
+	copies copies
+	// durations are those of successful attempts.
+	durations speculation.Median
+	// exclusion is what is excluded for the set.
+	exclusion exclusion.Set
+	blocked   blocked
+	// barrier is nil except for a barrier set.
 	barrier *barrier
 }
 
-// history is what is remembered of a task that has to run again.
-type history struct {
-	attempts, failures int
-	// failedOn and failedAt are the executor and the host of its latest
-	// failure.
-	failedOn, failedAt string
-	// counts is nil where there are no failures that exclude anything.
-	counts *failureCounts
-}
-
-// excludes is whether the task may not run on an executor where it failed.
-func (h *history) excludes(e *executor) bool {
-	return h != nil && h.counts != nil && h.counts.excludes(e)
-}
-
-// isExcluded is whether the task may not run everywhere.
-func (h *history) isExcluded() bool {
-	return h != nil && h.counts != nil && len(h.counts.executors)+len(h.counts.hosts) > 0
-}
-
-func (set *taskSet) history(index int32) *history {
-	h := set.histories[index]
-	if h == nil {
-		if set.histories == nil {
-			set.histories = make(map[int32]*history)
-		}
-		h = new(history)
-		set.histories[index] = h
-	}
-	return h
-}
-
-// avoids is whether a task that came back stays away from an executor that could
-// run it: where it is excluded for the task; without exclusion, one on the host
-// where it failed, while a large enough one is on another host, or the one where
-// it failed, while there is another.
-func (set *taskSet) avoids(index int32, e *executor) bool {
-	h := set.histories[index]
-	switch {
-	case h == nil:
-		return false
-	case set.hardExclusion:
-		return h.excludes(e)
-	case h.failedAt != e.Host:
-		return false
-	}
-	here := e.host.sizes.fit(set)
-	return set.profile.sizes.fit(set) > here || (h.failedOn == e.ID && here > 1)
-}
-
-// Submit adds a task set, by its priority. It is an error when a set with its
-// ID has not ended, when it has no tasks, or when a number is negative.
+// Submit adds a task set. It fails if a set with its ID is not over, if it has no
+// tasks, or if a number is negative.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("task set %d (%s): %w", submitted.ID, submitted.Name, fmt.Errorf(format, args...))
@@ -175,80 +99,68 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	case submitted.MaxFailures < 0:
 		return fail("its tasks may fail %d times, which must not be negative", submitted.MaxFailures)
 	}
-	requests, err := newRequests(submitted.Resources)
+	requests, err := resource.NewRequests(submitted.Resources)
 	if err != nil {
 		return fail("%w", err)
 	}
 	s.setsSubmitted++
 	p := s.profile(submitted.Profile)
 	set := &taskSet{
-		id: submitted.ID, name: submitted.Name, profile: p,
-		requests: requests, hardExclusion: s.config.Exclusion.Enabled,
+		id: submitted.ID, name: submitted.Name, profile: p, requests: requests,
 		cpus:        cmp.Or(submitted.CPUs, 1),
 		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
-		states:      make([]taskState, submitted.Tasks),
 	}
-	order := rank{pool: math.MaxInt, Priority: submitted.Priority, submitted: s.setsSubmitted}
-	if order.Job == 0 {
-		order.Job = math.MaxUint64
-	}
-	set.node = schedulable{set: set, parent: p.pool(submitted.Pool), weight: 1, rank: order}
+	set.node = p.pools.AddLeaf(submitted.Pool, submitted.Priority, s.setsSubmitted, set)
 	if submitted.Barrier {
-		set.barrier = &barrier{held: make([]AttemptID, submitted.Tasks)}
+		set.barrier = &barrier{buffered: make([]AttemptID, submitted.Tasks)}
 		s.barriers++
-		s.suspects[set.id] = set
+		s.mayBlock[set.id] = set
 	}
 	s.sets[set.id] = set
 	p.sets[set.id] = set
-	s.prefer(set, submitted.Preferences)
-	set.waiting = submitted.Tasks
-	set.demand(set.waiting, set.waiting-set.live[NoPref])
-	set.node.enqueue()
+	set.backlog.avoids = set.avoids
+	set.fill(&p.cluster, submitted.Tasks, submitted.Preferences)
+	set.addDemand(set.waiting, set.waiting-set.live[NoPref])
+	set.node.Enqueue()
 	return nil
 }
 
-// Cancel ends a task set, successful or not, and answers with a [KillAttempt]
-// for each attempt that runs. The set is over when Cancel returns: no other
-// event of it comes after those. Its attempts hold their cores until they are
-// reported to Finished. A set that is not there is no error.
+// Cancel ends a task set, and returns a [KillAttempt] for each attempt that runs.
+// No other event of the set follows. Its attempts use their cores until they are
+// reported to Finished. An unknown set is ignored.
 func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	set := s.sets[taskSet]
 	if set == nil {
 		return nil
 	}
-	s.end(set)
+	s.endSet(set)
 	return set.kill(nil, reason)
 }
 
-// end takes a set out of everything; only its running attempts stay.
-func (s *Scheduler) end(set *taskSet) {
+// endSet removes a set, except for its running attempts.
+func (s *Scheduler) endSet(set *taskSet) {
 	set.over = true
-	if set.profile.queuedSet == set {
-		set.profile.queuedSet = nil
+	p := set.profile
+	if p.queuedSet == set {
+		p.queuedSet = nil
 	}
 	delete(s.sets, set.id)
-	delete(s.suspects, set.id)
-	delete(set.profile.sets, set.id)
+	delete(s.mayBlock, set.id)
+	delete(p.sets, set.id)
 	for _, a := range set.running {
-		a.noCopy()
+		a.cancelCopy()
 	}
 	if set.barrier != nil {
 		s.barriers--
 	}
-	set.node.dequeue()
-	s.setDelayed(set, false)
-	set.demand(-set.waiting, set.live[NoPref]-set.waiting)
-	for _, p := range set.places {
-		if p.host != nil {
-			p.host.waiting -= p.waiting
-			set.profile.releaseHost(p.host)
-		}
-	}
-	set.preferredPlaces = preferredPlaces{}
-	set.noPref, set.anywhere, set.histories = pending{}, pending{}, nil
+	set.node.Dequeue()
+	s.delays.setRunning(set, false)
+	set.addDemand(-set.waiting, set.live[NoPref]-set.waiting)
+	set.drop(&p.cluster)
+	set.histories = nil
 }
 
-// kill appends an event for each attempt of the set that runs.
+// kill appends a KillAttempt for each attempt of the set that runs.
 func (set *taskSet) kill(events []Event, reason string) []Event {
 	running := slices.Clone(set.running)
 	slices.SortFunc(running, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
@@ -258,11 +170,44 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 	return events
 }
 
-// demand counts tasks that wait from now on, and those of them that prefer a
-// place, in the demand of the set's profile.
-func (set *taskSet) demand(tasks, choosy int) {
+// HasWork reports whether the set has a task or a copy to launch.
+func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.copies.wanted > 0 }
+
+// retryTask makes a task wait for another attempt.
+func (set *taskSet) retryTask(index int32) {
+	set.retry(index)
+	set.countWaiting(index, 1)
+}
+
+// countWaiting counts a task that begins (1) or ceases (-1) to wait in the demand
+// of the profile.
+func (set *taskSet) countWaiting(index int32, change int) {
+	if len(set.preferred(index)) > 0 {
+		set.addDemand(change, change)
+	} else {
+		set.addDemand(change, 0)
+	}
+}
+
+// addDemand adds waiting tasks, and those of them with preferences, to the demand
+// of the profile.
+func (set *taskSet) addDemand(tasks, withPreferences int) {
 	d := &set.profile.demand
 	d.WaitingTasks += tasks
 	d.WaitingCPUs += tasks * set.cpus
-	d.TasksWithPreferences += choosy
+	d.TasksWithPreferences += withPreferences
+}
+
+// excludes reports whether an executor is excluded for the set.
+func (set *taskSet) excludes(e *executor) bool { return set.exclusion.Excludes(e.ID, e.Host) }
+
+// slots returns how many tasks of a set an executor runs at once.
+func (e *executor) slots(set *taskSet) int { return e.resources.Fit(set.requests, e.Cores/set.cpus) }
+
+// freeSlots returns how many more tasks of a set an executor can run now.
+func (e *executor) freeSlots(set *taskSet) int {
+	if !e.available {
+		return 0
+	}
+	return e.resources.FitFree(set.requests, e.free/set.cpus)
 }

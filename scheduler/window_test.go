@@ -5,6 +5,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
 // queued is a scheduler with an executor of two cores, which has run the first
@@ -81,7 +85,7 @@ func TestQueuedTasksAreRecalledFromAnExecutorThatLeaves(t *testing.T) {
 }
 
 func TestQueuedTasksAreRecalledFromAnExcludedExecutor(t *testing.T) {
-	s := play(t, Config{Exclusion: Exclusion{Enabled: true, SetFailedTasksPerExecutor: 1}}, Executor{ID: "a", Host: "A", Cores: 2})
+	s := play(t, Config{Exclusion: exclusion.Rules{Enabled: true, SetFailedTasksPerExecutor: 1}}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 20, MaxFailures: 9})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
 	s.end("1/0", success)
@@ -98,13 +102,13 @@ func TestQueuedTasksMakeWayForASetWithARightToTheCore(t *testing.T) {
 	}
 	recall := []Event{Recall{Executor: "a"}}
 	require.Empty(t, recalled(queued(t, Config{}), TaskSet{ID: 2, Tasks: 1}), "it comes later")
-	require.Equal(t, recall, recalled(queued(t, Config{}), TaskSet{ID: 2, Tasks: 1, Priority: Priority{Job: 1}}))
-	require.Equal(t, recall, recalled(queued(t, Config{Mode: FAIR}), TaskSet{ID: 2, Tasks: 1, Pool: "other"}))
-	require.Empty(t, recalled(queued(t, Config{Mode: FAIR}), TaskSet{ID: 2, Tasks: 1}), "it comes later in the same pool")
+	require.Equal(t, recall, recalled(queued(t, Config{}), TaskSet{ID: 2, Tasks: 1, Priority: pool.Priority{Job: 1}}))
+	require.Equal(t, recall, recalled(queued(t, Config{Mode: pool.FAIR}), TaskSet{ID: 2, Tasks: 1, Pool: "other"}))
+	require.Empty(t, recalled(queued(t, Config{Mode: pool.FAIR}), TaskSet{ID: 2, Tasks: 1}), "it comes later in the same pool")
 }
 
 func TestTheMedianIsOfTimesThatExecutorsMeasured(t *testing.T) {
-	s := queued(t, Config{Speculation: Speculation{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
+	s := queued(t, Config{Speculation: speculation.Rules{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
 	// All end at one moment of the scheduler's clock, after a second each.
 	for _, task := range []string{"1/1", "1/2", "1/3", "1/4"} {
 		s.end(task, Outcome{Result: Succeeded, Took: time.Second})
@@ -115,7 +119,7 @@ func TestTheMedianIsOfTimesThatExecutorsMeasured(t *testing.T) {
 
 func TestPriorityIsByJobAndStage(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 1})
-	for i, priority := range []Priority{{}, {Job: 2, Stage: 1}, {Job: 2}, {Job: 1, Stage: 9}, {Job: 2}} {
+	for i, priority := range []pool.Priority{{}, {Job: 2, Stage: 1}, {Job: 2}, {Job: 1, Stage: 9}, {Job: 2}} {
 		s.submit(TaskSet{ID: uint64(i), Tasks: 1, Priority: priority})
 	}
 	for _, task := range []string{"3/0", "2/0", "4/0", "1/0", "0/0"} {

@@ -29,7 +29,7 @@ import (
 	"strings"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 const (
@@ -42,7 +42,7 @@ const (
 
 // Load returns the pools that the settings want, nil for none. content is that of
 // the file that they name, "" to read it.
-func Load(c *config.Config, content string) ([]scheduler.Pool, error) {
+func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {
 		var err error
@@ -57,7 +57,7 @@ func Load(c *config.Config, content string) ([]scheduler.Pool, error) {
 // nil where they name none, or want no pools.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
-	if file == "" || config.SchedulerMode.In(c) != scheduler.FAIR.String() {
+	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
 		return nil, nil
 	}
 	content, err := read(file)
@@ -88,7 +88,7 @@ func read(path string) ([]byte, error) {
 
 // Parse reads the pools that the content of a file describes. Errors have the
 // file's name and the line.
-func Parse(name string, content []byte) ([]scheduler.Pool, error) {
+func Parse(name string, content []byte) ([]pool.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
 	root, err := r.root()
 	if err != nil {
@@ -97,7 +97,7 @@ func Parse(name string, content []byte) ([]scheduler.Pool, error) {
 	if root.Name.Local != "allocations" {
 		return nil, r.errorf("<%s> where <allocations> is expected", root.Name.Local)
 	}
-	var all scheduler.Pool
+	var all pool.Pool
 	if err := r.children(root, &all, 0); err != nil {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (r *reader) rest() error {
 }
 
 // children reads what stands in an element up to its end into a pool.
-func (r *reader) children(parent xml.StartElement, into *scheduler.Pool, depth int) error {
+func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
 		return r.errorf("pools stand more than %d deep in pools", maxDepth)
 	}
@@ -201,8 +201,8 @@ func (r *reader) children(parent xml.StartElement, into *scheduler.Pool, depth i
 	}
 }
 
-func (r *reader) pool(start xml.StartElement, into *scheduler.Pool, depth int) error {
-	pool := scheduler.Pool{Weight: 1}
+func (r *reader) pool(start xml.StartElement, into *pool.Pool, depth int) error {
+	pool := pool.Pool{Weight: 1}
 	for _, attribute := range start.Attr {
 		if attribute.Name.Local != "name" {
 			return r.errorf("<pool> has an attribute %s: it has but a name", attribute.Name.Local)
@@ -223,7 +223,7 @@ func (r *reader) pool(start xml.StartElement, into *scheduler.Pool, depth int) e
 	return nil
 }
 
-func (r *reader) property(start xml.StartElement, pool *scheduler.Pool) error {
+func (r *reader) property(start xml.StartElement, into *pool.Pool) error {
 	name := start.Name.Local
 	value, err := r.text(name)
 	if err != nil {
@@ -233,26 +233,26 @@ func (r *reader) property(start xml.StartElement, pool *scheduler.Pool) error {
 	case "schedulingMode":
 		switch strings.ToUpper(value) {
 		case "FIFO":
-			pool.Mode = scheduler.FIFO
+			into.Mode = pool.FIFO
 		case "FAIR":
-			pool.Mode = scheduler.FAIR
+			into.Mode = pool.FAIR
 		default:
-			return r.errorf("pool %q: schedulingMode %q: want FIFO or FAIR", pool.Name, value)
+			return r.errorf("pool %q: schedulingMode %q: want FIFO or FAIR", into.Name, value)
 		}
 	case "weight":
-		pool.Weight, err = r.number(pool, name, value, 1)
+		into.Weight, err = r.number(into, name, value, 1)
 	case "minShare":
-		pool.MinShare, err = r.number(pool, name, value, 0)
+		into.MinShare, err = r.number(into, name, value, 0)
 	default:
-		return r.errorf("pool %q: <%s> is unknown: want schedulingMode, weight, minShare or pool", pool.Name, name)
+		return r.errorf("pool %q: <%s> is unknown: want schedulingMode, weight, minShare or pool", into.Name, name)
 	}
 	return err
 }
 
-func (r *reader) number(pool *scheduler.Pool, name, value string, least int) (int, error) {
+func (r *reader) number(into *pool.Pool, name, value string, least int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > maxNumber {
-		return 0, r.errorf("pool %q: %s %q: want a whole number from %d to %d", pool.Name, name, value, least, maxNumber)
+		return 0, r.errorf("pool %q: %s %q: want a whole number from %d to %d", into.Name, name, value, least, maxNumber)
 	}
 	return n, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
-	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
 const example = `<?xml version="1.0"?>
@@ -39,12 +39,12 @@ func TestTheFileThatSettingsNameIsRead(t *testing.T) {
 	}
 	pools, err := Load(settings(path, "FAIR"), "")
 	require.NoError(t, err)
-	require.Equal(t, []scheduler.Pool{
-		{Name: "production", Mode: scheduler.FAIR, Weight: 2, MinShare: 3},
+	require.Equal(t, []pool.Pool{
+		{Name: "production", Mode: pool.FAIR, Weight: 2, MinShare: 3},
 		{Name: "test", Weight: 1},
-		{Name: "teams", Mode: scheduler.FAIR, Weight: 1, Pools: []scheduler.Pool{{Name: "ann", Weight: 5}, {Name: "ben", Weight: 1}}},
+		{Name: "teams", Mode: pool.FAIR, Weight: 1, Pools: []pool.Pool{{Name: "ann", Weight: 5}, {Name: "ben", Weight: 1}}},
 	}, pools)
-	require.NoError(t, scheduler.CheckPools(pools))
+	require.NoError(t, pool.Check(pools))
 	for name, c := range map[string]*config.Config{
 		"FIFO": settings(path+"x", "FIFO"), "no file": settings("", "FAIR"), "defaults": config.Default(),
 	} {
@@ -93,6 +93,6 @@ func FuzzParse(f *testing.F) {
 			require.ErrorContains(t, err, "pools: f:")
 			return
 		}
-		require.NoError(t, scheduler.CheckPools(pools))
+		require.NoError(t, pool.Check(pools))
 	})
 }

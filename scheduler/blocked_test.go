@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
 )
 
 func TestWhyWaiting(t *testing.T) {
-	config := excluding(Exclusion{})
+	config := excluding(exclusion.Rules{})
 	config.LocalityWaitNode = 3 * time.Second
 	s := play(t, config)
 	why := func(id uint64, expected WaitReason, text string) {

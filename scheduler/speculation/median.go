@@ -1,15 +1,15 @@
-package scheduler
+package speculation
 
 import "time"
 
-// median has the median of numbers that come one by one.
-type median struct {
-	// low has the lower half as a heap of the negated, high the upper half as a
-	// heap; low has as many as high, or one more.
+// Median keeps the median of the durations that are added to it.
+type Median struct {
+	// low is a heap of the lower half, negated; high is a heap of the upper half. low
+	// has as many values as high or one more.
 	low, high minHeap
 }
 
-func (m *median) add(d time.Duration) {
+func (m *Median) Add(d time.Duration) {
 	if len(m.low) > 0 && d > -m.low[0] {
 		m.high.push(d)
 	} else {
@@ -23,8 +23,9 @@ func (m *median) add(d time.Duration) {
 	}
 }
 
-// median is the number in the middle, or between the two that are; 0 of none.
-func (m *median) median() time.Duration {
+// Value returns the median, halfway between two middle values; 0 if there are no
+// values.
+func (m *Median) Value() time.Duration {
 	switch {
 	case len(m.low) == 0:
 		return 0
@@ -35,7 +36,7 @@ func (m *median) median() time.Duration {
 	}
 }
 
-// minHeap has its least first.
+// minHeap is a binary heap with the least value first.
 type minHeap []time.Duration
 
 func (h *minHeap) push(d time.Duration) {

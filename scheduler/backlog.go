@@ -1,0 +1,354 @@
+package scheduler
+
+// Preferences are the executors and hosts where a task runs best.
+type Preferences struct {
+	// Executors are ids of executors, whether they exist or not. Running there is
+	// process-local.
+	Executors []string
+	// Hosts are names of hosts. Running there is node-local, in the same rack
+	// rack-local. It should include the hosts of Executors.
+	Hosts []string
+}
+
+type taskState uint8
+
+const (
+	// taskFresh waits and has had no attempt.
+	taskFresh taskState = iota
+	// taskRetry waits for another attempt.
+	taskRetry
+	taskRunning
+	// taskBuffered has a result that counts when all tasks of its barrier set have
+	// one.
+	taskBuffered
+	taskDone
+)
+
+// backlog is the tasks of one set, and which of them wait, by the places that they
+// prefer.
+type backlog struct {
+	states []taskState
+	// waiting is how many tasks wait, retries how many of them had an attempt.
+	waiting, retries int
+	// live counts, for each level of locality with a wait, the places with both
+	// waiting tasks and an available executor; for NoPref, the waiting tasks.
+	live [Localities]int
+	// noPref are the waiting tasks without preferences, anywhere those with.
+	noPref, anywhere pending
+
+	places     []*place
+	executors  map[string]*place
+	hosts      map[*host]*place
+	racks      map[*rack]*rackGroup
+	rackGroups []*rackGroup // those of racks, in order
+	// ofTasks are indexes of places: those of task i are from first[i] to
+	// first[i+1]. Both are nil if no task has preferences.
+	ofTasks, first []int32
+
+	// avoids reports whether a task to be retried must not run on an executor.
+	avoids func(index int32, e *executor) bool
+}
+
+// fill lists all tasks as waiting.
+func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences) {
+	b.states = make([]taskState, tasks)
+	b.waiting = tasks
+	b.noPref.end = int32(tasks)
+	b.live[NoPref] = tasks
+	if preferences == nil {
+		return
+	}
+	b.first = make([]int32, 1, tasks+1)
+	b.noPref.fresh = []int32{}
+	for index := range int32(tasks) {
+		b.addPreferences(c, preferences(int(index)))
+		if int(b.first[index]) == len(b.ofTasks) {
+			b.noPref.fresh = append(b.noPref.fresh, index)
+		}
+		b.first = append(b.first, int32(len(b.ofTasks)))
+	}
+	b.noPref.end = int32(len(b.noPref.fresh))
+	b.live[NoPref] = len(b.noPref.fresh)
+	if len(b.ofTasks) == 0 {
+		b.first, b.noPref.fresh = nil, nil
+		return
+	}
+	b.anywhere.end = int32(tasks)
+	b.listFresh()
+	for _, p := range b.places {
+		if p.host != nil && p.host.rack != nil {
+			b.joinRack(p)
+		}
+		b.countAt(p, len(p.fresh))
+	}
+}
+
+// addPreferences adds the places of the next task.
+func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
+	start := len(b.ofTasks)
+	add := func(p *place) {
+		for _, other := range b.ofTasks[start:] {
+			if other == p.number {
+				return
+			}
+		}
+		b.ofTasks = append(b.ofTasks, p.number)
+		p.end++
+	}
+	for _, id := range preferences.Executors {
+		p := b.executors[id]
+		if p == nil {
+			p = b.newPlace()
+			if e := c.executors[id]; e != nil && e.available {
+				p.executor = e
+			}
+			if b.executors == nil {
+				b.executors = make(map[string]*place)
+			}
+			b.executors[id] = p
+		}
+		add(p)
+	}
+	for _, name := range preferences.Hosts {
+		h := c.hosts[name]
+		p := b.hosts[h]
+		if p == nil {
+			p = b.newPlace()
+			p.host = c.reference(name)
+			if b.hosts == nil {
+				b.hosts = make(map[*host]*place)
+			}
+			b.hosts[p.host] = p
+		}
+		add(p)
+	}
+}
+
+func (b *backlog) newPlace() *place {
+	p := &place{number: int32(len(b.places))}
+	b.places = append(b.places, p)
+	return p
+}
+
+// listFresh lists the tasks at each place by index. The end of a place is how many
+// it has; all share one allocation.
+func (b *backlog) listFresh() {
+	room := make([]int32, len(b.ofTasks))
+	for _, p := range b.places {
+		p.fresh, room = room[:0:p.end], room[p.end:]
+	}
+	for index := range int32(len(b.states)) {
+		for _, i := range b.preferred(index) {
+			b.places[i].fresh = append(b.places[i].fresh, index)
+		}
+	}
+}
+
+// joinRack adds a host to the group of its rack.
+func (b *backlog) joinRack(p *place) {
+	g := b.racks[p.host.rack]
+	if g == nil {
+		g = &rackGroup{rack: p.host.rack}
+		if b.racks == nil {
+			b.racks = make(map[*rack]*rackGroup)
+		}
+		b.racks[g.rack] = g
+		b.rackGroups = append(b.rackGroups, g)
+	}
+	p.group = g
+	g.list(p)
+	if p.waiting > 0 {
+		b.countInRack(g, 1)
+	}
+}
+
+// drop removes all tasks.
+func (b *backlog) drop(c *cluster) {
+	for _, p := range b.places {
+		if p.host != nil {
+			p.host.waiting -= p.waiting
+			c.release(p.host)
+		}
+	}
+	*b = backlog{states: b.states, waiting: b.waiting}
+}
+
+// preferred returns the indexes of the places that a task prefers.
+func (b *backlog) preferred(index int32) []int32 {
+	if b.first == nil {
+		return nil
+	}
+	return b.ofTasks[b.first[index]:b.first[index+1]]
+}
+
+// prefers reports whether a waiting task prefers any place.
+func (b *backlog) prefers() bool { return b.waiting > b.live[NoPref] }
+
+// pop removes and returns a task for an executor at a level of locality, or -1.
+// The caller calls launched if it launches the task.
+func (b *backlog) pop(e *executor, level Locality) int32 {
+	switch level {
+	case ProcessLocal:
+		if p := b.executors[e.ID]; p != nil {
+			return p.pop(b, e)
+		}
+	case NodeLocal:
+		if p := b.hosts[e.host]; p != nil {
+			return p.pop(b, e)
+		}
+	case RackLocal:
+		if g := b.racks[e.host.rack]; g != nil {
+			return g.pop(b, e)
+		}
+	case NoPref:
+		return b.noPref.pop(b, e)
+	case Any:
+		return b.anywhere.pop(b, e)
+	}
+	return -1
+}
+
+// launched counts a waiting task as running.
+func (b *backlog) launched(index int32) {
+	if b.states[index] == taskRetry {
+		b.retries--
+	}
+	b.states[index] = taskRunning
+	b.count(index, -1)
+}
+
+// retry counts a task that is not listed, because it was launched, as waiting.
+func (b *backlog) retry(index int32) {
+	b.states[index] = taskRetry
+	b.retries++
+	b.count(index, 1)
+}
+
+// listRetry lists a task to be retried at its places. Tasks of barrier sets are
+// not listed.
+func (b *backlog) listRetry(index int32) {
+	preferred := b.preferred(index)
+	if len(preferred) == 0 {
+		b.noPref.retries = append(b.noPref.retries, index)
+	} else {
+		b.anywhere.retries = append(b.anywhere.retries, index)
+	}
+	for _, i := range preferred {
+		p := b.places[i]
+		p.retries = append(p.retries, index)
+		if p.group != nil {
+			p.group.list(p)
+		}
+	}
+}
+
+// count counts a task that begins (1) or ceases (-1) to wait.
+func (b *backlog) count(index int32, change int) {
+	b.waiting += change
+	preferred := b.preferred(index)
+	if len(preferred) == 0 {
+		b.live[NoPref] += change
+	}
+	for _, i := range preferred {
+		b.countAt(b.places[i], change)
+	}
+}
+
+// countAt changes how many waiting tasks prefer a place.
+func (b *backlog) countAt(p *place, change int) {
+	crossed := crossing(&p.waiting, change)
+	if p.host == nil {
+		if p.executor != nil {
+			b.live[ProcessLocal] += crossed
+		}
+		return
+	}
+	p.host.waiting += change
+	if p.host.available > 0 {
+		b.live[NodeLocal] += crossed
+	}
+	if p.group != nil {
+		b.countInRack(p.group, crossed)
+	}
+}
+
+// countInRack changes how many hosts of a group have waiting tasks.
+func (b *backlog) countInRack(g *rackGroup, change int) {
+	crossed := crossing(&g.waiting, change)
+	if g.rack.available > 0 {
+		b.live[RackLocal] += crossed
+	}
+}
+
+// crossing changes a count and returns 1 if it becomes positive, -1 if it becomes
+// 0, else 0.
+func crossing(count *int, change int) int {
+	before := *count
+	*count += change
+	switch {
+	case before == 0 && *count > 0:
+		return 1
+	case before > 0 && *count == 0:
+		return -1
+	default:
+		return 0
+	}
+}
+
+// executorChanged updates the live levels after an executor became available (1)
+// or unavailable (-1).
+func (b *backlog) executorChanged(e *executor, change int) {
+	if p := b.executors[e.ID]; p != nil {
+		p.executor = nil
+		if change > 0 {
+			p.executor = e
+		}
+		if p.waiting > 0 {
+			b.live[ProcessLocal] += change
+		}
+	}
+	// A host or a rack becomes live with its first executor.
+	first := max(change, 0)
+	if e.host.available == first {
+		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {
+			b.live[NodeLocal] += change
+		}
+	}
+	if r := e.host.rack; r != nil && r.available == first {
+		if g := b.racks[r]; g != nil && g.waiting > 0 {
+			b.live[RackLocal] += change
+		}
+	}
+}
+
+// rackLearned updates the groups and live levels after a host, with newly known
+// rack, brought available executors into it.
+func (b *backlog) rackLearned(h *host) {
+	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
+		b.live[RackLocal]++
+	}
+	if p := b.hosts[h]; p != nil {
+		b.joinRack(p)
+	}
+}
+
+// locality returns how local a task is on an executor.
+func (b *backlog) locality(index int32, e *executor) Locality {
+	preferred := b.preferred(index)
+	if len(preferred) == 0 {
+		return NoPref
+	}
+	best := Any
+	for _, i := range preferred {
+		switch p := b.places[i]; {
+		case p.executor == e:
+			return ProcessLocal
+		case p.host == nil:
+		case p.host == e.host:
+			best = NodeLocal
+		case p.host.rack != nil && p.host.rack == e.host.rack:
+			best = min(best, RackLocal)
+		}
+	}
+	return best
+}

@@ -1,0 +1,237 @@
+package scheduler
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// blocked is why a set cannot continue with the executors that there are.
+type blocked struct {
+	// since is when that was found; zero if the set can continue.
+	since time.Time
+	// abort is when the set is aborted.
+	abort time.Time
+}
+
+// checkBlocked looks for sets that cannot continue, and aborts those that have
+// been unable to for too long.
+func (s *Scheduler) checkBlocked(events []Event) []Event {
+	sets := s.mayBlock
+	if s.exclusion.Any() {
+		sets = s.sets
+	}
+	inOrder := slices.SortedFunc(maps.Values(sets), func(a, b *taskSet) int {
+		return cmp.Or(cmp.Compare(a.profile.id, b.profile.id), a.node.Compare(b.node))
+	})
+	for _, set := range inOrder {
+		events = s.checkSet(events, set)
+	}
+	return events
+}
+
+func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
+	index, reason, wait := s.whyBlocked(set)
+	if reason == "" {
+		set.blocked = blocked{}
+		return events
+	}
+	if set.blocked.since.IsZero() {
+		s.mayBlock[set.id] = set // until it is over, to notice that it can continue
+		set.blocked = blocked{since: s.clock.now, abort: s.clock.now.Add(wait)}
+		events = append(events, TaskSetUnschedulable{
+			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abort, IdleExecutor: set.idleExcluded(),
+		})
+	}
+	if s.clock.now.Before(set.blocked.abort) {
+		return events
+	}
+	s.endSet(set)
+	events = append(events, TaskSetAborted{
+		TaskSet: set.id, Reason: fmt.Sprintf("%s, and no other came within %v", reason, wait), Status: set.status(),
+	})
+	return set.kill(events, reason)
+}
+
+// whyBlocked returns why a set cannot continue, which task cannot (-1 for all),
+// and how long to wait for that to change. The reason is "" if it can continue.
+func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait time.Duration) {
+	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
+		return 0, "", 0
+	}
+	if set.barrier != nil && !s.delays.expecting {
+		if slots := set.profile.slots(set); slots < len(set.states) {
+			return -1, fmt.Sprintf("the %d tasks of barrier set %s must run at once, and the executors that there are run %d of them",
+				len(set.states), set.name, slots), s.config.BarrierTimeout
+		}
+	}
+	if s.config.Exclusion.Enabled {
+		if index, executors := s.excludedEverywhere(set); executors > 0 {
+			return index, fmt.Sprintf("task %d of %s may run nowhere: all %d executors that are large enough are excluded",
+				index, set.name, executors), s.config.Exclusion.UnschedulableTimeout
+		}
+	}
+	return 0, "", 0
+}
+
+// excludedEverywhere returns a waiting task that is excluded from all executors
+// that are large enough for it, and how many these are; 0 if there is none.
+func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
+	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
+		return 0, 0
+	}
+	retries := 0
+	for _, index := range slices.Sorted(maps.Keys(set.histories)) {
+		if set.states[index] != taskRetry {
+			continue
+		}
+		retries++
+		if executors := set.excludedFrom(set.histories[index]); executors > 0 {
+			return int(index), executors
+		}
+	}
+	if retries == set.waiting {
+		return 0, 0
+	}
+	executors = set.excludedFrom(nil)
+	if executors > 0 {
+		index = slices.Index(set.states, taskFresh)
+	}
+	return index, executors
+}
+
+// excludedFrom returns how many executors are large enough for a task, if it is
+// excluded from all of them; else 0.
+func (set *taskSet) excludedFrom(h *history) int {
+	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.fit(set) > 0 {
+		return 0
+	}
+	executors := 0
+	for _, e := range set.profile.executors {
+		if e.decommissioning || e.slots(set) == 0 {
+			continue
+		}
+		if !e.excluded && !set.excludes(e) && !h.excludes(e) {
+			return 0
+		}
+		executors++
+	}
+	return executors
+}
+
+// idleExcluded returns an excluded executor that runs nothing, "" if there is
+// none.
+func (set *taskSet) idleExcluded() string {
+	for _, e := range inOrder(set.profile.executors) {
+		if !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excludes(e)) {
+			return e.ID
+		}
+	}
+	return ""
+}
+
+// nextAbort returns when the next set is aborted; zero if none is blocked.
+func (s *Scheduler) nextAbort() time.Time {
+	var next time.Time
+	for _, set := range s.mayBlock {
+		next = earlier(next, set.blocked.abort)
+	}
+	return next
+}
+
+// WaitReason is why no task of a set is launched.
+type WaitReason int
+
+// The reasons, starting with those that the ends of other tasks cannot change.
+const (
+	// NotBlocked: no task of the set waits, or the next offer launches one.
+	NotBlocked WaitReason = iota
+	// NoExecutors: there is no executor of the set's profile.
+	NoExecutors
+	// TooLarge: a task needs more than any executor has.
+	TooLarge
+	// NotEnoughSlots: a barrier set has more tasks than all executors run at once.
+	NotEnoughSlots
+	// AllDecommissioning: the executors that are large enough are being
+	// decommissioned.
+	AllDecommissioning
+	// AllExcluded: the executors that are large enough are excluded.
+	AllExcluded
+	// AllBusy: other tasks use the cores or resources that the set needs.
+	AllBusy
+	// WaitingForLocality: the free cores are not local enough yet.
+	WaitingForLocality
+)
+
+// WhyWaiting returns why no task of a set is launched, also as text for people
+// that continues "the set waits: ". It looks at all executors: call it for sets
+// that have waited for long.
+func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
+	set := s.sets[taskSet]
+	if set == nil || set.waiting == 0 {
+		return NotBlocked, ""
+	}
+	var large, staying, usable, free int
+	for _, e := range set.profile.executors {
+		if e.slots(set) == 0 {
+			continue
+		}
+		large++
+		if e.decommissioning {
+			continue
+		}
+		staying++
+		if e.excluded || set.excludes(e) {
+			continue
+		}
+		usable++
+		free += e.freeSlots(set)
+	}
+	needed := 1
+	if set.barrier != nil {
+		needed = len(set.states)
+	}
+	all, slots := len(set.profile.executors), set.profile.slots(set)
+	switch {
+	case all == 0:
+		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
+	case large == 0:
+		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requested(), executors(all))
+	case staying == 0:
+		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
+	case usable == 0:
+		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(staying))
+	case slots < needed:
+		return NotEnoughSlots, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, slots, executors(usable))
+	case free < needed:
+		return AllBusy, fmt.Sprintf("other tasks hold the %s that it may use", executors(usable))
+	}
+	if s.config.Exclusion.Enabled {
+		if index, excluded := s.excludedEverywhere(set); excluded > 0 {
+			return AllExcluded, fmt.Sprintf("task %d is excluded from what is large enough, as it failed there: %s", index, executors(excluded))
+		}
+	}
+	if level, left := s.delays.allowed(set); set.barrier == nil && level < Any && set.live[NoPref] == 0 {
+		return WaitingForLocality, fmt.Sprintf("it takes no core that is less than %v to its tasks for another %v", level, left.Round(time.Millisecond))
+	}
+	return NotBlocked, ""
+}
+
+func executors(n int) string {
+	if n == 1 {
+		return "1 executor"
+	}
+	return fmt.Sprintf("%d executors", n)
+}
+
+// requested returns what each task of a set requests, as text.
+func (set *taskSet) requested() string {
+	cores := fmt.Sprintf("%d cores", set.cpus)
+	if set.cpus == 1 {
+		cores = "1 core"
+	}
+	return strings.Join(append([]string{cores}, set.requests.Strings()...), " and ")
+}

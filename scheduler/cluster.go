@@ -1,0 +1,213 @@
+package scheduler
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// cluster is the executors of one resource profile, with their hosts and racks.
+// It finds executors by free cores, and knows nothing of tasks.
+type cluster struct {
+	// rackOf returns the rack of a host, "" if it is not known.
+	rackOf    func(host string) string
+	executors map[string]*executor
+	hosts     map[string]*host
+	racks     map[string]*rack
+	free      freeCores
+	// sizes are those of the available executors.
+	sizes sizes
+	// newlyFree are the executors that became available or got cores back since the
+	// latest offer.
+	newlyFree []*executor
+}
+
+// host is a node that an executor runs on or a task prefers.
+type host struct {
+	name string
+	rack *rack // nil if it is not known
+	// available counts the available executors.
+	available int
+	sizes     sizes
+	free      freeCores
+	// waiting is how many waiting tasks prefer this host.
+	waiting int
+	// references counts the executors and task sets that use the host. It is
+	// removed with the last.
+	references int
+}
+
+// rack is a rack with hosts of one profile.
+type rack struct {
+	name       string
+	available  int
+	free       freeCores
+	references int // its hosts
+}
+
+func newCluster(rackOf func(host string) string) cluster {
+	return cluster{rackOf: rackOf, executors: map[string]*executor{}, hosts: map[string]*host{}, racks: map[string]*rack{}}
+}
+
+// inOrder returns executors in the order in which they were added.
+func inOrder(executors map[string]*executor) []*executor {
+	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
+}
+
+// reference returns a host with one more reference.
+func (c *cluster) reference(name string) *host {
+	h := c.hosts[name]
+	if h == nil {
+		h = &host{name: name, free: freeCores{scope: hostScope}}
+		if rack := c.rackOf(name); rack != "" {
+			h.rack = c.referenceRack(rack)
+		}
+		c.hosts[name] = h
+	}
+	h.references++
+	return h
+}
+
+func (c *cluster) referenceRack(name string) *rack {
+	r := c.racks[name]
+	if r == nil {
+		r = &rack{name: name, free: freeCores{scope: rackScope}}
+		c.racks[name] = r
+	}
+	r.references++
+	return r
+}
+
+// release removes a reference to a host.
+func (c *cluster) release(h *host) {
+	if h.references--; h.references > 0 {
+		return
+	}
+	delete(c.hosts, h.name)
+	if h.rack != nil {
+		if h.rack.references--; h.rack.references == 0 {
+			delete(c.racks, h.rack.name)
+		}
+	}
+}
+
+// setRack moves a host without a rack, with its executors, into one.
+func (c *cluster) setRack(h *host, name string) {
+	h.rack = c.referenceRack(name)
+	for e := range h.free.atLeast(1) {
+		h.rack.free.add(e)
+	}
+	h.rack.available += h.available
+}
+
+// setAvailable makes an executor, with its free cores, available for tasks or
+// not.
+func (c *cluster) setAvailable(e *executor, available bool) {
+	change := 1
+	if available {
+		c.addFree(e)
+		c.markNewlyFree(e)
+	} else {
+		change = -1
+		c.removeFree(e)
+	}
+	e.available = available
+	e.host.available += change
+	e.host.sizes.add(e, change)
+	c.sizes.add(e, change)
+	if e.host.rack != nil {
+		e.host.rack.available += change
+	}
+}
+
+// markNewlyFree lets the next offer look at an executor again.
+func (c *cluster) markNewlyFree(e *executor) {
+	if !e.newlyFree {
+		e.newlyFree = true
+		c.newlyFree = append(c.newlyFree, e)
+	}
+}
+
+func (c *cluster) clearNewlyFree() {
+	for i, e := range c.newlyFree {
+		e.newlyFree, c.newlyFree[i] = false, nil
+	}
+	c.newlyFree = c.newlyFree[:0]
+}
+
+// setFree changes how many cores of an executor are free.
+func (c *cluster) setFree(e *executor, free int) {
+	if !e.available {
+		e.free = free
+		return
+	}
+	c.removeFree(e)
+	e.free = free
+	c.addFree(e)
+}
+
+func (c *cluster) addFree(e *executor) {
+	if e.free == 0 {
+		return
+	}
+	c.free.add(e)
+	e.host.free.add(e)
+	if e.host.rack != nil {
+		e.host.rack.free.add(e)
+	}
+}
+
+func (c *cluster) removeFree(e *executor) {
+	if e.free == 0 {
+		return
+	}
+	c.free.remove(e)
+	e.host.free.remove(e)
+	if e.host.rack != nil {
+		e.host.rack.free.remove(e)
+	}
+}
+
+// sizes counts executors by cores and resources. Executors of one profile come in
+// few sizes.
+type sizes []size
+
+type size struct {
+	example   *executor
+	executors int
+}
+
+func (z *sizes) add(e *executor, change int) {
+	for i := range *z {
+		if one := &(*z)[i]; one.example.Cores == e.Cores && one.example.resources.SameSize(&e.resources) {
+			if one.executors += change; one.executors == 0 {
+				*z = slices.Delete(*z, i, i+1)
+			}
+			return
+		}
+	}
+	*z = append(*z, size{example: e, executors: change})
+}
+
+// fit returns how many executors are large enough for a task of a set, whether
+// they are busy or not.
+func (z sizes) fit(set *taskSet) int {
+	executors := 0
+	for _, size := range z {
+		if size.example.slots(set) > 0 {
+			executors += size.executors
+		}
+	}
+	return executors
+}
+
+// slots returns how many tasks of a set all executors run at once, and how many
+// the largest runs.
+func (z sizes) slots(set *taskSet) (all, largest int) {
+	for _, size := range z {
+		slots := size.example.slots(set)
+		all += size.executors * slots
+		largest = max(largest, slots)
+	}
+	return all, largest
+}

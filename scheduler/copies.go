@@ -1,0 +1,126 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// copyLevel is the level at which sets launch copies of stragglers: after all
+// tasks that wait, and on any executor.
+const copyLevel = Any + 1
+
+// Straggler is an attempt that runs for too long.
+type Straggler struct {
+	Attempt  AttemptID
+	TaskSet  uint64
+	Index    int
+	Executor string
+	// RunTime is how long it has run, Limit how long it may.
+	RunTime, Limit time.Duration
+}
+
+// copies are the attempts of a set that are to be copied.
+type copies struct {
+	// list is in the order in which they were found. Some may have ended.
+	list []copyRequest
+	// wanted is how many still wait for their copies.
+	wanted int
+}
+
+// copyRequest is an attempt to copy. It has ended unless it has this id.
+type copyRequest struct {
+	id      AttemptID
+	attempt *attempt
+}
+
+// CheckSpeculation finds attempts that have run for too long at the time now. Later
+// offers launch copies of them if no other task of their set waits: on another
+// host if there is a large enough executor on one, else on another executor.
+// Copies wait for no locality. The cost grows with the number of running attempts,
+// in sets of which enough tasks are done. Call it about every 100 ms.
+func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
+	s.clock.advance(now)
+	rules := &s.config.Speculation
+	if !rules.Enabled {
+		return nil
+	}
+	var found []Straggler
+	for _, p := range s.profiles {
+		for _, set := range p.sets {
+			if set.barrier != nil || len(set.running) == 0 {
+				continue
+			}
+			_, slots := p.sizes.slots(set)
+			if limit, ok := rules.Limit(len(set.states), set.done, slots, &set.durations); ok {
+				found = append(found, set.findStragglers(s.clock.elapsed, limit)...)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b Straggler) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return found
+}
+
+// findStragglers requests copies of attempts that have run for longer than limit.
+func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
+	var found []Straggler
+	first := len(set.copies.list)
+	for _, a := range set.running {
+		ran := now - a.since
+		if a.state == attemptQueued || a.state == attemptResultPending || ran <= limit || a.other != nil || a.needsCopy || set.states[a.index] != taskRunning {
+			continue
+		}
+		a.needsCopy = true
+		set.copies.wanted++
+		set.copies.list = append(set.copies.list, copyRequest{a.id, a})
+		found = append(found, Straggler{
+			Attempt: a.id, TaskSet: set.id, Index: int(a.index), Executor: a.executor.ID, RunTime: ran, Limit: limit,
+		})
+	}
+	if added := set.copies.list[first:]; len(added) > 0 {
+		slices.SortFunc(added, func(a, b copyRequest) int { return cmp.Compare(a.id, b.id) })
+		set.exhausted = false
+		set.node.Enqueue()
+	}
+	return found
+}
+
+// launchCopy launches a copy on an executor, if there is one that may run there.
+func (p *profile) launchCopy(set *taskSet, e *executor) bool {
+	list := set.copies.list
+	for i, request := range list {
+		a := request.attempt
+		if a.id != request.id || !a.needsCopy || set.copyAvoids(a, e) || set.histories[a.index].excludes(e) {
+			continue
+		}
+		if i == 0 {
+			set.copies.list = list[1:]
+		} else {
+			set.copies.list = slices.Delete(list, i, i+1)
+		}
+		p.attempts.launchCopy(a, e)
+		return true
+	}
+	return false
+}
+
+// copyAvoids reports whether the copy of an attempt must run on another executor:
+// the attempt runs on this one, or on the same host, and there is a large enough
+// executor on another host.
+func (set *taskSet) copyAvoids(a *attempt, e *executor) bool {
+	if a.executor == e {
+		return true
+	}
+	return a.executor.host == e.host && set.profile.sizes.fit(set) > e.host.sizes.fit(set)
+}
+
+// cancelCopy removes the request to copy an attempt, if there is one.
+func (a *attempt) cancelCopy() {
+	if a.needsCopy {
+		a.needsCopy = false
+		copies := &a.set.copies
+		if copies.wanted--; copies.wanted == 0 {
+			copies.list = nil
+		}
+	}
+}

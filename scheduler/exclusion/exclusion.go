@@ -1,0 +1,268 @@
+// Package exclusion decides which executors and nodes get no more tasks because
+// tasks failed there.
+//
+// Failures are counted at three levels: a [Task] avoids executors and nodes where
+// it failed itself, a [Set] those where several of its tasks failed, and an
+// [Application] those where tasks of successful sets failed. Only failures that
+// count towards a task's limit are to be reported here.
+package exclusion
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Rules says how many failures exclude an executor or a node. A number that is 0
+// has its default, the same as Spark's.
+type Rules struct {
+	// Enabled turns exclusion on. These rules then replace the rule that a failed
+	// task is retried on another host if there is one.
+	Enabled bool
+	// TaskAttemptsPerExecutor (1) and TaskAttemptsPerNode (2) are how often one
+	// task may fail on an executor and on a node before both are excluded for it.
+	TaskAttemptsPerExecutor, TaskAttemptsPerNode int
+	// SetFailedTasksPerExecutor (2) is how many tasks of a set may fail on an
+	// executor before it is excluded for the set, SetFailedExecutorsPerNode (2) how
+	// many executors of a node may be excluded before the node is.
+	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
+	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode
+	// (2) are the same for the application. They count failures within Timeout, of
+	// sets that succeeded: the failures of other sets may be the fault of their
+	// tasks.
+	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
+	// Timeout is how long an exclusion for the application lasts; 1 hour.
+	Timeout time.Duration
+	// KillExcluded asks for executors that are excluded for the application to be
+	// killed.
+	KillExcluded bool
+	// UnschedulableTimeout is how long a set waits for another executor if it has a
+	// task that is excluded from all; 2 minutes.
+	UnschedulableTimeout time.Duration
+}
+
+// WithDefaults returns the rules with zero values replaced.
+func (r Rules) WithDefaults() Rules {
+	r.TaskAttemptsPerExecutor = cmp.Or(r.TaskAttemptsPerExecutor, 1)
+	r.TaskAttemptsPerNode = cmp.Or(r.TaskAttemptsPerNode, 2)
+	r.SetFailedTasksPerExecutor = cmp.Or(r.SetFailedTasksPerExecutor, 2)
+	r.SetFailedExecutorsPerNode = cmp.Or(r.SetFailedExecutorsPerNode, 2)
+	r.ApplicationFailedTasksPerExecutor = cmp.Or(r.ApplicationFailedTasksPerExecutor, 2)
+	r.ApplicationFailedExecutorsPerNode = cmp.Or(r.ApplicationFailedExecutorsPerNode, 2)
+	r.Timeout = cmp.Or(r.Timeout, time.Hour)
+	r.UnschedulableTimeout = cmp.Or(r.UnschedulableTimeout, 2*time.Minute)
+	return r
+}
+
+// excluded are executors and nodes, by name.
+type excluded struct {
+	executors, nodes map[string]struct{}
+}
+
+// Excludes reports whether an executor, or the node that it is on, is excluded.
+func (x *excluded) Excludes(executor, node string) bool { return x.Any() && x.contains(executor, node) }
+
+// Any reports whether anything is excluded.
+func (x *excluded) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
+
+func (x *excluded) contains(executor, node string) bool {
+	_, itself := x.executors[executor]
+	_, itsNode := x.nodes[node]
+	return itself || itsNode
+}
+
+// add adds a name to a set of names and reports whether it is new.
+func add(names *map[string]struct{}, name string) bool {
+	if _, known := (*names)[name]; known {
+		return false
+	}
+	if *names == nil {
+		*names = map[string]struct{}{}
+	}
+	(*names)[name] = struct{}{}
+	return true
+}
+
+// Task counts the failures of one task.
+type Task struct {
+	onExecutor, onNode map[string]int
+	excluded
+}
+
+// AddFailure counts a failure of the task on an executor.
+func (t *Task) AddFailure(rules *Rules, executor, node string) {
+	if t.onExecutor == nil {
+		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
+	}
+	t.onExecutor[executor]++
+	t.onNode[node]++
+	if t.onExecutor[executor] >= rules.TaskAttemptsPerExecutor {
+		add(&t.executors, executor)
+	}
+	if t.onNode[node] >= rules.TaskAttemptsPerNode {
+		add(&t.nodes, node)
+	}
+}
+
+// Set counts the failures of the tasks of one task set.
+type Set struct {
+	byExecutor map[string]*executorFailures
+	// executorsOnNode counts the excluded executors of each node.
+	executorsOnNode map[string]int
+	excluded
+}
+
+// executorFailures are the tasks that failed on an executor, with the time of
+// their latest failure.
+type executorFailures struct {
+	node  string
+	tasks map[int32]time.Time
+}
+
+// HasFailures reports whether any failure was added.
+func (s *Set) HasFailures() bool { return len(s.byExecutor) > 0 }
+
+// AddFailure counts a failure of a task on an executor. If that excludes the
+// executor, tasks is how many tasks failed there, else 0; if it excludes the node
+// as well, executors is how many executors of the node are excluded, else 0.
+func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
+	if s.byExecutor == nil {
+		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
+	}
+	on := s.byExecutor[executor]
+	if on == nil {
+		on = &executorFailures{node: node, tasks: map[int32]time.Time{}}
+		s.byExecutor[executor] = on
+	}
+	on.tasks[task] = now
+	if len(on.tasks) < rules.SetFailedTasksPerExecutor || !add(&s.executors, executor) {
+		return 0, 0
+	}
+	s.executorsOnNode[node]++
+	if s.executorsOnNode[node] >= rules.SetFailedExecutorsPerNode && add(&s.nodes, node) {
+		executors = s.executorsOnNode[node]
+	}
+	return len(on.tasks), executors
+}
+
+// Application counts failures for all sets, and ends exclusions after a timeout.
+type Application struct {
+	// failures are those of sets that succeeded, by executor.
+	failures map[string][]time.Time
+	// executors are excluded, whether they are still alive or not.
+	executors map[string]executorExclusion
+	// nodes has the times at which exclusions end.
+	nodes map[string]time.Time
+}
+
+type executorExclusion struct {
+	node  string
+	until time.Time
+}
+
+// Exclusion is an exclusion of an executor for the application that has begun or
+// ended.
+type Exclusion struct {
+	// Executor is "" if it is the exclusion of a node that has ended.
+	Executor, Node string
+	// Tasks is how many tasks failed on the executor. Executors is how many
+	// executors of the node are excluded if the node is now excluded as well, else
+	// 0.
+	Tasks, Executors int
+	Until            time.Time
+}
+
+// Any reports whether anything is excluded.
+func (x *Application) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
+
+// Excludes reports whether an executor, or the node that it is on, is excluded.
+func (x *Application) Excludes(executor, node string) bool {
+	_, itself := x.executors[executor]
+	_, itsNode := x.nodes[node]
+	return itself || itsNode
+}
+
+// AddSet counts the failures of a set that succeeded, on executors that are
+// alive, and returns the exclusions that follow.
+func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string) bool, now time.Time) []Exclusion {
+	var begun []Exclusion
+	for _, id := range slices.Sorted(maps.Keys(set.byExecutor)) {
+		if !alive(id) {
+			continue
+		}
+		on := set.byExecutor[id]
+		failures := append(x.failures[id], slices.Collect(maps.Values(on.tasks))...)
+		failures = slices.DeleteFunc(failures, func(at time.Time) bool { return now.Sub(at) >= rules.Timeout })
+		if _, excluded := x.executors[id]; excluded || len(failures) < rules.ApplicationFailedTasksPerExecutor {
+			if x.failures == nil {
+				x.failures = map[string][]time.Time{}
+			}
+			x.failures[id] = failures
+			continue
+		}
+		delete(x.failures, id)
+		begun = append(begun, x.exclude(rules, id, on.node, len(failures), now.Add(rules.Timeout)))
+	}
+	return begun
+}
+
+// exclude excludes an executor, and its node if too many of its executors are.
+func (x *Application) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
+	if x.executors == nil {
+		x.executors, x.nodes = map[string]executorExclusion{}, map[string]time.Time{}
+	}
+	x.executors[executor] = executorExclusion{node: node, until: until}
+	onNode := 0
+	for _, other := range x.executors {
+		if other.node == node {
+			onNode++
+		}
+	}
+	begun := Exclusion{Executor: executor, Node: node, Tasks: tasks, Until: until}
+	if _, excluded := x.nodes[node]; !excluded && onNode >= rules.ApplicationFailedExecutorsPerNode {
+		x.nodes[node] = until
+		begun.Executors = onNode
+	}
+	return begun
+}
+
+// RemoveExecutor forgets the failures on an executor. Its exclusion stays.
+func (x *Application) RemoveExecutor(executor string) { delete(x.failures, executor) }
+
+// Expire ends the exclusions that are due and returns them.
+func (x *Application) Expire(now time.Time) []Exclusion {
+	var ended []Exclusion
+	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
+		if one := x.executors[id]; !now.Before(one.until) {
+			delete(x.executors, id)
+			ended = append(ended, Exclusion{Executor: id, Node: one.node})
+		}
+	}
+	for _, node := range slices.Sorted(maps.Keys(x.nodes)) {
+		if !now.Before(x.nodes[node]) {
+			delete(x.nodes, node)
+			ended = append(ended, Exclusion{Node: node})
+		}
+	}
+	return ended
+}
+
+// NextExpiry returns when the next exclusion ends, the zero time if there is none.
+func (x *Application) NextExpiry() time.Time {
+	var next time.Time
+	for _, one := range x.executors {
+		if next.IsZero() || one.until.Before(next) {
+			next = one.until
+		}
+	}
+	for _, until := range x.nodes {
+		if next.IsZero() || until.Before(next) {
+			next = until
+		}
+	}
+	return next
+}
+
+// Nodes returns the excluded nodes in order.
+func (x *Application) Nodes() []string { return slices.Sorted(maps.Keys(x.nodes)) }

@@ -1,0 +1,132 @@
+package scheduler
+
+import (
+	"cmp"
+	"time"
+)
+
+// Outcome is how an attempt ended.
+type Outcome struct {
+	Result Result
+	// Reason is text for people: what failed, or why the attempt was killed.
+	Reason string
+	// CountsAsFailure reports whether a failed attempt is one of the failures that
+	// its set limits.
+	CountsAsFailure bool
+	// Took is how long the attempt ran, as its executor measured it; 0 if it is not
+	// known.
+	Took time.Duration
+}
+
+// Result is the kind of an outcome.
+type Result int
+
+// The results of an attempt.
+const (
+	// Succeeded: the task has its result.
+	Succeeded Result = iota
+	// Failed: the task function failed, or the executor could not run it.
+	Failed
+	// Killed: the attempt was stopped on request. It never counts as a failure.
+	Killed
+	// Recalled: the executor returns a queued attempt that it has not started.
+	Recalled
+)
+
+// Finished frees the cores of an attempt that ended and returns what follows: on
+// success [TaskDone] and, after the last task, [TaskSetDone]; otherwise
+// [TaskRetry], [CopyEnded] if another attempt of the task runs, or
+// [TaskSetFailed] if the task has failed too often. It ignores an unknown
+// attempt, whose executor was removed or which was reported before, and the
+// outcome of an attempt whose task is done or whose set is over.
+//
+// The time of the outcome is that of the latest Advance or Offer.
+func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
+	a := s.attempts.byID[id]
+	if a == nil {
+		return nil
+	}
+	s.attempts.remove(a)
+	return s.conclude(nil, a, outcome)
+}
+
+// ResultPending records that an attempt has run for the duration took, and that
+// its result is still at its executor. Its cores are free at once, and it is not
+// copied any more. If its executor is lost before Finished is called, its task is
+// retried without a failure. An unknown attempt is ignored.
+func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
+	a := s.attempts.byID[id]
+	if a == nil || a.state == attemptResultPending {
+		return
+	}
+	a.cancelCopy()
+	s.attempts.free(a)
+	a.state, a.took = attemptResultPending, took
+}
+
+// RunningSinceLaunch reports whether an attempt has had cores since it was
+// launched. Only such an attempt may have caused the loss of its executor: one
+// that was queued may not have started, or may have ended.
+func (s *Scheduler) RunningSinceLaunch(id AttemptID) bool {
+	a := s.attempts.byID[id]
+	return a != nil && a.state == attemptRunning
+}
+
+// conclude appends the events that follow from the end of an attempt.
+func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Event {
+	set, index := a.set, int(a.index)
+	switch {
+	case set.over || set.states[a.index] == taskDone:
+		return events
+	case set.barrier != nil:
+		return s.concludeBarrier(events, a, outcome)
+	case outcome.Result == Succeeded:
+		return s.succeed(append(events, TaskDone{TaskSet: set.id, Index: index, Attempt: a.id}), a, outcome.Took)
+	}
+	failures, events := s.addFailure(events, a, outcome)
+	if set.over {
+		return events
+	}
+	if a.other != nil {
+		return append(events, CopyEnded{
+			TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
+		})
+	}
+	set.retryTask(a.index)
+	set.listRetry(a.index)
+	set.exhausted = false
+	set.node.Enqueue()
+	return append(events, TaskRetry{
+		TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
+	})
+}
+
+// succeed appends what follows from the result of a task, except its TaskDone.
+func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Event {
+	set := a.set
+	set.states[a.index] = taskDone
+	set.done++
+	delete(set.histories, a.index)
+	if s.config.Speculation.Enabled {
+		// Durations that executors measured go first: the ends of queued attempts are
+		// reported late and together.
+		set.durations.Add(cmp.Or(a.took, took, s.clock.elapsed-a.since))
+	}
+	if other := a.other; other != nil {
+		other.cancelCopy()
+		events = append(events, KillAttempt{
+			Attempt: other.id, Executor: other.executor.ID, Reason: "another attempt of the task was faster",
+		})
+	}
+	return s.endIfDone(events, set)
+}
+
+// endIfDone ends a set that has all its results.
+func (s *Scheduler) endIfDone(events []Event, set *taskSet) []Event {
+	if set.done < len(set.states) {
+		return events
+	}
+	s.endSet(set)
+	events = s.excludeForApplication(events, set)
+	return append(events, TaskSetDone{TaskSet: set.id, Status: set.status()})
+}

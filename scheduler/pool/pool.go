@@ -1,0 +1,82 @@
+// Package pool decides which task set gets the next free core.
+//
+// Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children
+// in order; a FAIR pool serves the child that is furthest below its share. The
+// tree knows for each node how many cores it uses and whether it has tasks to
+// launch, and nothing of executors, hosts or locality: a task set that finds no
+// suitable executor is skipped for the rest of an offer.
+//
+// The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has
+// tasks to launch and [Node.AddCores] if the number of cores it uses changes. To
+// make an offer, it repeats [Tree.Next], launches tasks of that leaf and calls
+// [Node.Skip] if the leaf took less than it might, and ends with [Tree.EndOffer].
+package pool
+
+import "fmt"
+
+// Mode is how a pool divides cores among its children.
+type Mode int
+
+// The modes of a pool.
+const (
+	// FIFO serves pools in the order in which they are listed, then task sets by
+	// priority.
+	FIFO Mode = iota
+	// FAIR serves the child that is furthest below its share.
+	FAIR
+)
+
+// String returns the mode's name as it is configured.
+func (m Mode) String() string {
+	if m == FAIR {
+		return "FAIR"
+	}
+	return "FIFO"
+}
+
+// Pool describes a pool. Each resource profile has executors of its own, and
+// these are shared separately.
+type Pool struct {
+	// Name is unique among all pools.
+	Name string
+	Mode Mode
+	// Weight is the pool's share relative to its siblings in a FAIR pool; 1 if it
+	// is 0.
+	Weight int
+	// MinShare is how many cores the pool gets before siblings that have their
+	// own MinShare get more.
+	MinShare int
+	// Pools are the pools inside this one.
+	Pools []Pool
+}
+
+// Default is the pool of task sets that name none.
+const Default = "default"
+
+// Check returns an error if a pool has no name, a name is used twice or a number
+// is negative.
+func Check(pools []Pool) error { return check(pools, map[string]bool{}) }
+
+func check(pools []Pool, names map[string]bool) error {
+	for _, pool := range pools {
+		switch {
+		case pool.Name == "":
+			return fmt.Errorf("pool: it has no name")
+		case names[pool.Name]:
+			return fmt.Errorf("pool %s: there are two of this name", pool.Name)
+		case pool.Weight < 0:
+			return fmt.Errorf("pool %s: its weight is %d, which must not be negative", pool.Name, pool.Weight)
+		case pool.MinShare < 0:
+			return fmt.Errorf("pool %s: its minimum share is %d cores, which must not be negative", pool.Name, pool.MinShare)
+		}
+		names[pool.Name] = true
+		if err := check(pool.Pools, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Priority orders task sets: by job, then by stage, then by submission. The lower
+// number goes first, as in Spark. A task set without a job goes after all others.
+type Priority struct{ Job, Stage uint64 }

@@ -1,0 +1,189 @@
+// Package resource accounts for an executor's further resources, such as GPUs.
+//
+// A resource has a name and addresses. A task requests either whole addresses or
+// a part of one address, which other tasks may share.
+package resource
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// wholeAddress is the amount of one address. Amounts are kept in these units, so
+// that a third of an address fits three times.
+const wholeAddress = 1_000_000_000
+
+// maxRequest bounds how many addresses of a resource a task requests.
+const maxRequest = 1 << 16
+
+// Inventory is the resources of one executor. The zero value has none.
+type Inventory struct {
+	resources []resource
+	// sizes is the name and number of addresses of each resource, as text.
+	sizes string
+}
+
+type resource struct {
+	name      string
+	addresses []address
+}
+
+type address struct {
+	name string
+	free int64
+}
+
+// Requests is what each task of a task set requests, ordered by name.
+type Requests []request
+
+type request struct {
+	name   string
+	amount int64
+}
+
+// Reservation is what an attempt uses of an inventory.
+type Reservation []part
+
+type part struct {
+	resource, address int
+	amount            int64
+}
+
+// NewInventory returns an inventory of free addresses, by the name of their
+// resource. It fails if a resource has an address twice.
+func NewInventory(named map[string][]string) (Inventory, error) {
+	var v Inventory
+	var sizes strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		r := resource{name: name}
+		for _, a := range named[name] {
+			if slices.ContainsFunc(r.addresses, func(other address) bool { return other.name == a }) {
+				return Inventory{}, fmt.Errorf("resource %s: address %q is there twice", name, a)
+			}
+			r.addresses = append(r.addresses, address{name: a, free: wholeAddress})
+		}
+		fmt.Fprintf(&sizes, "%q=%d ", name, len(r.addresses))
+		v.resources = append(v.resources, r)
+	}
+	v.sizes = sizes.String()
+	return v, nil
+}
+
+// NewRequests returns requests of the given amounts. It fails if an amount is
+// neither a part of 1 nor a whole number.
+func NewRequests(amounts map[string]float64) (Requests, error) {
+	var requests Requests
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		amount := amounts[name]
+		units := math.Floor(amount*wholeAddress + 1e-3)
+		if !(units >= 1) || amount > maxRequest || amount > 1 && amount != math.Trunc(amount) {
+			return nil, fmt.Errorf("its tasks take %v of resource %s each, which must be a part of 1 or a whole number up to %d",
+				amount, name, maxRequest)
+		}
+		requests = append(requests, request{name: name, amount: int64(units)})
+	}
+	return requests, nil
+}
+
+// Strings returns the requests as text, such as "0.5 of gpu".
+func (requests Requests) Strings() []string {
+	var texts []string
+	for _, r := range requests {
+		texts = append(texts, fmt.Sprintf("%v of %s", float64(r.amount)/wholeAddress, r.name))
+	}
+	return texts
+}
+
+// SameSize reports whether both inventories have the same number of addresses of
+// each resource.
+func (v *Inventory) SameSize(other *Inventory) bool { return v.sizes == other.sizes }
+
+// find returns the index of a resource, or -1.
+func (v *Inventory) find(name string) int {
+	return slices.IndexFunc(v.resources, func(r resource) bool { return r.name == name })
+}
+
+// Has reports whether all that is requested is free.
+func (v *Inventory) Has(requests Requests) bool {
+	for _, r := range requests {
+		at := v.find(r.name)
+		if at < 0 || !v.resources[at].has(r.amount) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *resource) has(amount int64) bool {
+	for i := range r.addresses {
+		if r.addresses[i].free >= min(amount, wholeAddress) {
+			if amount -= wholeAddress; amount <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Fit returns how many tasks, at most limit, have room if all is free.
+func (v *Inventory) Fit(requests Requests, limit int) int { return v.fit(requests, limit, wholeAddress) }
+
+// FitFree returns how many tasks, at most limit, have room now.
+func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
+
+// fit counts at least the amount least of each address as free.
+func (v *Inventory) fit(requests Requests, limit int, least int64) int {
+	for _, request := range requests {
+		at := v.find(request.name)
+		if at < 0 {
+			return 0
+		}
+		parts := 0
+		for _, a := range v.resources[at].addresses {
+			parts += int(max(a.free, least) / min(request.amount, wholeAddress))
+		}
+		limit = min(limit, parts/int(max(request.amount/wholeAddress, 1)))
+	}
+	return limit
+}
+
+// Reserve takes what is requested, which must be free. A part is taken from the
+// address with the least left that has enough, to keep other addresses whole.
+func (v *Inventory) Reserve(requests Requests) Reservation {
+	var reserved Reservation
+	for _, request := range requests {
+		at := v.find(request.name)
+		addresses := v.resources[at].addresses
+		for left := request.amount; left > 0; left -= wholeAddress {
+			amount, best := min(left, wholeAddress), -1
+			for i, a := range addresses {
+				if a.free >= amount && (best < 0 || a.free < addresses[best].free) {
+					best = i
+				}
+			}
+			addresses[best].free -= amount
+			reserved = append(reserved, part{resource: at, address: best, amount: amount})
+		}
+	}
+	return reserved
+}
+
+// Release frees a reservation.
+func (v *Inventory) Release(reserved Reservation) {
+	for _, p := range reserved {
+		v.resources[p.resource].addresses[p.address].free += p.amount
+	}
+}
+
+// Addresses returns the addresses of a reservation by the name of their resource.
+func (v *Inventory) Addresses(reserved Reservation) map[string][]string {
+	named := map[string][]string{}
+	for _, p := range reserved {
+		r := &v.resources[p.resource]
+		named[r.name] = append(named[r.name], r.addresses[p.address].name)
+	}
+	return named
+}

@@ -1,0 +1,173 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+)
+
+// This file is the retry policy of tasks: which ends of attempts count as
+// failures, when a set has failed, and where a task is not retried.
+
+// history is what is known of a task that has an attempt without a result.
+type history struct {
+	// attempts is how many ended without a result, failures how many of them count
+	// as failures.
+	attempts, failures int
+	// failedExecutor and failedHost are where the latest failure happened.
+	failedExecutor, failedHost string
+	exclusion                  exclusion.Task
+}
+
+func (h *history) excludes(e *executor) bool { return h != nil && h.exclusion.Excludes(e.ID, e.Host) }
+
+func (set *taskSet) history(index int32) *history {
+	h := set.histories[index]
+	if h == nil {
+		if set.histories == nil {
+			set.histories = make(map[int32]*history)
+		}
+		h = new(history)
+		set.histories[index] = h
+	}
+	return h
+}
+
+// avoids reports whether a task must not be retried on an executor: with
+// exclusion, if the executor is excluded for the task. Without exclusion, a task
+// avoids the host of its latest failure if there is a large enough executor on
+// another host, and the executor of its latest failure if there is another one.
+func (set *taskSet) avoids(index int32, e *executor) bool {
+	h := set.histories[index]
+	switch {
+	case h == nil:
+		return false
+	case set.profile.config.Exclusion.Enabled:
+		return h.excludes(e)
+	case h.failedHost != e.Host:
+		return false
+	}
+	here := e.host.sizes.fit(set)
+	return set.profile.sizes.fit(set) > here || (h.failedExecutor == e.ID && here > 1)
+}
+
+// addFailure counts an attempt that ended without a result, and ends its set if
+// the task has failed too often. It returns how often the task has failed.
+func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int, []Event) {
+	set := a.set
+	if outcome.Result == Recalled && a.other == nil { // as if it had not been launched
+		if h := set.histories[a.index]; h != nil {
+			return h.failures, events
+		}
+		return 0, events
+	}
+	h := set.history(a.index)
+	h.attempts++
+	if outcome.Result != Failed {
+		return h.failures, events
+	}
+	set.failedAttempts++
+	h.failedExecutor, h.failedHost = a.executor.ID, a.executor.Host
+	if !outcome.CountsAsFailure {
+		return h.failures, events
+	}
+	h.failures++
+	if h.failures < set.maxFailures {
+		if s.config.Exclusion.Enabled {
+			h.exclusion.AddFailure(&s.config.Exclusion, a.executor.ID, a.executor.Host)
+			events = s.excludeForSet(events, a)
+		}
+		return h.failures, events
+	}
+	s.endSet(set)
+	events = append(events, TaskSetFailed{
+		TaskSet: set.id, Index: int(a.index), Attempt: a.id, Failures: h.failures, Reason: outcome.Reason, Status: set.status(),
+	})
+	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
+}
+
+// CountFailure counts a failure of a task after the fact: the loss of its
+// executor, which was reported as not counting, turned out to be the fault of the
+// application. It returns how often the task has failed; 0 if the task is done or
+// its set is over. If that is too often, the caller must cancel the set.
+func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
+	set := s.sets[taskSet]
+	if set == nil || set.states[index] == taskDone {
+		return 0
+	}
+	set.failedAttempts++
+	h := set.history(int32(index))
+	h.failures++
+	return h.failures
+}
+
+// excludeForSet counts the failure of an attempt for its set.
+func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
+	set, e := a.set, a.executor
+	s.mayBlock[set.id] = set
+	tasks, executors := set.exclusion.AddFailure(&s.config.Exclusion, a.index, e.ID, e.Host, s.clock.now)
+	if tasks == 0 {
+		return events
+	}
+	events = e.recall(append(events, Excluded{TaskSet: set.id, Executor: e.ID, Host: e.Host, Failures: tasks}))
+	if executors > 0 {
+		events = append(events, Excluded{TaskSet: set.id, Host: e.Host, Failures: executors})
+		for _, other := range s.onHost(e.Host) {
+			events = other.recall(events)
+		}
+	}
+	return events
+}
+
+// excludeForApplication counts the failures of a set that succeeded for the
+// application.
+func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event {
+	if !set.exclusion.HasFailures() {
+		return events
+	}
+	rules := &s.config.Exclusion
+	alive := func(id string) bool { return s.executors[id] != nil }
+	for _, x := range s.exclusion.AddSet(rules, &set.exclusion, alive, s.clock.now) {
+		events = append(events, Excluded{Application: true, Executor: x.Executor, Host: x.Node, Failures: x.Tasks, Until: x.Until})
+		excluded := []*executor{s.executors[x.Executor]}
+		if x.Executors > 0 {
+			events = append(events, Excluded{Application: true, Host: x.Node, Failures: x.Executors, Until: x.Until})
+			others := slices.DeleteFunc(s.onHost(x.Node), func(e *executor) bool { return e.ID == x.Executor })
+			excluded = append(excluded, others...)
+		}
+		for _, e := range excluded {
+			e.excluded = true
+			e.updateAvailable()
+			events = e.recall(events)
+			if rules.KillExcluded && !e.decommissioning {
+				events = append(events, KillExecutor{Executor: e.ID, Reason: fmt.Sprintf("excluded for the application: too many tasks failed on host %s", x.Node)})
+			}
+		}
+	}
+	return events
+}
+
+// onHost returns the executors on a host in the order in which they were added.
+func (s *Scheduler) onHost(host string) []*executor {
+	return slices.DeleteFunc(inOrder(s.executors), func(e *executor) bool { return e.Host != host })
+}
+
+// endExclusions ends the exclusions for the application that are due.
+func (s *Scheduler) endExclusions(events []Event) []Event {
+	ended := s.exclusion.Expire(s.clock.now)
+	for _, x := range ended {
+		events = append(events, ExclusionEnded{Executor: x.Executor, Host: x.Node})
+	}
+	if len(ended) > 0 {
+		for _, e := range inOrder(s.executors) {
+			e.excluded = s.exclusion.Excludes(e.ID, e.Host)
+			e.updateAvailable()
+		}
+	}
+	return events
+}
+
+// ExcludedNodes returns the nodes, in order, that are excluded for the
+// application. An executor that is added there gets no tasks.
+func (s *Scheduler) ExcludedNodes() []string { return s.exclusion.Nodes() }

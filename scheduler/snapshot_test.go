@@ -1,0 +1,43 @@
+package scheduler
+
+import (
+	"maps"
+	"slices"
+)
+
+// Snapshot is the state of a scheduler as tests compare it.
+type Snapshot struct {
+	Executors []ExecutorStatus // in the order in which they were added
+	TaskSets  []TaskSetStatus  // those that are not over, in the order of their priority
+}
+
+type ExecutorStatus struct {
+	Executor
+	FreeCores       int
+	RunningTasks    int
+	Decommissioning bool
+}
+
+func (s *Scheduler) Snapshot() Snapshot {
+	var snapshot Snapshot
+	for _, e := range inOrder(s.executors) {
+		snapshot.Executors = append(snapshot.Executors, ExecutorStatus{
+			Executor: e.Executor, FreeCores: e.free, RunningTasks: len(e.running), Decommissioning: e.decommissioning,
+		})
+	}
+	for _, set := range slices.SortedFunc(maps.Values(s.sets), func(a, b *taskSet) int { return a.node.Compare(b.node) }) {
+		snapshot.TaskSets = append(snapshot.TaskSets, set.status())
+	}
+	return snapshot
+}
+
+// PreferredHosts is PreferredHostsOf for all profiles.
+func (s *Scheduler) PreferredHosts() map[string]int {
+	preferred := make(map[string]int)
+	for _, p := range s.profiles {
+		for host, tasks := range s.PreferredHostsOf(p.id) {
+			preferred[host] += tasks
+		}
+	}
+	return preferred
+}
