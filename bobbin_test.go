@@ -73,7 +73,7 @@ func locally(t *testing.T, master string, run func(ctx context.Context, session 
 	})
 }
 
-func TestResultsComeInTheOrderOfTheInputs(t *testing.T) {
+func TestRunReturnsResultsInOrderOfInputs(t *testing.T) {
 	inputs := make([]int, 500)
 	for i := range inputs {
 		inputs[i] = i
@@ -88,7 +88,7 @@ func TestResultsComeInTheOrderOfTheInputs(t *testing.T) {
 	}))
 }
 
-func TestNoInputsAreNoTasks(t *testing.T) {
+func TestRunWithoutInputs(t *testing.T) {
 	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		results, err := double.Run(ctx, session, nil)
 		require.Empty(t, results)
@@ -96,7 +96,7 @@ func TestNoInputsAreNoTasks(t *testing.T) {
 	}))
 }
 
-func TestStreamGivesEachResultOnce(t *testing.T) {
+func TestStreamYieldsEachResultOnce(t *testing.T) {
 	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		seen := map[int]int{}
 		for result, err := range double.Stream(ctx, session, []int{5, 6, 7}, bobbin.Shared("unused"), bobbin.Name("a name")) {
@@ -110,7 +110,7 @@ func TestStreamGivesEachResultOnce(t *testing.T) {
 	}))
 }
 
-func TestLeavingAStreamKillsItsTasks(t *testing.T) {
+func TestLeavingStreamKillsTasks(t *testing.T) {
 	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		for range double.Stream(ctx, session, make([]int, 100)) {
 			break
@@ -121,7 +121,7 @@ func TestLeavingAStreamKillsItsTasks(t *testing.T) {
 	}))
 }
 
-func TestAFailedTaskFailsTheRunWithItsError(t *testing.T) {
+func TestFailedTaskFailsJob(t *testing.T) {
 	attempts.Store(0)
 	err := locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := fails.Run(ctx, session, []int{99})
@@ -132,7 +132,7 @@ func TestAFailedTaskFailsTheRunWithItsError(t *testing.T) {
 	require.EqualValues(t, 1, attempts.Load(), "without an F a local master tries once")
 }
 
-func TestALocalMasterRetriesAsItSays(t *testing.T) {
+func TestLocalMasterRetriesTasks(t *testing.T) {
 	require.NoError(t, locally(t, "local[2,3]", func(ctx context.Context, session *bobbin.Session) error {
 		results, err := fails.Run(ctx, session, []int{2, 0})
 		require.Equal(t, []int{2, 0}, results)
@@ -149,7 +149,7 @@ func TestALocalMasterRetriesAsItSays(t *testing.T) {
 	}), "a run may allow more")
 }
 
-func TestAPanicIsTheTasksFailureWithItsStack(t *testing.T) {
+func TestPanicOfTaskHasStack(t *testing.T) {
 	err := locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := panics.Run(ctx, session, []int{1})
 		return err
@@ -160,13 +160,13 @@ func TestAPanicIsTheTasksFailureWithItsStack(t *testing.T) {
 	require.Contains(t, first, "out of yarn", "what happened is on the first line")
 }
 
-func TestAPanicOfTheDriverIsItsError(t *testing.T) {
+func TestPanicOfDriverFunction(t *testing.T) {
 	err := bobbin.RunLocal(t.Context(), "local", func(context.Context) error { panic("no driver") })
 	require.ErrorContains(t, err, "panic: no driver")
 	require.ErrorContains(t, err, "bobbin_test.go")
 }
 
-func TestContextsCancel(t *testing.T) {
+func TestContextCancelsJob(t *testing.T) {
 	because := errors.New("enough")
 	err := locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -178,7 +178,7 @@ func TestContextsCancel(t *testing.T) {
 	require.ErrorIs(t, err, because)
 }
 
-func TestClosingASessionEndsItsRuns(t *testing.T) {
+func TestClosingSessionEndsJobs(t *testing.T) {
 	err := bobbin.RunLocal(t.Context(), "local[2]", func(ctx context.Context) error {
 		session, err := bobbin.NewSession(ctx)
 		if err != nil {
@@ -199,7 +199,7 @@ func TestClosingASessionEndsItsRuns(t *testing.T) {
 	require.ErrorIs(t, err, bobbin.ErrClosed)
 }
 
-func TestSharedValuesReachEveryTask(t *testing.T) {
+func TestSharedValueReachesEveryTask(t *testing.T) {
 	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		results, err := adds.Run(ctx, session, []int{1, 2}, bobbin.Shared(40))
 		require.Equal(t, []int{41, 42}, results)
@@ -207,7 +207,7 @@ func TestSharedValuesReachEveryTask(t *testing.T) {
 	}))
 }
 
-func TestArrowRecordsTravel(t *testing.T) {
+func TestArrowRecords(t *testing.T) {
 	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	builder := array.NewRecordBuilder(memory.NewGoAllocator(), schema)
 	defer builder.Release()
@@ -241,12 +241,12 @@ func TestTasksReadSplits(t *testing.T) {
 	}))
 }
 
-func TestASessionNeedsADriver(t *testing.T) {
+func TestSessionOutsideDriverFunctionFails(t *testing.T) {
 	_, err := bobbin.NewSession(t.Context())
 	require.ErrorContains(t, err, "bobbin.Main")
 }
 
-func TestWrongOptionsAreTold(t *testing.T) {
+func TestInvalidOptions(t *testing.T) {
 	err := locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := double.Run(ctx, session, []int{1}, bobbin.CPUs(-1))
 		return err
@@ -254,7 +254,7 @@ func TestWrongOptionsAreTold(t *testing.T) {
 	require.ErrorContains(t, err, "CPUs(-1)")
 }
 
-func TestALocalMasterRunsTasksOfEveryResourceProfile(t *testing.T) {
+func TestLocalMasterRunsTasksOfEveryProfile(t *testing.T) {
 	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		results, err := double.Run(ctx, session, []int{1, 2}, bobbin.OnExecutors(bobbin.ResourceProfile{Memory: "8g", Cores: 4}), bobbin.CPUs(2))
 		require.Equal(t, []int{2, 4}, results)
@@ -267,7 +267,7 @@ func TestALocalMasterRunsTasksOfEveryResourceProfile(t *testing.T) {
 	require.ErrorContains(t, err, "each task takes 5 cores, and the executors of the resource profile have 4")
 }
 
-func TestWhatTasksHoldCanBeReleased(t *testing.T) {
+func TestHoldAndRelease(t *testing.T) {
 	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := holds.Run(ctx, session, []string{"a", "b", "a"})
 		session.Release("a")

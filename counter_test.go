@@ -23,7 +23,7 @@ var (
 	})
 )
 
-func TestCountersCountWhatSucceeded(t *testing.T) {
+func TestCountersCountSuccessfulAttempts(t *testing.T) {
 	require.NoError(t, locally(t, "local[2,2]", func(ctx context.Context, session *bobbin.Session) error {
 		require.Zero(t, session.Counter(seen))
 		require.Zero(t, session.Gauge(largest))

@@ -1,11 +1,11 @@
 // Package bobbin runs Go programs on a Hadoop YARN cluster, on a standalone
 // cluster of its own, or on the cores of one machine.
 //
-// A program hands its driver function to [Main]. Started by hand it runs on
-// this machine; started by yarn-submit, the same binary is the ApplicationMaster
-// with the driver in one container and the executors in others; in client mode
-// the driver stays where it was started. Which of these it is the master says,
-// and nothing in the program:
+// A program gives its driver function to [Main]. Started by a person, it runs on
+// this machine. Started by yarn-submit, the same binary is the ApplicationMaster
+// with the driver in one container and the executors in others; in client mode the
+// driver stays where it was started. The setting master decides which of these it
+// is; the program is the same:
 //
 //	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
 //		return n * n, nil
@@ -23,18 +23,18 @@
 //		...
 //	}
 //
-// The driver runs task functions over inputs: one task an input, each on an
-// executor as close as possible to the hosts that the input prefers, and again
-// elsewhere when it fails or its executor is lost. Functions are registered by
-// name in package variables, so that every process of the same binary has them.
+// [Function.Run] is a job: one task for each input. Each task runs on an executor
+// as close as possible to the hosts that its input prefers, and again elsewhere if
+// it fails or its executor is lost. Functions are registered by name in package
+// variables, so that every process of the same binary has them.
 //
-// Runs that go on at the same time share the executors, first in, first out, or
-// as their pools say ([Pool], scheduler.mode); a [Group] of them can be cancelled
-// together. With speculation a task that takes long is run once more elsewhere,
-// and [Task.CommitOutput] keeps both from committing their output. Tasks that
-// exchange something with one another are started together by [Barrier].
+// Jobs that run at the same time share the executors: first in, first out, or as
+// their pools say ([Pool], scheduler.mode). The jobs of a [Group] can be cancelled
+// together. With speculation a slow task gets a second attempt elsewhere, and
+// [Task.CommitOutput] lets only one of the two commit its output. [Barrier] starts
+// tasks together that exchange data with one another.
 //
-// A run can have executors of its own kind, with more memory or a GPU each: see
-// [OnExecutors]. With dynamicAllocation.enabled executors come as tasks wait for
-// them and go when they are idle.
+// A job can have executors of its own, with more memory or a GPU each: see
+// [OnExecutors]. With dynamicAllocation.enabled executors are started while tasks
+// wait for them, and stopped when they are idle.
 package bobbin

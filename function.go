@@ -12,21 +12,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/codec"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/function"
-	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// Function is a task function that every process of the program knows by name.
-// It takes an In and gives an Out.
+// Function is a task function from In to Out that every process of the program
+// knows by name.
 type Function[In, Out any] struct{ name string }
 
-// Func registers a task function under a name that no other has. It belongs in
-// a package variable, so that executors, which never run the driver's code,
-// have it too.
+// Func registers a task function under a name that no other has. Call it in a
+// package variable's initializer, so that executors, which do not run the driver's
+// code, register it too. [Main] reports invalid names and types.
 //
-// Inputs and results travel between processes: arrow.Record and []arrow.Record
-// as Arrow IPC, everything else as CBOR, which keeps exported fields and what
-// encoding.BinaryMarshaler says. A function that panics fails its task with the
-// stack. What is wrong with a registration is told by [Main].
+// Inputs and results travel between processes: arrow.Record and []arrow.Record as
+// Arrow IPC, everything else as CBOR, which keeps exported fields and the result of
+// encoding.BinaryMarshaler. A function that panics fails its task with the stack.
 func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *Function[In, Out] {
 	if err := errors.Join(codec.Check(reflect.TypeFor[In]()), codec.Check(reflect.TypeFor[Out]())); err != nil {
 		function.Reject(name, err)
@@ -50,25 +48,22 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 	return &Function[In, Out]{name: name}
 }
 
-// undecodable fails a task for good: the same bytes will not be read better by
-// another executor.
+// undecodable is the error of an input that cannot be decoded.
 type undecodable struct{ error }
 
-// Permanent tells the executor that another try cannot help.
+// Permanent tells the executor that no retry can help: the bytes stay the same.
 func (undecodable) Permanent() bool { return true }
 
-// Result is the outcome of one task.
+// Result is the result of one task.
 type Result[Out any] struct {
-	// Index is the place of the task's input among the inputs.
-	Index int
+	Index int // of the task's input among the inputs
 	Value Out
 }
 
-// Run calls the function on every input, one task an input, and returns the
-// results in the order of the inputs. The first task that fails for good ends
-// it with that task's error; the tasks that still run are then killed, as they
-// are when ctx ends. Results of more than driver.maxResultSize together end it
-// with a *driver.ResultSizeError.
+// Run calls the function on every input, in one task each, and returns the results
+// in the order of the inputs. It fails with the error of the first task that fails
+// too often, with the cause of ctx if that ends, and with a *driver.ResultSizeError
+// if the results exceed driver.maxResultSize; the running tasks are then killed.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -80,17 +75,18 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 	return results, nil
 }
 
-// Stream is Run that gives each result as soon as it is there. An error is the
-// last thing it gives. Leaving the loop kills the tasks that still run.
+// Stream calls the function on every input as Run does, and yields each result as
+// soon as it arrives. An error is the last thing that it yields. Leaving the loop
+// kills the running tasks.
 //
-// All results together may take far more memory than the driver has: those
-// that the loop has not taken wait at their executors, but for some that are
-// fetched ahead.
+// The results together may need far more memory than the driver has: executors
+// store those that the loop has not reached, except for a few that are fetched
+// ahead.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }
 
-// stream is Stream; collect says that the results are kept.
+// stream is Stream. collect is true if the caller keeps all results.
 func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -119,68 +115,53 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 	}
 }
 
-// job describes a run to the driver.
+// job returns the task set of a job.
 func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.TaskSet, error) {
-	chosen := runOptions{
-		name:        f.name,
-		cpus:        config.TaskCPUs.In(session.app.Settings),
-		maxFailures: session.app.MaxFailures,
-		resources:   config.TaskResources(session.app.Settings),
-	}
-	chosen.scheduled(ctx)
+	settings := session.app.Settings
+	o := jobOptions{TaskSet: driver.TaskSet{
+		Name:        f.name,
+		Function:    f.name,
+		CPUs:        config.TaskCPUs.In(settings),
+		MaxFailures: session.app.MaxFailures,
+		Resources:   config.TaskResources(settings),
+		Tasks:       make([]driver.Task, len(inputs)),
+	}}
+	o.fromContext(ctx)
 	for _, option := range options {
-		option(&chosen)
+		option(&o)
 	}
-	if chosen.err != nil {
-		return driver.TaskSet{}, fmt.Errorf("shared value: %w", chosen.err)
+	if o.err != nil {
+		return driver.TaskSet{}, fmt.Errorf("shared value: %w", o.err)
 	}
-	if chosen.cpus < 1 || chosen.maxFailures < 1 {
-		return driver.TaskSet{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", chosen.cpus, chosen.maxFailures)
+	if o.CPUs < 1 || o.MaxFailures < 1 {
+		return driver.TaskSet{}, fmt.Errorf("CPUs(%d) and MaxFailures(%d) must be at least 1", o.CPUs, o.MaxFailures)
 	}
-	var executors *profile.Profile
-	if chosen.executors != nil {
-		wanted, err := chosen.executors.profile(session.app.Settings)
-		if err != nil {
+	if o.executors != nil {
+		var err error
+		if o.Profile, err = o.executors.profile(settings); err != nil {
 			return driver.TaskSet{}, err
 		}
-		if chosen.cpus > wanted.Cores {
-			return driver.TaskSet{}, fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", chosen.cpus, wanted.Cores)
-		}
-		executors = wanted
 	}
-	if err := session.app.CheckFits(chosen.cpus, chosen.resources); err != nil {
+	if err := session.app.CheckFits(o.CPUs, o.Resources, o.Profile); err != nil {
 		return driver.TaskSet{}, err
 	}
-	tasks := make([]driver.Task, len(inputs))
 	for i, input := range inputs {
 		encoded, err := codec.Encode(input)
 		if err != nil {
 			return driver.TaskSet{}, fmt.Errorf("input %d: %w", i, err)
 		}
-		tasks[i] = driver.Task{Input: encoded, Hosts: chosen.hostsOf(i, input)}
+		o.Tasks[i] = driver.Task{Input: encoded, Hosts: o.hostsOf(i, input)}
 	}
-	return driver.TaskSet{
-		Name:        chosen.name,
-		Function:    f.name,
-		Common:      chosen.common,
-		Tasks:       tasks,
-		Profile:     executors,
-		Group:       chosen.group.name,
-		Description: chosen.group.description,
-		Pool:        chosen.pool,
-		Resources:   chosen.resources,
-		Barrier:     chosen.barrier,
-		CPUs:        chosen.cpus,
-		MaxFailures: chosen.maxFailures,
-	}, nil
+	return o.TaskSet, nil
 }
 
-func (o *runOptions) hostsOf(index int, input any) []string {
+// hostsOf returns the hosts that an input prefers.
+func (o *jobOptions) hostsOf(index int, input any) []string {
 	if o.hosts != nil {
 		return o.hosts(index)
 	}
-	if placed, ok := input.(interface{ PreferredHosts() []string }); ok {
-		return placed.PreferredHosts()
+	if located, ok := input.(interface{ PreferredHosts() []string }); ok {
+		return located.PreferredHosts()
 	}
 	return nil
 }

@@ -3,15 +3,23 @@ package bobbin
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/role"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ErrClosed is the cause with which runs end when their session is closed.
-var ErrClosed = errors.New("the session is closed")
+var (
+	// ErrClosed is the error of jobs whose session was closed.
+	ErrClosed = errors.New("the session is closed")
+	// ErrCancelled is the error of jobs that [Session.CancelJob] or
+	// [Session.CancelGroup] cancelled. The error's text has the reason.
+	ErrCancelled = driver.ErrCancelled
+)
 
-// Session is a program's connection to its executors.
+// Session is a program's connection to its executors. Its methods are safe for
+// concurrent use.
 type Session struct {
 	app   *role.Application
 	ctx   context.Context // ends with the session
@@ -19,7 +27,8 @@ type Session struct {
 }
 
 // NewSession connects the program to the executors that it was submitted with.
-// ctx must be the context of the driver function, or one made from it.
+// ctx must be the context of the driver function, or one made from it; NewSession
+// fails if it is not, or if it has ended.
 func NewSession(ctx context.Context) (*Session, error) {
 	app := role.FromContext(ctx)
 	if app == nil {
@@ -35,18 +44,59 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return session, nil
 }
 
-// Close ends what the session still runs, with ErrClosed. The executors are
-// released when the driver function returns.
+// Close ends the session's running jobs with [ErrClosed]. The executors stop when
+// the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
-// Release says that nobody will come any more for what executors hold under a
-// key by [Task.Hold]. It does not remove what they hold.
+// Release ends the effect of [Task.Hold] with the same key: no task needs the
+// data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
-// ApplicationID names the application: YARN's id in a cluster, the same for
-// each of its attempts; "local-…" for a program started by hand.
+// ApplicationID returns the application's id: YARN's in a cluster, which is the
+// same for each attempt of the application; "local-…" on a local master.
 func (s *Session) ApplicationID() string { return s.app.ID }
 
-// Files reaches HDFS and the local disk, as the user who submitted the
+// Files returns HDFS and the local disk, opened as the user who submitted the
 // application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
+
+// Job is the state of a job, which is one call of [Function.Run] or
+// [Function.Stream].
+type Job struct {
+	ID          uint64
+	Name        string
+	Group       string // see [Group]
+	Description string
+	Pool        string // "" if scheduler.mode is FIFO
+	State       string // "running", "succeeded", "failed" or "cancelled"
+	Tasks       int
+	Done        int // tasks
+	Running     int // task attempts
+	Submitted   time.Time
+	// Waits is why none of its tasks starts, if that deserves attention, such as
+	// "no executor … has registered"; else "".
+	Waits string
+}
+
+// Jobs returns the jobs of all sessions of this process in the order of their
+// submission: all that run, and the latest hundred that have ended.
+func (s *Session) Jobs() []Job {
+	status := s.app.Driver.Status()
+	jobs := make([]Job, len(status.Jobs))
+	for i, job := range status.Jobs {
+		jobs[i] = Job{
+			ID: job.ID, Name: job.Name, Group: job.Group, Description: job.Description, Pool: job.Pool, State: job.State,
+			Tasks: job.Total, Done: job.Done, Running: job.Running, Submitted: job.Submitted, Waits: job.Waits,
+		}
+	}
+	return jobs
+}
+
+// CancelJob ends a running job with [ErrCancelled] and kills its tasks; the cause
+// of their contexts has the reason. It reports whether the job was running. A task
+// that ignores its context costs its executor after task.reaper.killTimeout.
+func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
+
+// CancelGroup cancels every running job of a [Group] as CancelJob does, and returns
+// how many there were.
+func (s *Session) CancelGroup(name, reason string) int { return s.app.Driver.CancelGroup(name, reason) }

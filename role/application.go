@@ -17,6 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/identity"
 	"github.com/bobbin-yarn/bobbin/internal/pools"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/route"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 	"github.com/bobbin-yarn/bobbin/storage"
@@ -140,9 +141,12 @@ type capacity struct {
 	resources map[string][]string // addresses by name
 }
 
-// CheckFits returns an error if no executor will ever be large enough for such
-// tasks, as far as that is known.
-func (a *Application) CheckFits(cpus int, resources map[string]float64) error {
+// CheckFits returns an error if it is known that no executor will ever be large
+// enough for such tasks on executors of a resource profile, nil for the default.
+func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
+	if executors != nil && cpus > executors.Cores {
+		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)
+	}
 	if a.only == nil {
 		return nil
 	}
@@ -151,8 +155,8 @@ func (a *Application) CheckFits(cpus int, resources map[string]float64) error {
 	}
 	for name, amount := range resources {
 		has := len(a.only.resources[name])
-		isAmount := amount <= 1 || amount == math.Trunc(amount) // the driver refuses others
-		if isAmount && amount > float64(has) {
+		valid := amount <= 1 || amount == math.Trunc(amount) // the driver reports others
+		if valid && amount > float64(has) {
 			return fmt.Errorf("each task takes %v %s, and master %s has %d: set executor.resource.%s.amount",
 				amount, name, a.only.master, has, name)
 		}

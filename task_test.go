@@ -31,14 +31,14 @@ var (
 		}
 		return len(task.BarrierTasks()), nil
 	})
-	lonely  = bobbin.Func("test.lonely", func(task *bobbin.Task, _ int) (int, error) { return 0, task.Barrier(task) })
+	alone   = bobbin.Func("test.alone", func(task *bobbin.Task, _ int) (int, error) { return 0, task.Barrier(task) })
 	commits = bobbin.Func("test.commits", func(task *bobbin.Task, path string) (bool, error) {
 		return true, task.CommitOutput(func() error { return os.WriteFile(path, []byte("out"), 0o600) })
 	})
-	addresses = bobbin.Func("test.addresses", func(task *bobbin.Task, _ int) (map[string][]string, error) { return task.Resources(), nil })
-	reasons   = make(chan error, 8)
-	begun     = make(chan struct{}, 8)
-	tells     = bobbin.Func("test.tells", func(task *bobbin.Task, _ int) (int, error) {
+	addresses    = bobbin.Func("test.addresses", func(task *bobbin.Task, _ int) (map[string][]string, error) { return task.Resources(), nil })
+	reasons      = make(chan error, 8)
+	begun        = make(chan struct{}, 8)
+	waitsForKill = bobbin.Func("test.waitsForKill", func(task *bobbin.Task, _ int) (int, error) {
 		begun <- struct{}{}
 		<-task.Done()
 		reasons <- context.Cause(task)
@@ -46,7 +46,7 @@ var (
 	})
 )
 
-func TestBarriersLetAllPassTogether(t *testing.T) {
+func TestBarrierReleasesAllTasksTogether(t *testing.T) {
 	met.Store(0)
 	require.NoError(t, locally(t, "local[3]", func(ctx context.Context, session *bobbin.Session) error {
 		sums, err := meets.Run(ctx, session, []int{1, 2, 4}, bobbin.Barrier())
@@ -65,18 +65,18 @@ func TestBarriersLetAllPassTogether(t *testing.T) {
 	}))
 }
 
-func TestABarrierNeedsItsOption(t *testing.T) {
+func TestBarrierWithoutOptionFails(t *testing.T) {
 	err := locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
-		_, err := lonely.Run(ctx, session, []int{1})
+		_, err := alone.Run(ctx, session, []int{1})
 		return err
 	})
 	require.ErrorContains(t, err, "run its function with bobbin.Barrier()")
-	require.Error(t, (&bobbin.Task{Context: t.Context()}).Barrier(t.Context()), "a task of a test's own")
+	require.Error(t, (&bobbin.Task{Context: t.Context()}).Barrier(t.Context()), "a task that a test has made")
 	_, err = (&bobbin.Task{Context: t.Context()}).CanCommit(t.Context())
 	require.Error(t, err)
 }
 
-func TestTasksCommitTheirOutput(t *testing.T) {
+func TestCommitOutput(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := commits.Run(ctx, session, []string{path})
@@ -85,11 +85,11 @@ func TestTasksCommitTheirOutput(t *testing.T) {
 	require.FileExists(t, path)
 }
 
-func TestAGroupOfRunsIsCancelledWithAReason(t *testing.T) {
+func TestCancelGroupWithReason(t *testing.T) {
 	require.NoError(t, locally(t, "local[2]", func(ctx context.Context, session *bobbin.Session) error {
 		failed := make(chan error)
 		go func() {
-			_, err := tells.Run(bobbin.Group(ctx, "nightly", "the night's numbers"), session, []int{1, 2})
+			_, err := waitsForKill.Run(bobbin.Group(ctx, "nightly", "the night's numbers"), session, []int{1, 2})
 			failed <- err
 		}()
 		<-begun
@@ -111,7 +111,7 @@ func TestAGroupOfRunsIsCancelledWithAReason(t *testing.T) {
 	}))
 }
 
-func TestAmountsOfResourcesAreChecked(t *testing.T) {
+func TestInvalidResourceAmountFails(t *testing.T) {
 	require.NoError(t, locally(t, "local[4]", func(ctx context.Context, session *bobbin.Session) error {
 		got, err := addresses.Run(ctx, session, []int{1})
 		require.Equal(t, []map[string][]string{nil}, got)
@@ -124,10 +124,10 @@ func TestAmountsOfResourcesAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, "1.5 of resource gpu")
 }
 
-func TestPoolsAreNamedByTheRunOrItsContext(t *testing.T) {
+func TestFIFOJobsHaveNoPool(t *testing.T) {
 	require.NoError(t, locally(t, "local", func(ctx context.Context, session *bobbin.Session) error {
 		_, err := double.Run(bobbin.InPool(ctx, "reports"), session, []int{1}, bobbin.Pool("urgent"))
-		require.Empty(t, session.Jobs()[0].Pool, "jobs are served in their order")
+		require.Empty(t, session.Jobs()[0].Pool, "scheduler.mode is FIFO")
 		return err
 	}))
 }

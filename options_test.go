@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-func TestResourceProfileFillsInTheSettings(t *testing.T) {
+func TestResourceProfileDefaultsToSettings(t *testing.T) {
 	settings, err := config.FromMap(map[string]string{
 		"executor.memory": "2g", "executor.memoryOverheadFactor": "0.5", "executor.cores": "3",
 		"yarn.executor.resource.yarn.io/gpu.amount": "1", "yarn.executor.nodeLabelExpression": "fast",
@@ -43,7 +43,7 @@ func TestResourceProfileFillsInTheSettings(t *testing.T) {
 	}
 }
 
-func TestWrongResourceProfilesAreTold(t *testing.T) {
+func TestInvalidResourceProfiles(t *testing.T) {
 	for want, wanted := range map[string]ResourceProfile{
 		`memory "much" of the resource profile`: {Memory: "much"},
 		`memory "0" of the resource profile`:    {Memory: "0"},
