@@ -12,9 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// choose finds the file that goes to the cluster: the job's program, or another
-// build of it where the job's program is this process and not for the nodes.
-func (c *Cluster) choose(ctx context.Context, job Job) (*Program, error) {
+// chooseProgram returns the file that goes to the cluster: the job's program, or
+// another build of it if the job's program is this process's and the nodes cannot
+// run it.
+func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
 	known := job.Settings.IsSet(config.Platform.Name())
 	path := job.Program
@@ -24,8 +25,8 @@ func (c *Cluster) choose(ctx context.Context, job Job) (*Program, error) {
 			return nil, err
 		}
 	}
-	// Whether the nodes are of that platform is asked beside all else, by
-	// checkPlatform.
+	// checkPlatform asks later, together with the other checks, whether the nodes
+	// are of that platform.
 	if built := platformOf(path); !known && supported(built) {
 		platform = built
 	}
@@ -43,8 +44,8 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known 
 	}
 	builds := buildsOf(job.Program)
 	if !known && len(builds) > 1 {
-		if told := c.nodesPlatform(ctx, platformOf(job.Program)); told != "" {
-			platform = told
+		if found := c.clusterPlatform(ctx, platformOf(job.Program)); found != "" {
+			platform = found
 		}
 	}
 	if !known && len(builds) == 1 {
@@ -55,18 +56,18 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known 
 	if path, ok := builds[platform]; ok {
 		return path, nil
 	}
-	beside := besideName(job.Program, platform)
+	beside := siblingName(job.Program, platform)
 	return "", Usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, beside, build(platform), beside)
 }
 
-// besideName is what a build for another platform is called.
-func besideName(program, platform string) string {
+// siblingName is the name of a program's build for another platform.
+func siblingName(program, platform string) string {
 	return program + "-" + strings.ReplaceAll(platform, "/", "-")
 }
 
-// buildsOf finds a program's builds for clusters, by platform: itself, and those
-// beside it or beside the file that it is a link to.
+// buildsOf finds a program's builds for clusters, by platform: the program
+// itself, and files beside it or beside the file that it is a link to.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {
@@ -79,7 +80,7 @@ func buildsOf(program string) map[string]string {
 	for processor := range machines {
 		platform := "linux/" + processor
 		for _, place := range places {
-			path := besideName(place, platform)
+			path := siblingName(place, platform)
 			if info, err := os.Stat(path); builds[platform] == "" && err == nil && info.Mode().IsRegular() {
 				builds[platform] = path
 			}
@@ -88,18 +89,18 @@ func buildsOf(program string) map[string]string {
 	return builds
 }
 
-// supported tells whether a cluster's nodes can be of the platform.
+// supported reports whether a cluster's nodes can be of the platform.
 func supported(platform string) bool {
 	system, processor, _ := strings.Cut(platform, "/")
 	_, known := machines[processor]
 	return system == "linux" && known
 }
 
-// appleProcessors are processors as executables of macOS name them.
+// appleProcessors maps the processors in macOS executables to Go's names.
 var appleProcessors = map[macho.Cpu]string{macho.CpuAmd64: "amd64", macho.CpuArm64: "arm64"}
 
-// platformOf is the platform that an executable was built for; "" for what is no
-// executable of a kind that is known.
+// platformOf returns the platform that an executable was built for, or "" if path
+// is no executable of a known kind.
 func platformOf(path string) string {
 	if image, err := elf.Open(path); err == nil {
 		defer image.Close()
@@ -121,21 +122,21 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckDriver tells whether a program can run on this machine and submit itself,
-// as it does in client mode. What goes to the cluster is chosen when it does.
+// CheckDriver reports why a program cannot run on this machine and submit itself,
+// as it does in client mode. The program then chooses the build for the cluster.
 func CheckDriver(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)
 	system, _, _ := strings.Cut(built, "/")
 	switch {
-	// A Mac can run what was built for the other processor.
+	// A Mac also runs programs built for its other processor.
 	case built != "" && system == runtime.GOOS && (built == here || runtime.GOOS == "darwin"):
 		if runtime.GOOS != "linux" {
 			return nil
 		}
 	case built != "":
 		return Usagef("the program %s is built for %s, and in client mode its driver runs on this machine, which is %s: build it for both, the one for the cluster as %s",
-			path, built, here, besideName(filepath.Base(path), "linux/amd64"))
+			path, built, here, siblingName(filepath.Base(path), "linux/amd64"))
 	}
 	_, err := CheckProgram(path, here)
 	return err

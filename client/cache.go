@@ -12,30 +12,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// An entry of the cache is a directory named by the SHA-256 of the file in it.
-// The directory's modification time says when a submission last used it; the
-// file's own never changes, for NodeManagers compare it with the one they were
-// told.
+// A cache entry is a directory named by the SHA-256 of the file in it. The
+// directory's modification time is when a submission last used it. The file's own
+// must never change: NodeManagers compare it with the time in the LocalResource.
 
 // pruneLimit bounds how many entries one submission removes.
 const pruneLimit = 100
 
-// stagingGrace is how long an application's own directory is left alone that
-// the cluster does not know the application of: its submission may be on its
-// way.
+// stagingGrace is how long the directory of an unknown application is kept: its
+// submission may be under way.
 const stagingGrace = time.Hour
 
-// stagingLimit bounds how many applications one submission asks the cluster about.
+// stagingLimit bounds how many applications one submission asks the cluster
+// about.
 const stagingLimit = 20
 
-// partMaxAge is when an upload that nobody completed is given up.
+// partMaxAge is the age at which an incomplete upload is removed.
 const partMaxAge = 24 * time.Hour
 
 func (s *stager) cache() string { return s.base + "/cache" }
 
-// lookInCache finds an earlier upload of the same content and marks it as used,
-// so that no other submission prunes it from now on.
-func (s *stager) lookInCache(ctx context.Context, one *staged) error {
+// findCached finds an earlier upload of the same content and marks it as used, so
+// that no other submission prunes it from now on.
+func (s *stager) findCached(ctx context.Context, one *staged) error {
 	info, err := s.files.Stat(ctx, one.target())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -49,13 +48,13 @@ func (s *stager) lookInCache(ctx context.Context, one *staged) error {
 	}
 	err = s.files.SetTimes(ctx, one.dir, time.Time{}, time.Now())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // pruned since: it is uploaded again
+		return nil // pruned meanwhile: upload it again
 	}
 	one.found, one.ready = info, err == nil
 	return err
 }
 
-// cacheDirs are the entries of the cache that the files lie in.
+// cacheDirs returns the cache entries that hold the files.
 func cacheDirs(all []staged, cache string) []string {
 	var dirs []string
 	seen := map[string]bool{}
@@ -68,11 +67,11 @@ func cacheDirs(all []staged, cache string) []string {
 	return dirs
 }
 
-// unusedSince returns the time since which a file of the cache must not have been
-// used to be removed: maxAge ago, or before the oldest application of the user
-// that has no ApplicationMaster was submitted. Those that have one renew their
-// files.
-func (c *Cluster) unusedSince(ctx context.Context, maxAge time.Duration) (time.Time, error) {
+// pruneBefore returns a time: cache entries last used before it may be removed.
+// It is maxAge ago, or when the user's oldest application without an
+// ApplicationMaster was submitted, if that is earlier. ApplicationMasters renew
+// the files of their application.
+func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	since := time.Now().Add(-maxAge)
 	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
 		yarnrest.StateNew, yarnrest.StateNewSaving, yarnrest.StateSubmitted, yarnrest.StateAccepted,
@@ -81,7 +80,7 @@ func (c *Cluster) unusedSince(ctx context.Context, maxAge time.Duration) (time.T
 		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
 	}
 	for _, application := range waiting {
-		// It marked its files before it uploaded others and was submitted.
+		// The submission marked its files before it uploaded others.
 		if marked := application.Started.Add(-partMaxAge); marked.Before(since) {
 			since = marked
 		}
@@ -89,8 +88,8 @@ func (c *Cluster) unusedSince(ctx context.Context, maxAge time.Duration) (time.T
 	return since, nil
 }
 
-// prune removes entries of the cache that were not used since then. The entries
-// in use are kept, and cleared of uploads that nobody completed.
+// prune removes cache entries that were last used before then. Entries in use are
+// kept, and abandoned uploads in them removed.
 func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +101,7 @@ func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) erro
 	keep := map[string]bool{}
 	for _, dir := range inUse {
 		keep[dir] = true
-		if err := s.removeParts(ctx, dir); err != nil {
+		if err := s.removeAbandonedUploads(ctx, dir); err != nil {
 			return fmt.Errorf("pruning the cache of staged files: %w", err)
 		}
 	}
@@ -111,7 +110,7 @@ func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) erro
 		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(then) {
 			continue
 		}
-		// Another submission may have found it since the listing was made.
+		// Another submission may have used it since List.
 		if now, err := s.files.Stat(ctx, entry.Path); err != nil || !now.ModTime.Before(then) {
 			continue
 		}
@@ -123,9 +122,9 @@ func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) erro
 	return nil
 }
 
-// pruneStaging removes what was staged for applications that are over, by
-// submissions that were killed before they could. The directory own stays.
-func (s *stager) pruneStaging(ctx context.Context, own string, over func(ctx context.Context, application string) (bool, error)) error {
+// pruneStaging removes directories of applications that have ended: their
+// submissions were killed before cleanUp. It keeps the directory own.
+func (s *stager) pruneStaging(ctx context.Context, own string, hasEnded func(ctx context.Context, application string) (bool, error)) error {
 	entries, err := s.files.List(ctx, s.base+"/staging")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -135,11 +134,11 @@ func (s *stager) pruneStaging(ctx context.Context, own string, over func(ctx con
 	}
 	asked := 0
 	for _, entry := range entries {
-		if asked == stagingLimit || entry.Path == own || !applicationID.MatchString(entry.Name) || !tooOld(entry, stagingGrace) {
+		if asked == stagingLimit || entry.Path == own || !applicationID.MatchString(entry.Name) || !olderThan(entry, stagingGrace) {
 			continue
 		}
 		asked++
-		done, err := over(ctx, entry.Name)
+		done, err := hasEnded(ctx, entry.Name)
 		if err == nil && done {
 			err = s.files.RemoveAll(ctx, entry.Path)
 		}
@@ -150,13 +149,13 @@ func (s *stager) pruneStaging(ctx context.Context, own string, over func(ctx con
 	return nil
 }
 
-func (s *stager) removeParts(ctx context.Context, dir string) error {
+func (s *stager) removeAbandonedUploads(ctx context.Context, dir string) error {
 	files, err := s.files.List(ctx, dir)
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		if strings.HasSuffix(file.Name, partEnding) && tooOld(file, partMaxAge) {
+		if strings.HasSuffix(file.Name, partSuffix) && olderThan(file, partMaxAge) {
 			if err := s.files.RemoveAll(ctx, file.Path); err != nil {
 				return err
 			}
@@ -165,4 +164,6 @@ func (s *stager) removeParts(ctx context.Context, dir string) error {
 	return nil
 }
 
-func tooOld(info storage.Info, maxAge time.Duration) bool { return time.Since(info.ModTime) > maxAge }
+func olderThan(info storage.Info, maxAge time.Duration) bool {
+	return time.Since(info.ModTime) > maxAge
+}

@@ -1,11 +1,10 @@
-// Package client is everything that happens on the user's side of an
-// application: one submission from its configuration to its end, and the
-// questions about applications that follow later.
+// Package client submits programs to YARN and reports on applications.
 //
-// A submission checks the program and the request before it uploads anything,
-// stages files in HDFS, hands the application to the ResourceManager, follows
-// it to its end and removes what it staged. Errors carry the exit status that
-// belongs to them, see [ExitCode].
+// A submission ([Cluster.Submit], [Cluster.Start]) checks the program and the
+// request before it uploads anything, stages files in HDFS, gives the application
+// to the ResourceManager, follows it to its end and removes what it staged.
+// Errors carry the exit status of the process, see [ExitCode]. Package
+// client/logs reads logs.
 package client
 
 import (
@@ -23,7 +22,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Cluster is a YARN cluster as one user sees it. It is safe for concurrent use.
+// Cluster is a client of a YARN cluster for one user. It is safe for concurrent
+// use.
 type Cluster struct {
 	hadoop *conf.Config
 	user   string
@@ -32,8 +32,8 @@ type Cluster struct {
 	log    *slog.Logger
 }
 
-// Connect reads the Hadoop configuration that the environment names, with the
-// settings' hadoop.* keys over it. It asks the cluster nothing yet.
+// Connect loads the Hadoop configuration that the environment names, overridden
+// by the settings' hadoop.* keys. It sends nothing to the cluster yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if err != nil {
@@ -62,33 +62,33 @@ func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) 
 	return &Cluster{hadoop: hadoop, user: user.Effective, types: types, rest: rest, log: log}, nil
 }
 
-// addresses are those of the ResourceManagers and NameNodes that are called. What
-// is wrong with them in the configuration is told where they are needed.
+// addresses returns those of the ResourceManagers and NameNodes. Errors in the
+// configuration are reported by the calls that need them.
 func (c *Cluster) addresses() []string {
 	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
 	return append(managers, names...)
 }
 
-// Hadoop is the cluster's configuration.
+// Hadoop returns the cluster's configuration.
 func (c *Cluster) Hadoop() *conf.Config { return c.hadoop }
 
-// User is who acts in the cluster.
+// User returns the user in whose name the cluster is called.
 func (c *Cluster) User() string { return c.user }
 
-// REST is the client of the cluster's ResourceManagers.
+// REST returns the client of the cluster's ResourceManagers.
 func (c *Cluster) REST() *yarnrest.Client { return c.rest }
 
-// Logger is what Connect was given.
+// Logger returns the logger given to Connect.
 func (c *Cluster) Logger() *slog.Logger { return c.log }
 
-// Close ends the connections to the cluster.
+// Close closes the connections to the cluster.
 func (c *Cluster) Close() { c.rest.CloseIdleConnections() }
 
-// applicationID is how YARN writes ids: the ResourceManager's start and a number.
+// applicationID matches ids: the ResourceManager's start time and a number.
 var applicationID = regexp.MustCompile(`^application_\d+_\d{4,}$`)
 
-// CheckApplicationID tells whether id can be an application's.
+// CheckApplicationID fails if id cannot be an application's.
 func CheckApplicationID(id string) error {
 	if !applicationID.MatchString(id) {
 		return Usagef("%q is no application id: it looks like application_1700000000000_0001, see yarn-submit list", id)
@@ -96,7 +96,8 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// unknown makes a refusal of an application that the cluster does not know.
+// UnknownApplication explains the error of a request about an application, in
+// particular that the cluster does not know it.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
@@ -106,7 +107,7 @@ func UnknownApplication(id string, err error) error {
 }
 
 // unknownError is a ResourceManager's answer that it does not know an
-// application. It does not repeat the Java exception in which that came.
+// application. Its text leaves out the Java exception.
 type unknownError struct {
 	id     string
 	answer *yarnrest.RemoteError
@@ -123,8 +124,8 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// NoticeSilence tells the user once where no ResourceManager has answered for
-// some seconds. stop ends that.
+// NoticeSilence prints once if no ResourceManager answers for some seconds. stop
+// cancels that.
 func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() {

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// Console tells a person what happens: lines that stay, and on a terminal one
-// live line below them that is written over. It is safe for concurrent use.
+// Console prints messages for the user: lines that stay, and on a terminal one
+// live line below them, which is redrawn in place. It is safe for concurrent use.
 type Console struct {
 	mu    sync.Mutex
 	out   io.Writer
-	width func() int // columns; nil where out is no terminal
+	width func() int // columns; nil if out is no terminal
 	color bool
-	live  string // what stands on the live line
+	live  string // the text of the live line
 }
 
-// NewConsole writes to out. The live line is shown where out is a terminal, in
-// colour unless NO_COLOR is set.
+// NewConsole returns a console that writes to out. It has a live line if out is a
+// terminal, in colour unless NO_COLOR is set.
 func NewConsole(out io.Writer) *Console {
 	console := &Console{out: out}
 	file, ok := out.(*os.File)
@@ -41,7 +41,7 @@ func NewConsole(out io.Writer) *Console {
 	return console
 }
 
-// isLive tells whether there is a live line.
+// isLive reports whether the console has a live line.
 func (c *Console) isLive() bool { return c.width != nil }
 
 // Print writes a line that stays.
@@ -53,8 +53,7 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
-// Write writes whole lines that stay, so that a logger can write between the
-// others.
+// Write writes complete lines that stay, so that a logger can share the console.
 func (c *Console) Write(lines []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,12 +63,12 @@ func (c *Console) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// Warn writes a line about something that the user should know of.
+// Warn prints a line that begins with "warning: ".
 func (c *Console) Warn(format string, args ...any) {
 	c.Print("warning: %s", fmt.Sprintf(format, args...))
 }
 
-// setLive replaces the live line; "" removes it.
+// SetLive replaces the live line; "" removes it.
 func (c *Console) SetLive(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +80,8 @@ func (c *Console) SetLive(text string) {
 	c.draw()
 }
 
-// Close removes the live line, so that what comes next starts at a line's beginning.
+// Close removes the live line, so that later output starts at the beginning of a
+// line.
 func (c *Console) Close() { c.SetLive("") }
 
 func (c *Console) erase() {
@@ -95,7 +95,7 @@ func (c *Console) draw() {
 		return
 	}
 	line := c.live
-	// The last column stays free: a terminal would wrap the line.
+	// Keep the last column free: a terminal would wrap the line.
 	if most := c.width() - 1; utf8.RuneCountInString(line) > most {
 		line = string([]rune(line)[:max(most, 0)])
 	}
@@ -111,7 +111,7 @@ const (
 	reset = "\x1b[0m"
 )
 
-// colourBar shows the done part of a progress bar in green.
+// colourBar colours the done part of a progress bar green.
 func colourBar(line string) string {
 	open := strings.IndexByte(line, '[')
 	if open < 0 {
@@ -124,7 +124,7 @@ func colourBar(line string) string {
 	return line[:open+1] + green + line[open+1:open+1+done] + reset + line[open+1+done:]
 }
 
-// paint colours a word where the console has colours.
+// paint colours a word if the console has colours.
 func (c *Console) paint(colour, word string) string {
 	if !c.color {
 		return word
@@ -132,7 +132,7 @@ func (c *Console) paint(colour, word string) string {
 	return colour + word + reset
 }
 
-// bar draws done of total in a bar of the given width.
+// bar draws done of total as a bar of the given width.
 func bar(done, total, width int) string {
 	if total <= 0 {
 		return "[" + strings.Repeat(" ", width) + "]"
@@ -147,7 +147,7 @@ func bar(done, total, width int) string {
 	return "[" + strings.Repeat("=", filled-1) + ">" + strings.Repeat(" ", width-filled) + "]"
 }
 
-// seconds writes a time as short as it stays readable: 0.3s, 12.3s, 2m05s, 1h02m.
+// Seconds formats a duration briefly: 0.3s, 12.3s, 2m05s, 1h02m.
 func Seconds(d time.Duration) string {
 	switch {
 	case d.Round(100*time.Millisecond) < time.Minute:
@@ -159,7 +159,7 @@ func Seconds(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// bytesText writes a size for a person: 812 B, 21.0 MB.
+// bytesText formats a size: 812 B, 21.0 MB.
 func bytesText(n int64) string {
 	value, unit := float64(n), 0
 	units := []string{"B", "kB", "MB", "GB", "TB"}

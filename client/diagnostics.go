@@ -7,32 +7,31 @@ import (
 	"strings"
 )
 
-// cause is why an application ended without success, as a person reads it.
+// cause is why an application ended without success.
 type cause struct {
-	message string // one line: what happened, and which setting helps where one does
-	details string // the cluster's or the program's own words; "" where the message has them all
+	message string // one line: what happened, and the setting that helps if there is one
+	details string // the cluster's or the program's own text; "" if the message contains all of it
 }
 
-// explain reads the diagnostics that the ResourceManager keeps of an application
-// that ended without success. What an ApplicationMaster left there starts with
-// its message; what YARN wrote there is long, and says what happened somewhere
-// in the middle.
+// explain reads the diagnostics of an application that ended without success. An
+// ApplicationMaster's diagnostics start with its message. YARN's are long and
+// have the cause somewhere in the middle.
 func explain(state, diagnostics string) cause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
 	case stateFinished:
-		return byProgram(diagnostics)
+		return explainFinished(diagnostics)
 	case stateKilled:
-		return byKill(diagnostics)
+		return explainKilled(diagnostics)
 	}
-	return byCluster(diagnostics)
+	return explainFailed(diagnostics)
 }
 
-// recoveredPrefix stands before an application's diagnostics after the
-// ResourceManager was restarted (RMAppImpl.java of Hadoop 3).
+// recoveredPrefix stands before an application's diagnostics after a restart of
+// the ResourceManager (RMAppImpl.java of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
-func byProgram(diagnostics string) cause {
+func explainFinished(diagnostics string) cause {
 	if diagnostics == "" {
 		return cause{message: "the program gave no reason; see its logs with yarn-submit logs"}
 	}
@@ -40,10 +39,11 @@ func byProgram(diagnostics string) cause {
 	return cause{message: strings.TrimSpace(message), details: strings.Trim(details, "\n")}
 }
 
-// killedBy is what ClientRMService writes into a killed application's diagnostics.
+// killedBy matches what ClientRMService writes into a killed application's
+// diagnostics.
 var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
 
-func byKill(diagnostics string) cause {
+func explainKilled(diagnostics string) cause {
 	if who := killedBy.FindStringSubmatch(diagnostics); who != nil {
 		message := "killed by user " + who[1]
 		if who[2] != "" {
@@ -52,7 +52,7 @@ func byKill(diagnostics string) cause {
 		if who[3] != "" {
 			message += ": " + strings.TrimSpace(who[3])
 		}
-		return cause{message: message, details: unlessContained(diagnostics, who[0])}
+		return cause{message: message, details: dropIfRepeated(diagnostics, who[0])}
 	}
 	if strings.Contains(diagnostics, "exceed") && strings.Contains(diagnostics, "lifetime") {
 		return cause{message: "killed by YARN because it ran longer than its lifetime allows", details: diagnostics}
@@ -63,17 +63,17 @@ func byKill(diagnostics string) cause {
 	return cause{message: "killed; YARN does not say by whom"}
 }
 
-// unlessContained drops details that are one line which the message repeats.
-func unlessContained(diagnostics, told string) string {
-	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, told) {
+// dropIfRepeated drops details of one line that the message repeats.
+func dropIfRepeated(diagnostics, message string) string {
+	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, message) {
 		return ""
 	}
 	return diagnostics
 }
 
-// clusterCauses are what YARN's diagnostics say when an application failed
-// before its ApplicationMaster could say anything, most telling first. In the
-// words, $1 and so on stand for what the pattern caught.
+// clusterCauses match YARN's diagnostics of applications whose ApplicationMaster
+// could not report anything, most specific first. $1 and so on in words are the
+// pattern's groups.
 var clusterCauses = []struct {
 	pattern *regexp.Regexp
 	words   string
@@ -102,11 +102,11 @@ var clusterCauses = []struct {
 
 var containerExit = regexp.MustCompile(`exited with\s+exitCode:?\s*(-?\d+)`)
 
-func byCluster(diagnostics string) cause {
+func explainFailed(diagnostics string) cause {
 	if diagnostics == "" {
 		return cause{message: "YARN gave no reason; its ResourceManager's log has more"}
 	}
-	diagnostics = withoutRepeats(diagnostics)
+	diagnostics = withoutRepeatedParagraphs(diagnostics)
 	for _, known := range clusterCauses {
 		if match := known.pattern.FindStringSubmatchIndex(diagnostics); match != nil {
 			return cause{message: string(known.pattern.ExpandString(nil, known.words, diagnostics, match)), details: diagnostics}
@@ -121,19 +121,19 @@ func byCluster(diagnostics string) cause {
 	return cause{message: message, details: strings.Trim(rest, "\n")}
 }
 
-// stamp begins every paragraph that a NodeManager adds to the diagnostics:
-// "[2026-11-21 12:42:09.162]".
-var stamp = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
+// paragraphStart matches the time before each paragraph that a NodeManager adds
+// to the diagnostics: "[2026-11-21 12:42:09.162]".
+var paragraphStart = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
 
-// withoutRepeats drops paragraphs that say what an earlier one said: a
-// NodeManager tells the end of a container twice, with its stderr each time.
-func withoutRepeats(diagnostics string) string {
+// withoutRepeatedParagraphs drops paragraphs whose text came before: a
+// NodeManager reports the end of a container twice, each time with its stderr.
+func withoutRepeatedParagraphs(diagnostics string) string {
 	var kept strings.Builder
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	rest := diagnostics
 	for rest != "" {
 		next := len(rest)
-		if starts := stamp.FindAllStringIndex(rest, 2); len(starts) > 0 {
+		if starts := paragraphStart.FindAllStringIndex(rest, 2); len(starts) > 0 {
 			if next = starts[0][0]; next == 0 {
 				next = len(rest)
 				if len(starts) > 1 {
@@ -143,28 +143,29 @@ func withoutRepeats(diagnostics string) string {
 		}
 		paragraph := rest[:next]
 		rest = rest[next:]
-		said := strings.TrimSpace(stamp.ReplaceAllString(paragraph, ""))
-		end := strings.Index(said, detailedOutput)
+		text := strings.TrimSpace(paragraphStart.ReplaceAllString(paragraph, ""))
+		end := strings.Index(text, detailedOutput)
 		if end >= 0 {
-			said = strings.TrimSpace(said[:end])
+			text = strings.TrimSpace(text[:end])
 		}
 		switch {
-		case !told[said]:
+		case !seen[text]:
 			kept.WriteString(paragraph)
 		case end >= 0:
 			kept.WriteString(paragraph[strings.Index(paragraph, detailedOutput):])
 		}
-		told[said] = true
+		seen[text] = true
 	}
 	return strings.TrimSpace(kept.String())
 }
 
-// detailedOutput begins what the ResourceManager adds to a NodeManager's words.
+// detailedOutput begins the text that the ResourceManager adds to a
+// NodeManager's.
 const detailedOutput = "For more detailed output, check the application tracking page"
 
-// exitMeanings are the statuses of containers that YARN gives
-// (ContainerExitStatus.java of Hadoop 3), and those with which a bobbin
-// ApplicationMaster ends.
+// exitMeanings explain the exit statuses of containers: YARN's
+// (ContainerExitStatus.java of Hadoop 3), and those of bobbin's
+// ApplicationMaster.
 var exitMeanings = map[int]string{
 	-100:  "aborted by YARN",
 	-101:  "the node's disks failed",
@@ -198,8 +199,7 @@ func exitMeaning(status int) string {
 	return fmt.Sprintf("exit status %d; yarn-submit logs shows what it wrote", status)
 }
 
-// The states that the ResourceManager gives an application
-// (YarnApplicationState.java of Hadoop 3).
+// The states of an application (YarnApplicationState.java of Hadoop 3).
 const (
 	stateAccepted = "ACCEPTED"
 	stateRunning  = "RUNNING"

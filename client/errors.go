@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// What yarn-submit exits with.
+// Exit statuses of yarn-submit.
 const (
 	ExitSuccess = 0
 	ExitFailed  = 1 // the application failed or was killed
@@ -14,7 +14,7 @@ const (
 	ExitCluster = 3 // the cluster could not be reached, or refused
 )
 
-// exitError gives an error the status that the process exits with.
+// exitError is an error with the exit status of the process.
 type exitError struct {
 	code int
 	err  error
@@ -23,16 +23,16 @@ type exitError struct {
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
 
-// Failed marks an error as the application's: ExitCode gives ExitFailed for it.
-// Like Usage, it keeps an exit code that err already has.
+// Failed gives err the exit status ExitFailed, unless it has one already. It
+// returns nil for nil.
 func Failed(err error) error { return withCode(ExitFailed, err) }
 
-// Usage marks an error as one of usage: ExitCode gives ExitUsage for it. nil
-// stays nil, and an error that has its exit code already keeps it.
+// Usage gives err the exit status ExitUsage, unless it has one already. It
+// returns nil for nil.
 func Usage(err error) error { return withCode(ExitUsage, err) }
 
-// Refused marks an error as the cluster's: ExitCode gives ExitCluster for it.
-// Like Usage, it keeps an exit code that err already has.
+// Refused gives err the exit status ExitCluster, unless it has one already. It
+// returns nil for nil.
 func Refused(err error) error { return withCode(ExitCluster, err) }
 
 func withCode(code int, err error) error {
@@ -43,14 +43,14 @@ func withCode(code int, err error) error {
 	return &exitError{code: code, err: err}
 }
 
-// Usagef is Usage of a formatted error.
+// Usagef formats an error and passes it to Usage.
 func Usagef(format string, args ...any) error { return Usage(fmt.Errorf(format, args...)) }
 
-// Refusedf is Refused of a formatted error.
+// Refusedf formats an error and passes it to Refused.
 func Refusedf(format string, args ...any) error { return Refused(fmt.Errorf(format, args...)) }
 
-// ExitCode is the status with which a process ends that got err: ExitSuccess
-// for nil, ExitFailed for an error that is not known to be anything else.
+// ExitCode returns the exit status for err: ExitSuccess for nil, ExitFailed for
+// an error without a status of its own.
 func ExitCode(err error) int {
 	if err == nil {
 		return ExitSuccess
@@ -62,7 +62,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Interrupted returns the cause of ctx's end in place of err if ctx has ended.
+// Interrupted returns the cause of ctx's end instead of err if ctx has ended.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return Failed(context.Cause(ctx))

@@ -10,34 +10,34 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// sized is a kind of container that the application will ask for, and the
-// settings that size it.
-type sized struct {
+// containerRequest is a container that the application will ask for, and the
+// settings that determine its size.
+type containerRequest struct {
 	what, settings string
 	label          string // the node label that it asks for
 	resource       yarnrest.Resource
 }
 
-// containers are what the application asks for by its settings.
-func containers(settings *config.Config) []sized {
-	master := sized{
+// containerRequests returns the containers that the application will ask for.
+func containerRequests(settings *config.Config) []containerRequest {
+	master := containerRequest{
 		what: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
 		label: config.AMLabel.In(settings), resource: resourceOf(profile.Master(settings)),
 	}
 	if config.ClientMode(settings) {
 		master.settings = "yarn.am.memory and yarn.am.memoryOverhead, yarn.am.cores, yarn.am.resource.*"
 	}
-	executor := sized{
+	executor := containerRequest{
 		what: "an executor", settings: "--executor-memory and executor.memoryOverhead, --executor-cores, executor.resource.*, yarn.executor.resource.*",
 		label: config.ExecutorLabel.In(settings), resource: resourceOf(profile.Default(settings)),
 	}
 	if unmanaged(settings) {
-		return []sized{executor}
+		return []containerRequest{executor}
 	}
-	return []sized{master, executor}
+	return []containerRequest{master, executor}
 }
 
-// resourceOf is the size of a profile's container.
+// resourceOf returns the size of a profile's container.
 func resourceOf(kind profile.Profile) yarnrest.Resource {
 	resource := yarnrest.Resource{MemoryMB: kind.Container().MiB(), VCores: kind.Cores}
 	for _, name := range slices.Sorted(maps.Keys(kind.Resources)) {
@@ -46,10 +46,10 @@ func resourceOf(kind profile.Profile) yarnrest.Resource {
 	return resource
 }
 
-// checkSizes compares the containers that the application will ask for with the
-// largest one that the cluster gives.
+// checkSizes fails if a container of the application is larger than the largest
+// one that the cluster allocates.
 func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
-	for _, container := range containers(settings) {
+	for _, container := range containerRequests(settings) {
 		if err := container.resource.Check(maximum); err != nil {
 			return fmt.Errorf("%s (%s): %w", container.what, container.settings, err)
 		}
@@ -57,8 +57,9 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
-// smaller is the least of two largest containers; a zero amount says nothing.
-func smaller(a, b yarnrest.Resource) yarnrest.Resource {
+// minResource returns the smaller of two maximum allocations, amount by amount. A
+// zero amount is no limit.
+func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
 		a.MemoryMB = b.MemoryMB
 	}
@@ -74,14 +75,14 @@ func smaller(a, b yarnrest.Resource) yarnrest.Resource {
 	return a
 }
 
-// warnOfRoom tells of containers that no node which is up could hold, even with
-// nothing else on it: schedulers let them wait, and nothing says why.
-func warnOfRoom(settings *config.Config, nodes []yarnrest.Node, console *Console) {
+// warnIfNothingFits warns of containers that fit on no running node, even an
+// empty one: schedulers let them wait without giving a reason.
+func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *Console) {
 	said := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
 	if !said {
 		return
 	}
-	for _, container := range containers(settings) {
+	for _, container := range containerRequests(settings) {
 		fits := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool {
 			return (container.label == "" || slices.Contains(n.Labels, container.label)) && container.resource.Check(n.Total) == nil
 		})

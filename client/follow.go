@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	// firstInterval lies between the first looks at an application, which
-	// changes quickly when it is young.
+	// firstInterval is the time between the first polls of an application, when
+	// its state changes quickly.
 	firstInterval = 200 * time.Millisecond
-	// statusTimeout bounds a question to the ApplicationMaster, which is busy
-	// with other things.
+	// statusTimeout bounds a request to the ApplicationMaster.
 	statusTimeout = 3 * time.Second
-	// outageLimit is how long a follower waits for a ResourceManager that is away.
+	// outageLimit is how long a follower waits for a ResourceManager that does
+	// not answer.
 	outageLimit = 10 * time.Minute
-	// recoveryLimit is how long a ResourceManager that answers may take to know
-	// an application again: after a restart its web server is there before it
-	// has recovered its applications.
+	// recoveryLimit is how long a restarted ResourceManager may take to recover
+	// an application: its web server answers before that.
 	recoveryLimit = time.Minute
-	// waitingNote is how long an application waits before the reason is shown.
-	waitingNote = 5 * time.Second
+	// waitReasonDelay is how long an application waits before the reason is
+	// shown.
+	waitReasonDelay = 5 * time.Second
 )
 
-// Times are when an application got somewhere. What is not known is zero.
+// Times are when an application reached its states. Unknown times are zero.
 type Times struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Accepted  time.Time `json:"accepted,omitzero"`
 	Running   time.Time `json:"running,omitzero"`   // the ApplicationMaster registered
-	Executors time.Time `json:"executors,omitzero"` // all that were asked for had joined
+	Executors time.Time `json:"executors,omitzero"` // all requested executors had registered
 	Finished  time.Time `json:"finished,omitzero"`
 }
 
-// follower watches one application.
+// follower polls one application and shows its progress.
 type follower struct {
 	rest     *yarnrest.Client
 	id       string
-	interval time.Duration // between two looks, in the long run
+	interval time.Duration // between two polls, after the first ones
 	display  *display
 	times    Times
 	note     string // the ResourceManager's reason for waiting, as last shown
@@ -55,11 +55,10 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 	}
 }
 
-// toEnd follows the application until YARN says that it is over, or until ctx
-// ends.
-func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
+// untilEnd follows the application until it has ended, or until ctx ends.
+func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) {
 	defer f.display.console.SetLive("")
-	asking := &asker{answers: make(chan *Progress, 1)}
+	asking := &statusPoller{answers: make(chan *Progress, 1)}
 	defer asking.group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,48 +72,48 @@ func (f *follower) toEnd(ctx context.Context) (*yarnrest.Application, error) {
 		case answer := <-asking.answers:
 			asking.busy = false
 			if answer != nil {
-				f.hear(answer)
+				f.noteProgress(answer)
 			}
 		case <-timer.C:
-			application, err := f.look(ctx)
+			application, err := f.poll(ctx)
 			if err != nil {
 				return nil, err
 			}
-			f.observe(application)
+			f.noteState(application)
 			if application.State.Ended() {
 				return application, nil
 			}
 			if application.State == yarnrest.StateRunning {
 				asking.ask(ctx, f.rest, f.id)
 			}
-			f.display.tick()
+			f.display.redraw()
 			timer.Reset(f.pause())
 		}
 	}
 }
 
-// asker has one question to the ApplicationMaster on its way at the most, so
-// that an ApplicationMaster that is slow holds nothing up.
-type asker struct {
-	answers chan *Progress // nil for none
+// statusPoller has at most one request to the ApplicationMaster under way, so
+// that a slow one delays nothing else.
+type statusPoller struct {
+	answers chan *Progress // nil if there was no answer
 	busy    bool
 	group   sync.WaitGroup
 }
 
-func (a *asker) ask(ctx context.Context, rest *yarnrest.Client, id string) {
+func (a *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string) {
 	if a.busy {
 		return
 	}
 	a.busy = true
 	a.group.Go(func() {
-		a.answers <- askStatus(ctx, rest, id)
+		a.answers <- fetchProgress(ctx, rest, id)
 	})
 }
 
-// askStatus asks the ApplicationMaster how far it is; nil where it does not
-// tell. What cannot be read comes from a program of another version: its end is
-// known all the same.
-func askStatus(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
+// fetchProgress asks the ApplicationMaster for its progress. It returns nil if
+// there is no answer or none that it can read: a program of another version can
+// be followed to its end all the same.
+func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	body, err := rest.Proxy(ctx, id, "/api/status")
@@ -128,25 +127,26 @@ func askStatus(ctx context.Context, rest *yarnrest.Client, id string) *Progress 
 	return answer
 }
 
-// look asks for the application, and goes on asking while the ResourceManager
-// is away or recovers.
-func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
+// poll asks for the application, and retries while the ResourceManager does not
+// answer or recovers.
+func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
-	for told := false; ; told = true {
+	for warned := false; ; warned = true {
 		application, err := f.rest.Application(ctx, f.id)
 		var away *yarnrest.UnavailableError
 		switch {
 		case err == nil:
-			if told {
+			if warned {
 				f.display.line("the ResourceManager answers again")
-				// While it recovers, a running application goes through its states anew.
+				// While the ResourceManager recovers, a running application
+				// passes through its states again.
 				f.display.state = ""
 			}
 			return application, nil
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, yarnrest.ErrNotFound) && f.display.state != "" && time.Since(began) < recoveryLimit:
-			if !told {
+			if !warned {
 				f.display.console.Warn("the ResourceManager does not know %s any more: it may have started anew and not have recovered it yet; asking on", f.id)
 			}
 			if err := Sleep(ctx, firstInterval); err != nil {
@@ -156,13 +156,13 @@ func (f *follower) look(ctx context.Context) (*yarnrest.Application, error) {
 			return nil, UnknownApplication(f.id, err)
 		case time.Since(began) > outageLimit:
 			return nil, Refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
-		case !told:
+		case !warned:
 			f.display.console.Warn("%v; asking on", err)
 		}
 	}
 }
 
-// sleep waits, or returns the cause of ctx's end.
+// Sleep waits for d, or until ctx ends: then it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -172,8 +172,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// observe takes note of what the ResourceManager says of the application.
-func (f *follower) observe(application *yarnrest.Application) {
+// noteState records and shows the application's state.
+func (f *follower) noteState(application *yarnrest.Application) {
 	state := string(application.State)
 	switch application.State {
 	case yarnrest.StateAccepted:
@@ -186,42 +186,41 @@ func (f *follower) observe(application *yarnrest.Application) {
 		}
 	}
 	if application.State.Ended() {
-		if f.display.state != "" { // else it has been over for some time, and the ResourceManager knows since when
+		if f.display.state != "" { // otherwise it ended earlier, and the report has the ResourceManager's time
 			f.times.Finished = f.display.now()
 		}
-		return // the report says the rest
+		return // the report shows the rest
 	}
 	if state != f.display.state {
-		f.enter(application)
+		f.showState(application)
 		return
 	}
-	if application.State == yarnrest.StateAccepted && f.display.now().Sub(f.times.Accepted) >= waitingNote {
-		f.explainWait(application.Diagnostics)
+	if application.State == yarnrest.StateAccepted && f.display.now().Sub(f.times.Accepted) >= waitReasonDelay {
+		f.showWaitReason(application.Diagnostics)
 	}
 }
 
-// enter shows a state that the application was not in before.
-func (f *follower) enter(application *yarnrest.Application) {
+// showState shows a new state of the application.
+func (f *follower) showState(application *yarnrest.Application) {
 	state := string(application.State)
 	switch {
 	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
 		where := ""
-		// An unmanaged ApplicationMaster is on no node.
+		// An unmanaged ApplicationMaster has no node.
 		if host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":"); host != "" {
 			where = "on " + host + ", "
 		}
-		f.display.enter(state, where+application.TrackingURL)
+		f.display.showState(state, where+application.TrackingURL)
 	case f.display.state == stateRunning:
-		f.display.restart()
-		f.display.enter(state, "again: the ApplicationMaster failed and is started anew")
+		f.display.reset()
+		f.display.showState(state, "again: the ApplicationMaster failed and is started anew")
 	default:
-		f.display.enter(state, "")
+		f.display.showState(state, "")
 	}
 }
 
-// explainWait shows why the ResourceManager lets the application wait, when it
-// says something else than before.
-func (f *follower) explainWait(diagnostics string) {
+// showWaitReason shows why the application waits, if the reason is new.
+func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.note {
 		return
@@ -230,9 +229,9 @@ func (f *follower) explainWait(diagnostics string) {
 	f.display.line("waiting: %s", details)
 }
 
-// waitReason is why the ResourceManager lets an application wait: the sentence
-// that says so, and all that it says. Behind that sentence are the queue's
-// numbers, which change all the time.
+// waitReason returns why an application waits: the sentence with the reason, and
+// the whole text. After that sentence come the queue's numbers, which change all
+// the time.
 func waitReason(diagnostics string) (sentence, details string) {
 	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
 	if strings.HasPrefix(diagnostics, "[") {
@@ -247,21 +246,21 @@ func waitReason(diagnostics string) (sentence, details string) {
 	return strings.TrimSpace(sentence), details
 }
 
-// hear takes note of what the ApplicationMaster says.
-func (f *follower) hear(s *Progress) {
+// noteProgress records and shows the ApplicationMaster's progress.
+func (f *follower) noteProgress(s *Progress) {
 	if f.times.Executors.IsZero() && s.Executors.Requested > 0 && s.Executors.Running >= s.Executors.Requested {
 		f.times.Executors = f.display.now()
 	}
 	f.display.update(s)
-	f.display.tick()
+	f.display.redraw()
 }
 
-// pause is the time to the next look: short while the application is young or
-// about to end, so that little is added to what it takes itself.
+// pause returns the time to the next poll. It is short while the application is
+// young or about to end, so that its end is seen soon after.
 func (f *follower) pause() time.Duration {
 	if f.display.latest != nil && f.display.latest.idle() {
 		return min(firstInterval, f.interval)
 	}
-	const share = 20 // of the time that it runs already
+	const share = 20 // of the time that the application has run
 	return min(f.interval, max(firstInterval, f.display.now().Sub(f.display.began)/share))
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Applications that were submitted with an idempotency key have it as a tag.
-// The ResourceManager writes tags in lower case and takes 100 ASCII characters
-// (ApplicationSubmissionContextPBImpl.java of Hadoop 3), so that a key which
-// would not survive that is known by its digest.
+// An idempotency key is a tag of its application. The ResourceManager turns tags
+// to lower case and accepts 100 ASCII characters
+// (ApplicationSubmissionContextPBImpl.java of Hadoop 3), so other keys are
+// replaced by their digest.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"
@@ -26,7 +26,7 @@ const (
 
 var plainKey = regexp.MustCompile(`^[a-z0-9._/:@+-]{1,80}$`)
 
-// tagOf is the tag of a key; "" for none.
+// tagOf returns the tag of a key; "" for no key.
 func tagOf(key string) string {
 	switch {
 	case key == "":
@@ -38,12 +38,12 @@ func tagOf(key string) string {
 	return keyDigestTag + hex.EncodeToString(digest[:])
 }
 
-// IsKeyTag tells whether a tag of an application is that of an idempotency key.
+// IsKeyTag reports whether an application's tag stands for an idempotency key.
 func IsKeyTag(tag string) bool {
 	return strings.HasPrefix(tag, keyTag) || strings.HasPrefix(tag, keyDigestTag)
 }
 
-// tagsOf are the tags that an application is submitted with.
+// tagsOf returns the tags that an application is submitted with.
 func tagsOf(settings *config.Config) []string {
 	tags := config.Tags.In(settings)
 	if tag := tagOf(config.IdempotencyKey.In(settings)); tag != "" {
@@ -52,13 +52,12 @@ func tagsOf(settings *config.Config) []string {
 	return tags
 }
 
-// sameKey finds the application that a submission with the key stands for; nil
-// where there is none: the one that runs, the first one should they be several,
-// else the last one that has succeeded. One that failed does not count, as who
-// tries a pipeline again wants it tried again; nor one that was killed, which
-// was given up, or gave way.
-func (c *Cluster) sameKey(ctx context.Context, key string) (*yarnrest.Application, error) {
-	all, err := c.withKey(ctx, key)
+// applicationForKey returns the application that a submission with the key
+// follows instead of starting one: the first that runs, otherwise the last that
+// succeeded, or nil. Failed ones do not count, so that a pipeline can be retried;
+// killed ones do not either.
+func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
+	all, err := c.applicationsWithKey(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -74,55 +73,54 @@ func (c *Cluster) sameKey(ctx context.Context, key string) (*yarnrest.Applicatio
 	return succeeded, nil
 }
 
-// withKey lists the applications of this user with a key, the first one first.
-func (c *Cluster) withKey(ctx context.Context, key string) ([]yarnrest.Application, error) {
+// applicationsWithKey lists the user's applications with a key, the oldest first.
+func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnrest.Application, error) {
 	tag := tagOf(key)
 	all, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, Tags: []string{tag}})
 	if err != nil {
 		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
-	// A ResourceManager might give all where it does not know the parameter.
+	// A ResourceManager that ignores the parameter returns all applications.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
 	slices.SortFunc(all, compareStart)
 	return all, nil
 }
 
-// compareStart orders applications by when the ResourceManager took them.
+// compareStart orders applications by when the ResourceManager accepted them.
 func compareStart(a, b yarnrest.Application) int {
 	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
-// settleAgain is after what time a submission looks once more whether it is the
-// only one of its key. The ResourceManager takes two submissions of the same
-// moment at the same time, so that the later of them may not find the other at
-// its first look.
-const settleAgain = 250 * time.Millisecond
+// secondCheckDelay is the time between the two checks for other applications with
+// the key. Of two submissions at the same moment the later one may not see the
+// other at the first check.
+const secondCheckDelay = 250 * time.Millisecond
 
-// settle looks, after the submission, whether another one of the same key came
-// before it. It returns that one, and has killed its own then: whoever came later
-// gives way, before its ApplicationMaster has started.
-func (s *submission) settle(ctx context.Context, key string) (*yarnrest.Application, error) {
+// findEarlier looks, after the submission, for an older running application with
+// the same key. It kills its own and returns the older one, before its
+// ApplicationMaster has started.
+func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
-		if again > 0 && Sleep(ctx, settleAgain) != nil {
-			return nil, nil // it is followed, and killed there
+		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {
+			return nil, nil // follow kills it
 		}
-		all, err := s.cluster.withKey(ctx, key)
+		all, err := s.cluster.applicationsWithKey(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		for i, other := range all {
 			if other.ID == s.id {
-				break // none before it runs
+				break // no older one runs
 			}
 			if !other.State.Ended() {
-				return &all[i], s.giveWay(ctx, &all[i])
+				return &all[i], s.killDuplicate(ctx, &all[i])
 			}
 		}
 	}
 	return nil, nil
 }
 
-func (s *submission) giveWay(ctx context.Context, other *yarnrest.Application) error {
+func (s *submission) killDuplicate(ctx context.Context, other *yarnrest.Application) error {
 	if err := s.cluster.rest.Kill(ctx, s.id, "gives way to "+other.ID+", which was submitted before with the same idempotency key"); err != nil {
 		return Refused(fmt.Errorf("%s is to give way to %s of the same idempotency key, stop it with yarn-submit kill %[1]s: %[3]w", s.id, other.ID, err))
 	}
@@ -131,9 +129,9 @@ func (s *submission) giveWay(ctx context.Context, other *yarnrest.Application) e
 	return nil
 }
 
-// adopt has the submission stand for an application that is there already.
-func (s *submission) adopt(application *yarnrest.Application) {
-	s.id, s.stager, s.adopted = application.ID, nil, application
+// followExisting makes the submission follow an existing application.
+func (s *submission) followExisting(application *yarnrest.Application) {
+	s.id, s.stager, s.existing = application.ID, nil, application
 	s.job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",
 		application.ID, application.Started.Format(time.DateTime), application.State)
 	if s.job.Submitted != nil {

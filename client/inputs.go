@@ -12,8 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// input is a file that every container gets: where it lies now, and what it is
-// called in the working directory of a container.
+// input is a file that every container gets.
 type input struct {
 	path    string // on the local disk, or an hdfs:// URI
 	name    string
@@ -22,8 +21,9 @@ type input struct {
 	archive bool  // unpacked by the NodeManager
 }
 
-// archiveEndings are those that NodeManagers unpack (FSDownload.java of Hadoop 3).
-var archiveEndings = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
+// archiveSuffixes are those of archives that NodeManagers unpack (FSDownload.java
+// of Hadoop 3).
+var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
 // reservedNames are files that a NodeManager writes into every container's
 // working directory (ContainerLaunch.java and DefaultContainerExecutor.java of
@@ -32,8 +32,8 @@ var reservedNames = []string{
 	"launch_container.sh", "container_tokens", "default_container_executor.sh", "default_container_executor_session.sh", "tmp",
 }
 
-// inputs lists the program and what yarn.files and yarn.archives name, each
-// checked as far as the local disk can tell.
+// inputs returns the program and the files of yarn.files and yarn.archives. It
+// checks names and local files.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)
@@ -61,7 +61,7 @@ func inputs(program *Program, files, archives []string) ([]input, error) {
 	return all, nil
 }
 
-// newInput reads one "file" or "file#name" of --files or --archives.
+// newInput parses one "file" or "file#name" of --files or --archives.
 func newInput(entry string, archive bool) (input, error) {
 	setting := "--files"
 	if archive {
@@ -88,9 +88,9 @@ func newInput(entry string, archive bool) (input, error) {
 	if err := checkName(name); err != nil {
 		return input{}, fmt.Errorf("%s %s: %w", setting, entry, err)
 	}
-	if archive && !slices.ContainsFunc(archiveEndings, func(ending string) bool { return hasEnding(one.path, ending) }) {
+	if archive && !slices.ContainsFunc(archiveSuffixes, func(ending string) bool { return hasSuffixFold(one.path, ending) }) {
 		return input{}, fmt.Errorf("%s %s: NodeManagers unpack only %s; ship other files with --files",
-			setting, entry, strings.Join(archiveEndings, ", "))
+			setting, entry, strings.Join(archiveSuffixes, ", "))
 	}
 	if one.remote {
 		return one, nil
@@ -110,9 +110,10 @@ func newInput(entry string, archive bool) (input, error) {
 	return one, nil
 }
 
-func hasEnding(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
+func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
 
-// checkName tells whether a file may have the name in a container's working directory.
+// checkName fails if a file cannot have the name in a container's working
+// directory.
 func checkName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -125,18 +126,18 @@ func checkName(name string) error {
 	return nil
 }
 
-// LocalFile is a file of this machine that lies in the working directory of every
-// process of an application.
+// LocalFile is a file of this machine for the working directory of every process
+// of an application.
 type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
 	Executable bool   // by its owner
-	Archive    bool   // to be unpacked into a directory of the name
+	Archive    bool   // unpacked into a directory of the name
 }
 
-// LocalFiles are the files and archives that the settings name, for a cluster
-// without a file system of its own: a file that is not on this machine is refused,
-// as is one called as the program.
+// LocalFiles returns the files and archives that the settings name, for a cluster
+// without a file system of its own. It fails if one is not on this machine or has
+// the program's name.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
 	named, err := inputs(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))

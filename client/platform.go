@@ -14,65 +14,64 @@ import (
 )
 
 const (
-	// platformWait bounds the question what the nodes are: many clusters do not
-	// answer it from outside, and a submission goes on without.
+	// platformWait bounds the requests for the nodes' platform: many clusters do
+	// not answer them from outside, and a submission goes on without.
 	platformWait = 2 * time.Second
 	// platformSample is how many nodes are asked.
 	platformSample = 8
 )
 
-// checkPlatform compares what a program was built for with what the cluster
-// runs on, unless yarn.platform says that. The ResourceManager is asked first,
-// as it can be reached; where it is of another platform, nodes are.
+// checkPlatform compares the platform of a program with the nodes', unless
+// yarn.platform names that. It asks the ResourceManager first, which can always
+// be reached, and nodes if the ResourceManager is of another platform.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
 	}
 	usual := program.Platform == config.Platform.In(settings)
-	manager := c.managersPlatform(ctx)
+	manager := c.managerPlatform(ctx)
 	if manager == program.Platform || manager == "" && usual {
 		return nil
 	}
-	told := c.askNodes(ctx)
-	others := slices.DeleteFunc(slices.Sorted(maps.Keys(told)), func(platform string) bool { return platform == program.Platform })
+	hosts := c.nodePlatforms(ctx)
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(hosts)), func(platform string) bool { return platform == program.Platform })
 	switch {
-	case len(told) == 0 && manager == "":
+	case len(hosts) == 0 && manager == "":
 		return Usagef("the program %s is built for %s, and the cluster does not tell what its nodes are: where they are that, say so with yarn.platform=%s, otherwise build it for them: %s",
 			program.Path, program.Platform, program.Platform, build(config.Platform.In(settings)))
-	case len(told) == 0 && usual:
+	case len(hosts) == 0 && usual:
 		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, it cannot start there; yarn.platform says what they are",
 			program.Path, program.Platform, manager)
 		return nil
-	case len(told) == 0:
+	case len(hosts) == 0:
 		return Usagef("the program %s is built for %s, and the ResourceManager runs on %s: where the nodes are %[2]s, say so with yarn.platform=%[2]s, otherwise build it for them: %[4]s",
 			program.Path, program.Platform, manager, build(manager))
-	case len(told[program.Platform]) == 0:
+	case len(hosts[program.Platform]) == 0:
 		return Usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s where that is not so",
-			program.Path, program.Platform, describeNodes(told, others), build(others[0]), program.Platform)
+			program.Path, program.Platform, describeNodes(hosts, others), build(others[0]), program.Platform)
 	case len(others) > 0:
 		console.Warn("the program %s is built for %s, and some nodes are %s: there it cannot start; keep it away from them with yarn.exclude.nodes or a node label",
-			program.Path, program.Platform, describeNodes(told, others))
+			program.Path, program.Platform, describeNodes(hosts, others))
 	}
 	return nil
 }
 
-// nodesPlatform is what the cluster runs on, "" where it does not tell: what the
-// ResourceManager does where that is what is expected, and otherwise what most of
-// the nodes are that are asked, which may be out of reach from here and then
-// take their time.
-func (c *Cluster) nodesPlatform(ctx context.Context, expected string) string {
-	manager := c.managersPlatform(ctx)
+// clusterPlatform returns the nodes' platform, or "" if it is unknown: the
+// ResourceManager's if that is the expected one, otherwise that of most nodes in
+// a sample. Nodes may be unreachable from here, which takes platformWait.
+func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
+	manager := c.managerPlatform(ctx)
 	if manager == expected {
 		return manager
 	}
-	told := c.askNodes(ctx)
-	if len(told) == 0 {
+	hosts := c.nodePlatforms(ctx)
+	if len(hosts) == 0 {
 		return manager
 	}
-	return slices.MaxFunc(slices.Sorted(maps.Keys(told)), func(a, b string) int { return len(told[a]) - len(told[b]) })
+	return slices.MaxFunc(slices.Sorted(maps.Keys(hosts)), func(a, b string) int { return len(hosts[a]) - len(hosts[b]) })
 }
 
-func (c *Cluster) managersPlatform(ctx context.Context) string {
+func (c *Cluster) managerPlatform(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()
 	platform, err := c.rest.Platform(ctx)
@@ -82,8 +81,9 @@ func (c *Cluster) managersPlatform(ctx context.Context) string {
 	return platform
 }
 
-// askNodes asks some nodes what they are, and returns the hosts by platform.
-func (c *Cluster) askNodes(ctx context.Context) map[string][]string {
+// nodePlatforms asks some nodes for their platform and returns their hosts by
+// platform.
+func (c *Cluster) nodePlatforms(ctx context.Context) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()
 	nodes, err := c.rest.Nodes(ctx, "RUNNING")
@@ -91,26 +91,26 @@ func (c *Cluster) askNodes(ctx context.Context) map[string][]string {
 		c.log.Debug("the nodes cannot be asked for their platform", "error", err)
 		return nil
 	}
-	told := map[string][]string{}
+	hosts := map[string][]string{}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
 	for _, node := range nodes[:min(len(nodes), platformSample)] {
 		asking.Go(func() {
-			platform, err := c.askNode(ctx, node)
+			platform, err := c.nodePlatform(ctx, node)
 			if err != nil {
 				c.log.Debug("a node does not tell its platform", "node", node.ID, "error", err)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			told[platform] = append(told[platform], node.Host)
+			hosts[platform] = append(hosts[platform], node.Host)
 		})
 	}
 	asking.Wait()
-	return told
+	return hosts
 }
 
-func (c *Cluster) askNode(ctx context.Context, node yarnrest.Node) (string, error) {
+func (c *Cluster) nodePlatform(ctx context.Context, node yarnrest.Node) (string, error) {
 	manager, err := c.rest.NodeManager(node.HTTPAddress)
 	if err != nil {
 		return "", err
@@ -118,11 +118,11 @@ func (c *Cluster) askNode(ctx context.Context, node yarnrest.Node) (string, erro
 	return manager.Platform(ctx)
 }
 
-// describeNodes names platforms, each with nodes that are of it.
-func describeNodes(told map[string][]string, platforms []string) string {
+// describeNodes names platforms, each with its nodes.
+func describeNodes(hosts map[string][]string, platforms []string) string {
 	var parts []string
 	for _, platform := range platforms {
-		parts = append(parts, fmt.Sprintf("%s (%s)", platform, strings.Join(slices.Sorted(slices.Values(told[platform])), ", ")))
+		parts = append(parts, fmt.Sprintf("%s (%s)", platform, strings.Join(slices.Sorted(slices.Values(hosts[platform])), ", ")))
 	}
 	return strings.Join(parts, " and ")
 }

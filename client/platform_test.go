@@ -171,7 +171,7 @@ func TestBuildOfThisProgramThatGoesToTheCluster(t *testing.T) {
 				values[key] = value
 			}
 			job.Settings = settingsOf(t, values)
-			program, err := daemons(t, test.nodes, test.nodes).choose(t.Context(), job)
+			program, err := daemons(t, test.nodes, test.nodes).chooseProgram(t.Context(), job)
 			if test.fails != nil {
 				require.Equal(t, ExitUsage, ExitCode(err))
 				for _, want := range test.fails {
@@ -201,7 +201,7 @@ func TestSubmittedProgramIsNeverExchanged(t *testing.T) {
 	path := filepath.Join(directory, "app")
 	require.NoError(t, os.WriteFile(path, programFor(t, "darwin/arm64"), 0o700))
 	require.NoError(t, os.WriteFile(path+"-linux-amd64", programFor(t, "linux/amd64"), 0o700))
-	_, err := daemons(t, "amd64", "amd64").choose(t.Context(), Job{Program: path, Settings: settingsOf(t, nil)})
+	_, err := daemons(t, "amd64", "amd64").chooseProgram(t.Context(), Job{Program: path, Settings: settingsOf(t, nil)})
 	require.ErrorContains(t, err, "macOS executable")
 }
 

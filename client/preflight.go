@@ -15,17 +15,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// clearance is what the ResourceManager said before anything was uploaded.
-type clearance struct {
+// preflightResult is what the ResourceManager answered before anything was
+// uploaded.
+type preflightResult struct {
 	applicationID string
 	queue         string
-	racks         map[string]string      // of the nodes that are up, by host
-	nodes         map[string]launch.Node // what these offer
+	racks         map[string]string      // of running nodes, by host
+	nodes         map[string]launch.Node // the capacity of these nodes
 }
 
-// preflight asks the ResourceManager for an application's id, and compares the
-// request with its queues, its largest container and its node labels.
-func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*clearance, error) {
+// preflight asks the ResourceManager for a new application id, and checks the
+// request against its queues, its largest container and its node labels.
+func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightResult, error) {
 	var application *yarnrest.NewApplication
 	var scheduler *yarnrest.Scheduler
 	group, asking := errgroup.WithContext(ctx)
@@ -54,7 +55,7 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	}
 	maximum := application.MaximumAllocation
 	if queue, ok := scheduler.Find(name); ok {
-		maximum = smaller(maximum, queue.MaximumAllocation)
+		maximum = minResource(maximum, queue.MaximumAllocation)
 	}
 	if err := checkSizes(settings, maximum); err != nil {
 		return nil, Refused(err)
@@ -65,18 +66,18 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	if err := c.checkLabels(ctx, settings); err != nil {
 		return nil, Refused(err)
 	}
-	warnOfRoom(settings, nodes, console)
-	c.warnOfSettings(settings, console)
+	warnIfNothingFits(settings, nodes, console)
+	c.warnOfIneffectiveSettings(settings, console)
 	racks, offers := make(map[string]string, len(nodes)), make(map[string]launch.Node, len(nodes))
 	for _, node := range nodes {
 		racks[node.Host] = node.Rack
-		offers[node.Host] = offerOf(node)
+		offers[node.Host] = nodeCapacity(node)
 	}
-	return &clearance{applicationID: application.ID, queue: name, racks: racks, nodes: offers}, nil
+	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: offers}, nil
 }
 
-// checkHeartbeat compares the ApplicationMaster's heartbeats with the time after
-// which the ResourceManager takes a silent one for dead.
+// checkHeartbeat compares the ApplicationMaster's heartbeat interval with the
+// time after which the ResourceManager considers it dead.
 func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	const usual = 10 * time.Minute
 	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
@@ -86,8 +87,8 @@ func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	return config.CheckHeartbeat(settings, expiry)
 }
 
-// offerOf is what a node has for containers, used or not.
-func offerOf(node yarnrest.Node) launch.Node {
+// nodeCapacity returns what a node has for containers, used or not.
+func nodeCapacity(node yarnrest.Node) launch.Node {
 	offer := launch.Node{
 		Label:    strings.Join(node.Labels, ","),
 		MemoryMB: cmp.Or(node.Total.MemoryMB, node.UsedMemoryMB+node.AvailableMemoryMB),
@@ -104,8 +105,8 @@ func offerOf(node yarnrest.Node) launch.Node {
 	return offer
 }
 
-// checkLabels finds node labels that the cluster does not have. Executors are
-// asked for when the application runs already, so it would fail late.
+// checkLabels fails if the cluster lacks a node label. Without this check the
+// application would fail only when it asks for executors.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""
@@ -129,19 +130,20 @@ func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) erro
 	return nil
 }
 
-// Hadoop's keys about how often an ApplicationMaster is started.
+// Hadoop's keys for the number of ApplicationMaster attempts.
 const (
 	maxAttemptsKey       = "yarn.resourcemanager.am.max-attempts"
 	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
 )
 
-// warnOfSettings tells of settings that will not do what they seem to.
-func (c *Cluster) warnOfSettings(settings *config.Config, console *Console) {
+// warnOfIneffectiveSettings warns of settings that have no effect or less than
+// they seem to.
+func (c *Cluster) warnOfIneffectiveSettings(settings *config.Config, console *Console) {
 	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
 		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())
 	}
-	// The client's configuration may not have the key, or another value than the
-	// ResourceManager's, which then decides.
+	// The ResourceManager decides by its own value; the client's configuration
+	// may have another or none.
 	key := globalMaxAttemptsKey
 	if _, set := c.hadoop.Get(key); !set {
 		key = maxAttemptsKey

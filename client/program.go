@@ -15,19 +15,18 @@ import (
 
 // Program is a local executable that passed CheckProgram.
 type Program struct {
-	Path        string // as it was given
+	Path        string // as given
 	Name        string // in a container's working directory
 	Platform    string // that it was built for, "linux/amd64"
 	Size        int64  // bytes
-	Interpreter string // the dynamic linker that it needs; "" for a static program
+	Interpreter string // its dynamic linker; "" for a static program
 }
 
-// machines are the processors of yarn.platform as ELF files name them.
+// machines maps the processors of yarn.platform to those in ELF files.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckProgram tells whether a file can be started as an ApplicationMaster and
-// as an executor on a cluster of the given platform ("linux/amd64"). The error
-// says what the file is and what to do instead.
+// CheckProgram fails if a file cannot run as ApplicationMaster and executor on a
+// platform ("linux/amd64"). The error says what the file is and how to fix it.
 func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -47,7 +46,7 @@ func CheckProgram(path, platform string) (*Program, error) {
 	if !info.Mode().IsRegular() {
 		return nil, Usagef("the program %s is no regular file", path)
 	}
-	if what := unlikeELF(file); what != "" {
+	if what := describeNonELF(file); what != "" {
 		return nil, Usagef("the program %s is %s", path, fmt.Sprintf(what, build(platform)))
 	}
 	program := &Program{Path: path, Name: filepath.Base(path), Platform: platform, Size: info.Size()}
@@ -68,7 +67,7 @@ func CheckProgram(path, platform string) (*Program, error) {
 	return program, nil
 }
 
-// build is the command that makes a program for the platform.
+// build returns the command that builds a program for the platform.
 func build(platform string) string {
 	system, processor, _ := strings.Cut(platform, "/")
 	return "GOOS=" + system + " GOARCH=" + processor + " CGO_ENABLED=0 go build"
@@ -76,9 +75,9 @@ func build(platform string) string {
 
 const rebuild = "; build it for the cluster: %[1]s"
 
-// magics are beginnings of files that people take for programs; %[1]s in the
-// words stands for the command that builds what would do.
-var magics = []struct{ magic, what string }{
+// otherFormats are the first bytes of files that users take for programs; %[1]s
+// stands for the command that builds a program.
+var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
 	{"MZ", "a Windows executable" + rebuild},
 	{"\xfe\xed\xfa\xce", "a macOS executable" + rebuild},
@@ -90,9 +89,9 @@ var magics = []struct{ magic, what string }{
 	{"package ", "Go source, not a program" + rebuild},
 }
 
-// unlikeELF says what a file is that is no ELF file, and what to do about it;
-// "" for an ELF file.
-func unlikeELF(file io.ReaderAt) string {
+// describeNonELF says what a file is that is no ELF file, and how to fix it; ""
+// for an ELF file.
+func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
 	n, err := file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -105,7 +104,7 @@ func unlikeELF(file io.ReaderAt) string {
 	case bytes.HasPrefix(head, []byte(elf.ELFMAG)):
 		return ""
 	}
-	for _, known := range magics {
+	for _, known := range otherFormats {
 		if bytes.HasPrefix(head, []byte(known.magic)) {
 			return known.what
 		}
@@ -113,8 +112,8 @@ func unlikeELF(file io.ReaderAt) string {
 	return "no Linux executable" + rebuild
 }
 
-// checkELF tells whether an ELF file is an executable of the platform, and
-// which dynamic linker it wants.
+// checkELF fails if an ELF file is no executable of the platform. It returns the
+// executable's dynamic linker.
 func checkELF(file io.ReaderAt, platform string) (interpreter string, err error) {
 	image, err := elf.NewFile(file)
 	if err != nil {
@@ -124,7 +123,8 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 	if image.Type != elf.ET_EXEC && image.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file, but no executable (%v); build it for the cluster: %s", image.Type, build(platform))
 	}
-	// Go marks programs of other Unix systems by the ABI byte; Linux leaves it 0.
+	// Go sets the ABI byte in programs for other Unix systems and leaves it 0 for
+	// Linux.
 	if image.OSABI != elf.ELFOSABI_NONE && image.OSABI != elf.ELFOSABI_LINUX {
 		return "", fmt.Errorf("is an executable for another system (%s), the cluster's nodes are %s; build it for them: %s",
 			strings.TrimPrefix(image.OSABI.String(), "ELFOSABI_"), system, build(platform))
@@ -137,8 +137,8 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 		if segment.Type != elf.PT_INTERP {
 			continue
 		}
-		const longest = 4096 // of a path
-		name, err := io.ReadAll(io.LimitReader(segment.Open(), longest))
+		const maxCell = 4096 // of a path
+		name, err := io.ReadAll(io.LimitReader(segment.Open(), maxCell))
 		if err != nil {
 			return "", fmt.Errorf("is a damaged executable (%w): build it again: %s", err, build(platform))
 		}

@@ -133,6 +133,6 @@ func FuzzCheckELF(f *testing.F) {
 	f.Add([]byte(strings.Repeat("\x7fELF", 20)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = checkELF(bytes.NewReader(data), "linux/amd64")
-		_ = unlikeELF(bytes.NewReader(data))
+		_ = describeNonELF(bytes.NewReader(data))
 	})
 }

@@ -9,24 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is how far an application is, as its ApplicationMaster tells at
-// api/status below its tracking URL. What it does not tell stays zero.
+// Progress is an application's progress as its ApplicationMaster reports it at
+// api/status below its tracking URL. Fields that it does not report are zero.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
 	// Failures are the executors that have ended, by reason.
 	Failures []FailureCount `json:"failures"`
-	// Exclusions are the hosts on which no executor is wanted.
+	// Exclusions are the hosts that get no executors.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are what somebody should look at: why no executor comes, why a job waits.
+	// Notes are conditions to look at: why no executor starts, why a job waits.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
-	// Details are the executors, those that are lost as well.
+	// Details are the executors, lost ones included.
 	Details []ExecutorDetail `json:"executorDetails,omitempty"`
 }
 
-// ExecutorDetail is one executor, as the driver knows it.
+// ExecutorDetail is the driver's view of one executor.
 type ExecutorDetail struct {
 	ID            string `json:"id"`
 	Host          string `json:"host"`
@@ -36,10 +36,10 @@ type ExecutorDetail struct {
 	Done          int    `json:"done"`
 	Failed        int    `json:"failed"` // attempts
 	ResidentBytes uint64 `json:"residentBytes"`
-	Reason        string `json:"reason,omitempty"` // why a lost one was lost
+	Reason        string `json:"reason,omitempty"` // why it was lost
 }
 
-// TaskCounts counts tasks, and attempts that failed.
+// TaskCounts counts tasks, and failed attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -47,7 +47,7 @@ type TaskCounts struct {
 	Failed  int `json:"failed"`
 }
 
-// TaskSet is one of the sets of tasks that the application ran or runs.
+// TaskSet is a task set that has run or runs.
 type TaskSet struct {
 	ID          uint64 `json:"id,omitempty"` // of its job
 	Name        string `json:"name"`
@@ -66,7 +66,7 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current is the task set that is being worked on, else all tasks.
+// current returns the first unfinished task set, or all tasks.
 func (s *Progress) current() TaskSet {
 	for _, set := range s.TaskSets {
 		if set.Done < set.Total {
@@ -76,8 +76,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// idle tells that the tasks known so far are done, so that the application may
-// end any moment.
+// idle reports whether all known tasks are done, so that the application may end
+// at any moment.
 func (s *Progress) idle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
@@ -90,7 +90,7 @@ func (s *Progress) executors() string {
 	return text
 }
 
-// tasks is how far the work is, in words.
+// tasks describes how many tasks are done.
 func (s *Progress) tasks() string {
 	set := s.current()
 	text := fmt.Sprintf("%d/%d", set.Done, set.Total)
@@ -106,32 +106,32 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// display shows what becomes of an application: on a terminal in one live
-// line, elsewhere by a line when something changed, but not too many.
+// display shows an application's progress: on a terminal in the live line,
+// elsewhere in a line per change, at a limited rate.
 type display struct {
 	console *Console
 	began   time.Time // when the application was submitted
 	now     func() time.Time
 
-	state   string // of the application, as last shown
-	latest  *Progress
-	joined  int    // executors, as last shown
-	failed  int    // executors, as last shown
-	tasks   string // as last shown
-	tasksAt time.Time
-	notes   []string // as last shown
+	state      string // of the application, as last shown
+	latest     *Progress
+	registered int    // executors, as last shown
+	failed     int    // executors, as last shown
+	tasks      string // as last shown
+	tasksAt    time.Time
+	notes      []string // as last shown
 }
 
-// taskLinePause is the least time between two plain lines about tasks.
+// taskLinePause is the least time between two lines about tasks.
 const taskLinePause = 5 * time.Second
 
-// line writes a line with the time since the submission.
+// line prints a line with the time since the submission.
 func (p *display) line(format string, args ...any) {
 	p.console.Print("%7s  %s", Seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
 }
 
-// enter shows a new state of the application.
-func (p *display) enter(state, note string) {
+// showState shows a new state of the application.
+func (p *display) showState(state, note string) {
 	p.state = state
 	if note != "" {
 		note = "  " + note
@@ -139,20 +139,20 @@ func (p *display) enter(state, note string) {
 	p.line("%s%s", state, note)
 }
 
-// restart forgets what an ApplicationMaster said that is no more.
-func (p *display) restart() {
-	p.latest, p.joined, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
+// reset forgets the progress of an earlier ApplicationMaster.
+func (p *display) reset() {
+	p.latest, p.registered, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
 }
 
-// update shows what the ApplicationMaster says.
+// update shows the ApplicationMaster's progress.
 func (p *display) update(s *Progress) {
 	p.latest = s
-	// Executors that leave are no news: they do so at the end.
-	if e := s.Executors; e.Running > p.joined || e.Failed > p.failed {
+	// Executors stop at the end of an application, so fewer of them are no news.
+	if e := s.Executors; e.Running > p.registered || e.Failed > p.failed {
 		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
 			p.line("%s", s.executors())
 		}
-		p.joined, p.failed = max(p.joined, e.Running), e.Failed
+		p.registered, p.failed = max(p.registered, e.Running), e.Failed
 	}
 	for _, note := range s.Notes {
 		if !slices.Contains(p.notes, note) {
@@ -168,11 +168,11 @@ func (p *display) update(s *Progress) {
 	}
 }
 
-// gap parts what stands on the live line.
-const gap = "  "
+// columnGap separates columns.
+const columnGap = "  "
 
-// tick redraws the live line.
-func (p *display) tick() {
+// redraw redraws the live line.
+func (p *display) redraw() {
 	if !p.console.isLive() || p.state == "" {
 		return
 	}
@@ -183,10 +183,10 @@ func (p *display) tick() {
 		}
 		if set := s.current(); set.Total > 0 {
 			tasks := s.tasks()
-			// The words matter more than the bar, which takes what they leave.
-			room := p.console.width() - 1 - utf8.RuneCountInString(strings.Join(append(parts, "[]", tasks), gap))
+			// The bar gets the width that the text leaves.
+			room := p.console.width() - 1 - utf8.RuneCountInString(strings.Join(append(parts, "[]", tasks), columnGap))
 			parts = append(parts, bar(set.Done, set.Total, min(max(room, 5), 30)), tasks)
 		}
 	}
-	p.console.SetLive(strings.Join(parts, gap))
+	p.console.SetLive(strings.Join(parts, columnGap))
 }

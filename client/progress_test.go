@@ -27,7 +27,7 @@ func told(t *testing.T, text string) *Progress {
 func TestProgressInPlainLines(t *testing.T) {
 	out := &bytes.Buffer{}
 	p, after := at(NewConsole(out))
-	p.enter("RUNNING", "on h1")
+	p.showState("RUNNING", "on h1")
 	p.update(told(t, `{"executors":{"requested":2,"running":1}}`))
 	after(time.Second)
 	p.update(told(t, `{"executors":{"requested":2,"running":2},"tasks":{"total":8,"done":1,"running":2},"taskSets":[{"name":"count","total":8,"done":1,"running":2}]}`))
@@ -36,7 +36,7 @@ func TestProgressInPlainLines(t *testing.T) {
 	after(taskLinePause)
 	p.update(told(t, `{"executors":{"requested":2,"running":1,"failed":1},"tasks":{"total":8,"done":5,"running":1,"failed":2},"taskSets":[{"name":"count","total":8,"done":5,"running":1,"failed":2}]}`))
 	p.update(told(t, `{"executors":{"requested":2,"running":0,"failed":1},"tasks":{"total":8,"done":8}}`))
-	p.tick()
+	p.redraw()
 	require.Equal(t, strings.Join([]string{
 		"   0.0s  RUNNING  on h1",
 		"   0.0s  1 of 2 executors",
@@ -61,11 +61,11 @@ func TestNotesAreShownOnce(t *testing.T) {
 func TestProgressOnATerminal(t *testing.T) {
 	console, out := liveConsole(120)
 	p, after := at(console)
-	p.enter("RUNNING", "on h1")
-	p.tick()
+	p.showState("RUNNING", "on h1")
+	p.redraw()
 	after(1500 * time.Millisecond)
 	p.update(told(t, `{"executors":{"requested":2,"running":1},"tasks":{"total":20,"done":10,"running":2},"taskSets":[{"name":"a","total":10,"done":10},{"name":"b","total":10,"done":0,"running":2}]}`))
-	p.tick()
+	p.redraw()
 	require.Equal(t, []string{
 		"   0.0s  RUNNING  on h1",
 		"   1.5s  RUNNING  1 of 2 executors  [                              ]  b 0/10, 2 running",

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Status asks for an application, of which the cluster may not have seen the end.
+// Status returns the report of an application. The cluster may have forgotten it.
 func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -22,18 +22,18 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 		return nil, UnknownApplication(id, err)
 	}
 	if application.State.Ended() {
-		report, _ := conclude(application, Times{}) // how it ended is in the report
+		report, _ := conclude(application, Times{}) // the report says how it ended
 		return report, nil
 	}
 	report := newReport(application, Times{})
 	if application.State == yarnrest.StateRunning {
-		report.Progress = askStatus(ctx, c.rest, id)
+		report.Progress = fetchProgress(ctx, c.rest, id)
 	}
 	return report, nil
 }
 
-// over tells whether an application has ended, or is not known any more.
-func (c *Cluster) over(ctx context.Context, id string) (bool, error) {
+// hasEnded reports whether an application has ended or is unknown.
+func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	state, err := c.rest.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
 		return true, nil
@@ -41,7 +41,7 @@ func (c *Cluster) over(ctx context.Context, id string) (bool, error) {
 	return state.Ended(), err
 }
 
-// Kill ends an application and waits until YARN says that it is over.
+// Kill ends an application and waits until it has ended.
 func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 			return nil, UnknownApplication(id, err)
 		}
 		if application.State.Ended() {
-			report, _ := conclude(application, Times{}) // that it was killed is no failure here
+			report, _ := conclude(application, Times{}) // being killed is no failure here
 			return report, nil
 		}
 		select {
@@ -83,30 +83,30 @@ type Listed struct {
 	TrackingURL   string    `json:"trackingUrl"`
 }
 
-// Selection says which applications to list; a zero field leaves none out.
+// Selection says which applications to list; a zero field selects all.
 type Selection struct {
 	States []string
 	User   string
 	Queue  string
 	Tags   []string // any of them
 	Name   string   // a pattern, with * for any text and ? for any character
-	Limit  int      // the newest so many
+	Limit  int      // only the newest
 }
 
-// states of applications that can be selected.
+// states are those that can be selected.
 var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
 
-// has tells whether the selection has applications of the name.
+// Matches reports whether the selection includes applications of the name.
 func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
-	// A name is no path: what it has of slashes is text as any other.
+	// In a name a slash is an ordinary character.
 	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && matches
 }
 
-// Queues gives the names of the queues that take applications.
+// Queues returns the names of the queues that accept applications.
 func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	scheduler, err := c.rest.Scheduler(ctx)
 	if err != nil {
@@ -121,12 +121,12 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List returns bobbin's applications, the newest first: those of its default
-// type and of the type that the settings name.
+// List returns bobbin's applications, the newest first: those of the default type
+// and of the type that the settings name.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {
-		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager writes them
+		filter.Tags = append(filter.Tags, strings.ToLower(tag)) // as the ResourceManager stores them
 	}
 	if _, err := path.Match(selection.Name, ""); err != nil {
 		return nil, Usagef("the name %q is no pattern: %w", selection.Name, err)

@@ -8,14 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue finds the queue to submit to. A queue that was asked for must
-// exist. Where none was asked for and the cluster has no queue of the default
-// name, which the CapacityScheduler would refuse, the largest queue will do;
-// other schedulers' placement rules decide.
+// chooseQueue returns the queue to submit to. It fails if a queue that was asked
+// for does not exist. If none was asked for and a CapacityScheduler has no queue
+// of the default name, it returns the largest queue; other schedulers have
+// placement rules.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
-			return "", fmt.Errorf("the queue %s is %s and takes no applications: name another with --queue; there are %s", name, queue.State, leaves(scheduler))
+			return "", fmt.Errorf("the queue %s is %s and takes no applications: name another with --queue; there are %s", name, queue.State, leafNames(scheduler))
 		}
 		return name, nil
 	}
@@ -24,7 +24,7 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 		if !ok || scheduler.Type != capacityScheduler {
 			return name, nil
 		}
-		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leaves(scheduler))
+		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leafNames(scheduler))
 		return largest.Name, nil
 	}
 	byName := func(wanted string) bool {
@@ -33,20 +33,20 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 		})
 	}
 	if byName(name) {
-		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leaves(scheduler))
+		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leafNames(scheduler))
 	}
-	// Some schedulers make queues for users below a parent when they are asked to.
+	// Some schedulers create queues below a parent on demand.
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 && byName(name[:dot]) || scheduler.Type == "fairScheduler" {
 		return name, nil
 	}
-	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leaves(scheduler))
+	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leafNames(scheduler))
 }
 
-// capacityScheduler is how the CapacityScheduler calls itself.
+// capacityScheduler is the CapacityScheduler's type in its REST answer.
 const capacityScheduler = "capacityScheduler"
 
-// largestLeaf is the running queue with the largest share of the cluster, the
-// first among equals.
+// largestLeaf returns the running queue with the largest share of the cluster,
+// the first among equals.
 func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
 	for _, queue := range scheduler.Queues {
 		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
@@ -56,8 +56,8 @@ func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found b
 	return largest, found
 }
 
-// leaves names the queues that take applications.
-func leaves(scheduler *yarnrest.Scheduler) string {
+// leafNames names the queues that accept applications.
+func leafNames(scheduler *yarnrest.Scheduler) string {
 	var names []string
 	for _, queue := range scheduler.Queues {
 		switch {

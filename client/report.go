@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Report is what became of an application.
+// Report says how far an application is, or how it ended.
 type Report struct {
 	ApplicationID string   `json:"applicationId"`
 	Name          string   `json:"name"`
@@ -18,12 +18,12 @@ type Report struct {
 	FinalStatus   string   `json:"finalStatus"`
 	// Message is why it did not succeed, in one line.
 	Message     string `json:"message,omitempty"`
-	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own words
+	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own text
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
-	// Progress is what the ApplicationMaster says while it runs.
+	// Progress is what the ApplicationMaster reports while it runs.
 	Progress *Progress `json:"progress,omitempty"`
-	// Summary is what the ApplicationMaster counted to the end: tasks, locality,
+	// Summary is the ApplicationMaster's summary at the end: tasks, locality,
 	// executors and their failures.
 	Summary map[string]any `json:"summary,omitempty"`
 }
@@ -31,7 +31,7 @@ type Report struct {
 // Failure is the error of an application that ended without success.
 type Failure struct {
 	Report  *Report
-	Details string // lines about the reason that belong above the message
+	Details string // lines about the reason, to print above the message
 }
 
 func (f *Failure) Error() string {
@@ -49,8 +49,8 @@ func newReport(application *yarnrest.Application, times Times) *Report {
 	}
 }
 
-// withReported fills in times that only the ResourceManager knows, and gives
-// all of them its precision.
+// withReported adds times that only the ResourceManager knows, and rounds all to
+// its precision.
 func withReported(times Times, application *yarnrest.Application) Times {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
@@ -64,8 +64,8 @@ func withReported(times Times, application *yarnrest.Application) Times {
 	return times
 }
 
-// conclude makes the report of an application that is over, and the error of
-// one that did not succeed.
+// conclude returns the report of an ended application, and the error of one that
+// did not succeed.
 func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	report := newReport(application, times)
 	if pairs := parseSummary(application.Diagnostics); pairs != nil {
@@ -83,7 +83,7 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	return report, Failed(&Failure{Report: report, Details: why.details})
 }
 
-// show prints the report of an application that is over.
+// Print prints the report of an ended application.
 func (r *Report) Print(console *Console) {
 	colour := green
 	if r.FinalStatus != string(yarnrest.StatusSucceeded) {
@@ -110,7 +110,7 @@ func (r *Report) Print(console *Console) {
 	}
 }
 
-// line writes the times since the submission.
+// line formats the times since the submission.
 func (t Times) line() string {
 	var parts []string
 	for _, moment := range []struct {

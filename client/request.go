@@ -13,18 +13,18 @@ import (
 // request is an application that is ready to be submitted.
 type request struct {
 	settings  *config.Config
-	cleared   *clearance
+	checked   *preflightResult
 	user      string
 	command   []string // the program as named in the working directory, and its arguments
 	resources []launch.Resource
 	hadoop    map[string]string
 	staging   string   // URI of the application's own directory; "" for none
-	pools     string   // the content of the file that describes them; "" for none
-	cacheDirs []string // URIs of the cache's entries in use
-	driver    *Driver  // in this process; nil in cluster mode, and where the AM is in this process too
+	pools     string   // content of the file that describes scheduling pools; "" for none
+	cacheDirs []string // URIs of the cache entries in use
+	driver    *Driver  // in this process; nil in cluster mode, and if the AM is in this process too
 }
 
-// name is what the application is called.
+// name returns the application's name.
 func (r *request) name() string {
 	if name := config.AppName.In(r.settings); name != "" {
 		return name
@@ -32,25 +32,25 @@ func (r *request) name() string {
 	return strings.TrimPrefix(r.command[0], "./")
 }
 
-// spec is what the ApplicationMaster gets.
+// spec returns what the ApplicationMaster gets.
 func (r *request) spec() *launch.Spec {
 	properties := r.settings.Map()
-	// What the AM is told must be what it was submitted with.
-	properties[config.Queue.Name()] = r.cleared.queue
+	// The AM must see the queue that was chosen.
+	properties[config.Queue.Name()] = r.checked.queue
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
-		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.cleared.racks, Nodes: r.cleared.nodes,
+		Resources: r.resources, StagingDir: r.staging, CacheDirs: r.cacheDirs, Pools: r.pools, Racks: r.checked.racks, Nodes: r.checked.nodes,
 	}
 }
 
-// context is what the ResourceManager gets.
+// context returns what the ResourceManager gets.
 func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	secret, err := r.spec().Encode()
 	if err != nil {
 		return nil, Usage(err)
 	}
 	context := &yarnrest.SubmissionContext{
-		ID: r.cleared.applicationID, Name: r.name(), Queue: r.cleared.queue, Type: config.AppType.In(r.settings),
+		ID: r.checked.applicationID, Name: r.name(), Queue: r.checked.queue, Type: config.AppType.In(r.settings),
 		Tags: tagsOf(r.settings), MaxAttempts: config.MaxAttempts.In(r.settings),
 		AttemptFailuresValidityInterval: config.AttemptValidity.In(r.settings),
 		Resource:                        resourceOf(profile.Master(r.settings)),
@@ -88,8 +88,7 @@ func localResources(resources []launch.Resource) map[string]yarnrest.LocalResour
 	return local
 }
 
-// amEnvironment is the environment of the ApplicationMaster beside what its
-// node gives it.
+// amEnvironment returns the variables that are set for the ApplicationMaster.
 func amEnvironment(settings *config.Config, user string) map[string]string {
 	master := profile.Master(settings)
 	environment := launch.GoLimits(master.Cores, master.Memory)
@@ -102,7 +101,8 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 	return environment
 }
 
-// acls lets others than the user and the administrators see and end the application.
+// acls returns the lists of users who may see and kill the application, beside
+// its owner and the administrators.
 func acls(settings *config.Config) map[string]string {
 	lists := map[string]string{}
 	view, modify := launch.ACLs(settings)
@@ -115,7 +115,8 @@ func acls(settings *config.Config) map[string]string {
 	return lists
 }
 
-// logAggregation is which log files are aggregated; nil for the cluster's own rules.
+// logAggregation returns which log files are aggregated; nil for the cluster's
+// own rules.
 func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	rules := yarnrest.LogAggregation{
 		Include: config.LogInclude.In(settings), Exclude: config.LogExclude.In(settings),
@@ -127,11 +128,11 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	return &rules
 }
 
-// Driver is a driver that runs in this process, as the ApplicationMaster and
-// the executors reach it.
+// Driver is a driver in this process, as the ApplicationMaster and the executors
+// reach it.
 type Driver struct {
 	Address string // host:port
-	Pass    []byte // what they join by, of identity.Identity
+	Pass    []byte // the identity.Identity by which they register
 }
 
 // unmanaged reports whether the ApplicationMaster runs in this process too.
@@ -139,8 +140,8 @@ func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode makes an ApplicationMaster of a submission that launches
-// executors for a driver in this process, or one that is in this process itself.
+// toClientMode makes the ApplicationMaster a launcher of executors for the driver
+// in this process, or one that runs in this process itself.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true

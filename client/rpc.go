@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hand gives an application to the ResourceManager: by REST, or by RPC where it
-// wants resource types for the ApplicationMaster, which REST passes over.
-func (c *Cluster) hand(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
+// submitApplication gives an application to the ResourceManager: by REST, or by
+// RPC if the ApplicationMaster asks for resource types, which REST ignores.
+func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
 	if len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM {
 		return c.rest.SubmitApplication(ctx, submitted)
 	}
@@ -29,9 +29,9 @@ func (c *Cluster) hand(ctx context.Context, submitted *yarnrest.SubmissionContex
 	return manager.SubmitApplication(ctx, submission)
 }
 
-// refusal is what the ResourceManager says against an application; "" where err
-// is something else.
-func refusal(err error) string {
+// refusalMessage returns why the ResourceManager refused an application; "" for
+// any other error.
+func refusalMessage(err error) string {
 	var byREST *yarnrest.RemoteError
 	var byRPC *ipc.RemoteError
 	switch {
@@ -43,7 +43,7 @@ func refusal(err error) string {
 	return ""
 }
 
-// rpcSubmission says in the words of RPC what is said in those of REST.
+// rpcSubmission converts a REST submission to RPC.
 func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 	id, err := yarn.ParseApplicationID(s.ID)
 	if err != nil {

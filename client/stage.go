@@ -23,24 +23,24 @@ import (
 )
 
 // stager puts an application's files where NodeManagers fetch them: large ones
-// into a cache that the user's submissions share, small ones into a directory
-// of the application's own.
+// into a cache that the user's submissions share, small ones into a directory of
+// the application, which is preserved if the settings say so.
 //
 //	<base>/cache/<sha-256>/<name>
-//	<base>/staging/<application id>/<name>, or where it is to stay
+//	<base>/staging/<application id>/<name>
 //	<base>/preserved/<application id>/<name>
 type stager struct {
 	files       *storage.Files
 	base        string      // the user's directory of bobbin's files, as a URI
 	user        string      // owner of base
-	minSize     config.Size // of what goes into the cache
-	preserve    bool        // what belongs to the application alone stays
+	minSize     config.Size // of cached files
+	preserve    bool        // keep the application's own directory
 	replication int         // of uploaded files; 0 for the cluster's default
 	console     *Console
-	staging     string // the application's own directory that is to be removed, from the moment it may exist
+	staging     string // the application's own directory, to be removed; set before it is created
 }
 
-// newStager stages as the settings say, below yarn.stagingDir or in the user's home.
+// newStager stages below yarn.stagingDir or in the user's home.
 func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
 	if dir := config.StagingDir.In(settings); dir != "" {
@@ -56,41 +56,41 @@ func newStager(files *storage.Files, settings *config.Config, user string, conso
 	}, nil
 }
 
-// staged is one input on its way to where containers fetch it.
+// staged is one input and its location in HDFS.
 type staged struct {
 	input
-	dir   string       // URI of the directory in HDFS that it goes into
+	dir   string       // URI of its directory in HDFS
 	file  string       // its name there
-	found storage.Info // the file in HDFS, where it is there already
-	ready bool         // found holds it
+	found storage.Info // the file in HDFS, if ready
+	ready bool         // no upload is needed
 }
 
 func (s *staged) target() string { return s.dir + "/" + s.file }
 
-// look finds out what is in HDFS already, and uploads nothing. What it finds in
-// the cache it marks as used.
-func (s *stager) look(ctx context.Context, all []input) ([]staged, error) {
+// find finds out which files are in HDFS already, and uploads nothing. It marks
+// cached files as used.
+func (s *stager) find(ctx context.Context, all []input) ([]staged, error) {
 	found := make([]staged, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	group.Go(func() error {
 		if err := s.checkBase(ctx); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return s.failed(err)
+			return s.stagingError(err)
 		}
 		return nil
 	})
 	for i, one := range all {
 		group.Go(func() (err error) {
-			found[i], err = s.lookAt(ctx, one)
+			found[i], err = s.findOne(ctx, one)
 			return err
 		})
 	}
 	return found, group.Wait()
 }
 
-func (s *stager) lookAt(ctx context.Context, one input) (staged, error) {
+func (s *stager) findOne(ctx context.Context, one input) (staged, error) {
 	if one.remote {
-		return s.lookAtRemote(ctx, one)
+		return s.findRemote(ctx, one)
 	}
 	if one.size < int64(s.minSize) {
 		return staged{input: one}, nil
@@ -100,15 +100,14 @@ func (s *stager) lookAt(ctx context.Context, one input) (staged, error) {
 		return staged{}, Usage(err)
 	}
 	entry := staged{input: one, dir: s.cache() + "/" + hash, file: safeName(one.path)}
-	if err := s.lookInCache(ctx, &entry); err != nil {
-		return staged{}, s.failed(err)
+	if err := s.findCached(ctx, &entry); err != nil {
+		return staged{}, s.stagingError(err)
 	}
 	return entry, nil
 }
 
-// lookAtRemote is for a file that was named by its hdfs:// URI: it is used
-// where it is.
-func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
+// findRemote is for a file named by its hdfs:// URI, which is used in place.
+func (s *stager) findRemote(ctx context.Context, one input) (staged, error) {
 	info, err := s.files.Stat(ctx, one.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -121,14 +120,14 @@ func (s *stager) lookAtRemote(ctx context.Context, one input) (staged, error) {
 	return staged{input: one, found: info, ready: true}, nil
 }
 
-// upload brings everything that look did not find into HDFS, and returns what
-// containers fetch. What belongs to the application alone is gone again after
-// remove, whether or not upload succeeded, unless it is to be preserved.
+// upload uploads the files that find did not find, and returns what containers
+// fetch. remove then removes the application's own files, whether or not upload
+// succeeded, unless they are preserved.
 func (s *stager) upload(ctx context.Context, all []staged, application string) ([]launch.Resource, error) {
-	if err := s.place(ctx, all, application); err != nil {
-		return nil, s.failed(err)
+	if err := s.assignTargets(ctx, all, application); err != nil {
+		return nil, s.stagingError(err)
 	}
-	uploads := map[string]*staged{} // by target: what is shipped under two names is uploaded once
+	uploads := map[string]*staged{} // by target: a file shipped under two names is uploaded once
 	for i := range all {
 		switch one := &all[i]; {
 		case one.remote:
@@ -144,7 +143,7 @@ func (s *stager) upload(ctx context.Context, all []staged, application string) (
 		group.Go(func() error { return s.uploadOne(groupCtx, one, application) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, s.failed(err)
+		return nil, s.stagingError(err)
 	}
 	resources := make([]launch.Resource, len(all))
 	for i, one := range all {
@@ -162,24 +161,24 @@ func (s *stager) upload(ctx context.Context, all []staged, application string) (
 	return resources, nil
 }
 
-// failed says of an error, unless it is the user's, that it came up on the way
-// into HDFS.
-func (s *stager) failed(err error) error {
+// stagingError adds to err that it happened while staging, unless it is an error
+// of usage.
+func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
 	}
 	return Refused(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
-// place gives small files their targets and makes the directories.
-func (s *stager) place(ctx context.Context, all []staged, application string) error {
+// assignTargets chooses the targets of small files and creates the directories.
+func (s *stager) assignTargets(ctx context.Context, all []staged, application string) error {
 	if !slices.ContainsFunc(all, func(one staged) bool { return !one.ready }) {
 		return nil
 	}
 	if err := s.makeBase(ctx); err != nil {
 		return err
 	}
-	// What is to stay lies where neither this nor a later submission removes it.
+	// No submission removes preserved files.
 	own := s.base + "/staging/" + application
 	if s.preserve {
 		own = s.base + "/preserved/" + application
@@ -207,10 +206,10 @@ func (s *stager) place(ctx context.Context, all []staged, application string) er
 	return s.files.MkdirAll(ctx, own, 0o700)
 }
 
-// makeBase makes the user's directory.
+// makeBase creates the user's directory.
 func (s *stager) makeBase(ctx context.Context) error {
 	home := s.base[:strings.LastIndexByte(s.base, '/')]
-	// Where even /user is missing, the first user makes it for all.
+	// If /user is missing, the first user creates it for all.
 	err := s.files.MkdirAll(ctx, home, 0o755)
 	if err == nil {
 		err = s.files.MkdirAll(ctx, s.base, 0o700)
@@ -224,9 +223,9 @@ func (s *stager) makeBase(ctx context.Context) error {
 	return s.checkBase(ctx)
 }
 
-// checkBase refuses a directory that others could put files into: what lies
-// there is run as the user. It fails with fs.ErrNotExist where there is none. The
-// local disk does not always tell an owner; HDFS does.
+// checkBase refuses a directory that other users can write to: its files run as
+// this user. It fails with fs.ErrNotExist if there is no directory. The local
+// disk does not always report an owner; HDFS does.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -240,11 +239,11 @@ func (s *stager) checkBase(ctx context.Context) error {
 	return nil
 }
 
-// uploadOne writes the file under a name of its own, then renames it, so that
-// nobody sees half a file and of two submissions the first one's stays.
+// uploadOne writes the file under a unique name and renames it, so that no reader
+// sees an incomplete file and the first of two submissions wins.
 func (s *stager) uploadOne(ctx context.Context, one *staged, application string) error {
 	began := time.Now()
-	part := one.dir + "/." + one.file + "." + application + partEnding
+	part := one.dir + "/." + one.file + "." + application + partSuffix
 	if err := s.copyTo(ctx, one.input, part); err != nil {
 		return err
 	}
@@ -262,8 +261,8 @@ func (s *stager) uploadOne(ctx context.Context, one *staged, application string)
 	return nil
 }
 
-// partEnding marks files that are being uploaded.
-const partEnding = ".part"
+// partSuffix marks files that are being uploaded.
+const partSuffix = ".part"
 
 func (s *stager) copyTo(ctx context.Context, one input, target string) error {
 	file, err := os.Open(one.path)
@@ -288,7 +287,7 @@ func (s *stager) copyTo(ctx context.Context, one input, target string) error {
 	return writer.Close()
 }
 
-// uploadMeter shows on the live line how far an upload is.
+// uploadMeter shows the progress of an upload on the live line.
 type uploadMeter struct {
 	console     *Console
 	name        string
@@ -296,8 +295,7 @@ type uploadMeter struct {
 	shown       time.Time
 }
 
-// meterPause lies between two changes of the live line: more often is only work
-// for a terminal that is far away.
+// meterPause is the least time between two changes of the live line.
 const meterPause = 100 * time.Millisecond
 
 func (m *uploadMeter) Write(p []byte) (int, error) {
@@ -311,7 +309,7 @@ func (m *uploadMeter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// remove removes what belongs to the application alone.
+// remove removes the application's own files.
 func (s *stager) remove(ctx context.Context) error {
 	if s.staging == "" {
 		return nil
@@ -320,12 +318,12 @@ func (s *stager) remove(ctx context.Context) error {
 		return fmt.Errorf("removing the staging directory: %w", err)
 	}
 	s.staging = ""
-	// Another application's directory may be in it: then it stays.
+	// Fails if another application's directory is in it.
 	_ = s.files.Remove(ctx, s.base+"/staging")
 	return nil
 }
 
-// hashFile gives a file's SHA-256 in hex.
+// hashFile returns a file's SHA-256 in hex.
 func hashFile(ctx context.Context, name string) (string, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -347,9 +345,8 @@ func hashFile(ctx context.Context, name string) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// safeName is a local file's name with only characters that mean nothing to
-// anybody on the way to the containers. Its ending stays: NodeManagers go by it
-// when they unpack.
+// safeName replaces characters of a local file's name that have a meaning to a
+// shell or in a URL. It keeps the suffix, by which NodeManagers unpack.
 func safeName(local string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -360,8 +357,8 @@ func safeName(local string) string {
 	}, path.Base(local))
 }
 
-// escaped is a path's URI as URLs are written: storage takes percent signs and
-// spaces for themselves.
+// escaped returns a path's URI with URL escapes; storage does not escape percent
+// signs and spaces.
 func escaped(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

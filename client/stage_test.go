@@ -78,7 +78,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	all := []input{localFile(t, "wordcount", large), localFile(t, "a file.txt", "small")}
 
 	first, root, said := testStager(t)
-	seen, err := first.look(ctx, all)
+	seen, err := first.find(ctx, all)
 	require.NoError(t, err)
 	require.NoDirExists(t, root, "looking makes nothing")
 	resources, err := first.upload(ctx, seen, testApplication)
@@ -105,7 +105,7 @@ func TestStageUploadsOnceAndCleansUp(t *testing.T) {
 	past := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(filepath.Join(root, "cache", hashOf(large)), past, past))
 	second := *first
-	seen, err = second.look(ctx, all[:1])
+	seen, err = second.find(ctx, all[:1])
 	require.NoError(t, err)
 	said.Reset()
 	again, err := second.upload(ctx, seen, "application_1700000000000_0002")
@@ -122,11 +122,11 @@ func TestStageKeepsTheFirstOfTwoUploads(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	all := []input{localFile(t, "app", strings.Repeat("x", 200))}
-	seen, err := s.look(ctx, all)
+	seen, err := s.find(ctx, all)
 	require.NoError(t, err)
 	// Somebody else uploads the same between the look and the upload.
 	other := *s
-	theirs, err := other.look(ctx, all)
+	theirs, err := other.find(ctx, all)
 	require.NoError(t, err)
 	want, err := other.upload(ctx, theirs, "application_1700000000000_0002")
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestStageShipsOneFileUnderTwoNames(t *testing.T) {
 	one := localFile(t, "data", strings.Repeat("x", 200))
 	two := one
 	two.name = "other"
-	seen, err := s.look(ctx, []input{one, two})
+	seen, err := s.find(ctx, []input{one, two})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -158,7 +158,7 @@ func TestStageSmallFilesOfOneNameDoNotMeet(t *testing.T) {
 	s, root, _ := testStager(t)
 	one, two := localFile(t, "conf", "1"), localFile(t, "conf", "2")
 	two.name = "conf2"
-	seen, err := s.look(ctx, []input{one, two})
+	seen, err := s.find(ctx, []input{one, two})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestStageSmallFilesOfOneNameDoNotMeet(t *testing.T) {
 func TestPreservedFilesStayWhateverIsRemoved(t *testing.T) {
 	ctx := context.Background()
 	s, root, said := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": "true"})
-	seen, err := s.look(ctx, []input{localFile(t, "small", "1")})
+	seen, err := s.find(ctx, []input{localFile(t, "small", "1")})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestStageReplacesADamagedEntry(t *testing.T) {
 	damaged := filepath.Join(root, "cache", hashOf(content), "app")
 	require.NoError(t, os.MkdirAll(filepath.Dir(damaged), 0o700))
 	require.NoError(t, os.WriteFile(damaged, []byte("xx"), 0o500))
-	seen, err := s.look(ctx, []input{localFile(t, "app", content)})
+	seen, err := s.find(ctx, []input{localFile(t, "app", content)})
 	require.NoError(t, err)
 	require.Contains(t, said.String(), "warning: ")
 	resources, err := s.upload(ctx, seen, testApplication)
@@ -205,7 +205,7 @@ func TestStageRefusesADirectoryThatOthersCanWriteTo(t *testing.T) {
 	s, root, _ := testStager(t)
 	require.NoError(t, os.MkdirAll(root, 0o700))
 	require.NoError(t, os.Chmod(root, 0o777)) //nolint:gosec // that is the case at hand
-	_, err := s.look(context.Background(), []input{localFile(t, "app", strings.Repeat("x", 200))})
+	_, err := s.find(context.Background(), []input{localFile(t, "app", strings.Repeat("x", 200))})
 	require.ErrorContains(t, err, "0777")
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
@@ -214,7 +214,7 @@ func TestStageLeavesNothingOfAnUploadThatFails(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	small, gone := localFile(t, "small", "1"), localFile(t, "app", strings.Repeat("x", 200))
-	seen, err := s.look(ctx, []input{small, gone})
+	seen, err := s.find(ctx, []input{small, gone})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(gone.path, []byte("shorter"), 0o600))
 	_, err = s.upload(ctx, seen, testApplication)
@@ -228,7 +228,7 @@ func TestStageStopsWithItsContext(t *testing.T) {
 	s, _, _ := testStager(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, err := s.look(ctx, []input{localFile(t, "app", strings.Repeat("x", 200))})
+	_, err := s.find(ctx, []input{localFile(t, "app", strings.Repeat("x", 200))})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -237,7 +237,7 @@ func TestStageUsesFilesThatAreThereInPlace(t *testing.T) {
 	s, root, _ := testStager(t)
 	there := filepath.Join(t.TempDir(), "table of 100%.csv")
 	require.NoError(t, os.WriteFile(there, []byte("1,2"), 0o600))
-	seen, err := s.look(ctx, []input{{path: "file://" + there, name: "table", remote: true}})
+	seen, err := s.find(ctx, []input{{path: "file://" + there, name: "table", remote: true}})
 	require.NoError(t, err)
 	resources, err := s.upload(ctx, seen, testApplication)
 	require.NoError(t, err)
@@ -245,9 +245,9 @@ func TestStageUsesFilesThatAreThereInPlace(t *testing.T) {
 	require.True(t, strings.HasSuffix(resources[0].URL, "/table%20of%20100%25.csv"), resources[0].URL)
 	require.EqualValues(t, 3, resources[0].Size)
 
-	_, err = s.look(ctx, []input{{path: "file://" + there + "x", name: "table", remote: true}})
+	_, err = s.find(ctx, []input{{path: "file://" + there + "x", name: "table", remote: true}})
 	require.Equal(t, ExitUsage, ExitCode(err))
-	_, err = s.look(ctx, []input{{path: "file://" + filepath.Dir(there), name: "table", remote: true}})
+	_, err = s.find(ctx, []input{{path: "file://" + filepath.Dir(there), name: "table", remote: true}})
 	require.ErrorContains(t, err, "is a directory")
 }
 

@@ -16,8 +16,8 @@ type ExecutorCounts struct {
 	Pending         int `json:"pending"`         // asked for and not allocated
 	Launching       int `json:"launching"`       // allocated, and not registered with the driver
 	Running         int `json:"running"`         // registered with the driver
-	Decommissioning int `json:"decommissioning"` // of these, those that leave as they will be taken away
-	Ending          int `json:"ending"`          // given back, and not gone yet
+	Decommissioning int `json:"decommissioning"` // of the running ones
+	Ending          int `json:"ending"`          // released, and not ended yet
 	Failed          int `json:"failed"`          // towards executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
 }
@@ -27,10 +27,10 @@ type FailureCount struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
 	Counts bool   `json:"counts"` // as failures, towards executor.maxNumFailures
-	Last   string `json:"last"`   // what was said of the last one
+	Last   string `json:"last"`   // message of the last one
 }
 
-// Exclusion is a host on which no executor is wanted.
+// Exclusion is a host that gets no executors.
 type Exclusion struct {
 	Host   string     `json:"host"`
 	Reason string     `json:"reason"`
@@ -69,7 +69,7 @@ func (r *Report) write(w io.Writer, now time.Time) {
 	}
 }
 
-// finalStatus is what the application says of its end; "" while it has none.
+// finalStatus returns the final status; "" until the application has one.
 func (r *Report) finalStatus() string {
 	if r.FinalStatus == string(yarnrest.StatusUndefined) {
 		return ""
@@ -77,7 +77,7 @@ func (r *Report) finalStatus() string {
 	return r.FinalStatus
 }
 
-// rows put into words what a running application says of itself.
+// rows describes a running application.
 func (s *Progress) rows(now time.Time) []row {
 	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.words()}}
 	if s.Executors.Failed > 0 {
@@ -102,7 +102,7 @@ func list(label string, lines []string) []row {
 	return rows
 }
 
-// words are the counts that are not 0.
+// words lists the counts that are not 0.
 func (c ExecutorCounts) words() string {
 	words := fmt.Sprintf("%d of %d running", c.Running, c.Requested)
 	for _, state := range []struct {
@@ -118,7 +118,7 @@ func (c ExecutorCounts) words() string {
 	return words
 }
 
-// endLines are one line for each reason for which executors have ended.
+// endLines has one line for each reason why executors have ended.
 func endLines(failures []FailureCount) []string {
 	cells := make([][]string, len(failures))
 	for i, failure := range failures {
@@ -143,15 +143,15 @@ func exclusionLines(exclusions []Exclusion, now time.Time) []string {
 	return columns(cells)
 }
 
-// longest is how much of a cell is shown; --json has all of it.
-const longest = 160
+// maxCell is how much of a cell is shown; --json shows all of it.
+const maxCell = 160
 
-// columns aligns cells: the first column of numbers to the right.
+// columns aligns cells, and numbers in the first column to the right.
 func columns(cells [][]string) []string {
 	var widths []int
 	for _, line := range cells {
 		for i := range line {
-			line[i] = shortened(line[i])
+			line[i] = oneLine(line[i])
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -165,11 +165,11 @@ func columns(cells [][]string) []string {
 			padding := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			switch {
 			case i == 0 && strings.Trim(cell, "0123456789") == "":
-				b.WriteString(padding + cell + gap)
+				b.WriteString(padding + cell + columnGap)
 			case i == len(line)-1:
 				b.WriteString(cell)
 			default:
-				b.WriteString(cell + padding + gap)
+				b.WriteString(cell + padding + columnGap)
 			}
 		}
 		lines[at] = b.String()
@@ -177,11 +177,11 @@ func columns(cells [][]string) []string {
 	return lines
 }
 
-// shortened is the text in one line of bounded length.
-func shortened(text string) string {
+// oneLine returns the text in one line of bounded length.
+func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= longest {
+	if utf8.RuneCountInString(text) <= maxCell {
 		return text
 	}
-	return string([]rune(text)[:longest-1]) + "…"
+	return string([]rune(text)[:maxCell-1]) + "…"
 }

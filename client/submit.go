@@ -17,39 +17,36 @@ import (
 )
 
 const (
-	// cleanupTimeout bounds what is done after an application's end or an
+	// cleanupTimeout bounds the work after an application's end or an
 	// interruption.
 	cleanupTimeout = 30 * time.Second
-	// answerNotice is how long the cluster may take for its first answers before
-	// the user is told that they are waited for.
+	// answerNotice is how long the cluster may take to answer before the user is
+	// told.
 	answerNotice = 3 * time.Second
-	// pruneTimeout bounds the search for old entries of the cache.
+	// pruneTimeout bounds the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
 )
 
-// Job is what is to be submitted.
+// Job is a program to submit.
 type Job struct {
 	Program  string   // path of the executable
 	Own      bool     // Program is this process's; another build of it may go to the cluster, see yarn.program
 	Args     []string // of the program
 	Settings *config.Config
 	Console  *Console
-	// Submitted is called with the application's id as soon as the cluster has
-	// taken it; may be nil.
+	// Submitted is called with the application's id once the cluster has accepted
+	// it; may be nil.
 	Submitted func(id string)
-	// Driver starts the driver of an application in client mode, given its id
-	// and the racks of the cluster's nodes, before anything is uploaded. nil in cluster
-	// mode, and where the ApplicationMaster runs in this process too.
+	// Driver starts the driver of an application in client mode, given its id and
+	// the racks of the cluster's nodes. It is called before anything is uploaded.
+	// nil in cluster mode, and if the ApplicationMaster runs in this process too.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
-// Submit brings a program to the cluster. Unless yarn.submit.waitAppCompletion
-// is off it follows the application to its end; the error of an application
-// that did not succeed is a *Failure, and the report is there all the same.
-// Whatever goes wrong, nothing that belongs to this submission alone is left in
-// HDFS.
-//
-// When ctx ends while the application is followed, the application is killed.
+// Submit submits a program. Unless yarn.submit.waitAppCompletion is off it
+// follows the application to its end. If the application did not succeed it
+// returns the report and a *Failure. If ctx ends meanwhile, it kills the
+// application. On any error it leaves no files of this application in HDFS.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	running, err := c.Start(ctx, job)
 	if err != nil {
@@ -57,23 +54,22 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	}
 	defer running.Close()
 	if !config.WaitForEnd.In(job.Settings) {
-		return running.submitted(), running.bound(ctx)
+		return running.submitted(), running.limitLifetime(ctx)
 	}
 	return running.Wait(ctx)
 }
 
-// Running is an application that was submitted. It must be closed.
+// Running is a submitted application. It must be closed.
 type Running struct {
 	submission *submission
-	request    *request // nil for one that another submission with the same idempotency key has made
+	request    *request // nil if this submission follows an existing application of its idempotency key
 	files      *storage.Files
 	pruned     <-chan struct{}
 }
 
-// Start brings a program to the cluster as Submit does, and leaves it to Wait to
-// follow it.
+// Start submits a program; Wait follows the application.
 func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
-	program, err := c.choose(ctx, job)
+	program, err := c.chooseProgram(ctx, job)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +87,12 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 			return nil, Usagef("an idempotency key (from %s) is for cluster mode: with a driver in this process nobody else can follow the application",
 				job.Settings.Source(config.IdempotencyKey.Name()))
 		}
-		earlier, err := c.sameKey(ctx, key)
+		earlier, err := c.applicationForKey(ctx, key)
 		if err != nil {
 			return nil, err
 		}
 		if earlier != nil {
-			submission.adopt(earlier)
+			submission.followExisting(earlier)
 			return &Running{submission: submission}, nil
 		}
 	}
@@ -116,17 +112,18 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 	return running, nil
 }
 
-// ID is the application's.
+// ID returns the application's id.
 func (r *Running) ID() string { return r.submission.id }
 
-// Spec is what the application's ApplicationMaster is told.
+// Spec returns what the application's ApplicationMaster gets.
 func (r *Running) Spec() *launch.Spec { return r.request.spec() }
 
-// Wait follows the application to its end. The error of one that did not succeed
-// is a *Failure. When ctx ends before, the application is killed.
+// Wait follows the application to its end. It returns a *Failure if the
+// application did not succeed. If ctx ends before, it kills the application.
 func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
 
-// Close ends what Start began on this side; the application goes on.
+// Close waits for the removal of old files and closes connections; the
+// application goes on.
 func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
@@ -139,11 +136,11 @@ func (r *Running) Close() {
 	}
 }
 
-// bound has the ResourceManager kill an application that nobody follows when it
-// takes too long.
-func (r *Running) bound(ctx context.Context) error {
+// limitLifetime makes the ResourceManager enforce the timeout of an application
+// that is not followed.
+func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
-	if timeout <= 0 || r.submission.adopted != nil {
+	if timeout <= 0 || r.submission.existing != nil {
 		return nil
 	}
 	if err := r.submission.cluster.rest.SetLifetime(ctx, r.ID(), timeout); err != nil {
@@ -152,36 +149,36 @@ func (r *Running) bound(ctx context.Context) error {
 	return nil
 }
 
-// submitted is the report of an application that is not followed.
+// submitted returns the report of an application that is not followed.
 func (r *Running) submitted() *Report {
-	if adopted := r.submission.adopted; adopted != nil {
-		return newReport(adopted, Times{})
+	if existing := r.submission.existing; existing != nil {
+		return newReport(existing, Times{})
 	}
 	return &Report{
-		ApplicationID: r.ID(), Name: r.request.name(), User: r.request.user, Queue: r.request.cleared.queue,
+		ApplicationID: r.ID(), Name: r.request.name(), User: r.request.user, Queue: r.request.checked.queue,
 		State: string(yarnrest.StateSubmitted), FinalStatus: string(yarnrest.StatusUndefined), Times: Times{Submitted: time.Now()},
 	}
 }
 
-// submission is one application on its way.
+// submission is the submission of one application.
 type submission struct {
 	cluster *Cluster
 	job     Job
 	stager  *stager
 	id      string // of the application, once the cluster may know it
-	// adopted is the application of the same idempotency key that this submission
-	// stands for; nil for one of its own.
-	adopted *yarnrest.Application
+	// existing is the application of the same idempotency key that is followed
+	// instead; nil if there is none.
+	existing *yarnrest.Application
 }
 
-// run submits the application; the request is nil where the submission stands for
-// another one of the same key.
+// run submits the application. The request is nil if the submission follows an
+// existing application.
 func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
 		err = s.submit(ctx, request)
 	}
-	if s.adopted != nil && err == nil {
+	if s.existing != nil && err == nil {
 		return nil, nil
 	}
 	if err != nil {
@@ -194,11 +191,10 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	return request, nil
 }
 
-// prepare brings the files into HDFS, after everything that can be known
-// before was found in order.
+// prepare makes all checks that need no upload, then uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
-	var cleared *clearance
+	var checked *preflightResult
 	described, err := pools.Content(s.job.Settings)
 	if err != nil {
 		return nil, Usage(err)
@@ -211,11 +207,11 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	defer notice.Stop()
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		files, err = s.stager.look(groupCtx, all)
+		files, err = s.stager.find(groupCtx, all)
 		return err
 	})
 	group.Go(func() (err error) {
-		cleared, err = s.cluster.preflight(groupCtx, s.job.Settings, s.job.Console)
+		checked, err = s.cluster.preflight(groupCtx, s.job.Settings, s.job.Console)
 		return err
 	})
 	group.Go(func() error { return s.cluster.checkPlatform(groupCtx, program, s.job.Settings, s.job.Console) })
@@ -226,33 +222,33 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	var driver *Driver
 	if s.job.Driver != nil {
 		var err error
-		if driver, err = s.job.Driver(cleared.applicationID, cleared.racks); err != nil {
+		if driver, err = s.job.Driver(checked.applicationID, checked.racks); err != nil {
 			return nil, err
 		}
 	}
-	resources, err := s.stager.upload(ctx, files, cleared.applicationID)
+	resources, err := s.stager.upload(ctx, files, checked.applicationID)
 	if err != nil {
 		return nil, err
 	}
 	return &request{
-		settings: s.job.Settings, cleared: cleared, user: s.cluster.user, driver: driver,
+		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
 		pools:   string(described), resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}, nil
 }
 
-// submit hands the application to the ResourceManager. Once it has begun it is
-// not interrupted: whether the cluster took the application must be known.
+// submit gives the application to the ResourceManager. It cannot be interrupted:
+// whether the cluster accepted the application must be known.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
-		// Files were staged meanwhile.
-		if earlier, err := s.cluster.sameKey(ctx, key); err != nil || earlier != nil {
+		// Check again: staging takes time.
+		if earlier, err := s.cluster.applicationForKey(ctx, key); err != nil || earlier != nil {
 			if err == nil {
 				s.cleanUp(ctx)
-				s.adopt(earlier)
+				s.followExisting(earlier)
 			}
 			return err
 		}
@@ -263,14 +259,15 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	}
 	ctx = context.WithoutCancel(ctx)
 	s.id = submitted.ID
-	err = s.cluster.hand(ctx, submitted)
+	err = s.cluster.submitApplication(ctx, submitted)
 	if err == nil {
 		return s.submitted(ctx, submitted)
 	}
-	if message := refusal(err); message != "" {
+	if message := refusalMessage(err); message != "" {
 		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have taken it all the same: then it must not run on its own.
+	// The cluster may have accepted it all the same, and it must not run
+	// unobserved.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
@@ -279,17 +276,17 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return Refused(err)
 }
 
-// submitted tells of the submission that the cluster has taken, unless it gives
-// way to another of its key.
+// submitted reports an accepted submission, unless an older application of the
+// same key exists.
 func (s *submission) submitted(ctx context.Context, taken *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, taken.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
-		other, err := s.settle(ctx, key)
+		other, err := s.findEarlier(ctx, key)
 		if err != nil {
 			return err
 		}
 		if other != nil {
-			s.adopt(other)
+			s.followExisting(other)
 			return nil
 		}
 	}
@@ -299,30 +296,30 @@ func (s *submission) submitted(ctx context.Context, taken *yarnrest.SubmissionCo
 	return nil
 }
 
-// follow watches the application to its end, and kills it when ctx ends before
-// or it takes too long.
+// follow follows the application to its end, and kills it if ctx ends before or
+// it takes too long.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
-	if s.adopted != nil {
-		follower.times = Times{Submitted: s.adopted.Started}
+	if s.existing != nil {
+		follower.times = Times{Submitted: s.existing.Started}
 	}
 	following, cancel := WithTimeout(ctx, config.SubmitTimeout.In(s.job.Settings))
 	defer cancel()
-	application, err := follower.toEnd(following)
+	application, err := follower.untilEnd(following)
 	if err != nil && following.Err() != nil {
 		application, err = s.cluster.killFollowed(following, follower)
 	}
 	if err != nil {
-		return nil, err // it may run on, and then removes what was staged itself
+		return nil, err // it may still run, and then removes its staged files itself
 	}
 	s.cleanUp(ctx)
-	return tell(application, follower.times, s.job.Console)
+	return printEnd(application, follower.times, s.job.Console)
 }
 
-// cleanUp removes what was staged for this application alone.
+// cleanUp removes the application's own staged files.
 func (s *submission) cleanUp(ctx context.Context) {
 	if s.stager == nil {
-		return // another submission's
+		return // the files are another submission's
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -331,19 +328,19 @@ func (s *submission) cleanUp(ctx context.Context) {
 	}
 }
 
-// prune removes what earlier submissions left while the application runs; the channel is closed when
-// it is done.
+// prune removes files of earlier submissions in the background and closes the
+// channel at the end.
 func (s *submission) prune(ctx context.Context, request *request) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, pruneTimeout)
 		defer cancel()
-		unused, err := s.cluster.unusedSince(ctx, config.CacheMaxAge.In(s.job.Settings))
+		unused, err := s.cluster.pruneBefore(ctx, config.CacheMaxAge.In(s.job.Settings))
 		if err == nil {
 			err = s.stager.prune(ctx, unused, request.cacheDirs)
 		}
-		err = errors.Join(err, s.stager.pruneStaging(ctx, request.staging, s.cluster.over))
+		err = errors.Join(err, s.stager.pruneStaging(ctx, request.staging, s.cluster.hasEnded))
 		if err != nil && ctx.Err() == nil {
 			s.job.Console.Warn("%v", err)
 		}

@@ -224,7 +224,7 @@ func TestSubmitToNobodySaysWhereAndHowLong(t *testing.T) {
 func TestFollowerOfAnApplicationThatIsForgotten(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
-	_, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).toEnd(context.Background())
+	_, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).untilEnd(context.Background())
 	require.ErrorContains(t, err, "does not know "+fakeID)
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
@@ -233,7 +233,7 @@ func TestFollowerAsksOnWhileTheResourceManagerRecovers(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	f.life = []map[string]any{running(), nil, nil, state("ACCEPTED"), running(), state("FINISHED")}
-	application, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).toEnd(context.Background())
+	application, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).untilEnd(context.Background())
 	require.NoError(t, err)
 	require.True(t, application.State.Ended())
 	require.Equal(t, 1, strings.Count(b.said.String(), "asking on"), b.said)
@@ -253,14 +253,14 @@ func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
 		f.mu.Lock()
 		f.life = []map[string]any{now}
 		f.mu.Unlock()
-		application, err := follower.look(context.Background())
+		application, err := follower.poll(context.Background())
 		require.NoError(t, err)
-		follower.observe(application)
+		follower.noteState(application)
 	}
 	look(waiting)
 	require.NotContains(t, b.said.String(), "waiting")
 	for range 3 {
-		clock = clock.Add(waitingNote)
+		clock = clock.Add(waitReasonDelay)
 		look(waiting)
 	}
 	require.Equal(t, 1, strings.Count(b.said.String(), "waiting: Application is added to the scheduler and is not yet activated. Queue's AM resource limit"), b.said)

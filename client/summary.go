@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// summaryPrefix begins the line by which a bobbin ApplicationMaster sums up an
-// application. It is the first or a later line of the diagnostics, so that it is
-// known as long as the ResourceManager remembers the application.
+// summaryPrefix begins the line of the diagnostics in which a bobbin
+// ApplicationMaster sums up an application. It is known as long as the
+// ResourceManager remembers the application.
 const summaryPrefix = "summary: "
 
-// parseSummary reads the key=value pairs of the summary line; nil where there
-// is none. Values with spaces are in Go's double quotes.
+// parseSummary parses the key=value pairs of the summary line; nil if there is
+// none. Values with spaces are quoted as in Go.
 func parseSummary(diagnostics string) map[string]string {
 	for line := range strings.Lines(diagnostics) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), recoveredPrefix)
@@ -25,7 +25,7 @@ func parseSummary(diagnostics string) map[string]string {
 	return nil
 }
 
-// withoutSummary is the diagnostics without the summary line.
+// withoutSummary returns the diagnostics without the summary line.
 func withoutSummary(diagnostics string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(diagnostics) {
@@ -45,7 +45,7 @@ func parsePairs(text string) map[string]string {
 			continue
 		}
 		if quoted, err := strconv.QuotedPrefix(rest); err == nil {
-			pairs[key], _ = strconv.Unquote(quoted) // QuotedPrefix gives only what Unquote takes
+			pairs[key], _ = strconv.Unquote(quoted) // cannot fail after QuotedPrefix
 			text = rest[len(quoted):]
 			continue
 		}
@@ -54,7 +54,7 @@ func parsePairs(text string) map[string]string {
 	return pairs
 }
 
-// numbers gives the values that are whole numbers as such, for JSON.
+// numbers converts whole numbers, for JSON.
 func numbers(pairs map[string]string) map[string]any {
 	typed := make(map[string]any, len(pairs))
 	for key, value := range pairs {
@@ -72,11 +72,11 @@ var localities = []struct{ key, words string }{
 	{"process_local", "process-local"}, {"node_local", "node-local"}, {"rack_local", "rack-local"}, {"any", "any"}, {"no_pref", "no preference"},
 }
 
-// row is one line of a summary: a label and what it says.
+// row is one labelled line.
 type row struct{ label, text string }
 
-// summaryRows puts a summary's pairs into words. Pairs that it does not know
-// come last as they are, so that a newer program loses nothing.
+// summaryRows describes a summary. Unknown pairs come last, unchanged, so that
+// nothing of a newer program is lost.
 func summaryRows(pairs map[string]string) []row {
 	rest := maps.Clone(pairs)
 	take := func(key string) (string, bool) {
@@ -125,7 +125,7 @@ func summaryRows(pairs map[string]string) []row {
 	return rows
 }
 
-// counted writes a number with its noun, in the plural where it is not one.
+// counted formats a number with its noun, in the plural unless it is 1.
 func counted[N string | int](n N, noun string) string {
 	number := fmt.Sprint(n)
 	if number != "1" {

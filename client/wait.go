@@ -11,19 +11,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// WaitOptions say how an application is waited for.
+// WaitOptions configure Wait.
 type WaitOptions struct {
 	Console *Console
-	// Timeout is after what time the application is killed; 0 for never.
+	// Timeout is the time after which the application is killed; 0 for never.
 	Timeout time.Duration
-	// Leave tells of what ctx ended with whether the application is left alone
-	// then. nil has it killed.
-	Leave func(cause error) bool
+	// KeepRunning reports, given why ctx ended, whether to let the application
+	// run on instead of killing it. nil means kill.
+	KeepRunning func(cause error) bool
 }
 
-// Wait follows an application that was submitted before to its end, as Submit
-// does: the error of one that did not succeed is a *Failure, and when ctx ends
-// before, the application is killed.
+// Wait follows an application to its end, as Submit does. It returns a *Failure
+// if the application did not succeed, and kills it if ctx ends before.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -36,8 +35,8 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 	follower.times = Times{Submitted: application.Started}
 	following, cancel := WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	if application, err = follower.toEnd(following); err != nil && following.Err() != nil {
-		if cause := context.Cause(following); o.Leave != nil && o.Leave(cause) {
+	if application, err = follower.untilEnd(following); err != nil && following.Err() != nil {
+		if cause := context.Cause(following); o.KeepRunning != nil && o.KeepRunning(cause) {
 			return nil, Failed(fmt.Errorf("%w; %s goes on: wait for it again with yarn-submit wait %[2]s, end it with yarn-submit kill %[2]s", cause, id))
 		}
 		application, err = c.killFollowed(following, follower)
@@ -45,11 +44,11 @@ func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, 
 	if err != nil {
 		return nil, err
 	}
-	return tell(application, follower.times, o.Console)
+	return printEnd(application, follower.times, o.Console)
 }
 
-// tell prints how an application ended, and gives its report.
-func tell(application *yarnrest.Application, times Times, console *Console) (*Report, error) {
+// printEnd prints how an application ended, and returns its report.
+func printEnd(application *yarnrest.Application, times Times, console *Console) (*Report, error) {
 	report, err := conclude(application, times)
 	var failure *Failure
 	if errors.As(err, &failure) && failure.Details != "" {
@@ -59,8 +58,8 @@ func tell(application *yarnrest.Application, times Times, console *Console) (*Re
 	return report, err
 }
 
-// killFollowed ends an application after the context that it was followed by
-// has ended, and waits until YARN says that it is over.
+// killFollowed kills an application after the end of ctx, and waits until it has
+// ended.
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
@@ -69,32 +68,32 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	err := c.rest.Kill(ctx, follower.id, killReason(cause))
 	if err == nil {
 		var application *yarnrest.Application
-		if application, err = follower.toEnd(ctx); err == nil {
+		if application, err = follower.untilEnd(ctx); err == nil {
 			return application, nil
 		}
 	}
 	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// errTimeout ends the following of an application that takes too long.
-type errTimeout struct{ timeout time.Duration }
+// timeoutError is the cause of a context's end if an application takes too long.
+type timeoutError struct{ timeout time.Duration }
 
-func (e *errTimeout) Error() string {
+func (e *timeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %v (--timeout)", e.timeout)
 }
 
-// within ends a context when an application takes too long; 0 is no bound.
+// WithTimeout returns a context that ends if an application takes too long; 0 is
+// no limit.
 func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, timeout, &errTimeout{timeout})
+	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
 }
 
-// killReason is what the ResourceManager writes down of a kill: why, and which
-// program did it.
+// killReason returns what the ResourceManager records about a kill.
 func killReason(cause error) string {
-	var late *errTimeout
+	var late *timeoutError
 	if errors.As(cause, &late) {
 		return late.Error()
 	}

@@ -63,7 +63,7 @@ func TestWaitThatIsInterrupted(t *testing.T) {
 			cancel(byHand) // once it is followed
 			return len(p), nil
 		})
-		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), Leave: func(cause error) bool { return leave && errors.Is(cause, byHand) }})
+		_, err := f.cluster(nil).Wait(ctx, fakeID, WaitOptions{Console: NewConsole(said), KeepRunning: func(cause error) bool { return leave && errors.Is(cause, byHand) }})
 		require.Error(t, err)
 		require.Equal(t, leave, f.killed == "")
 	}

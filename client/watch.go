@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Screen is where a watched application is shown.
+// Screen shows a watched application.
 type Screen struct {
 	Out io.Writer
-	// Size gives a terminal's columns and rows; nil where Out is none, and gets
-	// a line at each look.
+	// Size returns a terminal's columns and rows; nil if Out is no terminal and
+	// gets a line for each report.
 	Size func() (columns, rows int)
 	// Paint colours a word that is a state; nil for no colour.
 	Paint func(state string) string
 }
 
-// What a terminal is told (ECMA-48; the alternate screen is xterm's).
+// Terminal control sequences (ECMA-48; the alternate screen is xterm's).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
@@ -29,15 +29,15 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Watch shows where an application stands, again and again, until it has ended
-// or ctx has: on a terminal on the whole screen, elsewhere in a line each time.
-// look asks for the report. At the end the last report is printed. That the
-// application did not succeed is no error.
-func Watch(ctx context.Context, screen Screen, interval time.Duration, look func(ctx context.Context) (*Report, error)) error {
+// Watch shows an application's report at each interval until the application or
+// ctx has ended: on a terminal on the whole screen, elsewhere in a line each
+// time. At the end it prints the last report. It returns no error if the
+// application did not succeed.
+func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
 	}
-	last, err := screen.watch(ctx, interval, look)
+	last, err := screen.watch(ctx, interval, fetch)
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, leaveScreen)
 	}
@@ -47,23 +47,23 @@ func Watch(ctx context.Context, screen Screen, interval time.Duration, look func
 	return err
 }
 
-func (s Screen) watch(ctx context.Context, interval time.Duration, look func(ctx context.Context) (*Report, error)) (last *Report, err error) {
+func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) (last *Report, err error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		report, err := look(ctx)
+		report, err := fetch(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return last, Failed(context.Cause(ctx))
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
-			// The cluster may be away for a moment.
-			s.say(fmt.Sprintf("%s  %v", time.Now().Format(time.TimeOnly), err), last)
+			// The cluster may be unreachable for a moment.
+			s.show(fmt.Sprintf("%s  %v", time.Now().Format(time.TimeOnly), err), last)
 		default:
 			last = report
-			s.say("", report)
-			if report.over() {
+			s.show("", report)
+			if report.hasEnded() {
 				return report, nil
 			}
 		}
@@ -75,16 +75,16 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, look func(ctx
 	}
 }
 
-// over tells whether the application has ended.
-func (r *Report) over() bool {
+// hasEnded reports whether the application has ended.
+func (r *Report) hasEnded() bool {
 	return r.State == stateFinished || r.State == stateFailed || r.State == stateKilled
 }
 
-// say shows a report, and what hinders a newer one.
-func (s Screen) say(trouble string, report *Report) {
+// show shows a report, and why there is no newer one.
+func (s Screen) show(problem string, report *Report) {
 	now := time.Now()
 	if s.Size == nil {
-		line := trouble
+		line := problem
 		if line == "" {
 			line = now.Format(time.TimeOnly) + "  " + report.line(now)
 		}
@@ -94,18 +94,18 @@ func (s Screen) say(trouble string, report *Report) {
 	columns, rows := s.Size()
 	var page bytes.Buffer
 	page.WriteString(toTop)
-	for i, line := range report.page(now, trouble) {
+	for i, line := range report.page(now, problem) {
 		if i == rows-1 {
 			break
 		}
 		line = cutTo(line, columns)
-		if i == 0 { // where the state is
-			line = s.painted(line)
+		if i == 0 { // the line with the state
+			line = s.paintState(line)
 		}
 		page.WriteString(line + clearLine + "\r\n")
 	}
 	page.WriteString(clearBelow)
-	_, _ = s.Out.Write(page.Bytes()) // a terminal that is gone ends the process by a signal
+	_, _ = s.Out.Write(page.Bytes()) // if the terminal is gone a signal ends the process
 }
 
 func cutTo(line string, columns int) string {
@@ -115,30 +115,30 @@ func cutTo(line string, columns int) string {
 	return string([]rune(line)[:columns])
 }
 
-// painted colours the state in a line.
-func (s Screen) painted(line string) string {
+// paintState colours the state in a line.
+func (s Screen) paintState(line string) string {
 	if s.Paint == nil {
 		return line
 	}
 	for word := range strings.FieldsSeq(line) {
-		if painted := s.Paint(word); painted != word {
-			return strings.Replace(line, word, painted, 1)
+		if paintState := s.Paint(word); paintState != word {
+			return strings.Replace(line, word, paintState, 1)
 		}
 	}
 	return line
 }
 
-// line is a report in one line.
+// line returns a report in one line.
 func (r *Report) line(now time.Time) string {
 	words := r.State
-	if r.over() {
+	if r.hasEnded() {
 		words += "  " + r.FinalStatus
 	}
 	if elapsed := r.elapsed(now); elapsed > 0 {
-		words += gap + Seconds(elapsed)
+		words += columnGap + Seconds(elapsed)
 	}
 	if p := r.Progress; p != nil {
-		words += gap + p.executors() + gap + p.tasks()
+		words += columnGap + p.executors() + columnGap + p.tasks()
 	}
 	return words
 }
@@ -154,18 +154,18 @@ func (r *Report) elapsed(now time.Time) time.Duration {
 	return now.Sub(r.Times.Submitted)
 }
 
-// page is a report for a whole screen: a head, the task sets, the executors.
-func (r *Report) page(now time.Time, trouble string) []string {
+// page returns a report for a whole screen: a head, the task sets, the executors.
+func (r *Report) page(now time.Time, problem string) []string {
 	lines := []string{
 		fmt.Sprintf("%s  %s  %s  %s", now.Format(time.TimeOnly), r.ApplicationID, r.Name, r.line(now)),
 		fmt.Sprintf("user %s, queue %s  %s", r.User, r.Queue, r.TrackingURL),
 	}
-	if trouble != "" {
-		lines = append(lines, trouble)
+	if problem != "" {
+		lines = append(lines, problem)
 	}
 	p := r.Progress
 	if p == nil {
-		if reason := shortened(withoutSummary(r.Diagnostics)); reason != "" {
+		if reason := oneLine(withoutSummary(r.Diagnostics)); reason != "" {
 			lines = append(lines, reason)
 		}
 		return lines
@@ -190,7 +190,7 @@ func (r *Report) page(now time.Time, trouble string) []string {
 // barWidth is that of a task set's bar.
 const barWidth = 30
 
-// setLines are the task sets, the newest first: those that are worked on.
+// setLines lists the task sets, the newest first.
 func setLines(sets []TaskSet) []string {
 	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED"}}
 	for i := len(sets) - 1; i >= 0; i-- {
@@ -203,7 +203,7 @@ func setLines(sets []TaskSet) []string {
 	return columns(cells)
 }
 
-// executorLines are the executors that there are, then those that are lost.
+// executorLines lists the executors, lost ones last.
 func executorLines(details []ExecutorDetail) []string {
 	cells := [][]string{{"EXECUTOR", "HOST", "STATE", "CORES", "RUNNING", "DONE", "FAILED", "MEMORY"}}
 	for _, lost := range []bool{false, true} {

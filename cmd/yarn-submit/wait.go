@@ -55,7 +55,7 @@ one of yarn-submit run.`,
 			return err
 		}
 		report, err := cluster.Wait(c.Context(), args[0], client.WaitOptions{
-			Console: t.console, Timeout: *timeout, Leave: interrupt.IsByHand,
+			Console: t.console, Timeout: *timeout, KeepRunning: interrupt.IsByHand,
 		})
 		if *asJSON && report != nil {
 			err = errors.Join(err, t.printJSON(report))

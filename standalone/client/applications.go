@@ -132,7 +132,7 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 		return nil, err
 	}
 	cause := context.Cause(following)
-	if o.Leave != nil && o.Leave(cause) {
+	if o.KeepRunning != nil && o.KeepRunning(cause) {
 		return nil, client.Failed(fmt.Errorf("%w; %s goes on", cause, id))
 	}
 	o.Console.Print("%v: killing %s; once more to leave at once", cause, id)
