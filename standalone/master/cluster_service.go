@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// clusterService is a master as those see it who submit, watch and end.
+// clusterService is the gRPC service for clients that submit, watch and kill.
 type clusterService struct {
 	protocol.UnimplementedClusterServer
 	master *Master
@@ -24,7 +24,7 @@ func (s *clusterService) SubmitDriver(ctx context.Context, request *protocol.Sub
 	}
 	description := request.GetDescription()
 	for _, file := range append([]*protocol.File{description.GetProgram()}, description.GetFiles()...) {
-		if file != nil && !s.master.files.has(file.GetSha256()) {
+		if file != nil && !s.master.files.touch(file.GetSha256()) {
 			return nil, status.Errorf(codes.FailedPrecondition, "the content of %s is not at this master: upload it first", file.GetName())
 		}
 	}
@@ -59,7 +59,7 @@ func (s *clusterService) aboutDriver(request *protocol.DriverRequest,
 	}
 	var reply *protocol.DriverReply
 	if err := ask(t, &reply); err != nil {
-		return nil, err // what was asked may still be under way
+		return nil, err // the call may still take effect
 	}
 	if reply == nil {
 		return nil, status.Errorf(codes.NotFound, "the master knows no driver %q", request.GetDriverId())

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// draftPrefix begins the names of files that are not whole yet.
+// draftPrefix begins the names of incomplete files.
 const draftPrefix = ".upload-"
 
-// fileStore keeps contents by their SHA-256. A file's time is when somebody asked
-// for it last.
+// fileStore stores contents by their SHA-256. A file's modification time is the time of
+// its latest use.
 type fileStore struct{ dir string }
 
 func openFileStore(dir string) (*fileStore, error) {
@@ -31,8 +31,8 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// has tells whether a content is there, and keeps it young.
-func (s *fileStore) has(sum []byte) bool {
+// touch reports whether a content exists, and counts as a use of it.
+func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false
 	}
@@ -40,13 +40,13 @@ func (s *fileStore) has(sum []byte) bool {
 	return os.Chtimes(s.path(sum), now, now) == nil
 }
 
-// keeps tells whether a content is there, and lets it grow old.
-func (s *fileStore) keeps(sum []byte) bool {
+// has reports whether a content exists.
+func (s *fileStore) has(sum []byte) bool {
 	_, err := os.Stat(s.path(sum))
 	return err == nil
 }
 
-// olderThan are the contents that nobody has asked for since a time.
+// olderThan returns the contents that were not used since a time.
 func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -65,15 +65,15 @@ func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	return old, nil
 }
 
-// open gives a content; the error is fs.ErrNotExist where it is not there.
+// open opens a content, or returns fs.ErrNotExist.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
-	if !s.has(sum) {
+	if !s.touch(sum) {
 		return nil, fs.ErrNotExist
 	}
 	return os.Open(s.path(sum))
 }
 
-// draft is a content on its way in.
+// draft is a content that is being uploaded.
 type draft struct {
 	store *fileStore
 	sum   []byte
@@ -97,7 +97,7 @@ func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
 }
 
-// errWrongContent is wrapped where an upload is not what it was said to be.
+// errWrongContent is wrapped if an upload has another size or hash than announced.
 var errWrongContent = errors.New("the content is not what was announced")
 
 func (d *draft) write(data []byte) error {
@@ -111,7 +111,7 @@ func (d *draft) write(data []byte) error {
 	return nil
 }
 
-// commit keeps the content if it is whole and right.
+// commit stores the content if its size and hash are right.
 func (d *draft) commit() error {
 	if d.got != d.size {
 		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
@@ -128,15 +128,15 @@ func (d *draft) commit() error {
 	return nil
 }
 
-// drop ends an upload; after a commit it does nothing.
+// drop removes an upload unless it was committed.
 func (d *draft) drop() {
 	_ = d.file.Close()
 	_ = os.Remove(d.file.Name())
 }
 
-// sweep removes contents that nobody has asked for since a time, but for those
-// in use, and uploads that were never finished.
-func (s *fileStore) sweep(before time.Time, used map[string]bool) (removed int, err error) {
+// removeOld removes contents and unfinished uploads that were not used since a time,
+// except contents in used.
+func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return 0, fmt.Errorf("look for old files: %w", err)
@@ -167,10 +167,10 @@ func (s *fileStore) sweep(before time.Time, used map[string]bool) (removed int, 
 	return removed, errors.Join(problems...)
 }
 
-// copyChunks reads a content in pieces.
+// copyChunks reads a content in chunks.
 func copyChunks(from io.Reader, chunk int, send func([]byte) error) error {
 	for {
-		// Each piece is the message's, which is not done with when Send returns.
+		// A new buffer each time: gRPC uses the message after Send returns.
 		data := make([]byte, chunk)
 		n, err := io.ReadFull(from, data)
 		if n > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// filesService gives and takes contents. A standby has it too.
+// filesService is the gRPC service for contents. Standby masters serve it too.
 type filesService struct {
 	protocol.UnimplementedFilesServer
 	master *Master
@@ -27,14 +27,14 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	}
 	reply := &protocol.MissingReply{}
 	for _, sum := range request.GetSha256() {
-		if !s.files.has(sum) {
+		if !s.files.touch(sum) {
 			reply.Sha256 = append(reply.Sha256, sum)
 		}
 	}
 	return reply, nil
 }
 
-// unwanted answers a standby.
+// unwanted returns to a standby the contents that are neither here nor in use.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRe
 	}
 	reply := &protocol.MissingReply{}
 	for _, sum := range request.GetSha256() {
-		if !used[string(sum)] && !s.files.keeps(sum) {
+		if !used[string(sum)] && !s.files.has(sum) {
 			reply.Sha256 = append(reply.Sha256, sum)
 		}
 	}

@@ -114,18 +114,18 @@ func TestOldFilesAreSweptUnlessTheyAreInUse(t *testing.T) {
 	}
 	old, used, young := put("old", 2*time.Hour), put("used", 2*time.Hour), put("young", 0)
 	asked := put("asked for", 2*time.Hour)
-	require.True(t, store.has(asked))
+	require.True(t, store.touch(asked))
 	draft := filepath.Join(store.dir, draftPrefix+"1")
 	require.NoError(t, os.WriteFile(draft, nil, 0o600))
 	at := time.Now().Add(-2 * time.Hour)
 	require.NoError(t, os.Chtimes(draft, at, at))
 
-	removed, err := store.sweep(time.Now().Add(-time.Hour), map[string]bool{string(used): true})
+	removed, err := store.removeOld(time.Now().Add(-time.Hour), map[string]bool{string(used): true})
 	require.NoError(t, err)
 	require.Equal(t, 2, removed)
 	require.NoFileExists(t, draft)
-	require.False(t, store.has(old))
-	require.True(t, store.has(used) && store.has(young) && store.has(asked))
+	require.False(t, store.touch(old))
+	require.True(t, store.touch(used) && store.has(young) && store.has(asked))
 }
 
 // TestAStandbyRemovesWhatTheLeaderDoesNotWant has old files at a standby, of which
@@ -151,17 +151,17 @@ func TestAStandbyRemovesWhatTheLeaderDoesNotWant(t *testing.T) {
 
 	later := time.Now().Add(config.FileRetention.In(standby.settings) + time.Minute)
 	require.NoError(t, standby.sweep(t.Context(), later))
-	require.False(t, standby.files.keeps(sums["nobody's"]))
-	require.True(t, standby.files.keeps(sums[shared]) && standby.files.keeps(sums["in use"]))
+	require.False(t, standby.files.has(sums["nobody's"]))
+	require.True(t, standby.files.has(sums[shared]) && standby.files.has(sums["in use"]))
 	info, err := os.Stat(leader.files.path(sums[shared]))
 	require.NoError(t, err)
 	require.True(t, info.ModTime().Equal(at), "the question keeps nothing young")
 
 	require.NoError(t, leader.sweep(t.Context(), later))
-	require.False(t, leader.files.keeps(sums[shared]))
+	require.False(t, leader.files.has(sums[shared]))
 	require.NoError(t, standby.sweep(t.Context(), later))
-	require.False(t, standby.files.keeps(sums[shared]))
-	require.True(t, standby.files.keeps(sums["in use"]))
+	require.False(t, standby.files.has(sums[shared]))
+	require.True(t, standby.files.has(sums["in use"]))
 }
 
 func TestADriverFromItsSubmissionToItsEnd(t *testing.T) {

@@ -10,30 +10,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// writeTimeout is for one try of a write, and writeRetry between two.
+// A write is tried again after writeRetry; each try may take writeTimeout.
 const (
 	writeTimeout = 30 * time.Second
 	writeRetry   = time.Second
 )
 
-// entry is what came of some messages.
+// entry is the effects of a batch of messages.
 type entry struct {
 	changes []recovery.Record
-	// deliver is called, and waiting closed, once the changes are in the store.
+	// deliver is called, and waiting closed, when the changes are in the store.
 	deliver []func()
 	waiting []chan struct{}
 }
 
 func (e *entry) empty() bool { return len(e.changes)+len(e.deliver)+len(e.waiting) == 0 }
 
-// journal writes changes to the store, and lets orders out once what they rest
-// on is there, in their order. The loop never waits for a disk: all that comes
-// while one write is under way goes into the next.
+// journal writes changes to the store and then delivers the orders that depend on them,
+// in order. The event loop never waits for a disk: entries that are added during a
+// write go together into the next one.
 type journal struct {
 	lease   recovery.Term
 	logger  *slog.Logger
 	ready   chan struct{}
-	lost    chan struct{} // closed when a write told that this master leads no more
+	lost    chan struct{} // closed when a write failed because this master leads no more
 	stopped chan struct{} // closed when run has returned
 
 	mu     sync.Mutex
@@ -66,8 +66,8 @@ func (j *journal) wake() {
 	}
 }
 
-// close has run return. Nobody is told of what is not in the store by then: it is
-// the next leader's to decide.
+// close makes run return. Entries that are not in the store by then are dropped: their
+// callers get an error, and the next leader decides.
 func (j *journal) close() {
 	j.mu.Lock()
 	j.closed = true
@@ -108,8 +108,8 @@ func (j *journal) run() {
 	}
 }
 
-// write tries until the changes are in the store, and reports whether they are:
-// they are not where this master leads no more.
+// write tries until the changes are in the store. It returns false if this master leads
+// no more.
 func (j *journal) write(changes []recovery.Record) bool {
 	for {
 		ctx, cancel := context.WithTimeout(j.ctx, writeTimeout)

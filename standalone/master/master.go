@@ -1,10 +1,10 @@
-// Package master is the master of a standalone cluster: workers and
-// applications attach to it, and it decides what runs where (package cluster).
+// Package master is the master of a standalone cluster. Workers and applications
+// attach to it, and it decides what runs where (package cluster).
 //
-// One goroutine owns the state while this master leads (term), and another writes
-// what must survive to the store before orders go out (journal). Masters that do
-// not lead wait for their turn and refuse every call but Status and Files with
-// the leader's address.
+// While a master leads, one goroutine owns the state (term), and another writes changes
+// to the store before the orders that depend on them are sent (journal). A master that
+// does not lead waits to be elected, and refuses every call except Status and Files with
+// the leader's address. The caller makes a Master with New, and calls Run.
 package master
 
 import (
@@ -31,22 +31,22 @@ import (
 
 // Options of a Master.
 type Options struct {
-	// Settings are those of a standalone master; nil for the defaults.
+	// Settings are the master's settings; nil for the defaults.
 	Settings *config.Config
-	// Host is the name by which workers, applications and browsers reach the
-	// master, and at which it listens. It is required.
+	// Host is the name at which the master listens, and by which others reach it. It
+	// is required.
 	Host string
-	// Port is where it listens; 0 takes a free one.
+	// Port is where it listens; 0 for a free one.
 	Port int
-	// WebPort is that of its page: 0 takes a free one, and -1 has none.
+	// WebPort is the port of its page; 0 for a free one, -1 for no page.
 	WebPort int
-	// WorkDir is where the master keeps files that were uploaded. It is made where
-	// it is not there, and required.
+	// WorkDir is the directory for uploaded files. It is required, and made if it does
+	// not exist.
 	WorkDir string
 	// Credentials are the cluster's. They are required.
 	Credentials *protocol.Credentials
-	// Backend keeps the state and chooses the leader; nil for one in memory. It
-	// stays its maker's to close.
+	// Backend stores the state and elects the leader; nil for one in memory. The
+	// caller closes it.
 	Backend recovery.Backend
 	// Logger; nil for slog.Default().
 	Logger *slog.Logger
@@ -62,14 +62,14 @@ type Master struct {
 	started  time.Time
 
 	listener net.Listener
-	web      *web // nil for none
+	web      *web // nil if it has no page
 	server   *grpc.Server
 	ran      atomic.Bool
 
 	leading atomic.Pointer[term] // nil while another master leads
 }
 
-// New makes a master that listens and is to be started with Run.
+// New returns a master that listens; Run starts it.
 func New(options Options) (*Master, error) {
 	switch {
 	case options.Host == "":
@@ -116,13 +116,13 @@ func New(options Options) (*Master, error) {
 	return m, nil
 }
 
-// Address is the master's host:port.
+// Address returns the master's host:port.
 func (m *Master) Address() string { return withPort(m.options.Host, m.listener.Addr()) }
 
-// URL names the master as --master takes it.
+// URL returns the master's URL, bobbin://host:port.
 func (m *Master) URL() string { return masterurl.StandaloneURL(m.Address()) }
 
-// WebURL is that of the master's page; "" for none.
+// WebURL returns the URL of the master's page; "" if it has none.
 func (m *Master) WebURL() string {
 	if m.web == nil {
 		return ""
@@ -138,9 +138,9 @@ func withPort(host string, address net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Run serves, and leads whenever it can, until the context ends, and gives back
-// all that New took. The error says why it cannot go on; it is nil where the
-// context ended. It is to be called once.
+// Run serves until the context ends, leads whenever it is elected, and releases what
+// New acquired. It returns nil if the context ended, or the reason why it cannot
+// continue. It must be called once.
 func (m *Master) Run(ctx context.Context) error {
 	if m.ran.Swap(true) {
 		return errors.New("the master has run already")
@@ -159,7 +159,7 @@ func (m *Master) Run(ctx context.Context) error {
 		}
 	})
 	defer m.stopServing()
-	serving.Go(func() { m.keepFew(ctx) })
+	serving.Go(func() { m.removeOldFiles(ctx) })
 	m.logger.Info("the master is ready", "master", m.URL(), "page", m.WebURL())
 	for {
 		lease, err := m.backend.Campaign(ctx, m.Address())
@@ -178,17 +178,17 @@ func (m *Master) Run(ctx context.Context) error {
 	}
 }
 
-// stopTimeout is how long streams may take to hear that the master stops.
+// stopTimeout bounds the orderly end of streams when the master stops.
 const stopTimeout = 2 * time.Second
 
-// stopServing lets streams that were ended tell their peers, and ends the rest.
+// stopServing waits for streams that are being ended, and then closes the rest.
 func (m *Master) stopServing() {
 	timer := time.AfterFunc(stopTimeout, m.server.Stop)
 	m.server.GracefulStop()
 	timer.Stop()
 }
 
-// lead is one term.
+// lead leads for one term.
 func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	defer m.resign(lease)
 	t := m.newTerm(lease)
@@ -206,7 +206,7 @@ func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	return nil
 }
 
-// resignTimeout is how long a store may take to hear that a term is over.
+// resignTimeout bounds the store's end of a term.
 const resignTimeout = 5 * time.Second
 
 func (m *Master) resign(lease recovery.Term) {
@@ -232,16 +232,16 @@ func (m *Master) clusterOptions() cluster.Options {
 	}
 }
 
-// notLeading is how calls are refused that only the leader answers.
+// notLeading returns the error with which calls to the leader are refused.
 func (m *Master) notLeading() error {
 	leader := m.backend.Leader()
 	if leader == m.Address() {
-		leader = "" // it is over, or has not begun
+		leader = "" // the term has ended, or not begun
 	}
 	return protocol.StandbyError(leader)
 }
 
-// leader is the term of this master, or the refusal.
+// leader returns this master's term, or notLeading.
 func (m *Master) leader() (*term, error) {
 	if t := m.leading.Load(); t != nil {
 		return t, nil
@@ -249,14 +249,13 @@ func (m *Master) leader() (*term, error) {
 	return nil, m.notLeading()
 }
 
-// beats is how many heartbeats a worker sends in the time after which it is
-// taken for dead.
-const beats = 4
+// heartbeatsPerTimeout is how many heartbeats a worker sends within worker.timeout.
+const heartbeatsPerTimeout = 4
 
 func (m *Master) workerWelcome(number uint64) *protocol.WorkerWelcome {
 	return &protocol.WorkerWelcome{
 		Master: m.Address(), WebUrl: m.WebURL(), Term: number,
-		HeartbeatInterval: (config.WorkerTimeout.In(m.settings) / beats).Milliseconds(),
+		HeartbeatInterval: (config.WorkerTimeout.In(m.settings) / heartbeatsPerTimeout).Milliseconds(),
 	}
 }
 

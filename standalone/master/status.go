@@ -7,18 +7,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Status is what a master shows: on its page, as JSON at /json, and by
-// Cluster.Status. Of a standby only the fields of its own are set, and Phase.
+// Status is the state of a master as its page, the page's /json and Cluster.Status
+// show it. A standby sets only Phase and the fields before cluster.Status.
 type Status struct {
 	URL     string    `json:"url"`
 	WebURL  string    `json:"webUrl,omitempty"`
-	Leader  string    `json:"leader,omitempty"` // host:port, where another master leads
+	Leader  string    `json:"leader,omitempty"` // host:port, if another master leads
 	Term    uint64    `json:"term,omitempty"`
 	Started time.Time `json:"started"` // of this master's process
 	cluster.Status
 }
 
-// Status tells what the master has.
+// Status returns the state of the master.
 func (m *Master) Status(ctx context.Context) (Status, error) {
 	shown := Status{URL: m.URL(), WebURL: m.WebURL(), Started: m.started, Status: cluster.Status{Phase: cluster.Standby}}
 	if t := m.leading.Load(); t != nil {

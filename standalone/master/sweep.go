@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// sweepInterval is between two looks for old files.
+	// sweepInterval is the time between two searches for old files.
 	sweepInterval = time.Hour
-	// wantedTimeout bounds how long a leader may take to say which files it wants.
-	wantedTimeout = 20 * time.Second
+	// neededTimeout bounds the call in which the leader names the files that it needs.
+	neededTimeout = 20 * time.Second
 )
 
-// keepFew removes old files from time to time.
-func (m *Master) keepFew(ctx context.Context) {
+// removeOldFiles removes old files at an interval until the context ends.
+func (m *Master) removeOldFiles(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
@@ -35,24 +35,23 @@ func (m *Master) keepFew(ctx context.Context) {
 	}
 }
 
-// sweep removes the files for which nobody has asked for long, unless they are in
-// use: by this master's word if it leads, else by the leader's, which a standby
-// may have to replace.
+// sweep removes the files that were not used for long and are not needed. The leader
+// decides which are needed, because a standby may have to replace it.
 func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	before := now.Add(-config.FileRetention.In(m.settings))
-	wanted, err := m.wanted(ctx, before)
+	needed, err := m.needed(ctx, before)
 	if err != nil {
 		return err
 	}
-	removed, err := m.files.sweep(before, wanted)
+	removed, err := m.files.removeOld(before, needed)
 	if removed > 0 {
 		m.logger.Info("old files were removed", "files", removed)
 	}
 	return err
 }
 
-// wanted are the files that are to stay, of those that are old.
-func (m *Master) wanted(ctx context.Context, before time.Time) (map[string]bool, error) {
+// needed returns the files that must stay, of those that are old.
+func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool
 		err := t.query(ctx, func(time.Time) { used = t.cluster.Files() })
@@ -71,18 +70,18 @@ func (m *Master) wanted(ctx context.Context, before time.Time) (map[string]bool,
 		return nil, fmt.Errorf("asking the leader which files are in use: %w", err)
 	}
 	defer func() { _ = connection.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, wantedTimeout)
+	ctx, cancel := context.WithTimeout(ctx, neededTimeout)
 	defer cancel()
 	reply, err := protocol.NewFilesClient(connection).Missing(ctx, &protocol.MissingRequest{Sha256: old, Unwanted: true})
 	if err != nil {
 		return nil, fmt.Errorf("asking the leader, %s, which files are in use: %w", leader, err)
 	}
-	wanted := map[string]bool{}
+	needed := map[string]bool{}
 	for _, sum := range old {
-		wanted[string(sum)] = true
+		needed[string(sum)] = true
 	}
 	for _, sum := range reply.GetSha256() {
-		delete(wanted, string(sum))
+		delete(needed, string(sum))
 	}
-	return wanted, nil
+	return needed, nil
 }

@@ -18,16 +18,17 @@ import (
 
 const (
 	inboxSize = 1024
-	// burst is how many messages are taken in before anything is scheduled.
-	burst = 1024
-	// tickInterval is how late a timeout may be noticed.
+	// maxBatch is how many messages are handled before the cluster schedules.
+	maxBatch = 1024
+	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// longPause is how late a tick is that tells of a pause of the whole process.
+	// longPause is the delay of a tick after which the process is taken to have been
+	// stopped for a while.
 	longPause = 2 * time.Second
 )
 
-// term is the time during which this master leads. Its state belongs to the
-// goroutine of run, which all others send messages to.
+// term is the time during which this master leads. Its state belongs to the event loop
+// of run, to which other goroutines send messages.
 type term struct {
 	master  *Master
 	lease   recovery.Term
@@ -42,11 +43,11 @@ type term struct {
 	over chan struct{} // closed when the event loop has ended
 }
 
-// message is something that happened, to be told to the cluster.
+// message is a call that the event loop makes.
 type message struct {
 	do func(now time.Time)
-	// done is closed once its consequences are in the store and on their way; nil
-	// where nobody waits.
+	// done is closed when the effects are in the store and the orders on their way; nil
+	// if nothing waits for that.
 	done chan struct{}
 }
 
@@ -64,8 +65,8 @@ func (m *Master) newTerm(lease recovery.Term) *term {
 	}
 }
 
-// recover takes the state that the master before has left. What cannot be read
-// stays in the store, and the rest is gone on with.
+// recover loads the state that an earlier master has left. Records that cannot be read
+// stay in the store and are logged.
 func (t *term) recover(ctx context.Context) error {
 	records, err := t.lease.Load(ctx)
 	var damaged *recovery.DamagedError
@@ -100,7 +101,7 @@ func (t *term) run(ctx context.Context) {
 		case <-t.journal.lost:
 			return
 		case <-ticker.C:
-			// The time in the channel may be that before a pause.
+			// The channel's time may be from before a pause.
 			now := time.Now()
 			if still := now.Sub(ticked) - tickInterval; still > longPause {
 				t.cluster.Pause(still)
@@ -109,15 +110,16 @@ func (t *term) run(ctx context.Context) {
 			t.cluster.Tick(now)
 			t.flush(nil)
 		case first := <-t.inbox:
-			t.flush(t.takeIn(first))
+			t.flush(t.handleBatch(first))
 		}
 	}
 }
 
-// takeIn handles a message and those behind it, and returns who waits for them.
-func (t *term) takeIn(next message) (waiting []chan struct{}) {
+// handleBatch handles a message and those queued behind it, and returns their done
+// channels.
+func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	now := time.Now()
-	for range burst {
+	for range maxBatch {
 		next.do(now)
 		if next.done != nil {
 			waiting = append(waiting, next.done)
@@ -128,7 +130,7 @@ func (t *term) takeIn(next message) (waiting []chan struct{}) {
 			return waiting
 		}
 	}
-	// The one that was taken last is not handled yet.
+	// The last message that was received is not handled yet.
 	next.do(now)
 	if next.done != nil {
 		waiting = append(waiting, next.done)
@@ -136,7 +138,7 @@ func (t *term) takeIn(next message) (waiting []chan struct{}) {
 	return waiting
 }
 
-// flush schedules, and sends on what comes of all that happened.
+// flush schedules, and passes the effects of all messages to the journal.
 func (t *term) flush(waiting []chan struct{}) {
 	t.cluster.Schedule(time.Now())
 	effects := t.cluster.Take()

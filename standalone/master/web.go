@@ -42,7 +42,7 @@ const (
 	closeTimeout  = time.Second
 )
 
-// web serves the master's page. It only shows: nothing can be changed through it.
+// web serves the master's page, which is read-only.
 type web struct {
 	listener net.Listener
 	server   *http.Server
@@ -73,7 +73,7 @@ func (m *Master) show(contentType string, write func(http.ResponseWriter, Status
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		_ = write(w, s) // a reader that went away needs no answer
+		_ = write(w, s) // the browser has closed the connection
 	}
 }
 

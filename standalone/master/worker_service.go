@@ -48,8 +48,8 @@ func (t *term) receiveFromWorker(now time.Time, id string, _ *outbox[*protocol.W
 			deadline = time.Unix(0, at)
 		}
 		t.cluster.WorkerDecommissioning(now, id, message.GetDecommissioning().GetReason(), deadline)
-	case message.GetLeaving() != nil:
-		t.cluster.WorkerLeaving(now, id)
+	case message.GetUnregister() != nil:
+		t.cluster.UnregisterWorker(now, id)
 	default:
 		t.cluster.Heartbeat(now, id)
 	}

@@ -16,31 +16,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// certificateFiles are three PEM files, which are read again when they have
-// changed.
+// certificateFiles are three PEM files, which are read again after a change.
 type certificateFiles struct {
 	certificate, key, authority string // absolute paths
 
 	mu      sync.Mutex
-	read    []os.FileInfo // of the files that latest came of
+	read    []os.FileInfo // of the files from which latest was read
 	latest  *certified
-	problem error // why files that have changed since were not taken; nil where none have
+	problem error // why files that have changed since could not be used; nil if latest is current
 }
 
-// certified is what the files held.
+// certified is the content of the files.
 type certified struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
 }
 
-// FromCertificates makes credentials of three PEM files: the certificate (with
-// intermediate ones behind it) and key of this side, and the certificates of
-// the authorities that sign for the cluster. Certificates must be good for
-// servers and clients, a master's for the names by which it is reached.
+// FromCertificates makes credentials from three PEM files: the certificate of this
+// side (followed by intermediate ones), its key, and the certificates of the
+// cluster's authorities. Certificates must be valid for servers and clients, a
+// master's for the names by which it is reached.
 //
-// Each new connection takes the files as they are then, so that certificates can
-// be renewed. While they do not fit together, as only some are replaced yet, those
-// before hold.
+// Each new connection reads the files if they have changed, so certificates can be
+// renewed. While the files do not match, because only some are replaced yet, the
+// earlier ones are used.
 func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credentials, error) {
 	files := &certificateFiles{}
 	for _, file := range []struct {
@@ -53,18 +52,18 @@ func FromCertificates(certificateFile, keyFile, authorityFile string) (*Credenti
 		}
 		*file.into = absolute
 	}
-	files.now()
+	files.current()
 	if files.problem != nil {
 		return nil, files.problem
 	}
 	return &Credentials{files: files}, nil
 }
 
-// now is what the files hold, and the problem with those that have changed since.
-func (f *certificateFiles) now() (*certified, error) {
+// current returns the certificates in use, and why changed files could not be used.
+func (f *certificateFiles) current() (*certified, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	infos, err := f.look()
+	infos, err := f.stat()
 	if err == nil && f.latest != nil && areSame(infos, f.read) {
 		f.problem = nil
 		return f.latest, nil
@@ -79,7 +78,7 @@ func (f *certificateFiles) now() (*certified, error) {
 	return f.latest, f.problem
 }
 
-func (f *certificateFiles) look() ([]os.FileInfo, error) {
+func (f *certificateFiles) stat() ([]os.FileInfo, error) {
 	var infos []os.FileInfo
 	for _, file := range []struct{ key, path string }{
 		{config.SSLCertFile.Name(), f.certificate}, {config.SSLKeyFile.Name(), f.key}, {config.SSLCAFile.Name(), f.authority},
@@ -93,8 +92,8 @@ func (f *certificateFiles) look() ([]os.FileInfo, error) {
 	return infos, nil
 }
 
-// areSame tells whether the files are those that were read: neither written to
-// nor replaced.
+// areSame reports whether the files were neither written to nor replaced since they
+// were read.
 func areSame(infos, read []os.FileInfo) bool {
 	for i, info := range infos {
 		if !os.SameFile(info, read[i]) || !info.ModTime().Equal(read[i].ModTime()) || info.Size() != read[i].Size() {
@@ -120,11 +119,11 @@ func (f *certificateFiles) load() (*certified, error) {
 	return &certified{certificate, authority}, nil
 }
 
-// errUnread is joined to what goes wrong with a connection while certificates
-// that were renewed cannot be used.
+// errUnread is joined to the error of a connection while renewed certificates cannot
+// be used.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain says what may be behind a failed handshake.
+// explain adds to the error of a failed handshake that the certificates are old.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,8 +133,8 @@ func (f *certificateFiles) explain(failure error) error {
 	return fmt.Errorf("%w (%w: %w)", failure, errUnread, f.problem)
 }
 
-// transport makes connections secure with certificates as they are when each is
-// made: gRPC would go on with those of the first.
+// transport uses the current certificates for each connection. gRPC's own transport
+// credentials would keep the first ones.
 type transport struct {
 	credentials *Credentials
 	server      bool
@@ -169,6 +168,6 @@ func (t transport) Info() credentials.ProtocolInfo { return t.now().Info() }
 
 func (t transport) Clone() credentials.TransportCredentials { return t }
 
-// OverrideServerName is not used: masters are known by the names by which they
-// are reached.
+// OverrideServerName does nothing: a master's certificate must have the name by which
+// it is reached.
 func (t transport) OverrideServerName(string) error { return nil }

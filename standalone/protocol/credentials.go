@@ -18,23 +18,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// commonName is in the certificates that are made from a secret. TLS wants a
-// name there; it is the key that is checked.
+// commonName is in the certificates that are made from a secret. TLS requires a name;
+// only the key is checked.
 const commonName = "bobbin cluster"
 
-// Credentials are what masters, workers, drivers and clients of one cluster
-// know each other by: every connection is TLS 1.3, and both sides prove
-// themselves. They print as nothing of what they hold.
+// Credentials authenticate the masters, workers, drivers and clients of one cluster to
+// each other: every connection is TLS 1.3 with certificates on both sides. Printing
+// them shows no secret.
 type Credentials struct {
-	certificate tls.Certificate    // that is made of the secret
-	private     ed25519.PrivateKey // of the secret, and the only one that is trusted; nil with certificates
+	certificate tls.Certificate    // made from the secret
+	private     ed25519.PrivateKey // derived from the secret, the only one that is trusted; nil with certificates
 	files       *certificateFiles  // nil with a secret
 }
 
-// FromSecret makes the credentials of all who know the secret. Both sides of a
-// connection derive the same Ed25519 key from it and take nobody who does not
-// prove to have it, so the secret itself never travels. The derivation takes tens
-// of milliseconds unless NewSecret made the secret; a process needs it once.
+// FromSecret makes credentials from a shared secret. Both sides of a connection derive
+// the same Ed25519 key from it and accept only a peer that proves to have the key, so
+// the secret is never sent. The derivation takes tens of milliseconds unless NewSecret
+// made the secret; a process needs it once.
 func FromSecret(secret []byte) (*Credentials, error) {
 	seed, err := seedOf(bytes.TrimSpace(secret))
 	if err != nil {
@@ -47,7 +47,7 @@ func FromSecret(secret []byte) (*Credentials, error) {
 		DNSNames:     []string{commonName},
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		// Clocks of machines differ, and the key decides: the dates do not.
+		// The dates must not matter: clocks differ, and the key alone is checked.
 		NotBefore: time.Unix(0, 0),
 		NotAfter:  time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 	}
@@ -61,16 +61,16 @@ func FromSecret(secret []byte) (*Credentials, error) {
 	}, nil
 }
 
-// Format prints what kind of thing credentials are, under every verb.
+// Format hides the secrets under every verb.
 func (c Credentials) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, "credentials(hidden)")
 }
 
-// serverConfig is of a new connection, as clientConfig is.
+// serverConfig returns the TLS configuration for one new connection.
 func (c *Credentials) serverConfig() *tls.Config {
 	made := &tls.Config{MinVersion: tls.VersionTLS13, SessionTicketsDisabled: true}
 	if c.files != nil {
-		latest, _ := c.files.now()
+		latest, _ := c.files.current()
 		made.Certificates, made.ClientCAs = []tls.Certificate{latest.certificate}, latest.authority
 		made.ClientAuth = tls.RequireAndVerifyClientCert
 		return made
@@ -84,20 +84,20 @@ func (c *Credentials) serverConfig() *tls.Config {
 func (c *Credentials) clientConfig() *tls.Config {
 	made := &tls.Config{MinVersion: tls.VersionTLS13}
 	if c.files != nil {
-		latest, _ := c.files.now()
-		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // and names are checked
+		latest, _ := c.files.current()
+		made.Certificates, made.RootCAs = []tls.Certificate{latest.certificate}, latest.authority // names are checked too
 		return made
 	}
 	made.Certificates = []tls.Certificate{c.certificate}
 	made.ServerName = commonName
-	// Chains and names prove nothing here. What does is VerifyConnection, which
-	// pins the key, and TLS's handshake, in which the other side proves to have it.
+	// Chains and names are not checked: VerifyConnection pins the key, and in the
+	// handshake the other side proves to have it.
 	made.InsecureSkipVerify = true
 	made.VerifyConnection = c.verify
 	return made
 }
 
-// errOtherSecret ends a handshake with whoever does not know the secret.
+// errOtherSecret ends a handshake with a peer that does not know the secret.
 var errOtherSecret = errors.New("the other side does not have this cluster's secret: master, workers and applications need the same " +
 	"~/.bobbin/secret, authenticate.secretFile or BOBBIN_AUTHENTICATE_SECRET, and the same version of bobbin")
 
@@ -112,10 +112,10 @@ func (c *Credentials) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// Hand gives the credentials to a process of the same user that is started on
-// this machine, and returns the settings under which Load finds them: the key that
-// was derived from a secret in a file of mode 0600 in a directory that is there,
-// certificates where they are, so that they are renewed there too.
+// Hand passes the credentials to a child process of the same user, and returns the
+// settings with which Load finds them. The key that was derived from a secret is
+// written to a file of mode 0600 in the existing directory dir. Certificates stay in
+// their files, where they can be renewed.
 func (c *Credentials) Hand(dir string) (map[string]string, error) {
 	if c.files != nil {
 		return map[string]string{
@@ -133,7 +133,7 @@ func (c *Credentials) Hand(dir string) (map[string]string, error) {
 }
 
 func writePrivate(path string, content []byte) error {
-	// Removed first: an old file's mode would stay.
+	// Remove it first, because an existing file would keep its mode.
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return err
 	}

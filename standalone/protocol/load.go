@@ -10,19 +10,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// ErrNoSecret is wrapped where no credentials are set and the secret's file is
-// not there.
+// ErrNoSecret is wrapped if no credentials are set and the secret's file does not
+// exist.
 var ErrNoSecret = errors.New("no secret of a standalone cluster was found")
 
-// Load makes the credentials that the settings name: certificates, or a secret
-// from authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. It
-// makes nothing: where there is no secret, the error wraps ErrNoSecret.
+// Load returns the credentials that the settings name: certificates, or a secret from
+// authenticate.secret, authenticate.secretFile or ~/.bobbin/secret. If there is no
+// secret, the error wraps ErrNoSecret.
 func Load(settings *config.Config) (*Credentials, error) {
 	return load(settings, false)
 }
 
-// LoadOrCreate is Load for whoever may found a cluster: it makes the file
-// ~/.bobbin/secret, of mode 0600, where nothing is set and the file is not there.
+// LoadOrCreate is Load for processes that start a cluster: if nothing is set and
+// ~/.bobbin/secret does not exist, it makes that file, of mode 0600.
 func LoadOrCreate(settings *config.Config) (*Credentials, error) {
 	return load(settings, true)
 }
@@ -95,8 +95,8 @@ func readSecret(path string) ([]byte, error) {
 	return secret, nil
 }
 
-// createSecret makes a secret's file unless it is there. Of several processes
-// that do so at once all get the same one, and none sees half of it.
+// createSecret makes a file with a secret unless it exists. Several processes may call
+// it at once: all see the same, whole secret.
 func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil

@@ -14,39 +14,38 @@ import (
 const (
 	// connectTimeout bounds the set-up of one connection.
 	connectTimeout = 5 * time.Second
-	// connectBackoff is between two tries of a connection; who calls has a pause
-	// of his own.
+	// connectBackoff is the pause before a connection is tried again. Callers have
+	// longer pauses of their own.
 	connectBackoff = 100 * time.Millisecond
 )
 
-// Masters are those that a worker, an application or a client knows, with a
-// connection to each that was called. They are safe for concurrent use.
+// Masters are the known masters of a cluster, with a connection to each that was
+// called. They are safe for concurrent use.
 type Masters struct {
 	dial []grpc.DialOption
 
 	mu          sync.Mutex
-	addresses   []string // host:port; the one that led last is the first
+	addresses   []string // host:port; the last known leader first
 	connections map[string]*grpc.ClientConn
 	closed      bool
 }
 
 var errMastersClosed = errors.New("the connections to masters are closed")
 
-// NewMasters knows the masters at the addresses, host:port. dial are the cluster's
+// NewMasters returns the masters at the addresses, host:port. dial are the cluster's
 // credentials (Credentials.DialOptions).
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{addresses: slices.Clone(addresses), dial: dial, connections: map[string]*grpc.ClientConn{}}
 }
 
-// All are the addresses, that of the last leader first.
+// All returns the addresses, the last known leader first.
 func (m *Masters) All() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.addresses)
 }
 
-// Learn adds a master of which another has told; "" is none. It reports whether
-// it is new.
+// Learn adds a master unless its address is "". It reports whether it was unknown.
 func (m *Masters) Learn(address string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,7 +56,7 @@ func (m *Masters) Learn(address string) bool {
 	return true
 }
 
-// Prefer has a master that is known tried first from now on, as it leads.
+// Prefer moves a known master, which leads, to the front.
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +65,8 @@ func (m *Masters) Prefer(address string) {
 	}
 }
 
-// Connection is the one to a master; it is made where there is none, and
-// connects when it is used. It stays the Masters' to close.
+// Connection returns the connection to a master, which connects when it is used. The
+// caller must not close it.
 func (m *Masters) Connection(address string) (*grpc.ClientConn, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

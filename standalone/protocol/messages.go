@@ -2,12 +2,12 @@ package protocol
 
 import "slices"
 
-// Ended reports whether the state is one in which an executor stays.
+// Ended reports whether the executor has ended.
 func (s ExecutorState) Ended() bool {
 	return s != ExecutorState_EXECUTOR_LAUNCHING && s != ExecutorState_EXECUTOR_RUNNING
 }
 
-// Ended reports whether the state is one in which a driver stays.
+// Ended reports whether the driver has ended.
 func (s DriverState) Ended() bool {
 	switch s {
 	case DriverState_DRIVER_FINISHED, DriverState_DRIVER_KILLED, DriverState_DRIVER_FAILED, DriverState_DRIVER_ERROR,
@@ -17,7 +17,7 @@ func (s DriverState) Ended() bool {
 	return false
 }
 
-// ToAddresses are the addresses of resources, by name, as messages have them.
+// ToAddresses converts the addresses of resources, by name, to the form of messages.
 func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -29,7 +29,8 @@ func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	return named
 }
 
-// FromAddresses takes them out of a message: each address once, in order.
+// FromAddresses is the inverse of ToAddresses. It sorts addresses and drops repeated
+// ones.
 func FromAddresses(named map[string]*Addresses) map[string][]string {
 	if len(named) == 0 {
 		return nil

@@ -1,6 +1,5 @@
-// Package protocol is how the parts of a standalone cluster talk: the messages
-// and gRPC services of protocol.proto, the credentials by which they know each
-// other, and the URLs by which masters are named.
+// Package protocol is what the parts of a standalone cluster share: the messages and
+// gRPC services of protocol.proto, credentials, and connections to masters.
 package protocol
 
 import (
@@ -12,36 +11,34 @@ import (
 )
 
 const (
-	// Version is of this protocol. A master takes its own version only: a
-	// cluster's parts are of one binary's version. Since version 2 keys are derived
-	// from secrets by Argon2id, so that with a secret those of version 1 do not even
-	// get a connection.
+	// Version is the protocol's version. A master accepts its own version only. Since
+	// version 2 keys are derived from secrets by Argon2id, so with a secret version 1
+	// does not get a connection.
 	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.
 	ChunkBytes = 256 << 10
 
-	// Unlimited as ExecutorDemand.total asks for as many executors as cores_max
-	// lets there be.
+	// Unlimited, as ExecutorDemand.total, asks for as many executors as cores_max
+	// allows.
 	Unlimited = math.MaxUint32
 )
 
-// keepaliveTime and keepaliveTimeout notice a connection whose other end has
-// gone without a word, well before worker.timeout.
+// keepaliveTime and keepaliveTimeout detect a dead connection well before
+// worker.timeout.
 const (
-	keepaliveTime    = 10 * time.Second // the least that grpc has for clients
+	keepaliveTime    = 10 * time.Second // grpc's minimum for clients
 	keepaliveTimeout = 5 * time.Second
 )
 
-// bufferBytes is that of a connection's reads. A master has one for each of its
-// workers, which say little.
+// bufferBytes is a connection's read buffer. It is small, because a master has one for
+// each worker.
 const bufferBytes = 4 << 10
 
 // maxMessageBytes bounds one message. A worker's hello names all its executors.
 const maxMessageBytes = 64 << 20
 
-// ServerOptions make a gRPC server to which only holders of the same
-// credentials get through.
+// ServerOptions make a gRPC server accept only peers with the same credentials.
 func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(c.transport(true)),
@@ -52,8 +49,7 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// DialOptions make a gRPC client that talks to nobody but holders of the same
-// credentials.
+// DialOptions make a gRPC client call only peers with the same credentials.
 func (c *Credentials) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(c.transport(false)),

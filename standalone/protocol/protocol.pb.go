@@ -4,16 +4,16 @@
 // 	protoc        (unknown)
 // source: standalone/protocol/protocol.proto
 
-// The standalone cluster manager's protocol: what a master exchanges with its
-// workers, with applications, and with whoever submits drivers.
+// The protocol of the standalone cluster manager: between a master and its workers,
+// applications, and clients that submit drivers.
 //
-// Both streams carry state rather than events as far as they can. Whoever
-// attaches anew, after a broken connection or to another master, says all that
-// it has and is told all that there is; so a master's restart or fail-over
-// loses nothing. The few reports that must arrive once are told again until
+// Both streams carry state rather than events as far as possible. A worker or an
+// application that attaches again, after a broken connection or to another master,
+// sends all that it has and gets all that it needs, so a master's restart or
+// fail-over loses nothing. The few reports that must arrive are sent again until
 // they are acknowledged.
 //
-// A master that is not the leader refuses every call but Status and Files with
+// A master that does not lead refuses every call except Status and Files with
 // FAILED_PRECONDITION and a Standby as the status's detail.
 
 package protocol
@@ -39,13 +39,13 @@ const (
 	ExecutorState_EXECUTOR_LAUNCHING ExecutorState = 0
 	// Its process has started.
 	ExecutorState_EXECUTOR_RUNNING ExecutorState = 1
-	// It ended by itself, with the exit code given.
+	// It ended by itself, with the exit code.
 	ExecutorState_EXECUTOR_EXITED ExecutorState = 2
 	// It could not be started.
 	ExecutorState_EXECUTOR_FAILED ExecutorState = 3
-	// The worker ended it, as the master said.
+	// The worker stopped it by the master's order.
 	ExecutorState_EXECUTOR_KILLED ExecutorState = 4
-	// Its worker is gone, or does not have it any more.
+	// Its worker is lost, or does not have it any more.
 	ExecutorState_EXECUTOR_LOST ExecutorState = 5
 )
 
@@ -104,15 +104,15 @@ const (
 	DriverState_DRIVER_RUNNING   DriverState = 2
 	// Exit code 0.
 	DriverState_DRIVER_FINISHED DriverState = 3
-	// It waits for a worker again, its own having been lost.
+	// Its worker was lost, and it waits for another.
 	DriverState_DRIVER_RELAUNCHING DriverState = 4
 	DriverState_DRIVER_KILLED      DriverState = 5
 	// Another exit code.
 	DriverState_DRIVER_FAILED DriverState = 6
-	// It could not be started, or its worker was lost and it is not supervised.
+	// It could not be started, or its worker was lost and it was not supervised.
 	DriverState_DRIVER_ERROR DriverState = 7
-	// Its worker stops or was decommissioned, and has ended it or does not start it.
-	// Workers say so; the master launches one that is supervised elsewhere.
+	// Its worker stops or is decommissioned, and has stopped it or does not start it.
+	// Only workers report this state; the master launches a supervised driver again.
 	DriverState_DRIVER_LOST DriverState = 8
 )
 
@@ -169,10 +169,10 @@ func (DriverState) EnumDescriptor() ([]byte, []int) {
 	return file_standalone_protocol_protocol_proto_rawDescGZIP(), []int{1}
 }
 
-// Standby is the detail of a refusal by a master that does not lead.
+// Standby is the status detail when a master that does not lead refuses a call.
 type Standby struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// host:port of the leader; "" where it is not known.
+	// host:port of the leader; "" if it is not known.
 	Leader        string `protobuf:"bytes,1,opt,name=leader,proto3" json:"leader,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -223,7 +223,7 @@ type WorkerMessage struct {
 	Heartbeat       *Heartbeat             `protobuf:"bytes,2,opt,name=heartbeat,proto3" json:"heartbeat,omitempty"`
 	Report          *WorkerReport          `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
 	Decommissioning *Decommissioning       `protobuf:"bytes,4,opt,name=decommissioning,proto3" json:"decommissioning,omitempty"`
-	Leaving         *Leaving               `protobuf:"bytes,5,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	Unregister      *Unregister            `protobuf:"bytes,5,opt,name=unregister,proto3" json:"unregister,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -286,35 +286,34 @@ func (x *WorkerMessage) GetDecommissioning() *Decommissioning {
 	return nil
 }
 
-func (x *WorkerMessage) GetLeaving() *Leaving {
+func (x *WorkerMessage) GetUnregister() *Unregister {
 	if x != nil {
-		return x.Leaving
+		return x.Unregister
 	}
 	return nil
 }
 
 type WorkerHello struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the protocol: protocol.Version. The master takes its own only.
+	// protocol.Version; the master accepts its own only.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Names one life of a worker's process, and is different after its restart.
+	// Of a worker's process: a restarted worker has another id.
 	WorkerId string `protobuf:"bytes,2,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
-	// The name by which drivers know the machine, for locality. A worker with
-	// another id and the same host and port as one that is known replaces it: what
-	// ran there is lost.
+	// The name by which drivers know the machine, for locality. A worker replaces one
+	// with another id and the same host and port: what ran there is lost.
 	Host string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
 	Port uint32 `protobuf:"varint,4,opt,name=port,proto3" json:"port,omitempty"`
-	// Of the worker's page; "" for none.
+	// Of the worker's page; "" if it has none.
 	WebUrl string `protobuf:"bytes,5,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
 	Cores  uint32 `protobuf:"varint,6,opt,name=cores,proto3" json:"cores,omitempty"`
 	Memory int64  `protobuf:"varint,7,opt,name=memory,proto3" json:"memory,omitempty"` // bytes
-	// Further resources, by the name by which tasks ask for them ("gpu").
+	// Further resources, by the names that tasks use ("gpu").
 	Resources map[string]*Addresses `protobuf:"bytes,8,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// All executors that the worker has, and those whose end was not acknowledged.
+	// All executors that run, and those whose end was not acknowledged.
 	Executors []*ExecutorReport `protobuf:"bytes,9,rep,name=executors,proto3" json:"executors,omitempty"`
-	// The same of drivers.
+	// The same for drivers.
 	Drivers []*DriverReport `protobuf:"bytes,10,rep,name=drivers,proto3" json:"drivers,omitempty"`
-	// The number of the last report; the state above includes it and all before.
+	// The number of the last report, which the lists above include.
 	Sequence        uint64 `protobuf:"varint,11,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Decommissioning bool   `protobuf:"varint,12,opt,name=decommissioning,proto3" json:"decommissioning,omitempty"`
 	unknownFields   protoimpl.UnknownFields
@@ -515,7 +514,7 @@ func (*Heartbeat) Descriptor() ([]byte, []int) {
 	return file_standalone_protocol_protocol_proto_rawDescGZIP(), []int{4}
 }
 
-// WorkerReport tells what has changed on a worker.
+// WorkerReport is what has changed on a worker.
 type WorkerReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Counts from 1 for each worker id, across its streams.
@@ -577,12 +576,12 @@ func (x *WorkerReport) GetDrivers() []*DriverReport {
 	return nil
 }
 
-// Decommissioning says that the worker will go (a signal told it so): it takes
-// nothing new, and stops once what it runs has ended or the deadline has passed.
+// Decommissioning says that the worker accepts nothing new, and stops when all that
+// it runs has ended or the deadline has passed.
 type Decommissioning struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Nanoseconds since 1970; 0 where there is none.
+	// Nanoseconds since 1970; 0 if there is none.
 	Deadline      int64 `protobuf:"varint,2,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -632,28 +631,27 @@ func (x *Decommissioning) GetDeadline() int64 {
 	return 0
 }
 
-// Leaving is the last message of a worker that stops in order. What it ran has
-// ended.
-type Leaving struct {
+// Unregister is the last message of a worker that stops. All that it ran has ended.
+type Unregister struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Leaving) Reset() {
-	*x = Leaving{}
+func (x *Unregister) Reset() {
+	*x = Unregister{}
 	mi := &file_standalone_protocol_protocol_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Leaving) String() string {
+func (x *Unregister) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Leaving) ProtoMessage() {}
+func (*Unregister) ProtoMessage() {}
 
-func (x *Leaving) ProtoReflect() protoreflect.Message {
+func (x *Unregister) ProtoReflect() protoreflect.Message {
 	mi := &file_standalone_protocol_protocol_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -665,27 +663,27 @@ func (x *Leaving) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Leaving.ProtoReflect.Descriptor instead.
-func (*Leaving) Descriptor() ([]byte, []int) {
+// Deprecated: Use Unregister.ProtoReflect.Descriptor instead.
+func (*Unregister) Descriptor() ([]byte, []int) {
 	return file_standalone_protocol_protocol_proto_rawDescGZIP(), []int{7}
 }
 
-// ExecutorReport is an executor as its worker has it. It says all by which a
-// master that has never heard of it can take it over.
+// ExecutorReport is the state of an executor. It has all that a master needs to take
+// over an executor that it does not know.
 type ExecutorReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApplicationId string                 `protobuf:"bytes,1,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	ExecutorId    uint32                 `protobuf:"varint,2,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
 	State         ExecutorState          `protobuf:"varint,3,opt,name=state,proto3,enum=bobbin.standalone.ExecutorState" json:"state,omitempty"`
-	// Why it ended, for people: an exit code, a signal, what could not be done.
+	// Why it ended, for people.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
-	// Of an EXITED one: 0 to 255, or minus a signal's number.
+	// If EXITED: 0 to 255, or minus the number of a signal.
 	ExitCode int32            `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Profile  *ExecutorProfile `protobuf:"bytes,6,opt,name=profile,proto3" json:"profile,omitempty"`
-	// As launched: profile.cores where that is set.
+	// As launched: profile.cores if that is set.
 	Cores     uint32                `protobuf:"varint,7,opt,name=cores,proto3" json:"cores,omitempty"`
 	Resources map[string]*Addresses `protobuf:"bytes,8,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Where its output can be read; "" for nowhere.
+	// Of its logs; "" if they cannot be read.
 	LogUrl        string `protobuf:"bytes,9,opt,name=log_url,json=logUrl,proto3" json:"log_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -784,20 +782,20 @@ func (x *ExecutorReport) GetLogUrl() string {
 	return ""
 }
 
-// DriverReport is a driver as its worker has it.
+// DriverReport is the state of a driver.
 type DriverReport struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	DriverId string                 `protobuf:"bytes,1,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`
-	// Of the launch that it is about. Where the master has launched the driver
-	// anew since, the report is passed over and the old one ended.
+	// The number of the launch. If the master has launched the driver again since, it
+	// ignores the report and stops the old launch.
 	Launch   uint32      `protobuf:"varint,2,opt,name=launch,proto3" json:"launch,omitempty"`
 	State    DriverState `protobuf:"varint,3,opt,name=state,proto3,enum=bobbin.standalone.DriverState" json:"state,omitempty"`
 	Text     string      `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	ExitCode int32       `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	LogUrl   string      `protobuf:"bytes,6,opt,name=log_url,json=logUrl,proto3" json:"log_url,omitempty"`
-	// Its application, once known; "" before.
+	// Of the driver; "" until it is known.
 	ApplicationId string `protobuf:"bytes,7,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
-	// In a hello, as launched, for a master that has never heard of the driver.
+	// In a hello only: for a master that does not know the driver.
 	Description   *DriverDescription    `protobuf:"bytes,8,opt,name=description,proto3" json:"description,omitempty"`
 	Resources     map[string]*Addresses `protobuf:"bytes,9,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
@@ -900,19 +898,19 @@ func (x *DriverReport) GetResources() map[string]*Addresses {
 // WorkerOrder goes from the master to a worker.
 type WorkerOrder struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first one of a stream.
+	// In the first order of a stream.
 	Welcome *WorkerWelcome `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
-	// The sequence of the last report that was heard.
+	// The sequence of the last report that was received.
 	Acknowledged    uint64            `protobuf:"varint,2,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	LaunchExecutors []*LaunchExecutor `protobuf:"bytes,3,rep,name=launch_executors,json=launchExecutors,proto3" json:"launch_executors,omitempty"`
-	// To be ended, with their process groups. They are named again on each new
-	// stream until they are reported ended; unknown ones are reported LOST.
+	// Executors to stop, with all their processes. They are named again on each new
+	// stream until their end is reported; the worker reports unknown ones as LOST.
 	KillExecutors []*KillExecutor `protobuf:"bytes,4,rep,name=kill_executors,json=killExecutors,proto3" json:"kill_executors,omitempty"`
 	LaunchDrivers []*LaunchDriver `protobuf:"bytes,5,rep,name=launch_drivers,json=launchDrivers,proto3" json:"launch_drivers,omitempty"`
 	KillDrivers   []*KillDriver   `protobuf:"bytes,6,rep,name=kill_drivers,json=killDrivers,proto3" json:"kill_drivers,omitempty"`
-	// Applications that are over: their directories can be cleaned up.
+	// Applications that have ended: their directories can be removed.
 	FinishedApplications []string `protobuf:"bytes,7,rep,name=finished_applications,json=finishedApplications,proto3" json:"finished_applications,omitempty"`
-	// Asks the worker to decommission itself.
+	// The worker is to decommission itself.
 	Decommission  bool `protobuf:"varint,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1006,13 +1004,13 @@ func (x *WorkerOrder) GetDecommission() bool {
 
 type WorkerWelcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// host:port, as other masters and workers know the master.
+	// host:port of the master.
 	Master string `protobuf:"bytes,1,opt,name=master,proto3" json:"master,omitempty"`
 	WebUrl string `protobuf:"bytes,2,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
 	// Milliseconds between two heartbeats: a quarter of worker.timeout.
 	HeartbeatInterval int64 `protobuf:"varint,3,opt,name=heartbeat_interval,json=heartbeatInterval,proto3" json:"heartbeat_interval,omitempty"`
-	// Grows with every leader that the cluster has: where two masters answer, the
-	// one with the greater term leads.
+	// Grows with every leader of the cluster: if two masters answer, the one with the
+	// greater term leads.
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1082,7 +1080,7 @@ type LaunchExecutor struct {
 	ExecutorId    uint32                 `protobuf:"varint,2,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
 	Profile       *ExecutorProfile       `protobuf:"bytes,3,opt,name=profile,proto3" json:"profile,omitempty"`
 	Cores         uint32                 `protobuf:"varint,4,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Which addresses of the worker's resources are the executor's.
+	// The addresses of the worker's resources that the executor may use.
 	Resources     map[string]*Addresses `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Command       *ExecutorCommand      `protobuf:"bytes,6,opt,name=command,proto3" json:"command,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1216,7 +1214,7 @@ func (x *KillExecutor) GetExecutorId() uint32 {
 type LaunchDriver struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	DriverId string                 `protobuf:"bytes,1,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`
-	// From 1; one more each time the driver is launched anew by the master.
+	// Counts from 1 how often the master has launched the driver.
 	Launch        uint32                `protobuf:"varint,2,opt,name=launch,proto3" json:"launch,omitempty"`
 	Description   *DriverDescription    `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	Resources     map[string]*Addresses `protobuf:"bytes,4,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1285,7 +1283,7 @@ func (x *LaunchDriver) GetResources() map[string]*Addresses {
 type KillDriver struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	DriverId string                 `protobuf:"bytes,1,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`
-	// 0 for any.
+	// 0 for any launch.
 	Launch        uint32 `protobuf:"varint,2,opt,name=launch,proto3" json:"launch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1335,15 +1333,15 @@ func (x *KillDriver) GetLaunch() uint32 {
 	return 0
 }
 
-// ExecutorProfile is what an executor of a kind is made of.
+// ExecutorProfile is the size of an executor (a resource profile).
 type ExecutorProfile struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Id       uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Memory   int64                  `protobuf:"varint,2,opt,name=memory,proto3" json:"memory,omitempty"`     // bytes, of the Go program
 	Overhead int64                  `protobuf:"varint,3,opt,name=overhead,proto3" json:"overhead,omitempty"` // bytes on top
-	// 0 for as many as a worker has free: one executor for each worker then.
+	// 0 for all that are free on a worker, and then one executor for each worker.
 	Cores uint32 `protobuf:"varint,4,opt,name=cores,proto3" json:"cores,omitempty"`
-	// Amounts of further resources, by the name by which tasks ask for them.
+	// Amounts of further resources, by the names that tasks use.
 	Resources     map[string]int64 `protobuf:"bytes,5,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1414,20 +1412,19 @@ func (x *ExecutorProfile) GetResources() map[string]int64 {
 	return nil
 }
 
-// ExecutorCommand is how an application's executors are started. All of an
-// application's are alike.
+// ExecutorCommand says how to start an application's executors.
 type ExecutorCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The program, run in the role "executor" in a directory of its own.
+	// It runs in the role "executor", in a directory of its own.
 	Program     *File             `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
 	Arguments   []string          `protobuf:"bytes,2,rep,name=arguments,proto3" json:"arguments,omitempty"`
 	Environment map[string]string `protobuf:"bytes,3,rep,name=environment,proto3" json:"environment,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Put into the working directory beside the program.
+	// In the working directory, beside the program.
 	Files []*File `protobuf:"bytes,4,rep,name=files,proto3" json:"files,omitempty"`
 	// host:port at which the driver listens.
 	Driver string `protobuf:"bytes,5,opt,name=driver,proto3" json:"driver,omitempty"`
-	// What executors show to the driver (identity.Pass). It goes to a file of mode
-	// 0600, never on a command line or into an environment.
+	// The secret by which the driver knows its executors (identity.Pass). Workers put
+	// it into a file of mode 0600, never on a command line or into an environment.
 	Pass          []byte `protobuf:"bytes,6,opt,name=pass,proto3" json:"pass,omitempty"`
 	User          string `protobuf:"bytes,7,opt,name=user,proto3" json:"user,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1513,14 +1510,14 @@ func (x *ExecutorCommand) GetUser() string {
 	return ""
 }
 
-// File is content-addressed: masters and workers keep contents by their hash.
+// File is content-addressed: masters and workers store contents by hash.
 type File struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Name       string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`     // relative, in the working directory
 	Sha256     []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"` // of the content
 	Size       int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`    // bytes
 	Executable bool                   `protobuf:"varint,4,opt,name=executable,proto3" json:"executable,omitempty"`
-	// An archive that is to be unpacked into a directory of that name.
+	// To be unpacked into a directory of that name.
 	Archive       bool `protobuf:"varint,5,opt,name=archive,proto3" json:"archive,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1591,20 +1588,19 @@ func (x *File) GetArchive() bool {
 	return false
 }
 
-// ApplicationMessage goes from an application's driver to the master. The first
-// one of a stream has a hello.
+// ApplicationMessage goes from an application's driver to the master. The first of a
+// stream has a hello.
 type ApplicationMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Hello *ApplicationHello      `protobuf:"bytes,1,opt,name=hello,proto3" json:"hello,omitempty"`
-	// Replaces the request before.
+	// Replaces the earlier request.
 	Request *ExecutorRequest `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
-	// Executors that the driver has given up. They are named again on each new
-	// stream until they are told to have ended.
+	// Executors to stop. They are named again on each new stream until their end is
+	// reported.
 	Kills []uint32 `protobuf:"varint,3,rep,packed,name=kills,proto3" json:"kills,omitempty"`
-	// Executors that have come up and registered with the driver; on a new stream
-	// all that live.
+	// Executors that have registered with the driver; on a new stream all live ones.
 	Registered []uint32 `protobuf:"varint,4,rep,packed,name=registered,proto3" json:"registered,omitempty"`
-	// The sequence of the last end that came over this stream.
+	// The sequence of the last end that was received over this stream.
 	Acknowledged  uint64  `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	Finish        *Finish `protobuf:"bytes,6,opt,name=finish,proto3" json:"finish,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1686,16 +1682,16 @@ func (x *ApplicationMessage) GetFinish() *Finish {
 type ApplicationHello struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Made by the driver and its own: the master answers the same hello with the
-	// same application, whether or not the first answer arrived.
+	// A unique name that the driver makes. The master answers the same registration
+	// with the same application.
 	Registration string `protobuf:"bytes,2,opt,name=registration,proto3" json:"registration,omitempty"`
-	// As a welcome gave it; "" at first. A master that does not know the id, as its
-	// store was lost, takes the application with it.
+	// "" if the master is to make it. A master that does not know the id, because its
+	// store was lost, accepts the application with it.
 	ApplicationId string                  `protobuf:"bytes,3,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	Description   *ApplicationDescription `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
-	// Live executors that the driver knows.
+	// Live executors that the driver knows about.
 	Executors []uint32 `protobuf:"varint,5,rep,packed,name=executors,proto3" json:"executors,omitempty"`
-	// No executor may have this id or a lower one: those were used.
+	// This id and all lower ones were used.
 	HighestExecutorId uint32 `protobuf:"varint,6,opt,name=highest_executor_id,json=highestExecutorId,proto3" json:"highest_executor_id,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1781,9 +1777,9 @@ type ApplicationDescription struct {
 	// deploy.defaultCores.
 	CoresMax uint32           `protobuf:"varint,3,opt,name=cores_max,json=coresMax,proto3" json:"cores_max,omitempty"`
 	Command  *ExecutorCommand `protobuf:"bytes,4,opt,name=command,proto3" json:"command,omitempty"`
-	// Of the driver's page; "" for none.
+	// Of the driver's page; "" if it has none.
 	WebUrl string `protobuf:"bytes,5,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
-	// The driver's id, where it was submitted with SubmitDriver.
+	// The driver's id if it was submitted with SubmitDriver.
 	DriverId      string `protobuf:"bytes,6,opt,name=driver_id,json=driverId,proto3" json:"driver_id,omitempty"`
 	Submitted     int64  `protobuf:"varint,7,opt,name=submitted,proto3" json:"submitted,omitempty"` // nanoseconds since 1970, by the driver's clock
 	unknownFields protoimpl.UnknownFields
@@ -1925,10 +1921,10 @@ func (x *ExecutorRequest) GetExcludedHosts() []string {
 type ExecutorDemand struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Profile *ExecutorProfile       `protobuf:"bytes,1,opt,name=profile,proto3" json:"profile,omitempty"`
-	// How many there shall be, those that live included; 4294967295 for as many as
-	// cores_max lets there be.
+	// The number of executors wanted, including those that run; 4294967295 for as many
+	// as cores_max allows.
 	Total uint32 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
-	// How many waiting tasks prefer each host.
+	// The number of waiting tasks that prefer each host.
 	HostTasks     map[string]uint32 `protobuf:"bytes,3,rep,name=host_tasks,json=hostTasks,proto3" json:"host_tasks,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	LocalityAware uint32            `protobuf:"varint,4,opt,name=locality_aware,json=localityAware,proto3" json:"locality_aware,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1997,7 +1993,7 @@ func (x *ExecutorDemand) GetLocalityAware() uint32 {
 type Finish struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Succeeded bool                   `protobuf:"varint,1,opt,name=succeeded,proto3" json:"succeeded,omitempty"`
-	// Why it did not succeed.
+	// Why it failed.
 	Diagnostics   string `protobuf:"bytes,2,opt,name=diagnostics,proto3" json:"diagnostics,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2051,19 +2047,19 @@ func (x *Finish) GetDiagnostics() string {
 type ApplicationOrder struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Welcome *ApplicationWelcome    `protobuf:"bytes,1,opt,name=welcome,proto3" json:"welcome,omitempty"`
-	// Live executors of which something is new.
+	// Live executors that are new or have changed.
 	Executors []*ApplicationExecutor `protobuf:"bytes,2,rep,name=executors,proto3" json:"executors,omitempty"`
-	// Set where executors are all that live. Others that the driver knows, and of
-	// which no end is told, are lost. It comes once on each stream: at first, or
-	// when the master has recovered.
+	// Set if executors has all live ones. Others that the driver knows, and whose end
+	// was not reported, are lost. It is set once on each stream: in the first order,
+	// or after the master has recovered.
 	Complete bool `protobuf:"varint,3,opt,name=complete,proto3" json:"complete,omitempty"`
-	// They are told again on a new stream until they are acknowledged.
+	// Sent again on a new stream until they are acknowledged.
 	Ends    []*ExecutorEnd    `protobuf:"bytes,4,rep,name=ends,proto3" json:"ends,omitempty"`
 	Notices []*ExecutorNotice `protobuf:"bytes,5,rep,name=notices,proto3" json:"notices,omitempty"`
 	// The master has ended the application, and closes the stream with OK next.
 	End *ApplicationEnd `protobuf:"bytes,6,opt,name=end,proto3" json:"end,omitempty"`
-	// Why fewer executors than wanted can be had, for people; "" for no reason any
-	// more.
+	// Why fewer executors than wanted can be launched, for people; "" if the reason
+	// has gone.
 	Hindrance     *string `protobuf:"bytes,7,opt,name=hindrance,proto3,oneof" json:"hindrance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2152,7 +2148,7 @@ type ApplicationWelcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ApplicationId string                 `protobuf:"bytes,1,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	Master        string                 `protobuf:"bytes,2,opt,name=master,proto3" json:"master,omitempty"`
-	// The application's page at the master; "" for none.
+	// The application's page at the master; "" if there is none.
 	WebUrl string `protobuf:"bytes,3,opt,name=web_url,json=webUrl,proto3" json:"web_url,omitempty"`
 	// As in WorkerWelcome.
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
@@ -2318,7 +2314,7 @@ type ExecutorEnd struct {
 	State    ExecutorState `protobuf:"varint,3,opt,name=state,proto3,enum=bobbin.standalone.ExecutorState" json:"state,omitempty"`
 	Text     string        `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	ExitCode int32         `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
-	// Set where the tasks that ran there may be to blame.
+	// Set if tasks that ran there may have caused it.
 	CountsAsFailure bool `protobuf:"varint,6,opt,name=counts_as_failure,json=countsAsFailure,proto3" json:"counts_as_failure,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -2396,12 +2392,12 @@ func (x *ExecutorEnd) GetCountsAsFailure() bool {
 	return false
 }
 
-// ExecutorNotice says that executors will be taken away.
+// ExecutorNotice says that executors will be decommissioned.
 type ExecutorNotice struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Executors []uint32               `protobuf:"varint,1,rep,packed,name=executors,proto3" json:"executors,omitempty"`
 	Reason    string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Nanoseconds since 1970; 0 where it is not known.
+	// Nanoseconds since 1970; 0 if it is not known.
 	Deadline      int64 `protobuf:"varint,3,opt,name=deadline,proto3" json:"deadline,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2505,7 +2501,7 @@ func (x *ApplicationEnd) GetReason() string {
 type SubmitDriverRequest struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Description *DriverDescription     `protobuf:"bytes,1,opt,name=description,proto3" json:"description,omitempty"`
-	// Made by whoever submits: the same one sent twice submits once.
+	// A unique name that the client makes: sent twice, it submits once.
 	Submission    string `protobuf:"bytes,2,opt,name=submission,proto3" json:"submission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2559,22 +2555,23 @@ type DriverDescription struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	User  string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
-	// The program, run in no role, in a directory of its own.
+	// It runs without a role, in a directory of its own.
 	Program     *File             `protobuf:"bytes,3,opt,name=program,proto3" json:"program,omitempty"`
 	Arguments   []string          `protobuf:"bytes,4,rep,name=arguments,proto3" json:"arguments,omitempty"`
 	Environment map[string]string `protobuf:"bytes,5,rep,name=environment,proto3" json:"environment,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Files       []*File           `protobuf:"bytes,6,rep,name=files,proto3" json:"files,omitempty"`
-	// bobbin's settings, by key, which the driver is started with; the worker sets
-	// master and what it takes to join the cluster.
+	// The driver's settings, by key. The worker adds the master's address and the
+	// cluster's credentials.
 	Properties map[string]string `protobuf:"bytes,7,rep,name=properties,proto3" json:"properties,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Cores      uint32            `protobuf:"varint,8,opt,name=cores,proto3" json:"cores,omitempty"`
 	Memory     int64             `protobuf:"varint,9,opt,name=memory,proto3" json:"memory,omitempty"` // bytes
 	// Amounts of further resources, by name.
 	Resources map[string]int64 `protobuf:"bytes,10,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	// Whether the driver is started again when it fails (by its worker) or when its
-	// worker is lost (by the master).
+	// Restart the driver when it fails (on its worker) or when its worker is lost (on
+	// another).
 	Supervise bool `protobuf:"varint,11,opt,name=supervise,proto3" json:"supervise,omitempty"`
-	// With the same key a user submits one driver: see SubmitDriver. "" for none.
+	// A second submission of a user with the same key returns the first one's driver.
+	// "" for none.
 	IdempotencyKey string `protobuf:"bytes,12,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2750,7 +2747,7 @@ type DriverReply struct {
 	ApplicationId string                 `protobuf:"bytes,8,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	Name          string                 `protobuf:"bytes,9,opt,name=name,proto3" json:"name,omitempty"`
 	Submitted     int64                  `protobuf:"varint,10,opt,name=submitted,proto3" json:"submitted,omitempty"` // nanoseconds since 1970
-	// Of a submission: an earlier one of the same idempotency key has brought it.
+	// Set if an earlier submission with the same idempotency key submitted it.
 	Earlier       bool `protobuf:"varint,11,opt,name=earlier,proto3" json:"earlier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2945,7 +2942,7 @@ func (*KillApplicationReply) Descriptor() ([]byte, []int) {
 
 type DecommissionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Workers by their ids, or all on the hosts.
+	// Workers by id, and all on the hosts.
 	WorkerIds     []string `protobuf:"bytes,1,rep,name=worker_ids,json=workerIds,proto3" json:"worker_ids,omitempty"`
 	Hosts         []string `protobuf:"bytes,2,rep,name=hosts,proto3" json:"hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3078,7 +3075,7 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 
 type StatusReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the page's JSON says.
+	// As served by the master's page.
 	Json          []byte `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3124,8 +3121,8 @@ func (x *StatusReply) GetJson() []byte {
 type MissingRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Sha256 [][]byte               `protobuf:"bytes,1,rep,name=sha256,proto3" json:"sha256,omitempty"`
-	// unwanted is set by a standby that would remove these: it asks the leader
-	// which of them are neither there nor in use. They grow no younger by it.
+	// Set by a standby that wants to remove these contents: the leader returns those
+	// that it neither has nor needs. This does not count as a use of them.
 	Unwanted      bool `protobuf:"varint,2,opt,name=unwanted,proto3" json:"unwanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3411,13 +3408,15 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\n" +
 	"\"standalone/protocol/protocol.proto\x12\x11bobbin.standalone\"!\n" +
 	"\aStandby\x12\x16\n" +
-	"\x06leader\x18\x01 \x01(\tR\x06leader\"\xbe\x02\n" +
+	"\x06leader\x18\x01 \x01(\tR\x06leader\"\xc7\x02\n" +
 	"\rWorkerMessage\x124\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1e.bobbin.standalone.WorkerHelloR\x05hello\x12:\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x1c.bobbin.standalone.HeartbeatR\theartbeat\x127\n" +
 	"\x06report\x18\x03 \x01(\v2\x1f.bobbin.standalone.WorkerReportR\x06report\x12L\n" +
-	"\x0fdecommissioning\x18\x04 \x01(\v2\".bobbin.standalone.DecommissioningR\x0fdecommissioning\x124\n" +
-	"\aleaving\x18\x05 \x01(\v2\x1a.bobbin.standalone.LeavingR\aleaving\"\x9e\x04\n" +
+	"\x0fdecommissioning\x18\x04 \x01(\v2\".bobbin.standalone.DecommissioningR\x0fdecommissioning\x12=\n" +
+	"\n" +
+	"unregister\x18\x05 \x01(\v2\x1d.bobbin.standalone.UnregisterR\n" +
+	"unregister\"\x9e\x04\n" +
 	"\vWorkerHello\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1b\n" +
 	"\tworker_id\x18\x02 \x01(\tR\bworkerId\x12\x12\n" +
@@ -3444,8 +3443,9 @@ const file_standalone_protocol_protocol_proto_rawDesc = "" +
 	"\adrivers\x18\x03 \x03(\v2\x1f.bobbin.standalone.DriverReportR\adrivers\"E\n" +
 	"\x0fDecommissioning\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\"\t\n" +
-	"\aLeaving\"\xda\x03\n" +
+	"\bdeadline\x18\x02 \x01(\x03R\bdeadline\"\f\n" +
+	"\n" +
+	"Unregister\"\xda\x03\n" +
 	"\x0eExecutorReport\x12%\n" +
 	"\x0eapplication_id\x18\x01 \x01(\tR\rapplicationId\x12\x1f\n" +
 	"\vexecutor_id\x18\x02 \x01(\rR\n" +
@@ -3747,7 +3747,7 @@ var file_standalone_protocol_protocol_proto_goTypes = []any{
 	(*Heartbeat)(nil),              // 6: bobbin.standalone.Heartbeat
 	(*WorkerReport)(nil),           // 7: bobbin.standalone.WorkerReport
 	(*Decommissioning)(nil),        // 8: bobbin.standalone.Decommissioning
-	(*Leaving)(nil),                // 9: bobbin.standalone.Leaving
+	(*Unregister)(nil),             // 9: bobbin.standalone.Unregister
 	(*ExecutorReport)(nil),         // 10: bobbin.standalone.ExecutorReport
 	(*DriverReport)(nil),           // 11: bobbin.standalone.DriverReport
 	(*WorkerOrder)(nil),            // 12: bobbin.standalone.WorkerOrder
@@ -3804,7 +3804,7 @@ var file_standalone_protocol_protocol_proto_depIdxs = []int32{
 	6,  // 1: bobbin.standalone.WorkerMessage.heartbeat:type_name -> bobbin.standalone.Heartbeat
 	7,  // 2: bobbin.standalone.WorkerMessage.report:type_name -> bobbin.standalone.WorkerReport
 	8,  // 3: bobbin.standalone.WorkerMessage.decommissioning:type_name -> bobbin.standalone.Decommissioning
-	9,  // 4: bobbin.standalone.WorkerMessage.leaving:type_name -> bobbin.standalone.Leaving
+	9,  // 4: bobbin.standalone.WorkerMessage.unregister:type_name -> bobbin.standalone.Unregister
 	49, // 5: bobbin.standalone.WorkerHello.resources:type_name -> bobbin.standalone.WorkerHello.ResourcesEntry
 	10, // 6: bobbin.standalone.WorkerHello.executors:type_name -> bobbin.standalone.ExecutorReport
 	11, // 7: bobbin.standalone.WorkerHello.drivers:type_name -> bobbin.standalone.DriverReport

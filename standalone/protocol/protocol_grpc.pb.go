@@ -4,16 +4,16 @@
 // - protoc             (unknown)
 // source: standalone/protocol/protocol.proto
 
-// The standalone cluster manager's protocol: what a master exchanges with its
-// workers, with applications, and with whoever submits drivers.
+// The protocol of the standalone cluster manager: between a master and its workers,
+// applications, and clients that submit drivers.
 //
-// Both streams carry state rather than events as far as they can. Whoever
-// attaches anew, after a broken connection or to another master, says all that
-// it has and is told all that there is; so a master's restart or fail-over
-// loses nothing. The few reports that must arrive once are told again until
+// Both streams carry state rather than events as far as possible. A worker or an
+// application that attaches again, after a broken connection or to another master,
+// sends all that it has and gets all that it needs, so a master's restart or
+// fail-over loses nothing. The few reports that must arrive are sent again until
 // they are acknowledged.
 //
-// A master that is not the leader refuses every call but Status and Files with
+// A master that does not lead refuses every call except Status and Files with
 // FAILED_PRECONDITION and a Standby as the status's detail.
 
 package protocol
@@ -38,12 +38,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Worker is a machine's side of the master.
+// Worker is the service that workers call.
 type WorkerClient interface {
-	// Attach is the life of a worker's registration. The newest stream of a worker
-	// id replaces the one before. The worker sends a heartbeat as often as the
-	// welcome says; a master that hears nothing for worker.timeout, or whose stream
-	// has been broken for deploy.reconnectTimeout, takes the worker for dead.
+	// Attach registers a worker, which stays registered as long as the stream. The
+	// newest stream of a worker id replaces an earlier one. The worker sends
+	// heartbeats at the interval in the welcome. The master takes a worker for dead
+	// that sends nothing for worker.timeout, or whose stream has been broken for
+	// deploy.reconnectTimeout.
 	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WorkerMessage, WorkerOrder], error)
 }
 
@@ -72,12 +73,13 @@ type Worker_AttachClient = grpc.BidiStreamingClient[WorkerMessage, WorkerOrder]
 // All implementations must embed UnimplementedWorkerServer
 // for forward compatibility.
 //
-// Worker is a machine's side of the master.
+// Worker is the service that workers call.
 type WorkerServer interface {
-	// Attach is the life of a worker's registration. The newest stream of a worker
-	// id replaces the one before. The worker sends a heartbeat as often as the
-	// welcome says; a master that hears nothing for worker.timeout, or whose stream
-	// has been broken for deploy.reconnectTimeout, takes the worker for dead.
+	// Attach registers a worker, which stays registered as long as the stream. The
+	// newest stream of a worker id replaces an earlier one. The worker sends
+	// heartbeats at the interval in the welcome. The master takes a worker for dead
+	// that sends nothing for worker.timeout, or whose stream has been broken for
+	// deploy.reconnectTimeout.
 	Attach(grpc.BidiStreamingServer[WorkerMessage, WorkerOrder]) error
 	mustEmbedUnimplementedWorkerServer()
 }
@@ -146,12 +148,11 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Application is the driver's side of the master.
+// Application is the service that the drivers of applications call.
 type ApplicationClient interface {
-	// Attach is the life of an application. It ends in order with a finish, and
-	// the stream then ends with OK once all executors are told to end. A stream
-	// that broke can be replaced for deploy.reconnectTimeout; then the application
-	// counts as gone.
+	// Attach registers an application. After a finish the master orders all executors
+	// to stop, and ends the stream with OK. If a stream breaks, the application can
+	// attach again within deploy.reconnectTimeout; after that it is lost.
 	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ApplicationMessage, ApplicationOrder], error)
 }
 
@@ -180,12 +181,11 @@ type Application_AttachClient = grpc.BidiStreamingClient[ApplicationMessage, App
 // All implementations must embed UnimplementedApplicationServer
 // for forward compatibility.
 //
-// Application is the driver's side of the master.
+// Application is the service that the drivers of applications call.
 type ApplicationServer interface {
-	// Attach is the life of an application. It ends in order with a finish, and
-	// the stream then ends with OK once all executors are told to end. A stream
-	// that broke can be replaced for deploy.reconnectTimeout; then the application
-	// counts as gone.
+	// Attach registers an application. After a finish the master orders all executors
+	// to stop, and ends the stream with OK. If a stream breaks, the application can
+	// attach again within deploy.reconnectTimeout; after that it is lost.
 	Attach(grpc.BidiStreamingServer[ApplicationMessage, ApplicationOrder]) error
 	mustEmbedUnimplementedApplicationServer()
 }
@@ -259,20 +259,22 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Cluster is for whoever submits, watches and ends what a cluster runs.
+// Cluster is the service for clients that submit, watch and kill drivers and
+// applications.
 type ClusterClient interface {
-	// SubmitDriver has the cluster run a driver. The files of its description must
-	// be at the master already (Files).
+	// SubmitDriver submits a driver. The files of its description must be at the
+	// master already (Files).
 	SubmitDriver(ctx context.Context, in *SubmitDriverRequest, opts ...grpc.CallOption) (*DriverReply, error)
-	// DriverStatus, KillDriver and KillApplication answer NOT_FOUND where there is
-	// none of that id.
+	// DriverStatus, KillDriver and KillApplication fail with NOT_FOUND if the id is
+	// unknown.
 	DriverStatus(ctx context.Context, in *DriverRequest, opts ...grpc.CallOption) (*DriverReply, error)
-	// KillDriver returns once the order is noted, not when the driver has ended.
+	// KillDriver returns before the driver has ended.
 	KillDriver(ctx context.Context, in *DriverRequest, opts ...grpc.CallOption) (*DriverReply, error)
 	KillApplication(ctx context.Context, in *ApplicationRequest, opts ...grpc.CallOption) (*KillApplicationReply, error)
-	// DecommissionWorkers has workers end in order. It answers with how many.
+	// DecommissionWorkers asks workers to decommission themselves, and answers with
+	// their number.
 	DecommissionWorkers(ctx context.Context, in *DecommissionRequest, opts ...grpc.CallOption) (*DecommissionReply, error)
-	// Status is answered by a standby master too.
+	// Standby masters answer Status too.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusReply, error)
 }
 
@@ -348,20 +350,22 @@ func (c *clusterClient) Status(ctx context.Context, in *StatusRequest, opts ...g
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
 //
-// Cluster is for whoever submits, watches and ends what a cluster runs.
+// Cluster is the service for clients that submit, watch and kill drivers and
+// applications.
 type ClusterServer interface {
-	// SubmitDriver has the cluster run a driver. The files of its description must
-	// be at the master already (Files).
+	// SubmitDriver submits a driver. The files of its description must be at the
+	// master already (Files).
 	SubmitDriver(context.Context, *SubmitDriverRequest) (*DriverReply, error)
-	// DriverStatus, KillDriver and KillApplication answer NOT_FOUND where there is
-	// none of that id.
+	// DriverStatus, KillDriver and KillApplication fail with NOT_FOUND if the id is
+	// unknown.
 	DriverStatus(context.Context, *DriverRequest) (*DriverReply, error)
-	// KillDriver returns once the order is noted, not when the driver has ended.
+	// KillDriver returns before the driver has ended.
 	KillDriver(context.Context, *DriverRequest) (*DriverReply, error)
 	KillApplication(context.Context, *ApplicationRequest) (*KillApplicationReply, error)
-	// DecommissionWorkers has workers end in order. It answers with how many.
+	// DecommissionWorkers asks workers to decommission themselves, and answers with
+	// their number.
 	DecommissionWorkers(context.Context, *DecommissionRequest) (*DecommissionReply, error)
-	// Status is answered by a standby master too.
+	// Standby masters answer Status too.
 	Status(context.Context, *StatusRequest) (*StatusReply, error)
 	mustEmbedUnimplementedClusterServer()
 }
@@ -566,15 +570,15 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Files are contents, named by their SHA-256. Every master takes them, a standby
-// too, so that what was submitted outlives the leader.
+// Files is the service that stores contents by their SHA-256. Standby masters store
+// them too, so that submitted files outlive the leader.
 type FilesClient interface {
-	// Missing says which of the contents the master lacks.
+	// Missing returns the contents that the master lacks.
 	Missing(ctx context.Context, in *MissingRequest, opts ...grpc.CallOption) (*MissingReply, error)
-	// Upload takes one content. What does not match its hash is refused with
-	// INVALID_ARGUMENT, and nothing is kept.
+	// Upload stores one content. It fails with INVALID_ARGUMENT if the content does not
+	// match its hash.
 	Upload(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadRequest, UploadReply], error)
-	// Fetch sends one content; NOT_FOUND where the master lacks it.
+	// Fetch returns one content, or fails with NOT_FOUND.
 	Fetch(ctx context.Context, in *FetchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchReply], error)
 }
 
@@ -632,15 +636,15 @@ type Files_FetchClient = grpc.ServerStreamingClient[FetchReply]
 // All implementations must embed UnimplementedFilesServer
 // for forward compatibility.
 //
-// Files are contents, named by their SHA-256. Every master takes them, a standby
-// too, so that what was submitted outlives the leader.
+// Files is the service that stores contents by their SHA-256. Standby masters store
+// them too, so that submitted files outlive the leader.
 type FilesServer interface {
-	// Missing says which of the contents the master lacks.
+	// Missing returns the contents that the master lacks.
 	Missing(context.Context, *MissingRequest) (*MissingReply, error)
-	// Upload takes one content. What does not match its hash is refused with
-	// INVALID_ARGUMENT, and nothing is kept.
+	// Upload stores one content. It fails with INVALID_ARGUMENT if the content does not
+	// match its hash.
 	Upload(grpc.ClientStreamingServer[UploadRequest, UploadReply]) error
-	// Fetch sends one content; NOT_FOUND where the master lacks it.
+	// Fetch returns one content, or fails with NOT_FOUND.
 	Fetch(*FetchRequest, grpc.ServerStreamingServer[FetchReply]) error
 	mustEmbedUnimplementedFilesServer()
 }

@@ -16,8 +16,8 @@ type Refusal struct {
 	Err    error
 }
 
-// IsFinal reports whether another try with the same master cannot help: it
-// leads, and refuses what it was told.
+// IsFinal reports whether a retry with the same master cannot help: it leads, and
+// refuses the call itself.
 func IsFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
@@ -27,8 +27,8 @@ func IsFinal(err error) bool {
 	return false
 }
 
-// isDistrust reports whether the two sides do not have the same credentials,
-// which gRPC tells as a connection that cannot be made.
+// isDistrust reports whether the two sides have different credentials, which gRPC
+// reports as a failed connection.
 func isDistrust(err error) bool {
 	text := status.Convert(err).Message()
 	return status.Code(err) == codes.Unavailable &&
@@ -41,7 +41,7 @@ func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }
 
-// Explain puts a refusal into words for people.
+// Explain returns an error for people, with a remedy if one is known.
 func (r Refusal) Explain() error {
 	_, standby := LeaderOf(r.Err)
 	said := status.Convert(r.Err).Message()
@@ -64,8 +64,8 @@ func ExplainAll(refusals []Refusal) error {
 	return errors.New(strings.Join(said, "; "))
 }
 
-// StandbyError is how a master that does not lead refuses a call. leader is the
-// leader's host:port, "" where it is not known.
+// StandbyError is the error with which a master that does not lead refuses a call.
+// leader is the leader's host:port, or "" if it is not known.
 func StandbyError(leader string) error {
 	text := "this master is a standby, and knows no leader"
 	if leader != "" {
@@ -78,8 +78,8 @@ func StandbyError(leader string) error {
 	return refusal.Err()
 }
 
-// LeaderOf reports whether a call was refused by a master that does not lead,
-// and the leader's host:port where that master knows it.
+// LeaderOf reports whether err is a StandbyError, and returns the leader's host:port,
+// which may be "".
 func LeaderOf(err error) (leader string, standby bool) {
 	for _, detail := range status.Convert(err).Details() {
 		if refusal, ok := detail.(*Standby); ok {

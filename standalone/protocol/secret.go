@@ -10,15 +10,14 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// MinSecretBytes is the least length of a shared secret.
+// MinSecretBytes is the minimum length of a shared secret.
 const MinSecretBytes = 16
 
-// How a key is derived from a secret: Argon2id (RFC 9106) at the least cost that
-// OWASP's Password Storage Cheat Sheet recommends. Anyone who connects to a master
-// gets its certificate, against which secrets can be guessed offline, so each guess
-// must cost memory and time. The salt is a constant, since the secret is all that
-// the parts of a cluster share before they connect. Whoever changes one of these
-// changes Version.
+// A key is derived from a secret with Argon2id (RFC 9106) at the lowest cost that
+// OWASP's Password Storage Cheat Sheet recommends. Anyone who connects to a master gets
+// its certificate and can guess secrets offline, so each guess must cost memory and
+// time. The salt is constant, because the parts of a cluster share nothing but the
+// secret before they connect. A change here requires a new Version.
 const (
 	stretchSalt    = "bobbin standalone cluster, TLS key, version 2"
 	stretchPasses  = 2
@@ -26,22 +25,22 @@ const (
 	stretchThreads = 1
 )
 
-// keyPrefix begins a secret that is a key already, in hexadecimal. Such a secret
-// is random and cannot be guessed, so it needs no stretching.
+// keyPrefix begins a secret that is a key in hexadecimal. Such a secret is random and
+// cannot be guessed, so it is not stretched.
 const keyPrefix = "bobbin-key:"
 
-// NewSecret makes a random secret.
+// NewSecret returns a random secret.
 func NewSecret() []byte {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	return secretOf(seed)
 }
 
-// secretOf writes a key as a secret.
+// secretOf returns a key in the form of a secret.
 func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
 
-// seedOf derives the seed of the cluster's key from a secret. It fails where the
-// secret is too short or a damaged key.
+// seedOf derives the seed of the cluster's key from a secret. It fails if the secret is
+// too short or a damaged key.
 func seedOf(secret []byte) ([]byte, error) {
 	if encoded, ok := bytes.CutPrefix(secret, []byte(keyPrefix)); ok {
 		seed, err := hex.AppendDecode(nil, encoded)

@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Memory returns a backend that keeps the state as long as it is there itself:
-// a master with it leads at once, and knows nothing of an earlier one. Masters
-// of one process may share it; one of them leads at a time.
+// Memory returns a backend in memory. Its first master leads at once, with no state.
+// Masters of one process may share it; one of them leads at a time.
 func Memory() Backend {
 	m := &memory{records: map[[2]string]Record{}, lead: make(chan struct{}, 1), closed: make(chan struct{})}
 	m.lead <- struct{}{}
@@ -15,14 +14,14 @@ func Memory() Backend {
 }
 
 type memory struct {
-	lead   chan struct{} // holds one token, which whoever leads has taken
+	lead   chan struct{} // holds one token while no master leads
 	closed chan struct{}
 
 	mu      sync.Mutex
 	records map[[2]string]Record // by kind and id
 	term    *memoryTerm
 	last    uint64 // the newest term's number
-	over    bool
+	over    bool   // Close was called
 }
 
 func (m *memory) Campaign(ctx context.Context, address string) (Term, error) {
@@ -65,12 +64,12 @@ func (m *memory) Close() error {
 	}
 	m.over = true
 	close(m.closed)
-	m.end(m.term)
+	m.endTerm(m.term)
 	return nil
 }
 
-// end ends a term if it is the present one.
-func (m *memory) end(t *memoryTerm) {
+// endTerm ends a term if it is the current one. The caller holds mu.
+func (m *memory) endTerm(t *memoryTerm) {
 	if t == nil || m.term != t {
 		return
 	}
@@ -137,6 +136,6 @@ func (t *memoryTerm) check(ctx context.Context) error {
 func (t *memoryTerm) Resign(context.Context) error {
 	t.memory.mu.Lock()
 	defer t.memory.mu.Unlock()
-	t.memory.end(t)
+	t.memory.endTerm(t)
 	return nil
 }

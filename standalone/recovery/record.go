@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// sealMagic begins a sealed record; its last byte is the form's version.
+// sealMagic begins a sealed record; its last byte is the version of the format.
 const sealMagic = "bbr\x01"
 
-// sealBytes are those that a sealed record has before its data: the magic, and
-// a CRC-32C of kind, id and data, each ended by a NUL but the last.
+// sealBytes is the length of a sealed record's header: the magic, and a CRC-32C of kind,
+// id and data, separated by NULs.
 const sealBytes = len(sealMagic) + crc32.Size
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// DamagedError says that a store has a record that cannot be read.
+// DamagedError is returned for a record that cannot be read.
 type DamagedError struct {
 	Where    string // the file, or the servers and the key
 	Kind, ID string
@@ -30,7 +30,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the record %s/%s in %s is damaged: %s", e.Kind, e.ID, e.Where, e.Reason)
 }
 
-// Check refuses records that no store takes.
+// Check returns an error if the name of a record is not valid.
 func Check(changes []Record) error {
 	for _, r := range changes {
 		switch {
@@ -43,8 +43,8 @@ func Check(changes []Record) error {
 	return nil
 }
 
-// Newest returns the changes without those that a later one of the same record
-// replaces, as stores refuse two of one key in a transaction.
+// Newest returns the changes without those that a later change to the same record
+// replaces. A transaction of etcd must not have two changes of one key.
 func Newest(changes []Record) []Record {
 	type key struct{ kind, id string }
 	at := make(map[key]int, len(changes))
@@ -61,8 +61,8 @@ func Newest(changes []Record) []Record {
 	return newest
 }
 
-// Seal returns the record's data as a store keeps it: with a checksum, by which
-// Unseal knows whether it is what was written, and where.
+// Seal returns the record's data with a checksum over its name and content, which
+// Unseal checks.
 func Seal(r Record) []byte {
 	sealed := make([]byte, sealBytes, sealBytes+len(r.Data))
 	copy(sealed, sealMagic)
@@ -70,8 +70,7 @@ func Seal(r Record) []byte {
 	return append(sealed, r.Data...)
 }
 
-// Unseal returns the record that was sealed. Its error says what is wrong with
-// the bytes, not where they were.
+// Unseal returns the record that was sealed, or an error if the bytes are damaged.
 func Unseal(kind, id string, sealed []byte) (Record, error) {
 	switch {
 	case len(sealed) < sealBytes:
@@ -97,7 +96,7 @@ func checksum(r Record) uint32 {
 	return crc32.Update(sum, castagnoli, r.Data)
 }
 
-// Sort orders records as Load returns them.
+// Sort sorts records by kind and id.
 func Sort(records []Record) {
 	slices.SortFunc(records, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))

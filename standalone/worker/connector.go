@@ -277,7 +277,7 @@ func (c *connector) serve(ctx context.Context, found *answer) error {
 				if stream.Send(message) != nil {
 					return // and Recv says why
 				}
-				if message.GetLeaving() != nil {
+				if message.GetUnregister() != nil {
 					leaving = true
 					_ = stream.CloseSend()
 					return

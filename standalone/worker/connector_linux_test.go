@@ -186,7 +186,7 @@ func TestAWorkerThatStopsTakesItsLeaveLast(t *testing.T) {
 	s.executor(1, protocol.ExecutorState_EXECUTOR_RUNNING)
 	w.stop()
 	require.Equal(t, errStopped.Error(), s.executor(1, protocol.ExecutorState_EXECUTOR_LOST).GetText())
-	s.await(func(m *protocol.WorkerMessage) bool { return m.GetLeaving() != nil })
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetUnregister() != nil })
 	_, more := <-s.heard
 	require.False(t, more, "it says no more")
 	require.NoError(t, w.end())
@@ -240,7 +240,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 
 			terminate(t, pid)
 			s.executor(1, protocol.ExecutorState_EXECUTOR_EXITED)
-			s.await(func(m *protocol.WorkerMessage) bool { return m.GetLeaving() != nil })
+			s.await(func(m *protocol.WorkerMessage) bool { return m.GetUnregister() != nil })
 			require.NoError(t, w.end())
 		})
 	}
@@ -269,7 +269,7 @@ func TestASignalDecommissionsAWorker(t *testing.T) {
 	s.await(func(m *protocol.WorkerMessage) bool {
 		return m.GetDecommissioning().GetReason() == "it was sent SIGPWR"
 	})
-	s.await(func(m *protocol.WorkerMessage) bool { return m.GetLeaving() != nil })
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetUnregister() != nil })
 	require.NoError(t, process.Wait())
 }
 

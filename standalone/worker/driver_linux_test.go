@@ -101,7 +101,7 @@ func TestADriverWhoseWorkerStopsIsLostAndMayRunElsewhere(t *testing.T) {
 		return message.GetDecommissioning().GetReason() == errStopped.Error()
 	})
 	require.Equal(t, errStopped.Error(), s.driver(protocol.DriverState_DRIVER_LOST).GetText())
-	s.await(func(m *protocol.WorkerMessage) bool { return m.GetLeaving() != nil })
+	s.await(func(m *protocol.WorkerMessage) bool { return m.GetUnregister() != nil })
 	require.NoError(t, w.end())
 }
 

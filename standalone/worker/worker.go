@@ -273,7 +273,7 @@ func (w *worker) loop(ctx context.Context) {
 			w.current = nil
 		}
 		if flushed == nil && w.idle() {
-			w.enqueue(&protocol.WorkerMessage{Leaving: &protocol.Leaving{}})
+			w.enqueue(&protocol.WorkerMessage{Unregister: &protocol.Unregister{}})
 			flushed = time.After(leaveTimeout)
 		}
 	}

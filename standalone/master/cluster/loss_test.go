@@ -44,7 +44,7 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Len(t, w.processes, 1)
 	require.Contains(t, a.known, uint32(2))
 
-	s.c.WorkerLeaving(s.now, "w0")
+	s.c.UnregisterWorker(s.now, "w0")
 	s.settle()
 	s.pass(14 * time.Minute)
 	require.Equal(t, WorkerDead, s.stateOf("w0"), "it is shown for a while")

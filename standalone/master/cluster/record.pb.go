@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: standalone/master/cluster/record.proto
 
-// What a standalone master keeps in its store, for itself after a restart and
-// for the master that leads after it. Executors are not kept: their workers tell.
+// The records in a standalone master's store, from which a restarted master or the
+// next leader recovers. Executors are not stored: their workers report them.
 
 package cluster
 
@@ -29,13 +29,13 @@ type ApplicationRecord struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Id           string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Registration string                 `protobuf:"bytes,2,opt,name=registration,proto3" json:"registration,omitempty"`
-	// Without the command, which holds a secret, and comes again with the
-	// application itself.
+	// Without the command, which holds a secret. The application sends it again when
+	// it attaches.
 	Description *protocol.ApplicationDescription `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	Registered  int64                            `protobuf:"varint,4,opt,name=registered,proto3" json:"registered,omitempty"` // nanoseconds since 1970
-	// Executors may have been given any id up to this one.
+	// Any executor id up to this one may have been used.
 	ExecutorIds uint32 `protobuf:"varint,5,opt,name=executor_ids,json=executorIds,proto3" json:"executor_ids,omitempty"`
-	// Set once it has ended.
+	// Set after the application's end.
 	State         string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Ended         int64  `protobuf:"varint,8,opt,name=ended,proto3" json:"ended,omitempty"` // nanoseconds since 1970
@@ -227,10 +227,10 @@ type DriverRecord struct {
 	Submission  string                      `protobuf:"bytes,2,opt,name=submission,proto3" json:"submission,omitempty"`
 	Description *protocol.DriverDescription `protobuf:"bytes,3,opt,name=description,proto3" json:"description,omitempty"`
 	Submitted   int64                       `protobuf:"varint,4,opt,name=submitted,proto3" json:"submitted,omitempty"` // nanoseconds since 1970
-	// How often it has been launched.
+	// The number of the latest launch.
 	Launch uint32               `protobuf:"varint,5,opt,name=launch,proto3" json:"launch,omitempty"`
 	State  protocol.DriverState `protobuf:"varint,6,opt,name=state,proto3,enum=bobbin.standalone.DriverState" json:"state,omitempty"`
-	// Where it was launched last.
+	// Of the latest launch.
 	WorkerId      string                         `protobuf:"bytes,7,opt,name=worker_id,json=workerId,proto3" json:"worker_id,omitempty"`
 	Resources     map[string]*protocol.Addresses `protobuf:"bytes,8,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Killed        bool                           `protobuf:"varint,9,opt,name=killed,proto3" json:"killed,omitempty"`

@@ -273,7 +273,7 @@ func TestFailingExecutorsEndTheirApplication(t *testing.T) {
 		for i := range 20 {
 			w := s.worker(fmt.Sprint("w", i), 1, 10*mib)
 			s.settle()
-			s.c.WorkerLeaving(s.now, w.hello.GetWorkerId())
+			s.c.UnregisterWorker(s.now, w.hello.GetWorkerId())
 			delete(s.workers, w.hello.GetWorkerId())
 			s.settle()
 		}

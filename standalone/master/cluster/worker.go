@@ -226,8 +226,8 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// WorkerLeaving removes a worker that stops after all that it ran has ended.
-func (c *Cluster) WorkerLeaving(now time.Time, id string) {
+// UnregisterWorker removes a worker that stops after all that it ran has ended.
+func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
 		c.removeWorker(now, w, "it was stopped")

@@ -1,6 +1,6 @@
-// Package bolt keeps a standalone master's state in a file on its machine,
-// with bbolt. One master at a time has the file: it leads as long as it runs,
-// and the next one, on the same machine, goes on with what it knew.
+// Package bolt stores a standalone master's state in a file on its machine, with bbolt.
+// The master that has locked the file leads as long as it runs. The next one on the same
+// machine continues with its state.
 package bolt
 
 import (
@@ -25,25 +25,25 @@ import (
 )
 
 const (
-	// FileName is the state's file in the directory of a master's state.
+	// FileName is the name of the file in the directory of a master's state.
 	FileName = "master.db"
-	// leaderName is the file beside it that tells who has it.
+	// leaderName is the file beside it that names the process that has locked it.
 	leaderName = "master.leader"
 
-	// lockWait is how long a master waits for one that is just ending.
+	// lockWait is how long a master waits for another one that is stopping.
 	lockWait = 300 * time.Millisecond
 )
 
 var (
-	recordsBucket = []byte("records") // a bucket for each kind, its keys are ids
+	recordsBucket = []byte("records") // has a bucket for each kind, with ids as keys
 	metaBucket    = []byte("meta")
 	termKey       = []byte("term") // the number of the newest term, 8 bytes, big-endian
 )
 
-// InUseError says that another master has the directory.
+// InUseError is returned if another master has locked the file.
 type InUseError struct {
 	Path   string
-	Holder string // who has it, in words
+	Holder string // the other master, for people
 }
 
 func (e *InUseError) Error() string {
@@ -53,9 +53,9 @@ func (e *InUseError) Error() string {
 // backend is an open file.
 type backend struct {
 	path string
-	file os.FileInfo // as it was when it was locked
+	file os.FileInfo // of the file that was locked
 	db   *bbolt.DB
-	// leader is beside mu, which whoever writes holds as long as the disk takes.
+	// leader is not guarded by mu, which a write holds as long as the disk takes.
 	leader atomic.Pointer[string]
 
 	mu     sync.Mutex
@@ -63,8 +63,8 @@ type backend struct {
 	closed bool
 }
 
-// Open opens the state in the directory, and makes both where they are not
-// there, readable for this user alone. Where another master has the file, the
+// Open opens the state in a directory. It makes the directory and the file if they do
+// not exist, readable for this user alone. If another master has locked the file, the
 // error is an *InUseError.
 func Open(directory string) (recovery.Backend, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
@@ -98,16 +98,16 @@ func Open(directory string) (recovery.Backend, error) {
 	return nil, fmt.Errorf("open the master's state in %s: %w", path, err)
 }
 
-// check reads all of the file's structure, so that a damaged one is found
-// before anything is written to it.
+// check reads the whole structure of the file, so that damage is found before anything
+// is written.
 func (b *backend) check() error {
 	return b.db.View(func(tx *bbolt.Tx) error {
 		file, err := os.Stat(b.path)
 		if err != nil {
 			return err
 		}
-		// The check runs in a goroutine of its own, which a page that is not there
-		// would end together with the program.
+		// The check runs in a goroutine of its own, where a fault on a missing page would
+		// end the program.
 		if file.Size() < tx.Size() {
 			return damaged(b.path, fmt.Errorf("it has %d bytes of %d", file.Size(), tx.Size()))
 		}
@@ -122,13 +122,13 @@ func (b *backend) check() error {
 	})
 }
 
-// damaged is the error for a file that cannot be read as a whole.
+// damaged returns the error for a damaged file.
 func damaged(path string, err error) error {
 	return fmt.Errorf("the master's state in %s is damaged: %w; nothing was changed: put a copy of it back, "+
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder tells what the leader's file says of who has the state.
+// holder returns what the leader's file says about the master that has the state.
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -137,7 +137,7 @@ func holder(directory string) string {
 	return " (" + strings.TrimSpace(string(text)) + ")"
 }
 
-// Campaign begins the term, which lasts as long as the file is this master's.
+// Campaign begins the term, which lasts as long as this master has the file.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -188,22 +188,22 @@ func (b *backend) Close() error {
 		return nil
 	}
 	b.closed = true
-	b.end(b.term)
+	b.endTerm(b.term)
 	return b.db.Close()
 }
 
-// end ends a term if it is the present one. The lock of b is held.
-func (b *backend) end(t *term) {
+// endTerm ends a term if it is the current one. The caller holds mu.
+func (b *backend) endTerm(t *term) {
 	if t == nil || b.term != t {
 		return
 	}
 	b.term = nil
 	b.leader.Store(nil)
 	close(t.lost)
-	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // it serves an error's text alone
+	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // it is only read for the text of an error
 }
 
-// update runs a change, which is on disk when it returns.
+// update makes a change, which is on disk when it returns.
 func (b *backend) update(change func(*bbolt.Tx) error) error {
 	err := guarded(b.path, func() error { return b.db.Update(change) })
 	if err != nil {
@@ -212,17 +212,16 @@ func (b *backend) update(change func(*bbolt.Tx) error) error {
 	return nil
 }
 
-// replaced reports whether the file is no longer the one that was locked: then
-// another master can have the new one.
+// replaced reports whether the file is no longer the one that was locked. Another
+// master may have locked the new one.
 func (b *backend) replaced() bool {
 	now, err := os.Stat(b.path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, b.file)
 }
 
-// guarded runs what reads or writes the file's pages. bbolt trusts them: a page
-// that contradicts another makes it panic, and one that the file ought to have
-// and does not, as it has been cut short, is a fault of the mapped memory.
-// Either is the file's error, not the program's.
+// guarded calls f, which reads or writes the file's pages, and returns panics as errors.
+// bbolt trusts the pages: it panics if they contradict each other, and a file that was
+// cut short causes a fault in the mapped memory.
 func guarded(path string, f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// term is this master's time with the file.
+// term is the time during which this master leads.
 type term struct {
 	backend *backend
 	number  uint64
@@ -65,7 +65,7 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 		return err
 	}
 	if b.replaced() {
-		b.end(t)
+		b.endTerm(t)
 		return fmt.Errorf("%s was moved away or replaced: %w", b.path, recovery.ErrLost)
 	}
 	return b.update(func(tx *bbolt.Tx) error {
@@ -103,6 +103,6 @@ func (t *term) check(ctx context.Context) error {
 func (t *term) Resign(context.Context) error {
 	t.backend.mu.Lock()
 	defer t.backend.mu.Unlock()
-	t.backend.end(t)
+	t.backend.endTerm(t)
 	return nil
 }

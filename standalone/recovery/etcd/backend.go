@@ -1,6 +1,6 @@
-// Package etcd keeps a standalone cluster's state in etcd, where several
-// masters on several machines share it: one leads, elected with a lease, and
-// when it is gone another goes on with what it knew.
+// Package etcd stores a standalone cluster's state in etcd, for masters on several
+// machines. One leads, elected with a lease; when it fails, another continues with its
+// state.
 package etcd
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// retryPause is at most between two attempts to be elected while the servers
+// retryPause is the longest pause between two attempts to be elected while the servers
 // do not answer.
 const retryPause = time.Second
 
-// backend is one master's place in the election.
+// backend is one master's candidacy.
 type backend struct {
 	options Options
 	client  *clientv3.Client
@@ -35,8 +35,8 @@ type backend struct {
 	active sync.WaitGroup // candidates and terms
 }
 
-// Open reaches the servers. It fails where none of them answers in time, so
-// that a master that starts with a wrong address says so.
+// Open connects to the servers. It fails if none answers in time, so that a wrong address
+// is reported when the master starts.
 func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	defer done()
 	if _, err := client.Get(call, b.stateKeys(), clientv3.WithPrefix(), clientv3.WithCountOnly()); err != nil {
 		_ = b.Close()
-		if why := o.reason(ctx); why != nil {
-			err = why
+		if reason := o.diagnose(ctx); reason != nil {
+			err = reason
 		}
 		return nil, fmt.Errorf("etcd at %s does not answer as it should: %w; look at recovery.etcd.*", o.where(), err)
 	}
@@ -68,20 +68,21 @@ func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, b.options.Timeout)
 }
 
-// stateKeys begins the keys of records, leaderKeys is what the election's begin
-// with, and termKey has the number of the newest term.
+// stateKeys is the prefix of records' keys, leaderKeys that of the election's keys, and
+// termKey the key with the number of the newest term.
 func (b *backend) stateKeys() string  { return b.options.Directory + "/state/" }
 func (b *backend) leaderKeys() string { return b.options.Directory + "/leader" }
 func (b *backend) termKey() string    { return b.options.Directory + "/term" }
 
-// Campaign waits to be elected. An outage of the servers is waited out.
+// Campaign waits until this master is elected, and retries while the servers are
+// unavailable.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	b.mu.Lock()
 	if b.closed {
 		b.mu.Unlock()
 		return nil, recovery.ErrClosed
 	}
-	b.active.Add(1) // a term takes it over
+	b.active.Add(1) // the term's end calls Done
 	b.mu.Unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,8 +112,7 @@ func (b *backend) Leader() string {
 	return ""
 }
 
-// Close gives a lease back while the servers can be reached. Where they cannot,
-// the lease runs out by itself.
+// Close revokes the lease if the servers can be reached. If not, the lease expires.
 func (b *backend) Close() error {
 	b.mu.Lock()
 	if b.closed {
@@ -122,19 +122,19 @@ func (b *backend) Close() error {
 	b.closed = true
 	b.mu.Unlock()
 	b.close()
-	left := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
 		b.active.Wait()
-		close(left)
+		close(ended)
 	}()
 	select {
-	case <-left:
+	case <-ended:
 	case <-time.After(b.options.Timeout):
 	}
 	err := b.client.Close() // ends every call that is still open
-	<-left
+	<-ended
 	if errors.Is(err, context.Canceled) {
-		return nil // the client's way of saying that it has been closed
+		return nil // the client returns it after Close
 	}
 	return err
 }

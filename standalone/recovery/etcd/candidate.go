@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// candidate stands for election once, with a lease of its own.
+// candidate is one attempt to be elected, with a lease of its own.
 func (b *backend) candidate(ctx context.Context, address string) (*term, error) {
 	call, done := b.call(ctx)
 	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
@@ -22,10 +22,10 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	elected := false
 	defer func() {
 		if !elected {
-			b.giveBack(lease.ID)
+			b.revoke(lease.ID)
 		}
 	}()
-	// The lease outlives this call where it wins: it is the term's.
+	// If this master is elected, the term keeps the lease.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -50,12 +50,12 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 		backend: b, session: session, lease: lease.ID, key: election.Key(), revision: election.Rev(), address: address,
 		until: time.Now().Add(b.options.Timeout), lost: make(chan struct{}),
 	}
-	if err := t.renewed(ctx); err != nil {
+	if err := t.renewOnce(ctx); err != nil {
 		return nil, err
 	}
-	// A lease that ran out while its candidate waited takes the candidate's key
-	// with it, which the election passes over.
-	seen, err := t.take(ctx)
+	// If the lease expired while the candidate waited, its key is gone, which the
+	// election does not notice.
+	seen, err := t.claim(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	return t, nil
 }
 
-// abandonable is the client with a context of its own. A candidate that gives up
-// takes its key back under the client's context, for as long as no server
-// answers: once it is abandoned it does not, and leaves that to its lease's end.
+// abandonable returns the client with a context of its own. An election that is given up
+// deletes its key under the client's context, and blocks while no server answers. After
+// abandon it returns, and the key is deleted when the lease expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))
@@ -75,7 +75,7 @@ func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	return client, abandon
 }
 
-// wait returns once this master is elected. Until then it hears who leads.
+// wait returns when this master is elected. Until then it follows who leads.
 func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(session.Ctx(), stop)()
@@ -88,7 +88,7 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 				told := string(leader.Kvs[0].Value)
 				b.leader.Store(&told)
 			}
-			select { // the servers are away
+			select { // the servers are unavailable
 			case <-ctx.Done():
 			case <-time.After(retryPause):
 			}
@@ -103,8 +103,8 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 	return nil
 }
 
-// giveBack ends a lease at once, if the servers can be reached.
-func (b *backend) giveBack(lease clientv3.LeaseID) {
+// revoke ends a lease at once if the servers can be reached.
+func (b *backend) revoke(lease clientv3.LeaseID) {
 	call, done := b.call(b.client.Ctx())
 	defer done()
 	if _, err := b.client.Revoke(call, lease); err != nil && !errors.Is(err, context.Canceled) {

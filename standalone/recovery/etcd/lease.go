@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// renewals is how often in the time of a lease it is renewed.
+	// renewals is how often a lease is renewed within its duration.
 	renewals = 4
-	// renewPause is before a renewal that failed is tried again.
+	// renewPause is the pause before a failed renewal is tried again.
 	renewPause = 200 * time.Millisecond
 )
 
-// renew keeps the lease, and ends the term before another master can have it.
-// The election's session renews the lease as well, but takes it for held until
-// some time after an answer has been read, whenever that was.
+// renew renews the lease, and ends the term before another master can be elected. The
+// election's session renews the lease too, but counts from when it read the answer, which
+// may be late.
 func (t *term) renew(ctx context.Context) {
 	for {
 		select {
@@ -27,16 +27,16 @@ func (t *term) renew(ctx context.Context) {
 			return
 		case <-time.After(t.ttl / renewals):
 		}
-		if err := t.renewed(ctx); err != nil {
-			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // or ctx's end is known already
+		if err := t.renewOnce(ctx); err != nil {
+			t.finish(fmt.Errorf("its lease was not renewed: %w", err)) // has no effect if ctx has ended
 			return
 		}
 	}
 }
 
-// renewed renews the lease, trying again until it may have run out. Until when
-// it holds then is counted from before the renewal was sent.
-func (t *term) renewed(ctx context.Context) error {
+// renewOnce renews the lease, and retries until it may have expired. The new expiry is
+// counted from before the renewal was sent.
+func (t *term) renewOnce(ctx context.Context) error {
 	ctx, done := context.WithDeadline(ctx, t.until)
 	defer done()
 	for {
@@ -57,9 +57,8 @@ func (t *term) renewed(ctx context.Context) error {
 	}
 }
 
-// keepAlive asks once for a lease's renewal, and returns how long it holds. The
-// client's own call of that name asks again without a pause where no server
-// can be reached.
+// keepAlive renews a lease once, and returns its new duration. The client's own call of
+// that name retries without a pause if no server can be reached.
 func (b *backend) keepAlive(ctx context.Context, lease clientv3.LeaseID) (time.Duration, error) {
 	ctx, done := context.WithTimeout(clientv3.WithRequireLeader(ctx), b.options.Timeout)
 	defer done() // it ends the stream, too

@@ -14,36 +14,34 @@ const (
 	defaultLease   = 10 * time.Second
 	defaultTimeout = 5 * time.Second
 
-	// pingAfter is how long a connection may be silent before the server's machine
-	// is asked for a sign of life, which it has pingWait for. Servers refuse to be
-	// asked more often than every 5 s.
+	// A connection that has been silent for pingAfter is pinged, and closed if there is
+	// no answer within pingWait. Servers refuse pings more often than every 5 s.
 	pingAfter = 10 * time.Second
 	pingWait  = 3 * time.Second
 )
 
-// Options say where the servers are and how long things may take.
+// Options of Open.
 type Options struct {
 	// Endpoints are the servers' URLs, all http:// or all https://.
 	Endpoints []string
-	// Directory begins the cluster's keys, such as /bobbin. Masters with the same
-	// one are one cluster.
+	// Directory is the prefix of the cluster's keys, such as /bobbin. Masters with the
+	// same one form a cluster.
 	Directory string
-	// TLS secures https:// endpoints. nil trusts the machine's authorities and
-	// shows no certificate.
+	// TLS is for https:// endpoints. nil trusts the machine's authorities and has no
+	// client certificate.
 	TLS *tls.Config
-	// Username and Password are for servers with authentication; "" for none.
+	// Username and Password authenticate to the servers; "" for none.
 	Username, Password string
-	// Lease is how long after the leader's last word another master may lead: whole
-	// seconds, 10 s where 0. Servers make it longer where it is shorter than their
-	// own elections take.
+	// Lease is how long after the leader's last renewal another master may lead: whole
+	// seconds, 0 for 10 s. Servers make it longer if their own elections take longer.
 	Lease time.Duration
-	// Timeout bounds a call; 5 s where 0.
+	// Timeout bounds a call; 0 for 5 s.
 	Timeout time.Duration
-	// Logger hears who leads, and why not; nil for nobody.
+	// Logger logs who leads, and failed attempts; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// complete checks the options and fills in what was left out.
+// complete checks the options and sets defaults.
 func (o *Options) complete() error {
 	if len(o.Endpoints) == 0 {
 		return errors.New("etcd: no endpoint: set recovery.etcd.endpoints, such as https://host:2379")

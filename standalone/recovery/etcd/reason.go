@@ -9,10 +9,10 @@ import (
 	"net/url"
 )
 
-// reason looks for why calls to the servers have no answer: the client tries
-// again whatever it was, and in the end tells of its deadline alone. It is nil
-// where each server takes a connection.
-func (o *Options) reason(ctx context.Context) error {
+// diagnose returns why calls to the servers fail, which the client does not report: it
+// retries after any error until its deadline. It returns nil if each server accepts a
+// connection.
+func (o *Options) diagnose(ctx context.Context) error {
 	ctx, done := context.WithTimeout(ctx, o.Timeout)
 	defer done()
 	var found []error
@@ -24,8 +24,8 @@ func (o *Options) reason(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// connect makes a connection and waits for the server's first byte, which it
-// does not send before it has seen our certificate.
+// connect makes a connection and waits for the server's first byte, which it sends only
+// after it has accepted our certificate.
 func (o *Options) connect(ctx context.Context, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {

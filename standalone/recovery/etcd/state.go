@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// batchChanges and batchBytes bound a transaction: servers take 128 changes
-	// and 1.5 MiB by default.
+	// batchChanges and batchBytes bound a transaction. Servers accept 128 changes and
+	// 1.5 MiB by default.
 	batchChanges = 100
 	batchBytes   = 1 << 20
-	// maxRecord is the most that a record's data may have.
+	// maxRecord bounds a record's data.
 	maxRecord = batchBytes - 4096
-	// pageRecords are read with one call.
+	// pageRecords is how many records one call reads.
 	pageRecords = 200
 )
 
-// recordKey is where a record is: what a name must not hold is escaped.
+// recordKey returns the key of a record, with its name escaped.
 func (b *backend) recordKey(kind, id string) string {
 	return b.stateKeys() + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// names are those of the record at a key.
+// names returns the name of the record at a key.
 func (b *backend) names(key string) (kind, id string, err error) {
 	escapedKind, escapedID, ok := strings.Cut(strings.TrimPrefix(key, b.stateKeys()), "/")
 	kind, err = url.PathUnescape(escapedKind)
@@ -41,7 +41,7 @@ func (b *backend) names(key string) (kind, id string, err error) {
 	return kind, id, nil
 }
 
-// Load reads all records as they are at one moment.
+// Load reads all records at one revision.
 func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	b := t.backend
 	var records []recovery.Record
@@ -81,8 +81,8 @@ func (t *term) Load(ctx context.Context) ([]recovery.Record, error) {
 	return records, errors.Join(bad...)
 }
 
-// Write makes the changes in as few transactions as the servers take, each of
-// which holds only while this master leads.
+// Write makes the changes in as few transactions as possible. Each takes effect only if
+// this master leads.
 func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	if err := recovery.Check(changes); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	return t.commit(ctx, batch)
 }
 
-// commit runs one transaction.
+// commit executes one transaction.
 func (t *term) commit(ctx context.Context, batch []clientv3.Op) error {
 	if err := t.check(ctx); err != nil {
 		return err

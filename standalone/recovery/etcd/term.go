@@ -15,19 +15,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// term is the time for which this master's key in the election is the oldest.
+// term is the time during which this master's key in the election is the oldest.
 //
-// It is over when the key is gone, or when the lease may have run out: counted
-// from before the last renewal that was answered was sent, so that this master
-// knows no later than the servers do.
+// It ends when the key is gone, or when the lease may have expired. The expiry is counted
+// from before the last successful renewal was sent, so this master stops no later than
+// the servers expire the lease.
 type term struct {
 	backend  *backend
 	session  *concurrency.Session
 	lease    clientv3.LeaseID
-	ttl      time.Duration // as the servers had it last; it and the next are changed by renewed alone
-	until    time.Time     // when the lease may run out
+	ttl      time.Duration // of the lease, as the servers returned it; only renewOnce changes it and until
+	until    time.Time     // when the lease may expire
 	key      string
-	revision int64 // that made the key
+	revision int64 // at which the key was created
 	number   uint64
 	address  string
 
@@ -40,10 +40,9 @@ type term struct {
 func (t *term) Number() uint64        { return t.number }
 func (t *term) Lost() <-chan struct{} { return t.lost }
 
-// take makes the term this master's, and returns the revision at which it is: it
-// gives it its number, which nobody can do whose key is not there, or is not the
-// oldest.
-func (t *term) take(ctx context.Context) (int64, error) {
+// claim writes the term's number if this master's key is the oldest in the election, and
+// returns the revision of that write. It fails if the key is gone or not the oldest.
+func (t *term) claim(ctx context.Context) (int64, error) {
 	b := t.backend
 	call, done := b.call(ctx)
 	defer done()
@@ -78,12 +77,12 @@ func (t *term) take(ctx context.Context) (int64, error) {
 
 var errLeaseGone = errors.New("the lease ran out while this master waited")
 
-// leads is the condition of all that this term writes.
+// leads is the condition of all writes of this term.
 func (t *term) leads() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
 }
 
-// begin watches over the term until it ends. The caller has counted it in
+// begin starts the goroutines that end the term. The caller has added it to
 // backend.active.
 func (t *term) begin(seen int64) {
 	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
@@ -105,12 +104,11 @@ func (t *term) begin(seen int64) {
 		t.finish(context.Cause(ctx)) // the client was closed
 		t.over.Wait()
 		t.session.Orphan()
-		t.backend.giveBack(t.lease)
+		t.backend.revoke(t.lease)
 	}()
 }
 
-// finish ends the term: whoever waits for Lost knows before anything else
-// happens.
+// finish ends the term. It closes Lost before anything else.
 func (t *term) finish(why error) {
 	t.end.Do(func() {
 		none := ""
@@ -135,7 +133,7 @@ func (t *term) watch(ctx context.Context, seen int64) {
 			}
 		}
 		stop()
-		// The watch broke: whether the key is still there is asked anew.
+		// The watch broke: read the key again.
 		select {
 		case <-ctx.Done():
 			return
@@ -155,7 +153,7 @@ func (t *term) watch(ctx context.Context, seen int64) {
 	}
 }
 
-// Resign ends the term and waits, no longer than ctx, until the servers know.
+// Resign ends the term, and waits until the servers have deleted the key or ctx ends.
 func (t *term) Resign(ctx context.Context) error {
 	t.finish(errors.New("it has resigned"))
 	call, done := t.backend.call(ctx)

@@ -1,6 +1,5 @@
-// Package open chooses where a standalone master keeps its state, by the
-// settings. It knows every kind of store, so whoever imports it carries their
-// libraries.
+// Package open opens the store of a standalone master's state that the settings name.
+// It imports all stores and their libraries.
 package open
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/etcd"
 )
 
-// Open opens what recovery.mode says. It fails where the store cannot be used:
+// Open opens the store that recovery.mode names. It fails if the store cannot be used:
 // another master has the directory, or etcd does not answer.
 func Open(ctx context.Context, settings *config.Config, logger *slog.Logger) (recovery.Backend, error) {
 	switch config.RecoveryMode.In(settings) {
@@ -57,7 +56,7 @@ func etcdOptions(settings *config.Config) (etcd.Options, error) {
 	return options, err
 }
 
-// tlsConfig is nil where no file is given.
+// tlsConfig returns nil if no file is given.
 func tlsConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
 	if caFile == "" && certFile == "" {
 		return nil, nil
