@@ -7,17 +7,17 @@ import (
 	"io"
 )
 
-// overread bounds how much is read at once past the end of a split, where the
-// rest of a line is wanted and the rest of a block is not.
+// overread is the largest read past the end of a split, where only the rest of a
+// line is needed.
 const overread = 64 << 10
 
-// alignedReader gives the whole lines of a split of an uncompressed file.
+// alignedReader reads the lines of a split of an uncompressed file.
 type alignedReader struct {
 	file     File
 	split    Split
 	position int64 // of the next byte to read from file
 	end      int64 // of the split
-	inside   bool  // the first line that belongs to the split has been reached
+	inside   bool  // the split's first line has begun
 	done     bool  // its last line has been read to its end
 }
 
@@ -41,9 +41,9 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 	}
 }
 
-// skip looks for the end of the line that the split begins in, and returns
-// what it has read beyond it. A line that goes on beyond the split's end is
-// another split's, and so are all that follow.
+// skip reads to the end of the line in which the split begins, and returns the
+// bytes that it read beyond. If that line ends after the split, no line begins in
+// the split.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
 		r.inside, r.done = true, true
@@ -70,13 +70,13 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 			return n, fmt.Errorf("split %s: the file ends at byte %d: it has changed since the splits were made: %w",
 				r.split, r.position, io.ErrUnexpectedEOF)
 		}
-		err = nil // readTail meets it again
+		err = nil // readTail gets it again
 	}
 	return n, err
 }
 
-// readTail reads on to the end of the line that reaches the split's end, or
-// begins there.
+// readTail reads the rest of the line that contains the split's end or begins
+// there.
 func (r *alignedReader) readTail(p []byte) (int, error) {
 	if len(p) > overread {
 		p = p[:overread]

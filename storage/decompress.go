@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressionOf tells by a file's name how it is compressed. Such a file can
-// only be read from its beginning, so it makes one split.
+// compressionOf returns the compression of a file with this name, or "". A
+// compressed file can only be read from its beginning, so it is one split.
 func compressionOf(name string) string {
 	switch path.Ext(name) {
 	case ".gz":
@@ -34,7 +34,7 @@ func (s Split) decompress(file File) (io.ReadCloser, error) {
 		}
 		r.Reader, r.stop = z, z.Close
 	case zstdCompression:
-		// One goroutine, the caller's: a task has one core.
+		// In the caller's goroutine: a task has one core.
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			_ = file.Close()
@@ -68,7 +68,7 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// failed names the file in what a decompressor says.
+// failed adds the file to a decompressor's error.
 func (r *decompressedReader) failed(err error) error {
 	if err == nil || err == io.EOF {
 		return err

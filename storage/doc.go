@@ -1,24 +1,24 @@
-// Package storage reads and writes files where they are: in HDFS and on the
-// local disk.
+// Package storage reads and writes files in HDFS and on the local disk.
 //
-// [Files] resolves paths and does what package os does for local files:
+// [Files] resolves paths, keeps the connections to NameNodes, and has the
+// operations of package os. The caller must close it:
 //
 //	files := storage.New(storage.Options{Hadoop: hadoop})
 //	defer files.Close()
 //	w, err := files.Create(ctx, "hdfs:///user/ann/greeting")
 //
-// Large inputs are read in parallel as [Split]s: ranges of files, each with
-// the hosts that hold its bytes. A split is plain data: a driver plans them
-// with [Files.Splits] and sends each to the task that reads it, near its
-// bytes if there is room. The task's context carries the Files to read with:
+// Large inputs are read in parallel as [Split]s: ranges of files, each with the
+// hosts that store its bytes. A split is plain data: a driver plans splits with
+// [Files.Splits] and sends each to the task that reads it, if possible on one of
+// those hosts. The task's context carries the Files:
 //
 //	for line, err := range split.Lines(ctx) {
 //		…
 //	}
 //
-// [Output] is the counterpart for writing: part files that many tasks write,
-// some of them twice, some of them dying half-way, and that appear in the
-// target directory all at once or not at all.
+// [Output] is the counterpart for writing: a directory of part files, written by
+// many tasks. Tasks may fail half-way or run twice; the directory appears with all
+// its parts or not at all.
 //
 // # Paths
 //
@@ -29,7 +29,7 @@
 //	/logs                      in fs.defaultFS; without a Hadoop configuration, on the local disk
 //	logs                       likewise, below /user/<user> in HDFS, below the working directory locally
 //
-// Percent signs and spaces in a path stand for themselves, as in Hadoop.
+// Percent signs and spaces in a path are not escapes, as in Hadoop.
 //
 // # Errors
 //

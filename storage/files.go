@@ -14,7 +14,6 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
-// defaultTimeout bounds the search for a NameNode that answers.
 const defaultTimeout = 30 * time.Second
 
 // Options configure [New]. The zero value serves the local disk only.
@@ -22,14 +21,13 @@ type Options struct {
 	// Hadoop is the cluster's configuration. Without one there is no HDFS, and
 	// plain paths are local.
 	Hadoop *conf.Config
-	// User is who the files belong to in HDFS; by default HADOOP_USER_NAME,
-	// else the user the process runs as.
+	// User is the user in HDFS; by default HADOOP_USER_NAME, else the process's
+	// user.
 	User string
-	// Timeout is how long a call tries to reach a NameNode before it fails; by
-	// default 30 s. A context that ends earlier ends it earlier.
+	// Timeout is how long a call tries to reach a NameNode, unless its context ends
+	// earlier; by default 30 s.
 	Timeout time.Duration
-	// Logger gets retries and clean-ups that did not succeed; by default nothing
-	// is logged.
+	// Logger logs retries and failed clean-ups; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -37,18 +35,17 @@ type Options struct {
 // Connections to NameNodes are opened on first use and kept until Close.
 type Files struct {
 	options Options
-	// broken is the answer to every call, of a Files that was never made by New.
-	broken error
+	broken  error // if not nil, every call returns it
 
 	mu      sync.Mutex
 	closed  bool
 	systems map[string]fileSystem // by URI root, such as "hdfs://cluster1"
 
-	// wrap stands between Files and each file system, for tests that make them fail.
+	// wrap is set by tests, to inject failures into file systems.
 	wrap func(fileSystem) fileSystem
 }
 
-// New makes a Files. It opens no connection yet.
+// New returns a Files. It opens no connection yet.
 func New(options Options) *Files {
 	if options.User == "" {
 		options.User = currentUser()
@@ -62,7 +59,7 @@ func New(options Options) *Files {
 	return &Files{options: options, systems: map[string]fileSystem{}}
 }
 
-// currentUser names the user as Hadoop's client does on an unsecured cluster.
+// currentUser returns the user of Hadoop's client on an unsecured cluster.
 func currentUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -73,7 +70,7 @@ func currentUser() string {
 	return os.Getenv("USER")
 }
 
-// Close closes all connections. Files that are still open fail from then on.
+// Close closes all connections. Operations on open files then fail.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	systems := f.systems
@@ -86,7 +83,7 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system of a URI root, made on first use.
+// system returns the file system of a URI root, and opens it on first use.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,8 +112,8 @@ func With(ctx context.Context, files *Files) context.Context {
 	return context.WithValue(ctx, contextKey{}, files)
 }
 
-// From returns the Files that ctx carries. It is never nil: where ctx carries
-// none, every call on what From returns fails with an error that says so.
+// From returns the Files that ctx carries. If there is none, it returns a Files
+// whose calls all fail with an error that explains this.
 func From(ctx context.Context) *Files {
 	if files, ok := ctx.Value(contextKey{}).(*Files); ok && files != nil {
 		return files

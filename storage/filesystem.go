@@ -17,33 +17,33 @@ type Info struct {
 	Size int64
 	// ModTime is when the content was last changed. HDFS keeps milliseconds.
 	ModTime time.Time
-	// AccessTime is when it was last read, as precisely as the file system
-	// keeps track: HDFS by default to the hour.
+	// AccessTime is when it was last read, with the file system's precision: by
+	// default an hour in HDFS.
 	AccessTime time.Time
-	// Dir tells a directory from a file.
+	// Dir is true for a directory.
 	Dir bool
-	// Mode holds the permission bits and, for a directory, fs.ModeDir.
+	// Mode has the permission bits and, for a directory, fs.ModeDir.
 	Mode fs.FileMode
-	// Owner is the user it belongs to in HDFS; empty on the local disk.
+	// Owner is the owner in HDFS; empty on the local disk.
 	Owner string
-	// BlockSize of a file in bytes: in HDFS the size of the blocks it is stored
-	// in, 0 on the local disk.
+	// BlockSize is the size in bytes of a file's blocks in HDFS; 0 on the local
+	// disk.
 	BlockSize int64
 }
 
-// File is an open file to read. Read and Seek are for one goroutine at a time;
-// ReadAt may be called concurrently and does not move the position of Read.
+// File is a file that is open for reading. Read and Seek must not be called
+// concurrently; ReadAt may be, and does not change the position of Read.
 type File interface {
 	io.Reader
 	io.ReaderAt
 	io.Seeker
 	io.Closer
-	// Stat describes the file as it was when it was opened.
+	// Stat returns the file's Info at the time when it was opened.
 	Stat() Info
 }
 
-// fileSystem is what Files needs of a file system. Paths are absolute and
-// clean; errors are *fs.PathError with the full URI.
+// fileSystem is a file system of Files. Paths are absolute and clean; errors are
+// *fs.PathError with the full URI.
 type fileSystem interface {
 	open(ctx context.Context, path string) (File, error)
 	create(ctx context.Context, path string, settings createSettings) (sink, error)
@@ -52,38 +52,38 @@ type fileSystem interface {
 	// list returns the entries of a directory in any order.
 	list(ctx context.Context, path string, withBlocks bool) ([]entry, error)
 	mkdirAll(ctx context.Context, path string, perm fs.FileMode) error
-	// rename fails with fs.ErrExist where to exists, whatever it is.
+	// rename fails with fs.ErrExist if to exists.
 	rename(ctx context.Context, from, to string) error
-	// remove fails with fs.ErrNotExist if there is nothing, and without
-	// recursive if the directory is not empty.
+	// remove fails with fs.ErrNotExist if path does not exist, and if it is a
+	// directory that is not empty, unless recursive.
 	remove(ctx context.Context, path string, recursive bool) error
-	// setTimes leaves a zero time as it is.
+	// setTimes does not set a zero time.
 	setTimes(ctx context.Context, path string, accessed, modified time.Time) error
 	close() error
 }
 
-// sink takes a new file's content.
+// sink writes a new file.
 type sink interface {
 	io.Writer
-	// Close completes the file and reports what went wrong with any write.
+	// Close completes the file. It returns the error of any failed write.
 	Close() error
-	// Abort ends the writing and removes the file.
+	// Abort removes the file.
 	Abort() error
 }
 
-// entry is an Info and where the file's bytes are. Local files have no blocks.
+// entry is an Info with the file's blocks. Local files have none.
 type entry struct {
 	Info
 	blocks []block
 }
 
-// block is a stored range of a file and the hosts that hold a copy of it.
+// block is a range of a file and the hosts that store a copy of it.
 type block struct {
 	offset, length int64
 	hosts          []string
 }
 
-// createSettings is what the CreateOptions come to.
+// createSettings is the result of the CreateOptions.
 type createSettings struct {
 	overwrite   bool
 	noParents   bool
@@ -92,21 +92,20 @@ type createSettings struct {
 	blockSize   int64
 }
 
-// CreateOption changes how [Files.Create] makes a file.
+// CreateOption is an option of [Files.Create].
 type CreateOption func(*createSettings)
 
-// Overwrite replaces a file that exists already; without it Create fails with
-// fs.ErrExist. The old content is gone from the moment Create returns.
+// Overwrite replaces an existing file; without it Create fails with fs.ErrExist.
+// The old content is removed when Create returns.
 func Overwrite() CreateOption { return func(s *createSettings) { s.overwrite = true } }
 
 // Perm sets the permission bits of the new file; by default 0644.
 func Perm(perm fs.FileMode) CreateOption { return func(s *createSettings) { s.perm = perm.Perm() } }
 
-// Replication sets how many copies HDFS keeps; by default what the cluster
-// configures. The local disk keeps one.
+// Replication sets the number of copies in HDFS; by default the cluster's. It has no
+// effect on the local disk.
 func Replication(n int) CreateOption { return func(s *createSettings) { s.replication = n } }
 
-// BlockSize sets the size in bytes of the file's blocks in HDFS, a multiple
-// of 512; by default what the cluster configures. It means nothing on the
-// local disk.
+// BlockSize sets the size in bytes of the file's blocks in HDFS, a multiple of 512;
+// by default the cluster's. It has no effect on the local disk.
 func BlockSize(n int64) CreateOption { return func(s *createSettings) { s.blockSize = n } }

@@ -25,9 +25,8 @@ type hdfsSystem struct {
 	namenode *namenode.Client
 	streams  stream.Options
 	defaults createSettings
-	// ended is closed with the Files, and takes the open files with it.
-	ended context.Context
-	end   context.CancelCauseFunc
+	closed   context.Context // ends with the Files
+	cancel   context.CancelCauseFunc
 }
 
 func newHDFS(root string, options Options) (fileSystem, error) {
@@ -42,8 +41,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	}
 	settings := hadoop.Map()
 	var defaults createSettings
-	// Where the configuration says nothing, the NameNode's defaults hold, not
-	// Hadoop's built-in ones.
+	// If the configuration does not set them, the NameNode's values apply, not
+	// Hadoop's built-in defaults.
 	if _, ok := settings["dfs.replication"]; ok {
 		if defaults.replication, err = hadoop.Int("dfs.replication", 0); err != nil {
 			return nil, err
@@ -69,7 +68,7 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 		},
 		defaults: defaults,
 	}
-	h.ended, h.end = context.WithCancelCause(context.Background())
+	h.closed, h.cancel = context.WithCancelCause(context.Background())
 	return h, nil
 }
 
@@ -91,15 +90,15 @@ func binarySize(hadoop *conf.Config, key string) (int64, error) {
 }
 
 func (h *hdfsSystem) close() error {
-	h.end(fmt.Errorf("the storage.Files was closed: %w", fs.ErrClosed))
+	h.cancel(fmt.Errorf("the storage.Files was closed: %w", fs.ErrClosed))
 	return h.namenode.Close()
 }
 
-// during returns a context for an open file, which ends with ctx, with h, and
+// fileContext returns a context for an open file, which ends with ctx, with h, and
 // when the file is released.
-func (h *hdfsSystem) during(ctx context.Context) (joined context.Context, release func()) {
+func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, release func()) {
 	joined, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(h.ended, func() { cancel(context.Cause(h.ended)) })
+	stop := context.AfterFunc(h.closed, func() { cancel(context.Cause(h.closed)) })
 	return joined, func() { stop(); cancel(fs.ErrClosed) }
 }
 
@@ -116,7 +115,7 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 		return nil, h.failed(ctx, "open", path, err)
 	}
 	f := &hdfsFile{system: h, path: path, info: h.info(path, status)}
-	f.ctx, f.release = h.during(ctx)
+	f.ctx, f.release = h.fileContext(ctx)
 	for _, r := range []**stream.Reader{&f.reader, &f.readerAt} {
 		if *r, err = stream.NewReader(f.ctx, h.streams, path, status); err != nil {
 			f.release()
@@ -126,7 +125,7 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 	return f, nil
 }
 
-// readable refuses what would be read as garbage, or not at all.
+// readable returns an error if the file cannot be read, or not decoded.
 func readable(status *pb.FileStatus) error {
 	switch {
 	case status.GetType() == pb.FileStatus_DIRECTORY:
@@ -141,7 +140,7 @@ func readable(status *pb.FileStatus) error {
 }
 
 func (h *hdfsSystem) create(ctx context.Context, path string, settings createSettings) (sink, error) {
-	joined, release := h.during(ctx)
+	joined, release := h.fileContext(ctx)
 	w, err := stream.Create(joined, h.streams, path, stream.Settings{
 		Overwrite:   settings.overwrite,
 		Parents:     !settings.noParents,
@@ -188,8 +187,8 @@ func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
 	err := h.failed(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
 	exists := errors.Is(err, fs.ErrExist)
 	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
-		// Where one is a file and the other a directory, the NameNode complains
-		// of that with an IOException like any other.
+		// If one is a file and the other a directory, the NameNode throws a plain
+		// IOException.
 		_, statErr := h.namenode.FileInfo(ctx, to)
 		exists = statErr == nil
 	}
@@ -231,7 +230,7 @@ func (h *hdfsSystem) info(name string, status *pb.FileStatus) Info {
 	return i
 }
 
-// blocksOf are the blocks of a file, as far as their locations were asked for.
+// blocksOf returns the blocks of a file, if their locations were requested.
 func blocksOf(status *pb.FileStatus) []block {
 	located := status.GetLocations().GetBlocks()
 	blocks := make([]block, 0, len(located))
@@ -272,6 +271,6 @@ func (s *hdfsSink) Close() error {
 
 func (s *hdfsSink) Abort() error {
 	defer s.release()
-	// The context of the file may have ended; the removal goes on without it.
+	// The file's context may have ended; the file is removed nevertheless.
 	return s.system.failed(context.Background(), "remove", s.path, s.writer.Abort())
 }

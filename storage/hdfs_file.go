@@ -20,7 +20,7 @@ type hdfsFile struct {
 
 	mu     sync.Mutex // guards reader and offset
 	reader *stream.Reader
-	offset int64 // where Read goes on
+	offset int64 // of the next Read
 
 	muAt     sync.Mutex // guards readerAt
 	readerAt *stream.Reader

@@ -7,17 +7,17 @@ import (
 	"iter"
 )
 
-// lineBuffer is the size in bytes of the buffer that lines are found in. It
-// grows for longer lines.
+// lineBuffer is the initial size in bytes of the buffer of lines. It grows for
+// longer lines.
 const lineBuffer = 256 << 10
 
-// maxIdleReads is how many reads in a row may give nothing, as in package bufio.
+// maxIdleReads is how many consecutive reads may return nothing, as in package
+// bufio.
 const maxIdleReads = 100
 
 // Lines yields the lines of the split (see [Split.Open]) without their "\n"
-// or "\r\n". A line may have any length and is held in memory whole. It is
-// only valid until the next one: copy what has to last longer. An error ends
-// the iteration, with a nil line.
+// or "\r\n". A line may have any length; it is in memory as a whole, and valid
+// until the next one is yielded. An error ends the iteration, with a nil line.
 func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		r, err := s.Open(ctx)
@@ -25,13 +25,12 @@ func (s Split) Lines(ctx context.Context) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 			return
 		}
-		// Nothing is lost when closing what was only read fails.
-		defer func() { _ = r.Close() }()
+		defer func() { _ = r.Close() }() // it was only read
 		scanLines(r, make([]byte, lineBuffer), yield)
 	}
 }
 
-// scanLines yields the lines of r, found in buffer or in a larger one.
+// scanLines yields the lines of r. It uses buffer, or a larger one.
 func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
 	// buffer[start:filled] is unread and has no newline before searched.
 	var start, searched, filled int
@@ -73,7 +72,7 @@ func scanLines(r io.Reader, buffer []byte, yield func([]byte, error) bool) {
 	}
 }
 
-// trimReturn takes the "\r" of a "\r\n" off a line.
+// trimReturn removes a "\r" at the end of a line.
 func trimReturn(line []byte) []byte {
 	if n := len(line); n > 0 && line[n-1] == '\r' {
 		return line[:n-1]

@@ -66,8 +66,8 @@ func (localSystem) list(ctx context.Context, path string, _ bool) ([]entry, erro
 			return nil, localError("list", path, err)
 		}
 		name := filepath.Join(path, e.Name())
-		// What a link points to counts; a dangling one counts itself, so that
-		// whoever reads it hears of it.
+		// The entry is the target of a link. A dangling link is listed itself, so
+		// that a reader gets an error.
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Lstat(name)
@@ -102,7 +102,7 @@ func (localSystem) remove(_ context.Context, path string, recursive bool) error 
 }
 
 func (localSystem) setTimes(_ context.Context, path string, accessed, modified time.Time) error {
-	// os.Chtimes leaves a zero time as it is.
+	// os.Chtimes does not set a zero time.
 	return localError("set times of", path, os.Chtimes(path, accessed, modified))
 }
 
@@ -121,8 +121,8 @@ func localInfo(path string, info fs.FileInfo) Info {
 	return i
 }
 
-// localError puts the operation and the full URI in place of what package os
-// says, so that local files and files in HDFS fail alike.
+// localError replaces the operation and the path of package os by those of this
+// package, with the full URI, so that errors look the same as in HDFS.
 func localError(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -140,7 +140,7 @@ func localError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: localRoot + path, Err: err}
 }
 
-// localFile reads a file on the local disk until its context ends.
+// localFile is a File on the local disk. Reads fail after its context has ended.
 type localFile struct {
 	ctx  context.Context
 	file *os.File
@@ -179,7 +179,7 @@ func (f *localFile) failed(err error) error {
 	return localError("read", f.info.Path[len(localRoot):], err)
 }
 
-// localSink writes a file on the local disk until its context ends.
+// localSink is a sink on the local disk. Writes fail after its context has ended.
 type localSink struct {
 	ctx  context.Context
 	file *os.File
@@ -202,6 +202,17 @@ func (s *localSink) Close() error {
 }
 
 func (s *localSink) Abort() error {
-	_ = s.file.Close() // it may be closed already, and is removed anyway
+	_ = s.file.Close() // it is removed
 	return localError("remove", s.path, os.Remove(s.path))
+}
+
+// renameIfAbsent renames a file unless to exists. It is not atomic: it is for file
+// systems without a better operation.
+func renameIfAbsent(from, to string) error {
+	if _, err := os.Lstat(to); err == nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(from, to)
 }

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Open opens a file to read. ctx governs the file until it is closed: when
-// ctx ends, reads return its error.
+// Open opens a file for reading. When ctx ends, reads return its error.
 func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -24,9 +23,9 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	return file, l.explain(err)
 }
 
-// Create makes a file to write, and the directories above it that are
-// missing. It fails with fs.ErrExist if there is one, unless told to
-// [Overwrite]. ctx governs the writing until Close returns.
+// Create creates a file for writing, with its missing parent directories. It fails
+// with fs.ErrExist if the file exists, unless the options have [Overwrite]. When
+// ctx ends, writes and Close return its error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -39,7 +38,7 @@ func (f *Files) Create(ctx context.Context, path string, options ...CreateOption
 	return create(ctx, l, settings)
 }
 
-// Stat describes a file or a directory.
+// Stat returns the Info of a file or a directory.
 func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -49,7 +48,7 @@ func (f *Files) Stat(ctx context.Context, path string) (Info, error) {
 	return e.Info, l.explain(err)
 }
 
-// Exists tells whether there is a file or a directory at path.
+// Exists reports whether a file or a directory exists at path.
 func (f *Files) Exists(ctx context.Context, path string) (bool, error) {
 	_, err := f.Stat(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +57,7 @@ func (f *Files) Exists(ctx context.Context, path string) (bool, error) {
 	return err == nil, err
 }
 
-// List describes what a directory holds, sorted by name.
+// List returns the entries of a directory, sorted by name.
 func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -76,8 +75,8 @@ func (f *Files) List(ctx context.Context, path string) ([]Info, error) {
 	return infos, nil
 }
 
-// MkdirAll makes a directory and those above it that are missing, with the
-// permission bits perm. A directory that exists already stays as it is.
+// MkdirAll creates a directory and its missing parents with the permission bits
+// perm. It does nothing if the directory exists.
 func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -86,9 +85,8 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 	return l.system.mkdirAll(ctx, l.path, perm)
 }
 
-// Rename moves a file or a directory within one file system, in one step that
-// no reader sees half of. It fails with fs.ErrExist if there is something at
-// to already, even an empty directory.
+// Rename moves a file or a directory within one file system, atomically. It fails
+// with fs.ErrExist if to exists, even as an empty directory.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.begin(ctx, from)
 	if err != nil {
@@ -113,8 +111,8 @@ func (f *Files) Remove(ctx context.Context, path string) error {
 	return l.explain(l.system.remove(ctx, l.path, false))
 }
 
-// RemoveAll removes what is at path and everything below it. Nothing there is
-// no error.
+// RemoveAll removes path and everything below it. It returns nil if path does not
+// exist.
 func (f *Files) RemoveAll(ctx context.Context, path string) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -134,8 +132,8 @@ func removeAll(ctx context.Context, l location) error {
 	return err
 }
 
-// SetTimes sets when a file was last read and last changed; a zero time is
-// left as it is. HDFS keeps milliseconds, and refuses access times where
+// SetTimes sets the access and the modification time of a file; a zero time is not
+// set. HDFS keeps milliseconds, and refuses access times if
 // dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	l, err := f.begin(ctx, path)
@@ -145,7 +143,7 @@ func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified ti
 	return l.explain(l.system.setTimes(ctx, l.path, accessed, modified))
 }
 
-// begin resolves the path of a call whose context has not ended.
+// begin resolves a path. It fails if ctx has ended.
 func (f *Files) begin(ctx context.Context, path string) (location, error) {
 	if err := context.Cause(ctx); err != nil {
 		return location{}, err
@@ -153,7 +151,7 @@ func (f *Files) begin(ctx context.Context, path string) (location, error) {
 	return f.resolve(path)
 }
 
-// explain adds to the error of a missing path what may have been meant.
+// explain adds a hint to the error of a missing path, if there is one.
 func (l location) explain(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

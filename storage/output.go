@@ -12,33 +12,31 @@ import (
 	"time"
 )
 
-// ErrCommitted says that an earlier attempt of the same job has committed the
-// output already: there is nothing left to do.
+// ErrCommitted means that an earlier attempt of the same job has committed the
+// output.
 var ErrCommitted = errors.New("the output was committed by an earlier attempt of this job")
 
 const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
-	finishedDir  = "finished" // the parts that are complete; becomes the target
-	attemptsDir  = "attempts" // the parts that are being written
-	// cleanupTimeout bounds the removal of temporary files after ctx has ended.
+	finishedDir  = "finished" // committed parts; becomes the target
+	attemptsDir  = "attempts" // parts that are being written
+	// cleanupTimeout is how long temporary files are removed after ctx has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
-// Output is a directory of part files that the tasks of one job write and
-// that appears all at once, when the job commits it. It is plain data, made
-// by [Files.NewOutput] and sent to the tasks; its methods find their Files in
-// the context (see [With]).
+// Output is a directory of part files, written by the tasks of one job, that appears
+// when the job commits it. It is plain data, made by [Files.NewOutput] and sent to
+// the tasks; its methods use the Files of the context (see [With]).
 //
-// A part that several attempts of a task write, one after the other or at the
-// same time, is that of the first to commit; the others' are removed. Until
-// the commit everything is below a hidden directory beside the target, named
-// after the target and the job. The commit is one rename of a directory, which
-// readers see the whole of or nothing, however many parts there are.
+// If several attempts of a task write a part, the first to commit wins; the others'
+// files are removed. Until the job commits, everything is in a hidden directory
+// next to the target, named after the target and the job. The commit is the rename
+// of a directory, which is atomic, however many parts there are.
 type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
-	// JobID names the job, the same in each of its attempts.
+	// JobID identifies the job. It is the same in all its attempts.
 	JobID string
 	// Staging is the full URI of this attempt's temporary directory.
 	Staging string
@@ -46,15 +44,13 @@ type Output struct {
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist. The
-// job ID, of letters, digits, ".", "_" and "-", is one that no other job has
-// and that a later attempt of the same job has again, such as YARN's
-// application ID.
+// NewOutput prepares to write the directory path, which must not exist. The job ID,
+// of letters, digits, ".", "_" and "-", is unique to the job and the same in all
+// its attempts, such as YARN's application ID.
 //
-// It fails with [ErrCommitted] if an attempt of this job has committed the
-// output already, and with fs.ErrExist if anything else is there. What earlier
-// attempts of the job left behind is removed, and tasks of theirs that still
-// run can no longer write.
+// It fails with [ErrCommitted] if an earlier attempt of this job has committed the
+// output, and with fs.ErrExist if path exists otherwise. It removes the temporary
+// files of earlier attempts, whose tasks can then no longer write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
@@ -68,9 +64,8 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	}
 	o := Output{Path: target.uri(), JobID: jobID}
 	job := o.jobDir(target)
-	// In this order: once they are cut off, no earlier attempt can commit after
-	// the check.
-	if err := o.cutOff(ctx, job); err != nil {
+	// Before check, so that no earlier attempt can commit after it.
+	if err := o.removeEarlier(ctx, job); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
 	committed, err := o.check(ctx, target)
@@ -93,10 +88,10 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	return o, nil
 }
 
-// cutOff removes the temporary directories of earlier attempts. Each is first
-// moved out of its attempt's sight in one step: an attempt that still runs and
-// is about to commit must not publish a directory that is being emptied.
-func (o Output) cutOff(ctx context.Context, job location) error {
+// removeEarlier removes the temporary directories of earlier attempts. It first
+// renames each, so that an attempt that still runs cannot publish a directory that
+// is partly removed.
+func (o Output) removeEarlier(ctx context.Context, job location) error {
 	entries, err := job.system.list(ctx, job.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -120,11 +115,10 @@ func (o Output) cutOff(ctx context.Context, job location) error {
 	return nil
 }
 
-// Commit makes the target directory appear with its parts, an empty _SUCCESS
-// and an empty hidden file that names the job. Parts 0 to parts-1 must have
-// been committed, no others. A Commit whose outcome is unknown can be
-// repeated; where an attempt of this job has committed already, it does
-// nothing.
+// Commit publishes the target directory, with its parts, an empty _SUCCESS and an
+// empty hidden file named after the job. Parts 0 to parts-1, and no others, must
+// have been committed. A Commit whose outcome is unknown can be repeated: if an
+// attempt of this job has committed, it does nothing.
 func (o Output) Commit(ctx context.Context, parts int) error {
 	f := From(ctx)
 	target, staging, err := o.locate(ctx, f)
@@ -133,8 +127,8 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	}
 	err = o.publish(ctx, target, staging, parts)
 	if err != nil {
-		// The rename may have been done though its answer was lost, and another
-		// attempt of this job may have been faster.
+		// The rename may have succeeded and its response been lost, or another
+		// attempt of this job may have been first.
 		committed, checkErr := o.check(ctx, target)
 		switch {
 		case committed:
@@ -175,7 +169,7 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	return finished.system.rename(ctx, finished.path, target.path)
 }
 
-// checkParts makes sure that a commit loses no part, and adds none.
+// checkParts returns an error unless the entries are exactly the job's parts.
 func (o Output) checkParts(entries []entry, parts int) error {
 	found := map[string]bool{}
 	for _, e := range entries {
@@ -194,9 +188,8 @@ func (o Output) checkParts(entries []entry, parts int) error {
 	return nil
 }
 
-// Abort removes everything this attempt has written. Once the output is
-// committed it changes nothing. It works after ctx has ended too, for at most
-// 30 s.
+// Abort removes all files of this attempt. It does nothing if the output is
+// committed. It works even if ctx has ended, for at most 30 s.
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -207,8 +200,8 @@ func (o Output) Abort(ctx context.Context) error {
 	return o.clean(detached, target, staging)
 }
 
-// clean removes the temporary directory of this attempt, and that of the job
-// unless another attempt has begun.
+// clean removes the temporary directory of this attempt, and that of the job unless
+// another attempt has one.
 func (o Output) clean(ctx context.Context, target, staging location) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -226,8 +219,8 @@ func (o Output) clean(ctx context.Context, target, staging location) error {
 	return err
 }
 
-// check tells whether an attempt of this job has committed the target. It
-// fails with fs.ErrExist if something else is there.
+// check reports whether an attempt of this job has committed the target. It fails
+// with fs.ErrExist if the target is another file or directory.
 func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
 	e, err := target.system.stat(ctx, target.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -248,7 +241,7 @@ func (o Output) check(ctx context.Context, target location) (committed bool, err
 	return false, fmt.Errorf("output %s: %w: name another directory, or remove that one first", o.Path, fs.ErrExist)
 }
 
-// locate resolves the handle's paths.
+// locate resolves the output's paths.
 func (o Output) locate(ctx context.Context, f *Files) (target, staging location, err error) {
 	if target, err = f.begin(ctx, o.Path); err != nil {
 		return target, staging, err
@@ -257,25 +250,25 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 	return target, staging, err
 }
 
-// superseded explains why an attempt's temporary directory is gone.
+// superseded returns the error of a missing temporary directory.
 func (o Output) superseded(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }
 
-// jobDir is where the attempts of the job have their temporary directories:
-// beside the target, as a rename does not cross file systems.
+// jobDir returns the parent of the attempts' temporary directories: next to the
+// target, as a rename does not cross file systems.
 func (o Output) jobDir(target location) location {
 	return target.parent().child("." + path.Base(target.path) + "." + o.JobID)
 }
 
-// marker is the name of the empty file that tells whose output a directory
-// is. It starts with a dot so that a shell's * leaves it out.
+// marker returns the name of the empty file that identifies the job of an output.
+// Its first character is a dot, so that a shell's * does not match it.
 func (o Output) marker() string { return markerPrefix + o.JobID }
 
 func partName(index int) string { return fmt.Sprintf("part-%05d", index) }
 
-// randomName tells apart what must never be taken for one another.
+// randomName returns a unique name.
 func randomName() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails

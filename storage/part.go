@@ -7,19 +7,18 @@ import (
 	"io/fs"
 )
 
-// Part is one part file of an [Output], as one attempt of a task writes it.
-// It is for one goroutine at a time.
+// Part is a part file of an [Output], written by one attempt of a task. It must not
+// be used concurrently.
 type Part struct {
 	writer *Writer
 	ctx    context.Context
 	output Output
 	own    location // this attempt's file
-	final  location // where it goes when it is complete
+	final  location // the part, after Commit
 }
 
-// Part begins to write part-<index> for the given attempt of a task. Attempts
-// do not disturb one another: each writes a file of its own until it commits.
-// ctx governs the writing until Commit or Abort returns.
+// Part creates part-<index> for the given attempt of a task. Each attempt writes its
+// own file until it commits. When ctx ends, writes and Commit return its error.
 func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
@@ -28,8 +27,7 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Were the same attempt run twice by mistake, the random name keeps the
-	// two apart.
+	// The random name keeps the files apart if the same attempt runs twice.
 	name := fmt.Sprintf("%s.%d.%s", partName(index), attempt, randomName())
 	p := &Part{
 		ctx:    ctx,
@@ -37,8 +35,8 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 		own:    staging.child(attemptsDir).child(name),
 		final:  staging.child(finishedDir).child(partName(index)),
 	}
-	// Parents are not made: once they are gone, nothing of this attempt of the
-	// job may come up again.
+	// Parents are not created: once they are removed, this attempt of the job must
+	// not create files.
 	p.writer, err = create(ctx, p.own, createSettings{noParents: true, perm: 0o644})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, o.superseded(err)
@@ -55,13 +53,13 @@ func (p *Part) Write(b []byte) (int, error) { return p.writer.Write(b) }
 // WriteString adds s to the part.
 func (p *Part) WriteString(s string) (int, error) { return p.writer.WriteString(s) }
 
-// Abort gives the part up and removes what was written. After Commit it does
-// nothing, so that it can be deferred.
+// Abort removes the part's file. After Commit it does nothing, so that it can be
+// deferred.
 func (p *Part) Abort() error { return p.writer.Abort() }
 
-// Commit completes the part and makes it the output's, unless another attempt
-// was first: then it removes its own and returns nil, too. Only what Commit
-// returned nil for is in the output.
+// Commit completes the part and adds it to the output. If another attempt was first,
+// it removes this attempt's file and returns nil too. If it returns an error, the
+// part may be missing.
 func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err
@@ -70,15 +68,14 @@ func (p *Part) Commit() error {
 	if err == nil {
 		return nil
 	}
-	// Another attempt was first, or this one was and the answer got lost: in
-	// either case the output has the part.
+	// Another attempt was first, or this one was and the response was lost: in both
+	// cases the output has the part.
 	_, statErr := p.final.system.stat(p.ctx, p.final.path, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
 	defer cancel()
 	removeErr := removeAll(ctx, p.own)
 	switch {
 	case statErr == nil:
-		// What is not removed here goes with the temporary directory.
 		return nil
 	case errors.Is(statErr, fs.ErrNotExist) && errors.Is(err, fs.ErrNotExist):
 		return p.output.superseded(err)

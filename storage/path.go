@@ -14,7 +14,7 @@ const (
 	localRoot  = schemeFile + "://"
 )
 
-// knownSchemes is what an unknown one is answered with.
+// knownSchemes is for errors about unknown ones.
 const knownSchemes = "file:// and hdfs://"
 
 // location is a path and the file system it is in.
@@ -22,22 +22,22 @@ type location struct {
 	system fileSystem
 	root   string // "file://" or "hdfs://authority"
 	path   string // absolute and clean
-	// plain is the path as it was written if it had no scheme.
+	// plain is the original path, if it had no scheme.
 	plain string
 }
 
-// uri is the full URI.
+// uri returns the full URI.
 func (l location) uri() string { return l.root + l.path }
 
-// at is another path in the same file system.
+// at returns the location of another path in the same file system.
 func (l location) at(path string) location {
 	return location{system: l.system, root: l.root, path: path}
 }
 
-// parent is the location of the directory that l is in.
+// parent returns the location of the directory of l.
 func (l location) parent() location { return l.at(path.Dir(l.path)) }
 
-// child is the location of a name in the directory l.
+// child returns the location of a name in the directory l.
 func (l location) child(name string) location { return l.at(path.Join(l.path, name)) }
 
 // Qualify returns the full URI of path: the scheme, the name service or host
@@ -50,7 +50,7 @@ func (f *Files) Qualify(path string) (string, error) {
 	return l.uri(), nil
 }
 
-// resolve finds the file system that name is in and its path there.
+// resolve returns the location of a path or URI.
 func (f *Files) resolve(name string) (location, error) {
 	if f.broken != nil {
 		return location{}, f.broken
@@ -154,8 +154,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// localHint says where a plain path that is not in HDFS may have been meant
-// to be, or is empty.
+// localHint returns a hint if a plain path that is not in HDFS exists on the local
+// disk, else "".
 func (l location) localHint() string {
 	if l.plain == "" || l.root == localRoot {
 		return ""

@@ -13,26 +13,25 @@ const (
 	zstdCompression = "zstd"
 )
 
-// Split is a part of an input for one task: a range of a file. It is plain
-// data and can be sent to another process; what reads it finds its Files in
-// the context (see [With]).
+// Split is the input of one task: a range of a file. It is plain data and can be
+// sent to another process; its methods use the Files of the context (see [With]).
 type Split struct {
 	// Path is the full URI of the file.
 	Path string
-	// Offset of the range and its Length, in bytes as they are stored.
+	// Offset and Length of the range, in stored bytes.
 	Offset, Length int64
-	// Hosts are names of hosts that store bytes of the range, the one with the
-	// most bytes first; none on the local disk.
+	// Hosts store bytes of the range, the one with the most bytes first; none on the
+	// local disk.
 	Hosts []string
-	// Compression is "gzip" or "zstd" where the range is a whole compressed
-	// file, else empty.
+	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else
+	// empty.
 	Compression string
 }
 
-// PreferredHosts are the hosts from which the split is cheapest to read.
+// PreferredHosts returns the hosts on which the split is cheapest to read.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
-// String describes the split for people: its file and range.
+// String returns the split's file and range for people.
 func (s Split) String() string {
 	if s.Compression != "" {
 		return fmt.Sprintf("%s (%s)", s.Path, s.Compression)
@@ -40,15 +39,15 @@ func (s Split) String() string {
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)
 }
 
-// Open returns the whole lines of the split, decompressed. Read together, the
-// splits of a file give every line of it exactly once.
+// Open returns a reader of the lines of the split, decompressed. Each line of a file
+// belongs to exactly one of its splits.
 //
-// As with Hadoop's TextInputFormat, the lines of a split are those that begin
-// after its offset up to, and including, its end; those of the first split
-// begin at the file's first byte. So a split leaves out the line it begins in
-// the middle of, and finishes its last line from the bytes that follow it.
+// As with Hadoop's TextInputFormat, the lines of a split are those that begin after
+// its offset, up to and including its end; the first split also has the file's
+// first line. So the reader skips a line that began before the split, and reads
+// the last line beyond the split's end.
 //
-// ctx governs the reading until the reader is closed.
+// When ctx ends, reads return its error.
 func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {
 	if s.Offset < 0 || s.Length < 0 {
 		return nil, fmt.Errorf("split %s: its offset and length must not be negative", s)

@@ -15,28 +15,27 @@ import (
 )
 
 const (
-	// localSplitSize is the default size of splits of files that have no blocks.
+	// localSplitSize is the default size of splits of files without blocks.
 	localSplitSize = 32 << 20
-	// maxHosts is how many hosts a split names at most. HDFS keeps three copies
-	// by default, so that it is those of the split's main block, and some.
+	// maxHosts is the largest number of hosts of a split: those of its main block, as
+	// HDFS keeps three copies by default, and some more.
 	maxHosts = 5
 	// maxListings is how many directories are listed at once.
 	maxListings = 8
 )
 
-// SplitOptions change how [Files.Splits] cuts files.
+// SplitOptions are options of [Files.Splits].
 type SplitOptions struct {
-	// Size of a split in bytes: by default the file's block size in HDFS, 32 MiB
-	// on the local disk. The last split of a file can be up to a tenth longer,
-	// rather than leave a small one behind.
+	// Size of a split in bytes; by default the file's block size in HDFS, and 32 MiB
+	// on the local disk. The last split of a file may be a tenth longer, to avoid a
+	// small one.
 	Size int64
 }
 
 // Splits cuts a file, or all files of a directory tree, into splits, in the
-// order of names and offsets. As in Hadoop, names below the directory
-// that start with "_" or "." are left out, and so are empty files. Files whose
-// names end in .gz and .zst make one split each. Input that does not exist
-// fails with fs.ErrNotExist.
+// order of names and offsets. As in Hadoop, it skips names below the directory that
+// start with "_" or ".", and empty files. A file whose name ends in .gz or .zst is
+// one split. It fails with fs.ErrNotExist if path does not exist.
 func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) ([]Split, error) {
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
@@ -56,11 +55,10 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 // inputWalk cuts a directory tree.
 type inputWalk struct {
 	options SplitOptions
-	// listing holds the number of directories that are listed at once.
-	listing *semaphore.Weighted
+	listing *semaphore.Weighted // limits concurrent listings
 }
 
-// splits are those of e, which is at l, below the directories of above.
+// splits returns the splits of e, which is at l, below the directories above.
 func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
 	if e.Dir {
 		return w.splitsBelow(ctx, l, above)
@@ -71,7 +69,7 @@ func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.
 	return cut(e, w.options), nil
 }
 
-// splitsBelow are those of the files below the directory l.
+// splitsBelow returns the splits of the files below the directory l.
 func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.FileInfo) ([]Split, error) {
 	above, err := descend(l, above)
 	if err != nil {
@@ -109,8 +107,8 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return slices.Concat(found...), nil
 }
 
-// descend adds the local directory l to those above it. It fails where a
-// symbolic link has led back to one of them. HDFS has no such links.
+// descend adds the local directory l to those above it. It fails if a symbolic link
+// led back to one of them. HDFS has no such links.
 func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -127,10 +125,10 @@ func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	return append(slices.Clip(above), info), nil
 }
 
-// isHidden tells the names that Hadoop's FileInputFormat leaves out.
+// isHidden reports whether Hadoop's FileInputFormat skips the name.
 func isHidden(name string) bool { return name[0] == '_' || name[0] == '.' }
 
-// cut cuts one file.
+// cut returns the splits of one file.
 func cut(e entry, options SplitOptions) []Split {
 	if e.Size == 0 {
 		return nil
@@ -142,7 +140,7 @@ func cut(e entry, options SplitOptions) []Split {
 	var splits []Split
 	for offset := int64(0); offset < e.Size; {
 		length := size
-		// As in Hadoop, a rest of a tenth is not worth a split of its own.
+		// As in Hadoop, the last tenth is no split of its own.
 		if left := e.Size - offset; left < size || left-size <= size/10 {
 			length = left
 		}
@@ -154,28 +152,28 @@ func cut(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf orders the hosts by how many bytes of a range they hold; those that
-// hold the same keep the order in which the blocks name them.
+// hostsOf returns the hosts of a range, those with the most bytes first, and
+// otherwise in the order of the blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
 	// Blocks are in the order of their offsets.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {
 		return cmp.Compare(b.offset+b.length, offset+1)
 	})
 	var hosts []string
-	held := map[string]int64{}
+	stored := map[string]int64{}
 	for _, b := range blocks[first:] {
 		if b.offset >= offset+length {
 			break
 		}
 		n := min(b.offset+b.length, offset+length) - max(b.offset, offset)
 		for _, host := range b.hosts {
-			if _, ok := held[host]; !ok {
+			if _, ok := stored[host]; !ok {
 				hosts = append(hosts, host)
 			}
-			held[host] += n
+			stored[host] += n
 		}
 	}
-	slices.SortStableFunc(hosts, func(a, b string) int { return cmp.Compare(held[b], held[a]) })
+	slices.SortStableFunc(hosts, func(a, b string) int { return cmp.Compare(stored[b], stored[a]) })
 	if len(hosts) > maxHosts {
 		hosts = hosts[:maxHosts:maxHosts]
 	}

@@ -2,15 +2,15 @@ package storage
 
 import "context"
 
-// Usage counts bytes that are read and written, whatever the file system: those
-// that a program asked for, as they are stored. It is for any goroutine.
+// Usage counts the stored bytes that a program reads and writes. It must be safe for
+// concurrent use.
 type Usage interface {
 	AddRead(bytes int)
 	AddWritten(bytes int)
 }
 
-// UsageKey is the key under which a context may carry a [Usage]. It is told of
-// the files that are opened or created under the context.
+// UsageKey is the key of a context's [Usage], which counts for files that are opened
+// or created with the context.
 type UsageKey struct{}
 
 func usageOf(ctx context.Context) Usage {
@@ -18,7 +18,7 @@ func usageOf(ctx context.Context) Usage {
 	return usage
 }
 
-// countedFile counts what is read of a file.
+// countedFile counts reads of a file.
 type countedFile struct {
 	File
 	usage Usage
@@ -36,7 +36,7 @@ func (f *countedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// countedSink counts what is written.
+// countedSink counts writes to a file.
 type countedSink struct {
 	sink
 	usage Usage

@@ -6,19 +6,17 @@ import (
 	"errors"
 )
 
-// writeBuffer is what a Writer gathers before it passes bytes on: one packet
-// of HDFS.
+// writeBuffer is the size of a Writer's buffer: one packet of HDFS.
 const writeBuffer = 64 << 10
 
 var errAborted = errors.New("the writing of this file was aborted")
 
-// Writer writes a new file. Small writes are gathered. It is for one goroutine
-// at a time.
+// Writer writes a new file through a buffer. It must not be used concurrently.
 type Writer struct {
 	buffer *bufio.Writer
 	sink   sink
 	done   bool
-	err    error // what Close came to
+	err    error // result of Close
 }
 
 func create(ctx context.Context, l location, settings createSettings) (*Writer, error) {
@@ -38,9 +36,8 @@ func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 // WriteString adds s to the file.
 func (w *Writer) WriteString(s string) (int, error) { return w.buffer.WriteString(s) }
 
-// Close completes the file. Only when it returns nil is all that was written
-// stored; otherwise it returns what went wrong, and the file is removed. A
-// further Close returns the same again.
+// Close completes the file. If it fails, or a write failed before, it returns the
+// error and removes the file. Further calls return the same.
 func (w *Writer) Close() error {
 	if w.done {
 		return w.err
@@ -50,14 +47,12 @@ func (w *Writer) Close() error {
 		w.err = w.sink.Close()
 	}
 	if w.err != nil {
-		// What went wrong first is what counts.
-		_ = w.sink.Abort()
+		_ = w.sink.Abort() // the first error counts
 	}
 	return w.err
 }
 
-// Abort gives the file up and removes it. After Close it does nothing, so
-// that it can be deferred.
+// Abort removes the file. After Close it does nothing, so that it can be deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

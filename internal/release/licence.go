@@ -23,7 +23,7 @@ type module struct {
 	path     string // "std" for Go's own packages
 	version  string
 	sum      string   // as in go.sum: h1: and a hash; "" for Go's own
-	licences []string // SPDX identifiers; none where its files tell no known licence
+	licences []string // SPDX identifiers; none if its files tell no known licence
 	texts    []entry  // the licence files, and NOTICE files
 }
 

@@ -27,7 +27,7 @@ var (
 
 // describe finds the version, the revision and the time of the source in a
 // directory: by git, whose version and time a given version and epoch (seconds
-// since 1970, as SOURCE_DATE_EPOCH has them) replace. Where there is no git, as
+// since 1970, as SOURCE_DATE_EPOCH has them) replace. If there is no git, as
 // in an archive of the source, both must be given.
 func describe(ctx context.Context, directory, version, epoch string) (source, error) {
 	found := source{directory: directory, version: version}

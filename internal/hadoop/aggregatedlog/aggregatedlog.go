@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat says that a file is of neither format, or damaged.
+// ErrFormat means that a file is of neither format, or damaged.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.
@@ -25,7 +25,7 @@ type Entry struct {
 	Container string
 	Name      string
 	Size      int64     // bytes
-	Modified  time.Time // zero where the format does not tell
+	Modified  time.Time // zero if the format does not tell
 	place     place
 }
 

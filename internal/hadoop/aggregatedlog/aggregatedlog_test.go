@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// realFiles gives the files in testdata, which NodeManagers of Hadoop 3.4 wrote of an
+// realFiles returns the files in testdata, which NodeManagers of Hadoop 3.4 wrote of an
 // application with two tasks, by format and compression, and whose logs each has.
 func realFiles(t testing.TB) (contents map[string][]byte, applications map[string]string) {
 	t.Helper()

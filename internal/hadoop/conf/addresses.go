@@ -22,7 +22,7 @@ var rmPorts = map[string]string{
 // defaultNameNodePort is the NameNode's IPC port where a URI names none (HdfsClientConfigKeys).
 const defaultNameNodePort = "8020"
 
-// HTTPSOnly tells whether the daemons' web addresses speak HTTPS: yarn.http.policy is HTTPS_ONLY.
+// HTTPSOnly reports whether the daemons' web addresses speak HTTPS: yarn.http.policy is HTTPS_ONLY.
 func (c *Config) HTTPSOnly() bool {
 	policy, _ := c.Get("yarn.http.policy")
 	return strings.EqualFold(policy, "HTTPS_ONLY")
@@ -217,7 +217,7 @@ func (c *Config) nameService(name string) ([]string, error) {
 	return addresses, nil
 }
 
-// SecurityEnabled tells whether the cluster uses Kerberos: hadoop.security.authentication is kerberos.
+// SecurityEnabled reports whether the cluster uses Kerberos: hadoop.security.authentication is kerberos.
 func (c *Config) SecurityEnabled() bool {
 	value, _ := c.Get("hadoop.security.authentication")
 	return strings.EqualFold(value, "kerberos")

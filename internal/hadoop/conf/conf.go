@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// ErrNotConfigured says that the environment names no configuration directory.
+// ErrNotConfigured means that the environment names no configuration directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
 // siteFiles are read in this order; a later file overrides an earlier one except for its final parameters.
@@ -43,7 +43,7 @@ type setting struct {
 
 // Load reads core-site.xml, hdfs-site.xml, yarn-site.xml and ssl-client.xml of dir. Any of them may be missing,
 // but core-site.xml and yarn-site.xml not both; ssl-client.xml, which may hold passwords, may be unreadable
-// too. Errors name the file and, where there is one, the line.
+// too. Errors name the file and, if there is one, the line.
 func Load(dir string) (*Config, error) {
 	info, err := os.Stat(dir)
 	if err != nil {

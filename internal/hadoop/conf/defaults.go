@@ -46,7 +46,7 @@ var deprecated = map[string]string{
 	"dfs.federation.nameservices": "dfs.nameservices",
 }
 
-// currentName gives the name a key goes by now.
+// currentName returns the name a key goes by now.
 func currentName(key string) string {
 	if name, ok := deprecated[key]; ok {
 		return name

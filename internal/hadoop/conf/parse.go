@@ -23,7 +23,7 @@ const (
 	maxElementDepth = 64
 )
 
-// reader returns a file's content; errors wrap fs.ErrNotExist where there is no such file.
+// reader returns a file's content; errors wrap fs.ErrNotExist if there is no such file.
 type reader func(path string) ([]byte, error)
 
 func readFile(path string) (content []byte, err error) {
@@ -249,7 +249,7 @@ func (p *parser) endProperty() error {
 	return nil
 }
 
-// inUnusedFallback tells whether this is the fallback of an include whose file is there.
+// inUnusedFallback reports whether this is the fallback of an include whose file is there.
 func (p *parser) inUnusedFallback() bool {
 	for _, i := range p.includes {
 		if i.inFallback && !i.missing {

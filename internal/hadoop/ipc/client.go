@@ -109,7 +109,7 @@ func (c *Client) Close() error {
 
 // Call calls a method of the protocol and stores its answer in response. A
 // failure is a *CallError; what the server threw is in it as a *RemoteError. A
-// call is tried again, within Options.RetryFor and ctx, where it is known not
+// call is tried again, within Options.RetryFor and ctx, if it is known not
 // to have been processed (no connection, StandbyException, RetriableException)
 // or is Idempotent. Ending ctx gives the call up and leaves the connection to
 // the others; the server may still process it.

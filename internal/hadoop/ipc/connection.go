@@ -234,7 +234,7 @@ func (c *connection) write() {
 	}
 }
 
-// take marks a call as sent and returns its frame, nil where the caller has
+// take marks a call as sent and returns its frame, nil if the caller has
 // gone already.
 func (c *connection) take(call *pending) []byte {
 	c.mu.Lock()
@@ -290,7 +290,7 @@ func (c *connection) hearOut(cause error) {
 // chunk is how much is written under one deadline.
 const chunk = 256 << 10
 
-// send writes a frame, through the security layer where there is one.
+// send writes a frame, through the security layer if there is one.
 func (c *connection) send(message []byte) error {
 	if c.layer != nil {
 		var err error

@@ -20,13 +20,13 @@ type ErrorClass string
 
 // Classes to which every caller of Hadoop's servers reacts.
 const (
-	// StandbyException says that the server is the passive one of a pair.
+	// StandbyException means that the server is the passive one of a pair.
 	StandbyException ErrorClass = "org.apache.hadoop.ipc.StandbyException"
-	// RetriableException says that the server is not ready or too busy.
+	// RetriableException means that the server is not ready or too busy.
 	RetriableException ErrorClass = "org.apache.hadoop.ipc.RetriableException"
-	// InvalidToken says that the token is unknown to the server or has expired.
+	// InvalidToken means that the token is unknown to the server or has expired.
 	InvalidToken ErrorClass = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
-	// AccessControlException says that the user may not do this.
+	// AccessControlException means that the user may not do this.
 	AccessControlException ErrorClass = "org.apache.hadoop.security.AccessControlException"
 )
 
@@ -45,7 +45,7 @@ type RemoteError struct {
 	Class ErrorClass
 	// Message is its text, without class name and stack.
 	Message string
-	// Stack is the server's stack trace, empty where it keeps it to itself.
+	// Stack is the server's stack trace, empty if it keeps it to itself.
 	Stack string
 	// Detail says in which part of the server the error arose.
 	Detail ErrorDetail

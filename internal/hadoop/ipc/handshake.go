@@ -20,7 +20,7 @@ import (
 // sealOverhead is how much longer a frame may be under a security layer.
 const sealOverhead = 1 << 10
 
-// errNoIdentity says that the options name no way to authenticate.
+// errNoIdentity means that the options name no way to authenticate.
 var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
 
 // handshake is a connection that is being opened.

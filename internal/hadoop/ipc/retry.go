@@ -100,7 +100,7 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// judge says what to do about err, which came before or, where there is one, on
+// judge says what to do about err, which came before or, if there is one, on
 // connection.
 func (r *retryCall) judge(err error, connection *connection) verdict {
 	var lost *ConnectionError

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// List gives the elements of a java.util.ArrayList; nil for nil.
+// List returns the elements of a java.util.ArrayList; nil for nil.
 func List(value any) ([]any, error) {
 	if value == nil {
 		return nil, nil
@@ -30,7 +30,7 @@ func List(value any) ([]any, error) {
 // Entry is one of a map's.
 type Entry struct{ Key, Value any }
 
-// Map gives the entries of a java.util.HashMap, in the stream's order; nil for nil.
+// Map returns the entries of a java.util.HashMap, in the stream's order; nil for nil.
 func Map(value any) ([]Entry, error) {
 	if value == nil {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 	"math"
 )
 
-// ErrFormat says that a stream is none of Java's, is cut off, or holds what this
+// ErrFormat means that a stream is none of Java's, is cut off, or holds what this
 // package does not read; errors that wrap it say where.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
@@ -239,7 +239,7 @@ func (c *classDesc) className() string {
 	return c.name
 }
 
-// classDesc reads the description of a class; nil where there is none.
+// classDesc reads the description of a class; nil if there is none.
 func (d *decoder) classDesc() (*classDesc, error) {
 	if err := d.enter("classes"); err != nil {
 		return nil, err

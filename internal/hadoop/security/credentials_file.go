@@ -191,11 +191,11 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// ErrNoCredentialsFile says that the environment names no credentials file.
+// ErrNoCredentialsFile means that the environment names no credentials file.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
 // CredentialsFromEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION
-// names; the error is ErrNoCredentialsFile where the variable is not set.
+// names; the error is ErrNoCredentialsFile if the variable is not set.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

@@ -11,7 +11,7 @@ import (
 type UserGroup struct {
 	// Effective is the user the calls act as.
 	Effective string
-	// Real is the user who authenticated and acts for Effective, empty where
+	// Real is the user who authenticated and acts for Effective, empty if
 	// they are the same.
 	Real string
 }

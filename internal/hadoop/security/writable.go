@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// errTruncated says that the input ends inside a value.
+// errTruncated means that the input ends inside a value.
 var errTruncated = errors.New("the data ends too early")
 
 // appendVint appends n as Hadoop's WritableUtils.writeVLong does: one byte for

@@ -9,7 +9,7 @@
 // blocks, and a trailer: the index' place as 8 bytes, a version, the magic number
 // again. The meta block BCFile.index lists the data blocks. In a data block a
 // record is its key behind its length, and its value in chunks: the length of
-// each stands before it, below zero where another chunk follows.
+// each stands before it, below zero if another chunk follows.
 package tfile
 
 import (
@@ -39,7 +39,7 @@ const (
 	metaNamePrefix = "data:"
 )
 
-// ErrFormat says that a file is no TFile, or is damaged; errors that wrap it say
+// ErrFormat means that a file is no TFile, or is damaged; errors that wrap it say
 // where.
 var ErrFormat = errors.New("not a whole TFile")
 
@@ -60,11 +60,11 @@ type Reader struct {
 // region is where a block lies.
 type region struct{ offset, compressed, raw int64 }
 
-// Is tells whether what begins with head may be a TFile; head should have 16 bytes.
+// Is reports whether what begins with head may be a TFile; head should have 16 bytes.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
 // NewReader reads the indexes of a TFile of size bytes. It is an error that
-// wraps ErrFormat where the file is none, or was not completed.
+// wraps ErrFormat if the file is none, or was not completed.
 func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{file: file, size: size}
 	if err := r.readIndexes(); err != nil {
@@ -242,7 +242,7 @@ func (r *Reader) Compression() string { return r.compression }
 // Records is how many records the file says that it has.
 func (r *Reader) Records() int64 { return r.records }
 
-// Next gives the next record, or io.EOF after the last one. The key and the
+// Next returns the next record, or io.EOF after the last one. The key and the
 // value are the caller's until Next is called again; what is left of the value
 // then is passed over. A file that is damaged gives an error that wraps
 // ErrFormat.

@@ -26,7 +26,7 @@ const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
-// ErrNotDirectory says that a listing was asked of a file.
+// ErrNotDirectory means that a listing was asked of a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
 // passing are exceptions of a state that passes by itself.

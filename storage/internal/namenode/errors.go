@@ -21,7 +21,7 @@ var meanings = map[ipc.ErrorClass]error{
 
 // PathError is the error of an operation on a URI. It wraps fs.ErrNotExist and
 // the like where the NameNode's exception means that, and what the context
-// ended for where it has ended.
+// ended for, if it has ended.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil

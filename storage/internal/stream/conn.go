@@ -34,7 +34,7 @@ func newConn(raw net.Conn, s *session) *conn {
 	}
 }
 
-// timedReader gives each read the same time.
+// timedReader gives each read the same timeout.
 type timedReader struct {
 	net.Conn
 	timeout time.Duration

@@ -85,7 +85,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	}
 }
 
-// try makes one attempt. again tells whether another may do better.
+// try makes one attempt. again reports whether another may do better.
 func (r *Reader) try(p []byte, offset int64) (n int, again bool, err error) {
 	if err := r.connect(); err != nil {
 		return 0, false, err

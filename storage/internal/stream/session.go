@@ -185,8 +185,8 @@ func (s *session) fail(err error) {
 }
 
 // cause is why an operation of colinmarc/hdfs failed with err: the failed call
-// to the NameNode in full, or the broken connection, where it was one. fromCall
-// tells whether it was a call.
+// to the NameNode in full, or the broken connection, if it was one. fromCall
+// reports whether it was a call.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

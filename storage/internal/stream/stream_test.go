@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// patience bounds what a test waits for that happens at once on an idle machine.
-const patience = time.Minute
+// timeout is for events that are immediate on an idle machine.
+const timeout = time.Minute
 
 func logger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -162,7 +162,7 @@ func TestEndedContextStopsARead(t *testing.T) {
 		_, err := readAll(r, 1000)
 		reading <- err
 	}()
-	require.Eventually(t, func() bool { return silent.connections() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return silent.connections() == 1 }, timeout, time.Millisecond)
 	cancel(stopped)
 	require.ErrorIs(t, <-reading, stopped)
 }
@@ -234,7 +234,7 @@ func TestEndedContextStopsAWrite(t *testing.T) {
 	require.NoError(t, err)
 	writing := make(chan error)
 	go func() { writing <- write(w, text(10)) }()
-	require.Eventually(t, func() bool { return silent.connections() == 1 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return silent.connections() == 1 }, timeout, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-writing, context.Canceled)
 	require.NoError(t, w.Abort())
@@ -259,7 +259,7 @@ func TestCloseWaitsForTheLastBlock(t *testing.T) {
 	require.NoError(t, err)
 	writing := make(chan error)
 	go func() { writing <- write(w, text(10)) }()
-	require.Eventually(t, func() bool { return n.count("complete") > 5 }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return n.count("complete") > 5 }, timeout, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-writing, context.Canceled)
 	require.NoError(t, w.Abort())

@@ -70,7 +70,7 @@ func ParseOpening(b []byte) (AuthProtocol, error) {
 	return auth, nil
 }
 
-// ErrTooLong says that a frame is longer than the reader's limit.
+// ErrTooLong means that a frame is longer than the reader's limit.
 var ErrTooLong = errors.New("the frame is too long")
 
 // Read reads one frame of at most limit bytes and returns it without its

@@ -370,7 +370,7 @@ type RequestHeader struct {
 	CallId *int32 `protobuf:"zigzag32,3,req,name=call_id,json=callId" json:"call_id,omitempty"`
 	// 16 bytes, unique to the client; empty in SASL messages.
 	ClientId []byte `protobuf:"bytes,4,req,name=client_id,json=clientId" json:"client_id,omitempty"`
-	// How often this call was sent before; -1 where it means nothing.
+	// How often this call was sent before; -1 if it means nothing.
 	RetryCount    *int32 `protobuf:"zigzag32,5,opt,name=retry_count,json=retryCount,def=-1" json:"retry_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -114,7 +114,7 @@ func (c *crypter) seal(message, mac []byte) []byte {
 	return out
 }
 
-// errSealed says that a sealed message is not what seal makes.
+// errSealed means that a sealed message is not what seal makes.
 var errSealed = errors.New("a sealed message is malformed")
 
 // open decrypts what seal made with a mac of macSize bytes.

@@ -25,7 +25,7 @@ const (
 	sealServer = "Digest H(A1) to server-to-client sealing key magic constant"
 )
 
-// digestLayer signs, and where it has crypters seals, messages.
+// digestLayer signs, and if it has crypters seals, messages.
 type digestLayer struct {
 	qop      QOP
 	maxPiece int

@@ -22,7 +22,7 @@ const (
 type Mechanism interface {
 	// Name is the mechanism's registered name.
 	Name() string
-	// Step takes what the peer sent and returns the answer, nil where nothing
+	// Step takes what the peer sent and returns the answer, nil if nothing
 	// is left to say. Its error means that the peer, or one's own secret, is
 	// not what it should be; the connection is then to be closed.
 	Step(message []byte) (answer []byte, err error)
