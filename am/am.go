@@ -20,6 +20,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/logging"
@@ -73,7 +76,7 @@ type applicationMaster struct {
 	*Attempt
 	began     time.Time
 	driver    *Driver
-	allocator *allocator
+	allocator *allocator.Allocator
 	rm        *yarn.AMClient
 }
 
@@ -93,14 +96,14 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 	if err := m.buildAllocator(); err != nil {
 		return ExitUncaught, err
 	}
-	page, err := m.servePage()
+	server, err := m.servePage()
 	if err != nil {
 		return ExitUncaught, err
 	}
-	defer page.close()
-	m.allocator.registration.TrackingURL = page.url(m.Host)
+	defer server.Close()
+	m.allocator.SetTrackingURL(server.URL(m.Host))
 	defer func() { _ = m.rm.Close() }()
-	defer m.allocator.diary.close()
+	defer m.allocator.Close()
 
 	outcome := m.run(ctx)
 	summary := m.summary()
@@ -108,7 +111,7 @@ func serve(ctx context.Context, attempt *Attempt, newDriver func(*Attempt) (*Dri
 		m.Logger.Warn("stopping the driver", "error", err)
 	}
 	if !outcome.interrupted && !outcome.unreachable {
-		m.allocator.end(context.WithoutCancel(ctx))
+		m.allocator.ReleaseAll(context.WithoutCancel(ctx))
 		m.finish(ctx, outcome, summary)
 	}
 	return outcome.code, outcome.err
@@ -128,14 +131,14 @@ func terminated() outcome {
 
 // outcomeOf returns the outcome for the error with which the allocator ended.
 func outcomeOf(err error) outcome {
-	var exhausted *tooManyFailures
+	var exhausted *allocator.TooManyFailures
 	switch {
 	case err == nil:
 		return outcome{}
 	case errors.As(err, &exhausted):
 		return outcome{code: ExitMaxExecutorFailures, err: err}
 	default:
-		return outcome{code: ExitReporterFailure, err: err, unreachable: final(err)}
+		return outcome{code: ExitReporterFailure, err: err, unreachable: allocator.IsFinal(err)}
 	}
 }
 
@@ -158,10 +161,9 @@ func (m *applicationMaster) run(ctx context.Context) outcome {
 		}
 		if err != nil {
 			// Only a registered application can be unregistered.
-			_, registering := m.allocator.exchange.register(ctx, m.allocator.registration)
-			return failedUnregistered(err, registering)
+			return failedUnregistered(err, m.allocator.Register(ctx))
 		}
-		m.allocator.fleet.lastID = first - 1
+		m.allocator.SetNextExecutorID(first)
 	}
 	return m.work(ctx)
 }
@@ -175,7 +177,7 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 	allocating, stopAllocating := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAllocating()
 	allocated := make(chan error, 1)
-	both.Go(func() { allocated <- m.allocator.run(allocating) })
+	both.Go(func() { allocated <- m.allocator.Run(allocating) })
 	both.Go(func() { m.renewCache(allocating) })
 
 	running, stopRunning := context.WithCancelCause(ctx)
@@ -190,7 +192,7 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 		}
 		// Only a registered application can be unregistered.
 		select {
-		case <-m.allocator.registered:
+		case <-m.allocator.Registered():
 			return failedUnregistered(err, nil)
 		case registering := <-allocated:
 			return failedUnregistered(err, registering)
@@ -234,27 +236,47 @@ func (m *applicationMaster) buildAllocator() error {
 		return err
 	}
 	m.rm = yarn.NewAMClient(schedulers, yarn.ClientOptions{Token: token, Logger: m.Logger})
-	m.allocator = newAllocator(allocatorOptions{
-		rm:           m.rm,
-		registration: yarn.RegisterRequest{Host: m.Host, RPCPort: int32(port)},
-		connect: func(node yarn.NodeID, token security.Token) nodeManager {
-			return connectNode(node, token, m.Logger)
+	m.allocator = allocator.New(allocator.Options{
+		ResourceManager: m.rm,
+		Registration:    yarn.RegisterRequest{Host: m.Host, RPCPort: int32(port)},
+		Connect: func(node yarn.NodeID, token security.Token) launcher.NodeManager {
+			return launcher.Connect(node, token, m.Logger)
 		},
-		context:      contexts.of,
-		lost:         m.driver.Endpoint.ExecutorLost,
-		decommission: m.driver.Endpoint.Decommission,
-		progress:     m.driver.Endpoint.Progress,
-		load:         m.load,
-		settings:     m.Settings,
-		hadoop:       m.Hadoop,
-		racks:        m.Spec.Racks,
-		nodes:        m.Spec.Nodes,
-		logDirectory: m.logDirectory,
-		random:       rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		logger:       m.Logger,
+		LaunchContext: contexts.of,
+		ExecutorLost:  m.driver.Endpoint.ExecutorLost,
+		Decommission:  m.driver.Endpoint.Decommission,
+		Progress:      m.driver.Endpoint.Progress,
+		Load:          m.load,
+		Settings:      m.Settings,
+		Hadoop:        m.Hadoop,
+		Racks:         m.Spec.Racks,
+		Nodes:         m.Spec.Nodes,
+		LogDirectory:  m.logDirectory,
+		Random:        rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Logger:        m.Logger,
 	})
 	m.driver.Endpoint.SetManager(m.allocator)
 	return nil
+}
+
+// servePage serves the application's page.
+func (m *applicationMaster) servePage() (*page.Server, error) {
+	return page.Serve(page.Options{
+		BindAddress: m.Bind,
+		Application: m.ID.Application.String(),
+		Owner:       m.Spec.User,
+		Settings:    m.Settings,
+		Hadoop:      m.Hadoop,
+		ActiveRM:    m.rm.Serving,
+		Status:      m.status,
+		Logger:      m.Logger,
+	})
+}
+
+func (m *applicationMaster) status() page.Status {
+	return page.NewStatus(page.Application{
+		ID: m.ID.Application.String(), Name: m.Spec.Name, User: m.Spec.User, Attempt: int(m.ID.Attempt), Started: m.began,
+	}, m.driver.Endpoint.Status(), m.allocator.Status())
 }
 
 // load returns how many tasks run on each executor.

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am/allocator"
 	"github.com/bobbin-yarn/bobbin/am/remote"
+	"github.com/bobbin-yarn/bobbin/driver"
 	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
@@ -21,8 +25,34 @@ import (
 // goroutines of a test must.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
-func attemptAt(s *setting) *applicationMaster {
-	return &applicationMaster{Attempt: &Attempt{Spec: &launch.Spec{}, Logger: slog.New(slog.DiscardHandler)}, allocator: s.allocator}
+// resourceManager answers heartbeats, which it counts.
+type resourceManager func(heartbeat int32) (*yarn.AllocateResponse, error)
+
+func (r resourceManager) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
+	return &yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 8192, VCores: 8}}, nil
+}
+
+func (r resourceManager) Allocate(_ context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+	response, err := r(request.ResponseID + 1)
+	if err == nil {
+		response.ResponseID = request.ResponseID + 1
+	}
+	return response, err
+}
+
+func idle(int32) (*yarn.AllocateResponse, error) { return &yarn.AllocateResponse{}, nil }
+
+// masterOf returns an ApplicationMaster that can reach no node.
+func masterOf(rm resourceManager, settings *config.Config) *applicationMaster {
+	logger := slog.New(slog.DiscardHandler)
+	return &applicationMaster{
+		Attempt: &Attempt{Spec: &launch.Spec{}, Logger: logger},
+		allocator: allocator.New(allocator.Options{
+			ResourceManager: rm, Settings: settings, Hadoop: conf.FromMap(nil), Logger: logger,
+			ExecutorLost: func(string, driver.Loss) {}, Progress: func() float32 { return 0 },
+			Random: rand.New(rand.NewPCG(1, 2)),
+		}),
+	}
 }
 
 // supervised returns a driver with a driver function.
@@ -51,35 +81,34 @@ func TestExitCodesOfDrivers(t *testing.T) {
 // TestApplicationEndsWithoutItsDriverFunction has functions that ignore their
 // context: their application must end for the reason that ended it, in time.
 func TestApplicationEndsWithoutItsDriverFunction(t *testing.T) {
-	failing := func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		response := allocating(containerOn("a1", int64(n)))
-		response.Completed = completion(int64(n)-1, 1, "the program broke")
-		return response, nil
+	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
+		id := int64(heartbeat)
+		return &yarn.AllocateResponse{
+			Allocated: []yarn.Container{{ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: "a1"}, Priority: 1}},
+			Completed: []yarn.ContainerStatus{{ID: yarn.ContainerID{ID: id - 1}, ExitStatus: 1}},
+		}, nil
 	}
-	unanswered := func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
-		return nil, errors.New("no route to host")
-	}
-	unknown := func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return nil, yarn.ErrAttemptNotFound }
+	unanswered := func(int32) (*yarn.AllocateResponse, error) { return nil, errors.New("no route to host") }
+	unknown := func(int32) (*yarn.AllocateResponse, error) { return nil, yarn.ErrAttemptNotFound }
 	for name, test := range map[string]struct {
 		settings map[string]string
-		rm       *scriptedRM
+		rm       resourceManager
 		want     outcome
 		reason   string
 	}{
 		"executors fail again and again": {map[string]string{"executor.maxNumFailures": "3", "yarn.executor.launch.excludeOnFailure.enabled": "false"},
-			&scriptedRM{answer: failing}, outcome{code: ExitMaxExecutorFailures}, "executor.maxNumFailures is 3"},
-		"the ResourceManager does not answer": {nil, &scriptedRM{answer: unanswered}, outcome{code: ExitReporterFailure}, "no route to host"},
-		"the ResourceManager has another attempt": {nil, &scriptedRM{answer: unknown}, outcome{code: ExitReporterFailure, unreachable: true},
+			failing, outcome{code: ExitMaxExecutorFailures}, "executor.maxNumFailures is 3"},
+		"the ResourceManager does not answer": {nil, unanswered, outcome{code: ExitReporterFailure}, "no route to host"},
+		"the ResourceManager has another attempt": {nil, unknown, outcome{code: ExitReporterFailure, unreachable: true},
 			"ApplicationAttemptNotFoundException"},
-		"no session": {map[string]string{"yarn.am.waitTime": "30s"}, &scriptedRM{}, outcome{code: ExitSessionNotCreated}, "yarn.am.waitTime"},
+		"no session": {map[string]string{"yarn.am.waitTime": "30s"}, idle, outcome{code: ExitSessionNotCreated}, "yarn.am.waitTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				t.Cleanup(untilFunctionsReturn)
-				s := newSetting(t, test.rm, test.settings)
 				settings, err := config.FromMap(test.settings)
 				require.NoError(t, err)
-				m := attemptAt(s)
+				m := masterOf(test.rm, settings)
 				ended := make(chan time.Time, 1) // when the function's context ended
 				m.driver = supervised(settings, func(ctx context.Context, _ func()) error {
 					<-ctx.Done()
@@ -101,8 +130,7 @@ func TestApplicationEndsWithoutItsDriverFunction(t *testing.T) {
 func TestApplicationThatIsToldToStopLeavesItsDriverFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(untilFunctionsReturn)
-		s := newSetting(t, &scriptedRM{}, nil)
-		m := attemptAt(s)
+		m := masterOf(idle, config.Default())
 		m.driver = supervised(config.Default(), func(_ context.Context, created func()) error {
 			created()
 			time.Sleep(time.Hour)

@@ -4,11 +4,11 @@ import (
 	"maps"
 	"strconv"
 
+	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
-	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
 // executorContexts makes the launch contexts of executors, which differ in
@@ -53,15 +53,15 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 }
 
 // of is the launch context of one executor.
-func (c *executorContexts) of(executor *executor) yarn.ContainerLaunchContext {
-	container, kind := executor.container, executor.profile()
+func (c *executorContexts) of(executor launcher.Executor) yarn.ContainerLaunchContext {
+	container, kind := executor.Container, executor.Profile
 	env := launch.GoLimits(kind.Cores, kind.Memory)
 	for name := range env {
 		if _, set := c.own[name]; set {
 			delete(env, name) // the user knows better
 		}
 	}
-	env[launch.EnvExecutorID] = executor.id
+	env[launch.EnvExecutorID] = executor.ID
 	env[launch.EnvProfile] = strconv.Itoa(kind.ID)
 	env[launch.EnvCores] = strconv.Itoa(kind.Cores)
 	env[launch.EnvHost] = container.Node.Host
@@ -89,11 +89,6 @@ func acls(settings *config.Config) map[yarn.Access]string {
 		lists[yarn.ModifyAccess] = modify
 	}
 	return lists
-}
-
-// containerResource is the size of an executor's container.
-func containerResource(kind profile.Profile) yarn.Resource {
-	return yarn.Resource{MemoryMB: kind.Container().MiB(), VCores: int32(kind.Cores), Others: kind.Resources}
 }
 
 func localResources(resources []launch.Resource) map[string]yarn.LocalResource {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am/launcher"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -32,13 +33,17 @@ func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 	}
 }
 
+var containerID = yarn.ContainerID{ID: 7}
+
 func contextOf(t *testing.T, attempt *Attempt) (own, shared yarn.ContainerLaunchContext) {
 	t.Helper()
 	contexts, err := newExecutorContexts(attempt, "driver:1", []byte("pass"))
 	require.NoError(t, err)
-	container := containerOn("a1", 7)
-	container.NodeHTTPAddress = "a1:8042"
-	own = contexts.of(&executor{id: "3", container: container, table: &table{profile: profile.Default(attempt.Settings)}})
+	own = contexts.of(launcher.Executor{
+		ID:        "3",
+		Container: yarn.Container{ID: containerID, Node: yarn.NodeID{Host: "a1", Port: 1}, NodeHTTPAddress: "a1:8042"},
+		Profile:   profile.Default(attempt.Settings),
+	})
 	return own, own.Shared.Context()
 }
 
@@ -49,7 +54,7 @@ func TestExecutorsEnvironment(t *testing.T) {
 	}, nil))
 	require.Equal(t, map[string]string{
 		launch.EnvExecutorID: "3", launch.EnvProfile: "0", launch.EnvCores: "3", launch.EnvHost: "a1",
-		launch.EnvLogURL: "http://a1:8042/node/containerlogs/" + containerOn("a1", 7).ID.String() + "/ann",
+		launch.EnvLogURL: "http://a1:8042/node/containerlogs/" + containerID.String() + "/ann",
 		"GOMEMLIMIT":     "943718400",
 	}, own.Env, "the memory limit is of the program's memory, the user's own GOMAXPROCS stays")
 	require.Equal(t, map[string]string{
@@ -82,13 +87,6 @@ func TestExecutorsACLsAndSecurePages(t *testing.T) {
 		map[string]string{"yarn.http.policy": "HTTPS_ONLY"}))
 	require.Equal(t, map[yarn.Access]string{yarn.ViewAccess: "bob ops", yarn.ModifyAccess: "*"}, shared.ACLs)
 	require.Regexp(t, "^https://a1:8042/", own.Env[launch.EnvLogURL])
-}
-
-func TestContainerResource(t *testing.T) {
-	size := containerResource(profile.Profile{
-		Memory: config.GiB, Overhead: config.MiB + 1, Cores: 4, Resources: map[string]int64{"yarn.io/gpu": 2},
-	})
-	require.Equal(t, "1026 MB, 4 vcores, 2 yarn.io/gpu", size.String())
 }
 
 func TestABadFileIsFoundBeforeAnyExecutorStarts(t *testing.T) {

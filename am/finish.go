@@ -40,7 +40,7 @@ func (m *applicationMaster) unregister(ctx context.Context, request yarn.FinishR
 		done, err := m.rm.Finish(ctx, request)
 		if errors.Is(err, yarn.ErrNotRegistered) {
 			m.Logger.Warn("the ResourceManager does not know this application any more, registering again to unregister it")
-			_, err = m.allocator.exchange.register(ctx, m.allocator.registration)
+			err = m.allocator.Register(ctx)
 		}
 		if err != nil {
 			m.Logger.Error("unregister from the ResourceManager", "error", err)

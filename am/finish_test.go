@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
@@ -24,12 +27,11 @@ func TestTheEndIsHeardByAResourceManagerThatRestarted(t *testing.T) {
 		rm := yarn.NewAMClient(cluster.SchedulerAddresses(), application.Options())
 		defer func() { _ = rm.Close() }()
 		logger := slog.New(slog.DiscardHandler)
-		m := &applicationMaster{Attempt: &Attempt{Logger: logger}, rm: rm, allocator: &allocator{
-			registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1},
-			exchange:     exchange{rm: rm, logger: logger},
-		}}
-		_, err = rm.Register(t.Context(), m.allocator.registration)
-		require.NoError(t, err)
+		m := &applicationMaster{Attempt: &Attempt{Logger: logger}, rm: rm, allocator: allocator.New(allocator.Options{
+			ResourceManager: rm, Registration: yarn.RegisterRequest{Host: "node-0001", RPCPort: -1},
+			Settings: config.Default(), Hadoop: conf.FromMap(nil), Logger: logger,
+		})}
+		require.NoError(t, m.allocator.Register(t.Context()))
 		cluster.Restart(45 * time.Second)
 		require.True(t, m.unregister(t.Context(), yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "all is well"}))
 		cluster.Look(func(v yarntest.View) {

@@ -6,19 +6,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/allocator"
 )
 
 // summary is the application in one line, for its diagnostics: the
 // ResourceManager keeps them when the ApplicationMaster is gone.
 func (m *applicationMaster) summary() string {
-	totals, fleet := m.driver.Endpoint.Status().Totals, m.allocator.snapshot()
+	totals, executors := m.driver.Endpoint.Status().Totals, m.allocator.Status()
 	line := fmt.Sprintf("summary: task_sets=%d tasks=%d failed_attempts=%d process_local=%d node_local=%d no_pref=%d rack_local=%d any=%d executors=%d lost_executors=%d",
 		totals.Jobs, totals.Done, totals.FailedAttempts, totals.Locality.ProcessLocal, totals.Locality.NodeLocal,
-		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, fleet.counts.Requested, totals.ExecutorsLost)
-	if ended := endsInWords(fleet.failures); ended != "" {
+		totals.Locality.NoPref, totals.Locality.RackLocal, totals.Locality.Any, executors.Counts.Requested, totals.ExecutorsLost)
+	if ended := endsInWords(executors.Failures); ended != "" {
 		line += " ended=" + strconv.Quote(ended)
 	}
-	if excluded := hostsInWords(fleet.exclusions); excluded != "" {
+	if excluded := hostsInWords(executors.Exclusions); excluded != "" {
 		line += " excluded=" + strconv.Quote(excluded)
 	}
 	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
@@ -32,9 +34,9 @@ const maxDiagnostics = 32 << 10
 const mostNamed = 10
 
 // endsInWords is "3 beyond its memory, 1 preempted", the most frequent first.
-func endsInWords(failures []FailureCount) string {
+func endsInWords(failures []allocator.FailureCount) string {
 	sorted := slices.Clone(failures)
-	slices.SortStableFunc(sorted, func(a, b FailureCount) int { return b.Count - a.Count })
+	slices.SortStableFunc(sorted, func(a, b allocator.FailureCount) int { return b.Count - a.Count })
 	words := make([]string, len(sorted))
 	for i, failure := range sorted {
 		words[i] = fmt.Sprintf("%d %s", failure.Count, failure.Reason)
@@ -42,7 +44,7 @@ func endsInWords(failures []FailureCount) string {
 	return strings.Join(words, ", ")
 }
 
-func hostsInWords(exclusions []Exclusion) string {
+func hostsInWords(exclusions []allocator.Exclusion) string {
 	var hosts []string
 	for _, exclusion := range exclusions[:min(len(exclusions), mostNamed)] {
 		hosts = append(hosts, exclusion.Host)

@@ -6,16 +6,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am/allocator"
 )
 
 func TestWhatASummarySaysOfExecutors(t *testing.T) {
-	require.Equal(t, "5 out of memory, 2 preempted, 1 exit code", endsInWords([]FailureCount{
+	require.Equal(t, "5 out of memory, 2 preempted, 1 exit code", endsInWords([]allocator.FailureCount{
 		{Reason: "exit code", Count: 1}, {Reason: "out of memory", Count: 5}, {Reason: "preempted", Count: 2},
 	}))
 	require.Empty(t, endsInWords(nil))
-	require.Equal(t, "a, b", hostsInWords([]Exclusion{{Host: "a"}, {Host: "b"}}))
+	require.Equal(t, "a, b", hostsInWords([]allocator.Exclusion{{Host: "a"}, {Host: "b"}}))
 	require.Empty(t, hostsInWords(nil))
-	many := make([]Exclusion, mostNamed+3)
+	many := make([]allocator.Exclusion, mostNamed+3)
 	require.True(t, strings.HasSuffix(hostsInWords(many), ", 3 more"))
 }
 

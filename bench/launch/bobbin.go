@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
 // settle is how long an application idles before its memory is read, so that
@@ -44,10 +44,10 @@ func (b *bench) launch(ctx context.Context) (launched, error) {
 
 // watch waits until the application has its executors and reads their memory.
 func (b *bench) watch(ctx context.Context, id string, began time.Time) (launched, error) {
-	var status am.Status
+	var status page.Status
 	err := poll(ctx, 20*time.Millisecond, func() (bool, error) {
-		page, err := b.rest.Proxy(ctx, id, am.StatusPath)
-		if err != nil || json.Unmarshal(page, &status) != nil {
+		content, err := b.rest.Proxy(ctx, id, page.StatusPath)
+		if err != nil || json.Unmarshal(content, &status) != nil {
 			return false, nil // there is no AM yet
 		}
 		return status.Executors.Running == executors, nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
@@ -38,34 +38,34 @@ func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 
 // awaitStatus waits until an application's ApplicationMaster answers with a
 // status that is as it should be.
-func awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
+func awaitStatus(t *testing.T, id, what string, asItShouldBe func(page.Status) bool) page.Status {
 	t.Helper()
 	return shared.awaitStatus(t, id, what, asItShouldBe)
 }
 
-func (s *suite) awaitStatus(t *testing.T, id, what string, asItShouldBe func(am.Status) bool) am.Status {
+func (s *suite) awaitStatus(t *testing.T, id, what string, asItShouldBe func(page.Status) bool) page.Status {
 	t.Helper()
-	var last am.Status
+	var last page.Status
 	await(t, id+": "+what, func(ctx context.Context) bool {
 		known, err := s.rest.Application(ctx, id)
 		if err != nil {
 			return false // the ResourceManager may be away
 		}
 		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
-		page, err := s.rest.Proxy(ctx, id, "/"+am.StatusPath)
+		content, err := s.rest.Proxy(ctx, id, "/"+page.StatusPath)
 		if err != nil {
 			return false // the ApplicationMaster is not there yet, or not any more
 		}
-		last = am.Status{}
-		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)
+		last = page.Status{}
+		return json.Unmarshal(content, &last) == nil && asItShouldBe(last)
 	})
 	return last
 }
 
 // awaitTasks waits until so many tasks run at once.
-func awaitTasks(t *testing.T, id string, running int) am.Status {
+func awaitTasks(t *testing.T, id string, running int) page.Status {
 	t.Helper()
-	return awaitStatus(t, id, "tasks run", func(status am.Status) bool { return status.Tasks.Running >= running })
+	return awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running >= running })
 }
 
 // awaitState waits until the ResourceManager says that the application is in

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -201,7 +201,7 @@ func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {
 	require.Len(t, launcher, 1)
 	require.NoError(t, syscall.Kill(launcher[0].pid, syscall.SIGKILL))
 	await(t, "YARN starts another attempt", func(context.Context) bool { return len(attempts(t, id)) == 2 })
-	now := awaitStatus(t, id, "the tasks run in new executors", func(status am.Status) bool {
+	now := awaitStatus(t, id, "the tasks run in new executors", func(status page.Status) bool {
 		return status.Attempt == 2 && status.Tasks.Running == 2
 	})
 	assert.Zero(t, now.Tasks.Failed)

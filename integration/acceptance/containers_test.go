@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/storage"
 )
@@ -97,7 +97,7 @@ func customResources(t *testing.T, own *suite) {
 		"--conf", "yarn.driver.resource.example.com/license.amount=1", "--conf", "driver.resource.scratch.amount=3",
 		"--conf", "yarn.executor.resource.example.com/license.amount=1", "--conf", "executor.resource.scratch.amount=5",
 		program("trouble"), "until", signal)
-	own.awaitStatus(t, id, "both tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	own.awaitStatus(t, id, "both tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	await(t, "the ApplicationMaster and two executors have what was asked for, and nobody has more", func(context.Context) bool {
 		used := own.used(t)
 		return used["example.com/license"] == 1+2 && used["scratch"] == 3+2*5
@@ -170,13 +170,13 @@ func accessLists(t *testing.T, own *suite) {
 	start := func(name string, settings ...string) (running *submitted, id string, hosts map[string]bool) {
 		running, id = own.submit(t, append(settings, "--name", name, "--num-executors", "2", "--conf", "yarn.log.excludePattern=stdout",
 			program("trouble"), "until", signal)...)
-		status := own.awaitStatus(t, id, "both tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+		status := own.awaitStatus(t, id, "both tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 		_, master := own.otherNode(t, id)
 		hosts = map[string]bool{master.Host: true}
 		for _, executor := range status.Details {
 			hosts[executor.Host] = true
 			for name, url := range executor.LogURLs {
-				assert.Contains(t, page(t, url), "Logs for container_", "%s on %s", name, executor.Host)
+				assert.Contains(t, pageAt(t, url), "Logs for container_", "%s on %s", name, executor.Host)
 			}
 		}
 		return running, id, hosts
@@ -185,14 +185,14 @@ func accessLists(t *testing.T, own *suite) {
 	rm := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/apps/"
 
 	_, id, hosts := start("open", "--conf", "acls.enable=true", "--conf", "ui.view.acls=viewer", "--conf", "modify.acls=ender")
-	assert.Contains(t, page(t, rm+id+"?user.name=viewer"), inside)
-	assert.NotContains(t, page(t, rm+id+"?user.name=stranger"), inside)
-	proxied := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/proxy/" + id + "/" + am.StatusPath
+	assert.Contains(t, pageAt(t, rm+id+"?user.name=viewer"), inside)
+	assert.NotContains(t, pageAt(t, rm+id+"?user.name=stranger"), inside)
+	proxied := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/proxy/" + id + "/" + page.StatusPath
 	for _, user := range []string{"viewer", currentUser(t)} {
-		assert.Contains(t, page(t, proxied+"?user.name="+user), id, "the page asks the lists too")
+		assert.Contains(t, pageAt(t, proxied+"?user.name="+user), id, "the page asks the lists too")
 	}
-	assert.Contains(t, page(t, proxied+"?user.name=stranger"), `the user "stranger" may not see this application`)
-	assert.Contains(t, page(t, proxied), `may not see this application`, "who has no name here")
+	assert.Contains(t, pageAt(t, proxied+"?user.name=stranger"), `the user "stranger" may not see this application`)
+	assert.Contains(t, pageAt(t, proxied), `may not see this application`, "who has no name here")
 	assert.Equal(t, 3, as("stranger", "kill", id).code)
 	assert.Equal(t, 3, as("viewer", "kill", id).code)
 	assert.Equal(t, 0, as("ender", "kill", id).code)
@@ -205,7 +205,7 @@ func accessLists(t *testing.T, own *suite) {
 
 	running, id, hosts := start("closed", "--conf", "ui.view.acls=viewer")
 	assert.Contains(t, running.stderr.String(), "ui.view.acls let nobody in")
-	assert.NotContains(t, page(t, rm+id+"?user.name=viewer"), inside)
+	assert.NotContains(t, pageAt(t, rm+id+"?user.name=viewer"), inside)
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
 	for _, content := range own.aggregated(t, id, len(hosts)) {
@@ -214,7 +214,7 @@ func accessLists(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-func page(t *testing.T, url string) string {
+func pageAt(t *testing.T, url string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	require.NoError(t, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
@@ -54,20 +55,20 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 		{"another queue wants its share", func(t *testing.T, h *held) {
 			signal := output(t)
 			modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
-			own.awaitStatus(t, other, "it gets its share", func(status am.Status) bool { return status.Tasks.Running == 2 })
+			own.awaitStatus(t, other, "it gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
 			require.NoError(t, own.put(t.Context(), signal, nil))
 			assert.Equal(t, 0, modest.wait(t).code)
 		}},
 		{"a NodeManager is killed", func(t *testing.T, h *held) {
 			goes, _ := own.otherNode(t, h.id)
 			require.NoError(t, goes.NodeManager.Kill())
-			own.awaitStatus(t, h.id, "its executors are given up", func(status am.Status) bool { return !hasExecutor(status, goes.Host) })
+			own.awaitStatus(t, h.id, "its executors are given up", func(status page.Status) bool { return !hasExecutor(status, goes.Host) })
 		}},
 	} {
 		t.Run(trial.name, func(t *testing.T) {
 			h := own.hold(t, in, counting, append(small, "--queue", "default", "--num-executors", "6")...)
 			h.awaitMoment(t)
-			own.awaitStatus(t, h.id, "its executors run on both nodes", func(status am.Status) bool { return status.Executors.Running == 6 })
+			own.awaitStatus(t, h.id, "its executors run on both nodes", func(status page.Status) bool { return status.Executors.Running == 6 })
 			trial.befall(t, h)
 			h.release(t)
 			h.assertRight(t)
@@ -80,8 +81,8 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 }
 
 // hasExecutor reports whether an executor on a host is not lost.
-func hasExecutor(status am.Status, host string) bool {
-	return slices.ContainsFunc(status.Details, func(executor am.ExecutorDetail) bool {
+func hasExecutor(status page.Status, host string) bool {
+	return slices.ContainsFunc(status.Details, func(executor page.ExecutorDetail) bool {
 		return executor.Host == host && executor.Reason == ""
 	})
 }
@@ -94,13 +95,13 @@ func countBesideABadNode(t *testing.T, own *suite, in corpus) {
 	file := filepath.Join(workingDirectory(t, map[string]string{bad: "exit 9\n"}), bad)
 	h := own.hold(t, in, counting, "--driver-memory", "512m", "--executor-memory", "512m", "--num-executors", "5",
 		"--files", file, "--conf", "executorEnv.BASH_ENV=./{{NM_HOST}}")
-	own.awaitStatus(t, h.id, "the node is excluded", func(status am.Status) bool {
-		return slices.ContainsFunc(status.Exclusions, func(e am.Exclusion) bool { return e.Host == bad })
+	own.awaitStatus(t, h.id, "the node is excluded", func(status page.Status) bool {
+		return slices.ContainsFunc(status.Exclusions, func(e allocator.Exclusion) bool { return e.Host == bad })
 	})
-	page := call{args: []string{"status", h.id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
-	assert.Regexp(t, `(?m)excluded.*`+regexp.QuoteMeta(bad), page.stdout)
+	shown := call{args: []string{"status", h.id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+	assert.Regexp(t, `(?m)excluded.*`+regexp.QuoteMeta(bad), shown.stdout)
 	own.resize(t, 4096)
-	now := own.awaitStatus(t, h.id, "all executors run", func(status am.Status) bool { return status.Executors.Running == 5 })
+	now := own.awaitStatus(t, h.id, "all executors run", func(status page.Status) bool { return status.Executors.Running == 5 })
 	assert.False(t, hasExecutor(now, bad))
 	h.release(t)
 	done := h.assertRight(t)

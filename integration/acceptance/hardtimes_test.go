@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
@@ -81,15 +81,15 @@ func TestHardTimes(t *testing.T) {
 func preempted(t *testing.T, own *suite) {
 	signal := own.data + "/preempted"
 	greedy, id := own.submit(t, append(small, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
-	own.awaitStatus(t, id, "it has the cluster", func(status am.Status) bool { return status.Tasks.Running == 6 })
+	own.awaitStatus(t, id, "it has the cluster", func(status page.Status) bool { return status.Tasks.Running == 6 })
 
 	modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal+"-other")...)
-	own.awaitStatus(t, other, "the other queue gets its share", func(status am.Status) bool { return status.Tasks.Running == 2 })
-	now := own.awaitStatus(t, id, "it goes on with fewer", func(status am.Status) bool { return status.Executors.Running < 6 })
+	own.awaitStatus(t, other, "the other queue gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
+	now := own.awaitStatus(t, id, "it goes on with fewer", func(status page.Status) bool { return status.Executors.Running < 6 })
 	assert.Zero(t, now.Executors.Failed, "what was preempted has not failed")
 	require.NoError(t, own.put(t.Context(), signal+"-other", nil))
 	assert.Equal(t, 0, modest.wait(t).code)
-	own.awaitStatus(t, id, "it gets back what it had", func(status am.Status) bool { return status.Tasks.Running == 6 })
+	own.awaitStatus(t, id, "it gets back what it had", func(status page.Status) bool { return status.Tasks.Running == 6 })
 
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, greedy.wait(t).code)
@@ -133,7 +133,7 @@ func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string
 	s.resize(t, 512+640)
 	signal = output(t)
 	running, id = s.submit(t, append(small, "--executor-memory", "640m", "--num-executors", "2", program("trouble"), "until", signal)...)
-	now := s.awaitStatus(t, id, "two tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	now := s.awaitStatus(t, id, "two tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	require.Len(t, now.Details, 2)
 	require.NotEqual(t, now.Details[0].Host, now.Details[1].Host)
 	s.resize(t, 512+2*640)
@@ -147,15 +147,15 @@ func decommissionedNode(t *testing.T, own *suite) {
 	goes, stays := own.otherNode(t, id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
-	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status am.Status) bool {
-		return slices.ContainsFunc(status.Details, func(executor am.ExecutorDetail) bool {
+	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status page.Status) bool {
+		return slices.ContainsFunc(status.Details, func(executor page.ExecutorDetail) bool {
 			return executor.Host == stays.Host && executor.Running == 0 && executor.State == "registered"
 		})
 	})
 	assert.Equal(t, 2, now.Tasks.Running, "the one that leaves goes on with its task")
 	assert.Zero(t, now.Tasks.Failed)
-	page := call{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
-	assert.Contains(t, page.stdout, "decommissioning")
+	shown := call{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
+	assert.Contains(t, shown.stdout, "decommissioning")
 
 	require.NoError(t, own.put(t.Context(), signal, nil))
 	assert.Equal(t, 0, running.wait(t).code)
@@ -200,7 +200,7 @@ func killedNode(t *testing.T, own *suite) {
 	orphans := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, orphans, 2)
 	require.NoError(t, goes.NodeManager.Kill())
-	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status am.Status) bool {
+	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status page.Status) bool {
 		there := 0
 		for _, executor := range status.Details {
 			if executor.Host == stays.Host {
@@ -232,11 +232,11 @@ func TestDynamicAllocation(t *testing.T) {
 	}
 	running := call{args: append(args, program("trouble"), "waves", "9", signal+"-1", signal+"-2")}.start(t)
 	id := running.applicationID(t)
-	awaitStatus(t, id, "it takes as many as it may", func(status am.Status) bool {
+	awaitStatus(t, id, "it takes as many as it may", func(status page.Status) bool {
 		return status.Executors.Running == 4 && status.Tasks.Running == 4
 	})
 	require.NoError(t, shared.put(t.Context(), signal+"-1", nil))
-	now := awaitStatus(t, id, "it keeps as few as it may", func(status am.Status) bool {
+	now := awaitStatus(t, id, "it keeps as few as it may", func(status page.Status) bool {
 		return status.Executors.Running == 1 && status.Executors.Allocated == 1
 	})
 	assert.Zero(t, now.Executors.Failed, "%v", now.Failures)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
 // moment is where a count waits.
@@ -44,7 +44,7 @@ func (s *suite) hold(t *testing.T, in corpus, when moment, flags ...string) *hel
 func (h *held) awaitMoment(t *testing.T) {
 	t.Helper()
 	sets := map[moment]int{counting: 1, writing: 2}[h.when]
-	h.suite.awaitStatus(t, h.id, "it is "+string(h.when), func(status am.Status) bool {
+	h.suite.awaitStatus(t, h.id, "it is "+string(h.when), func(status page.Status) bool {
 		busy := 0
 		for _, executor := range status.Details {
 			if executor.Running > 0 {

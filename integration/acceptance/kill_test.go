@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
@@ -112,7 +112,7 @@ func TestHungExecutorIsReplaced(t *testing.T) {
 	awaitTasks(t, id, 2)
 	hung := inRole(id, launch.RoleExecutor, "trouble")[0]
 	require.NoError(t, syscall.Kill(hung.pid, syscall.SIGSTOP))
-	awaitStatus(t, id, "another executor runs its task", func(status am.Status) bool {
+	awaitStatus(t, id, "another executor runs its task", func(status page.Status) bool {
 		return status.Tasks.Failed == 1 && status.Tasks.Running == 2
 	})
 	await(t, "the hung executor's container is given back", func(context.Context) bool {

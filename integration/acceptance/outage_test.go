@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
@@ -38,7 +38,7 @@ func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string)
 		environment: []string{"HADOOP_CONF_DIR=" + s.hadoop.ConfDir()},
 	}.start(t)
 	id = running.applicationID(t)
-	s.awaitStatus(t, id, "tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+	s.awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 	return running, id, signal
 }
 
@@ -88,7 +88,7 @@ func restartedMaster(t *testing.T, own *suite) {
 	require.NoError(t, own.hadoop.ResourceManager().Start(ctx))
 	require.NoError(t, own.hadoop.WaitReady(ctx))
 
-	own.awaitStatus(t, id, "both tasks run again", func(status am.Status) bool {
+	own.awaitStatus(t, id, "both tasks run again", func(status page.Status) bool {
 		return status.Tasks.Failed == 1 && status.Tasks.Running == 2
 	})
 	require.NoError(t, own.put(ctx, signal, nil))
@@ -113,7 +113,7 @@ func TestApplicationOutlivesANode(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	require.NoError(t, goes.NodeManager.Stop(ctx))
-	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status am.Status) bool {
+	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status page.Status) bool {
 		there := 0
 		for _, executor := range status.Details {
 			if executor.Host == stays.Host {

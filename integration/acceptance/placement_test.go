@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
@@ -50,7 +50,7 @@ func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 		t.Run(trial.name, func(t *testing.T) {
 			signal := own.data + "/" + strings.ReplaceAll(trial.name, " ", "-")
 			running, id := own.submit(t, append(small, "--num-executors", "2", "--conf", trial.setting, program("trouble"), "until", signal)...)
-			now := own.awaitStatus(t, id, "tasks run", func(status am.Status) bool { return status.Tasks.Running == 2 })
+			now := own.awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running == 2 })
 			for _, executor := range now.Details {
 				if trial.host != "" {
 					assert.Equal(t, trial.host, executor.Host)

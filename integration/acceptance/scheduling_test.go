@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
@@ -72,7 +72,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 	running := call{args: []string{"submit", "--num-executors", "2", "--executor-cores", "2", "--conf", "scheduler.mode=FAIR",
 		"--conf", "scheduler.allocation.file=" + file, program("trouble"), "share", signal}}.start(t)
 	id := running.applicationID(t)
-	status := awaitStatus(t, id, "the heavy pool has three cores of four", func(status am.Status) bool {
+	status := awaitStatus(t, id, "the heavy pool has three cores of four", func(status page.Status) bool {
 		shares := map[string]int{}
 		for _, job := range status.TaskSets {
 			shares[job.Pool] = job.Running
@@ -131,7 +131,7 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 	id := running.applicationID(t)
 	// Other applications may leave room for one of them first.
 	reason := regexp.MustCompile(`job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)(\n|$)`)
-	awaitStatus(t, id, "it says why it waits", func(status am.Status) bool {
+	awaitStatus(t, id, "it says why it waits", func(status page.Status) bool {
 		return len(status.Notes) == 1 && reason.MatchString(status.Notes[0])
 	})
 	await(t, "yarn-submit says why it waits", func(context.Context) bool { return reason.MatchString(running.stderr.String()) })

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
 func TestExecutorRunsAsManyTasksAsItHasCores(t *testing.T) {
@@ -28,7 +28,7 @@ func TestExecutorRunsAsManyTasksAsItHasCores(t *testing.T) {
 			args := append([]string{"submit", "--num-executors", "1", "--executor-cores", "3"}, test.settings...)
 			running := call{args: append(args, program("trouble"), "wait", "5")}.start(t)
 			id := running.applicationID(t)
-			status := awaitStatus(t, id, "its slots are full", func(status am.Status) bool { return status.Tasks.Running >= test.running })
+			status := awaitStatus(t, id, "its slots are full", func(status page.Status) bool { return status.Tasks.Running >= test.running })
 			assert.Equal(t, test.running, status.Tasks.Running)
 			assert.Equal(t, 5, status.Tasks.Total)
 			require.Len(t, status.Details, 1)

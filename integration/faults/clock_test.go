@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
 // roomForOne lets one executor onto each worker.
@@ -41,7 +41,7 @@ func TestWorkerIsBehind(t *testing.T) {
 	j.awaitStatus(t, "the killed worker's executor is given up", lost(worker.Name))
 	require.NoError(t, worker.SetClock(t.Context(), -time.Hour))
 	require.NoError(t, worker.Start(t.Context()))
-	j.awaitStatus(t, "an executor runs on the worker that is behind", func(status am.Status) bool {
+	j.awaitStatus(t, "an executor runs on the worker that is behind", func(status page.Status) bool {
 		return status.Executors.Running == 3 && !lost(worker.Name)(status)
 	})
 	j.release(t)

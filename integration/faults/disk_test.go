@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
@@ -63,7 +63,7 @@ func TestDiskFillsUp(t *testing.T) {
 		return err == nil && len(unhealthy) == 1
 	})
 	now := j.awaitStatus(t, "the executor there is given up", lost(worker.Name))
-	assert.True(t, slices.ContainsFunc(now.Details, func(executor am.ExecutorDetail) bool { return executor.Host == worker.Name }), "there was one")
+	assert.True(t, slices.ContainsFunc(now.Details, func(executor page.ExecutorDetail) bool { return executor.Host == worker.Name }), "there was one")
 	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t))

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
@@ -159,29 +159,29 @@ func (j *job) attempts(t *testing.T) int {
 
 // awaitStatus waits until the ApplicationMaster answers with a status that is as
 // it should be.
-func (j *job) awaitStatus(t *testing.T, what string, asItShouldBe func(am.Status) bool) am.Status {
+func (j *job) awaitStatus(t *testing.T, what string, asItShouldBe func(page.Status) bool) page.Status {
 	t.Helper()
-	var last am.Status
+	var last page.Status
 	await(t, j.id+": "+what, func(ctx context.Context) bool {
 		known, err := shared.rest.Application(ctx, j.id)
 		if err != nil {
 			return false // the ResourceManager may be away
 		}
 		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
-		page, err := shared.rest.Proxy(ctx, j.id, "/"+am.StatusPath)
+		content, err := shared.rest.Proxy(ctx, j.id, "/"+page.StatusPath)
 		if err != nil {
 			return false // the ApplicationMaster is not there yet, or not any more
 		}
-		last = am.Status{}
-		return json.Unmarshal(page, &last) == nil && asItShouldBe(last)
+		last = page.Status{}
+		return json.Unmarshal(content, &last) == nil && asItShouldBe(last)
 	})
 	return last
 }
 
 // awaitMiddle waits until tasks have succeeded and others run on all executors.
-func (j *job) awaitMiddle(t *testing.T) am.Status {
+func (j *job) awaitMiddle(t *testing.T) page.Status {
 	t.Helper()
-	return j.awaitStatus(t, "it is in its middle", func(status am.Status) bool {
+	return j.awaitStatus(t, "it is in its middle", func(status page.Status) bool {
 		return status.Executors.Running == 3 && status.Tasks.Done >= 3 && status.Tasks.Running >= 2
 	})
 }
@@ -208,7 +208,7 @@ func (j *job) master(t *testing.T) *containers.Host {
 }
 
 // another is a worker that runs executors and not the ApplicationMaster.
-func (j *job) another(t *testing.T, status am.Status) *containers.Host {
+func (j *job) another(t *testing.T, status page.Status) *containers.Host {
 	t.Helper()
 	master := j.master(t)
 	for _, executor := range status.Details {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/page"
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
@@ -41,7 +41,7 @@ func TestResourceManagerFailsOver(t *testing.T) {
 	require.NoError(t, first.Kill(t.Context()))
 	second := active(t)
 	assert.NotEqual(t, first.Name, second.Name)
-	j.awaitStatus(t, "the other ResourceManager knows it", func(am.Status) bool { return true })
+	j.awaitStatus(t, "the other ResourceManager knows it", func(page.Status) bool { return true })
 	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
@@ -56,7 +56,7 @@ func TestResourceManagerIsRestarted(t *testing.T) {
 	only := active(t)
 	require.NoError(t, only.Kill(t.Context()))
 	require.NoError(t, only.Start(t.Context()))
-	j.awaitStatus(t, "the ResourceManager knows it again", func(am.Status) bool { return true })
+	j.awaitStatus(t, "the ResourceManager knows it again", func(page.Status) bool { return true })
 	j.release(t)
 	j.assertRight(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/bobbin-yarn/bobbin/am"
+	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
 // lost says whether a host has no executor any more.
-func lost(host string) func(am.Status) bool {
-	return func(status am.Status) bool {
+func lost(host string) func(page.Status) bool {
+	return func(status page.Status) bool {
 		for _, executor := range status.Details {
 			if executor.Host == host && executor.Reason == "" {
 				return false
@@ -26,9 +27,9 @@ func lost(host string) func(am.Status) bool {
 }
 
 // excludes says whether no executor is wanted on a host any more.
-func excludes(host string) func(am.Status) bool {
-	return func(status am.Status) bool {
-		return slices.ContainsFunc(status.Exclusions, func(e am.Exclusion) bool { return e.Host == host })
+func excludes(host string) func(page.Status) bool {
+	return func(status page.Status) bool {
+		return slices.ContainsFunc(status.Exclusions, func(e allocator.Exclusion) bool { return e.Host == host })
 	}
 }
 

@@ -1,0 +1,500 @@
+// Package allocator gets an application's executors from YARN. It asks the
+// ResourceManager for containers, decides where, has them launched, and replaces
+// executors that fail.
+//
+// The decisions are those of state, a state machine without I/O and clock. Its
+// parts have a file each: the requests of a resource profile (profile.go), the
+// asks that the ResourceManager knows (asks.go), the choice of hosts
+// (placement.go), the pause after containers that failed (backoff.go), nodes and
+// racks (topology.go), excluded nodes (exclusion.go), why executors ended (exit.go)
+// and how many failed (failures.go). Allocator is the loop around it: one goroutine
+// that sends heartbeats, applies their answers and what the driver and the launcher
+// have reported, and reports changes.
+package allocator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// releaseAllTimeout bounds ReleaseAll. The ResourceManager confirms releases within
+// a heartbeat or two.
+const releaseAllTimeout = 5 * time.Second
+
+// Options describe an application's executors. All are required but Load, Racks,
+// Nodes and LogDirectory.
+type Options struct {
+	ResourceManager ResourceManager
+	Registration    yarn.RegisterRequest
+	Connect         func(node yarn.NodeID, token security.Token) launcher.NodeManager
+	LaunchContext   func(launcher.Executor) yarn.ContainerLaunchContext
+
+	ExecutorLost func(id string, loss driver.Loss)        // to the driver; must not block
+	Decommission func(ids []string, notice driver.Notice) // to the driver; must not block
+	Progress     func() float32                           // of the driver, 0 to 1; called at every heartbeat
+	Load         func() map[string]int                    // running tasks by executor; may take a second
+
+	Settings     *config.Config
+	Hadoop       *conf.Config
+	Racks        map[string]string      // of the nodes that are known at the start, by host
+	Nodes        map[string]launch.Node // what these nodes have, by host
+	LogDirectory string                 // for the list of containers; "" for none
+	Random       *rand.Rand
+	Logger       *slog.Logger
+}
+
+// Allocator keeps as many executors as the driver wants (driver.ClusterManager).
+// The goroutine in Run owns the state and talks to the ResourceManager; all others
+// leave messages in the mailbox.
+type Allocator struct {
+	options      Options
+	heartbeats   heartbeats
+	limits       limits
+	state        *state
+	launcher     *launcher.Launcher
+	containers   *containerLog
+	racks        rackLookup
+	warning      time.Duration // from the notice of a preemption to the end of the container, at least
+	pace         pace
+	clusterNodes int
+
+	registered chan struct{} // closed when the application is registered for the first time
+	background sync.WaitGroup
+	lookingUp  bool // racks
+
+	wake    chan struct{} // holds a token if the mailbox has messages
+	mailbox struct {
+		sync.Mutex
+		messages
+	}
+	published struct {
+		sync.Mutex
+		Status
+	}
+}
+
+// messages are what others have sent to the loop.
+type messages struct {
+	request    *driver.Request
+	kills      []string
+	registered []string
+	launches   []launchOutcome
+	racks      map[string]string // looked up
+	contracts  []loadedContract
+}
+
+type launchOutcome struct {
+	id  yarn.ContainerID
+	err error
+}
+
+// loadedContract is a preemption contract with the running tasks of each executor.
+type loadedContract struct {
+	contract
+	tasks map[string]int
+}
+
+// New makes an allocator. The driver's first request replaces the initial number
+// of executors.
+func New(o Options) *Allocator {
+	settings := o.Settings
+	idle := config.Heartbeat.In(settings)
+	a := &Allocator{
+		options: o,
+		heartbeats: heartbeats{
+			rm: o.ResourceManager, maxFailures: config.ReporterMaxFailures.In(settings), logger: o.Logger,
+		},
+		state: newState(stateOptions{
+			racks: o.Racks,
+			excluded: newExclusions(config.ExcludeNodes.In(settings), config.ExcludeOnFailure.In(settings),
+				config.NodeMaxFailures.In(settings), config.ExcludeTimeout.In(settings), o.Logger),
+			failures: &failureCounts{
+				max:      config.MostExecutorFailures(settings),
+				validity: config.FailureValidity.In(settings),
+				tolerate: config.TolerateWhenRunning.In(settings),
+			},
+			launchTimeout: config.LaunchTimeout.In(settings),
+			taskCPUs:      config.TaskCPUs.In(settings),
+			random:        o.Random,
+			logger:        o.Logger,
+		}),
+		launcher:   launcher.New(config.LauncherThreads.In(settings), o.Connect, o.LaunchContext, o.Logger),
+		containers: openContainerLog(o.LogDirectory, config.ClientMode(settings), o.Logger),
+		racks:      newRackLookup(o.Hadoop, o.Logger),
+		warning:    preemptionWarning(o.Hadoop, idle),
+		pace:       pace{initial: min(config.InitialHeartbeat.In(settings), idle), idle: idle},
+		registered: make(chan struct{}),
+		wake:       make(chan struct{}, 1),
+	}
+	for host, node := range o.Nodes {
+		a.state.topology.offers[host] = need{yarn.Resource{MemoryMB: node.MemoryMB, VCores: int32(node.VCores), Others: node.Others}, node.Label}
+	}
+	a.state.want(driver.Request{Demands: []driver.Demand{{Profile: profile.Default(settings), Total: config.InitialExecutors(settings)}}}, time.Time{})
+	a.publish()
+	return a
+}
+
+// SetTrackingURL sets the URL of the application's page. It must come before
+// Register and Run.
+func (a *Allocator) SetTrackingURL(url string) { a.options.Registration.TrackingURL = url }
+
+// SetNextExecutorID sets the id of the first executor, if earlier attempts of the
+// ApplicationMaster have used some. It must come before Run.
+func (a *Allocator) SetNextExecutorID(id int) { a.state.lastID = id - 1 }
+
+// Registered is closed when the application is registered for the first time.
+func (a *Allocator) Registered() <-chan struct{} { return a.registered }
+
+// RequestExecutors implements driver.ClusterManager.
+func (a *Allocator) RequestExecutors(request driver.Request) {
+	a.send(func(m *messages) { m.request = &request })
+}
+
+// KillExecutors implements driver.ClusterManager.
+func (a *Allocator) KillExecutors(ids []string) {
+	a.send(func(m *messages) { m.kills = append(m.kills, ids...) })
+}
+
+// ExecutorRegistered implements driver.ClusterManager.
+func (a *Allocator) ExecutorRegistered(id string) {
+	a.send(func(m *messages) { m.registered = append(m.registered, id) })
+}
+
+// send adds to the mailbox and wakes the loop.
+func (a *Allocator) send(add func(*messages)) {
+	a.mailbox.Lock()
+	add(&a.mailbox.messages)
+	a.mailbox.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run registers the application and keeps its executors until ctx ends. The error
+// is why the application cannot go on: a *TooManyFailures, a *Unfit, or the
+// ResourceManager's.
+func (a *Allocator) Run(ctx context.Context) error {
+	// Launches and rack look-ups end with Run.
+	working, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		if err := a.launcher.Close(); err != nil {
+			a.options.Logger.Debug("closing the connections to NodeManagers", "error", err)
+		}
+		a.background.Wait()
+		a.publish()
+	}()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	due, last := time.Now(), time.Time{} // the next heartbeat and the last one
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.wake:
+		case <-timer.C:
+		}
+		now := time.Now()
+		more := a.receive(working, now)
+		if err := a.advance(working, now); err != nil {
+			return err
+		}
+		// Changes are sent before the next heartbeat is due, but those of a moment
+		// together. Only a request for more executors is sent at once. After a failed
+		// heartbeat the ResourceManager gets the whole interval.
+		failing := a.heartbeats.failures > 0
+		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
+			due = soon
+		}
+		if more && !failing || !now.Before(due) {
+			wait, err := a.heartbeat(working, now)
+			if ctx.Err() != nil {
+				return nil
+			}
+			last = time.Now()
+			if err == nil {
+				err = a.advance(working, last)
+			}
+			if err != nil {
+				return err
+			}
+			due = last.Add(wait)
+		}
+		a.publish()
+		timer.Reset(time.Until(due))
+	}
+}
+
+// advance applies timeouts and reports changes. It returns why the application
+// cannot go on, if so.
+func (a *Allocator) advance(working context.Context, now time.Time) error {
+	a.state.tick(now, a.clusterNodes)
+	a.report(working)
+	return a.state.failures.exhausted(a.state.running(), now)
+}
+
+// hasChanges reports whether the ResourceManager must be told something.
+func (a *Allocator) hasChanges() bool {
+	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
+}
+
+// receive applies the messages of the mailbox, and reports whether more executors
+// are wanted.
+func (a *Allocator) receive(working context.Context, now time.Time) (more bool) {
+	a.mailbox.Lock()
+	received := a.mailbox.messages
+	a.mailbox.messages = messages{}
+	a.mailbox.Unlock()
+	s := a.state
+	if received.request != nil {
+		more = s.want(*received.request, now)
+		a.lookUpRacks(working)
+	}
+	if received.racks != nil {
+		a.lookingUp = false
+		s.topology.addRacks(received.racks)
+		s.replan()
+		a.lookUpRacks(working)
+	}
+	for _, id := range received.registered {
+		s.registered(id)
+	}
+	for _, contract := range received.contracts {
+		s.negotiate(contract.contract, contract.tasks, now)
+	}
+	s.kill(received.kills, now)
+	for _, launch := range received.launches {
+		if launch.err == nil {
+			s.launched(launch.id, now)
+		} else {
+			s.launchFailed(launch.id, launch.err, now)
+		}
+	}
+	return more
+}
+
+// report reports changes of executors to the launcher, the log and the driver.
+func (a *Allocator) report(working context.Context) {
+	for _, e := range a.state.takeWithdrawn() {
+		a.launcher.Stop(working, e.Container.Node, []yarn.ContainerID{e.Container.ID})
+	}
+	for _, ended := range a.state.takeEnded() {
+		level := slog.LevelInfo
+		if ended.reason.failure {
+			level = slog.LevelWarn
+		}
+		e := ended.executor
+		a.options.Logger.Log(working, level, "executor ended", "executor", e.ID, "container", e.Container.ID,
+			"host", e.host(), "status", int(ended.status), "reason", ended.loss.Text)
+		a.containers.completed(e, ended.status)
+		if !a.state.stopped {
+			a.options.ExecutorLost(e.ID, ended.loss)
+		}
+	}
+	for _, n := range a.state.takeNotices() {
+		a.options.Logger.Info("executors will be taken away", "executors", n.ids, "reason", n.notice.Reason, "deadline", n.notice.Deadline)
+		a.options.Decommission(n.ids, n.notice)
+	}
+}
+
+// heartbeat talks to the ResourceManager once, and returns how long to wait before
+// the next time. The error is why the application cannot go on.
+func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
+	if !a.heartbeats.registered {
+		if err := a.Register(working); err != nil {
+			return a.pace.idle, a.heartbeats.failed(err)
+		}
+	}
+	if err := a.limits.checkAll(a.state.profiles); err != nil {
+		return 0, &Unfit{err}
+	}
+	request := a.heartbeats.unanswered
+	if request == nil {
+		request = a.nextRequest()
+	}
+	response, err := a.heartbeats.send(working, *request)
+	switch {
+	case errors.Is(err, errForgotten):
+		a.state.resendAll()
+		a.pace.change(now)
+		if a.heartbeats.failures == 0 {
+			return 0, a.heartbeats.failed(err)
+		}
+		return a.pace.idle, a.heartbeats.failed(err)
+	case err != nil:
+		return a.pace.idle, a.heartbeats.failed(err)
+	}
+	a.heartbeats.failures = 0
+	// The driver may have killed an executor while the answer was on its way. The
+	// kill must be applied before the answer that reports the container's end.
+	a.receive(working, time.Now())
+	if a.apply(working, response, time.Now()) || len(request.Asks) > 0 {
+		a.pace.change(now)
+	}
+	return a.pace.next(a.state.toAsk() > 0, now), nil
+}
+
+// Register registers the application with the ResourceManager.
+func (a *Allocator) Register(ctx context.Context) error {
+	granted, err := a.heartbeats.register(ctx, a.options.Registration)
+	if err != nil {
+		return err
+	}
+	if granted != nil {
+		a.limits.take(granted)
+		a.state.ignoresCores = !granted.ChecksCores
+		a.launcher.Trust(granted.NMTokens)
+		a.options.Logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
+	}
+	select {
+	case <-a.registered:
+	default:
+		close(a.registered)
+	}
+	return nil
+}
+
+// nextRequest returns a heartbeat with everything that has not been sent.
+func (a *Allocator) nextRequest() *yarn.AllocateRequest {
+	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
+	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.difference()
+	return request
+}
+
+// apply applies a heartbeat's answer, and reports whether it had containers.
+func (a *Allocator) apply(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
+	s := a.state
+	a.launcher.Trust(response.NMTokens)
+	a.clusterNodes = int(response.ClusterNodes)
+	s.completed(response.Completed, now)
+	for _, node := range s.nodesChanged(response.UpdatedNodes, now) {
+		a.launcher.NodeLost(node)
+	}
+	if response.Preemption != nil {
+		a.preempt(working, response.Preemption, now)
+	}
+	// A node that the ends above exclude must not get the containers below.
+	s.tick(now, a.clusterNodes)
+	executors := s.take(response.Allocated, now)
+	s.answered()
+	launches := make([]launcher.Executor, len(executors))
+	for i, e := range executors {
+		a.options.Logger.Info("launching executor", "executor", e.ID, "container", e.Container.ID,
+			"host", e.host(), "resource", e.Container.Resource)
+		a.containers.started(e)
+		launches[i] = e.Executor
+	}
+	if len(launches) > 0 {
+		a.launcher.Launch(working, launches, a.launched)
+	}
+	return len(response.Allocated) > 0 || len(response.Completed) > 0
+}
+
+// launched is called by the launcher.
+func (a *Allocator) launched(id yarn.ContainerID, err error) {
+	a.send(func(m *messages) { m.launches = append(m.launches, launchOutcome{id, err}) })
+}
+
+// preempt acts on the notice that containers will be preempted.
+func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, now time.Time) {
+	deadline := now.Add(a.warning)
+	a.state.preempt(notice.Strict, deadline, now)
+	if len(notice.Containers) == 0 {
+		return
+	}
+	c := loadedContract{contract: contract{containers: notice.Containers, resources: notice.Resources, deadline: deadline}}
+	if a.options.Load == nil || working.Err() != nil {
+		a.state.negotiate(c.contract, nil, now)
+		return
+	}
+	a.background.Go(func() {
+		c.tasks = a.options.Load()
+		a.send(func(m *messages) { m.contracts = append(m.contracts, c) })
+	})
+}
+
+// lookUpRacks looks up the racks of hosts that tasks prefer and that are not
+// NodeManagers, one batch at a time.
+func (a *Allocator) lookUpRacks(working context.Context) {
+	if a.racks == nil || a.lookingUp {
+		return
+	}
+	hosts := a.state.hostsWithoutRack()
+	if len(hosts) == 0 {
+		return
+	}
+	a.lookingUp = true
+	a.background.Go(func() {
+		racks := a.racks(working, hosts)
+		a.send(func(m *messages) { m.racks = racks })
+	})
+}
+
+// ReleaseAll releases all containers after Run, and waits for at most
+// releaseAllTimeout until the ResourceManager has confirmed it.
+func (a *Allocator) ReleaseAll(ctx context.Context) {
+	select {
+	case <-a.registered:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, releaseAllTimeout)
+	defer cancel()
+	a.state.stop()
+	defer a.publish()
+	for a.state.hasContainers() || a.heartbeats.unanswered != nil {
+		_, err := a.heartbeat(ctx, time.Now())
+		a.report(ctx)
+		if err != nil || ctx.Err() != nil {
+			a.options.Logger.Warn("not all containers are known to have ended; the ResourceManager ends them with the application",
+				"containers", len(a.state.releasing), "error", errors.Join(err, ctx.Err()))
+			return
+		}
+		select {
+		case <-time.After(a.pace.initial):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Close closes the list of containers. It comes last.
+func (a *Allocator) Close() { a.containers.close() }
+
+// publish makes the current status the one that Status returns.
+func (a *Allocator) publish() {
+	if !a.state.changed {
+		return
+	}
+	a.state.changed = false
+	status := a.state.status()
+	a.published.Lock()
+	defer a.published.Unlock()
+	a.published.Status = status
+}
+
+// Status returns what was last published. Its lists must not be changed.
+func (a *Allocator) Status() Status {
+	a.published.Lock()
+	defer a.published.Unlock()
+	return a.published.Status
+}
+
+// Unfit is the error of executors that no node of the cluster can take.
+type Unfit struct{ error }
+
+// Unwrap returns the profile's error.
+func (u *Unfit) Unwrap() error { return u.error }

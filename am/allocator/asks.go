@@ -1,0 +1,180 @@
+package allocator
+
+import (
+	"slices"
+)
+
+// anywhere is the resource name of any host (ResourceRequest.ANY).
+const anywhere = "*"
+
+// asks is a copy of what the ResourceManager holds for one priority: the number of
+// containers asked for on each host, in each rack and anywhere. A heartbeat replaces
+// numbers, and the ResourceManager lowers them when it allocates. So only changes are
+// sent: a number sent again would ask for its containers again.
+type asks struct {
+	rackOf   func(host string) string
+	believed map[string]int // the numbers that the ResourceManager holds, as far as is known
+	named    map[string]int // the sum of the hosts' numbers by rack
+	// replaced has the numbers that the last heartbeat replaced. The containers in its
+	// answer were allocated before that, and lowered these numbers.
+	replaced map[string]int
+	// unsure has the racks whose number the ResourceManager may not have lowered: it
+	// may treat a container in the rack as off-switch, if the delay for racks is the
+	// longer one (RegularContainerAllocator.canAssign).
+	unsure map[string]struct{}
+}
+
+// ask is a number to send.
+type ask struct {
+	name  string // a host, a rack, or anywhere
+	count int
+}
+
+// closeness is how well a container matches the asks.
+type closeness int
+
+const (
+	onHost closeness = iota
+	inRack
+	elsewhere
+)
+
+func newAsks(rackOf func(string) string) asks {
+	return asks{
+		rackOf: rackOf, believed: map[string]int{}, named: map[string]int{},
+		replaced: map[string]int{}, unsure: map[string]struct{}{},
+	}
+}
+
+// change asks for total containers at the given locations, and returns the numbers
+// to send. There may be more locations than total: the ResourceManager never exceeds
+// the number for anywhere.
+func (a *asks) change(total int, at locations) []ask {
+	wanted := make(map[string]int, 2*len(at.hosts)+1)
+	clear(a.named)
+	for host, count := range at.hosts {
+		if count = min(count, total); count > 0 {
+			wanted[host] = count
+			a.named[a.rackOf(host)] += count
+		}
+	}
+	for rack, count := range a.named {
+		wanted[rack] = min(count, total)
+	}
+	for rack, count := range at.racks {
+		if count = min(wanted[rack]+count, total); count > 0 {
+			wanted[rack] = count
+		}
+	}
+	if total > 0 {
+		wanted[anywhere] = total
+	}
+	var send []ask
+	for name := range a.believed {
+		if wanted[name] == 0 {
+			send = append(send, ask{name, 0})
+		}
+	}
+	for name, count := range wanted {
+		if _, unsure := a.unsure[name]; unsure || count != a.believed[name] {
+			send = append(send, ask{name, count})
+		}
+	}
+	for name := range a.unsure {
+		if wanted[name] == 0 && a.believed[name] == 0 {
+			send = append(send, ask{name, 0})
+		}
+	}
+	clear(a.unsure)
+	for _, ask := range send {
+		if _, twice := a.replaced[ask.name]; !twice {
+			a.replaced[ask.name] = a.believed[ask.name]
+		}
+	}
+	a.believed = wanted
+	slices.SortFunc(send, func(x, y ask) int { return compareNames(x.name, y.name) })
+	return send
+}
+
+// allocated lowers the numbers as the ResourceManager did when it allocated a
+// container on host: by one at the closest level that asked for one, and at the
+// levels above (LocalityAppPlacementAllocator.allocate and canAllocate). It must be
+// called in the order of the answer's containers.
+func (a *asks) allocated(host string) closeness {
+	rack := a.rackOf(host)
+	near := elsewhere
+	if a.before(rack) > 0 {
+		near = inRack
+		if a.before(host) > 0 {
+			near = onHost
+			if a.lower(host) && a.named[rack] > 0 {
+				a.named[rack]--
+			}
+		} else {
+			a.unsure[rack] = struct{}{}
+		}
+		a.lower(rack)
+	}
+	a.lower(anywhere)
+	return near
+}
+
+// before returns the number that held when the current answer's containers were
+// allocated.
+func (a *asks) before(name string) int {
+	if count, ok := a.replaced[name]; ok {
+		return count
+	}
+	return a.believed[name]
+}
+
+// lower lowers a number by one. It reports whether that is the current number, and
+// not one that was replaced since.
+func (a *asks) lower(name string) bool {
+	if count, ok := a.replaced[name]; ok {
+		a.replaced[name] = max(0, count-1)
+		return false
+	}
+	if a.believed[name] > 1 {
+		a.believed[name]--
+	} else {
+		delete(a.believed, name)
+	}
+	return true
+}
+
+// answered must be called after allocated for all containers of an answer.
+func (a *asks) answered() { clear(a.replaced) }
+
+// stuck reports whether a host in the rack is asked for but the rack is not, because
+// other hosts used up its number. The ResourceManager then allocates nothing to the
+// application on that host.
+func (a *asks) stuck(rack string) bool {
+	return a.believed[rack] == 0 && a.named[rack] > 0 && a.believed[anywhere] > 0
+}
+
+// forget makes everything be sent again, to a ResourceManager that has restarted.
+func (a *asks) forget() {
+	clear(a.believed)
+	clear(a.named)
+	clear(a.replaced)
+	clear(a.unsure)
+}
+
+// outstanding returns how many containers are asked for and not allocated.
+func (a *asks) outstanding() int { return a.believed[anywhere] }
+
+// compareNames orders names with anywhere last, so that a message reads from
+// the closest level to the farthest.
+func compareNames(x, y string) int {
+	switch {
+	case x == y:
+		return 0
+	case x == anywhere:
+		return 1
+	case y == anywhere, x < y:
+		return -1
+	default:
+		return 1
+	}
+}

@@ -1,0 +1,100 @@
+package allocator
+
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
+)
+
+// rollOver is how long both AMRMTokens are good at the least: longer than calls
+// can go wrong here. (With Hadoop's settings it is a quarter of an hour.)
+const rollOver = 10 * time.Minute
+
+// mishap lets one thing happen.
+func (c *chaos) mishap() {
+	happenings := []struct {
+		name   string
+		happen func()
+	}{
+		{"target", func() { c.want(c.random.IntN(c.capacity() + 1)) }},
+		{"target", func() { c.want(c.random.IntN(c.capacity() + 1)) }},
+		{"heartbeats go wrong", func() { c.wrong("allocate") }},
+		{"launches go wrong", func() { c.wrong("startContainers") }},
+		{"registrations go wrong", func() { c.wrong("registerApplicationMaster") }},
+		{"a node is lost", func() { c.node().Lose() }},
+		{"a node is cut off", func() { c.node().Cut() }},
+		{"a node comes back", func() { c.back(c.node()) }},
+		{"a node is lost and back", func() { n := c.node(); n.Lose(); c.back(n) }},
+		{"a NodeManager restarts", func() { c.node().Restart(c.upTo(20*time.Second), true) }},
+		{"a NodeManager restarts without recovery", func() { c.node().Restart(c.upTo(20*time.Second), false) }},
+		{"a node is unhealthy", func() { c.node().Unhealthy("disks") }},
+		{"nodes are healthy", c.heal},
+		{"a node is decommissioned", func() { c.node().Decommission(c.upTo(time.Minute)) }},
+		{"a node is recommissioned", func() { c.node().Recommission() }},
+		{"a node starts nothing", func() { c.node().FailStarts("its disk is full") }},
+		{"the ResourceManager restarts", func() { c.cluster.Restart(c.upTo(30 * time.Second)) }},
+		{"the ResourceManager fails over", c.failover},
+		{"the AMRMToken rolls over", func() { c.cluster.RollMasterKey(rollOver + c.upTo(time.Minute)) }},
+		{"NMTokens roll over", func() { c.cluster.RollNodeKey(c.upTo(time.Minute)) }},
+		{"container tokens are not valid", func() { c.cluster.SpoilTokens(1 + c.random.IntN(3)) }},
+		{"blacklists are not heeded", func() { c.cluster.IgnoreBlacklists(true) }},
+		{"blacklists are heeded", func() { c.cluster.IgnoreBlacklists(false) }},
+		{"containers are preempted", func() { c.preempt(true) }},
+		{"containers are negotiated for", func() { c.preempt(false) }},
+		{"more containers come than were asked for", func() {
+			c.app.Surplus(1+c.random.IntN(4), yarn.Resource{MemoryMB: 1024, VCores: 1}, 1)
+		}},
+	}
+	chosen := happenings[c.random.IntN(len(happenings))]
+	c.note("%s", chosen.name)
+	chosen.happen()
+}
+
+// upTo is a time up to a limit.
+func (c *chaos) upTo(limit time.Duration) time.Duration {
+	return time.Duration(1 + c.random.Int64N(int64(limit)))
+}
+
+// wrong makes the next calls of a method go wrong.
+func (c *chaos) wrong(method string) {
+	effects := []ipctest.Fault{
+		{Lose: true}, {Break: true}, {Refuse: true}, {Duplicate: true}, {After: c.upTo(10 * time.Second)}, {Before: c.upTo(10 * time.Second)},
+		{Exception: &ipctest.Exception{Class: "java.io.IOException", Text: "it went wrong"}},
+		{Exception: &ipctest.Exception{Class: string(ipc.RetriableException), Text: "not yet"}},
+	}
+	c.faults = append(c.faults, c.cluster.Inject(yarntest.Fault{Method: method, Times: 1 + c.random.IntN(3), Effect: effects[c.random.IntN(len(effects))]}))
+}
+
+func (c *chaos) back(n *yarntest.Node) {
+	if err := n.Return(); err != nil {
+		c.t.Errorf("%s: %v", n.Host(), err)
+	}
+}
+
+func (c *chaos) heal() {
+	for _, n := range c.cluster.Nodes() {
+		n.Healthy()
+	}
+}
+
+func (c *chaos) failover() {
+	if err := c.cluster.Failover(c.upTo(30 * time.Second)); err != nil {
+		// There is but one, or none is active just now.
+		c.note("not: %v", err)
+	}
+}
+
+func (c *chaos) preempt(strict bool) {
+	var ids []yarn.ContainerID
+	c.cluster.Look(func(v yarntest.View) {
+		for _, k := range v.Live(c.app.ID()) {
+			if c.random.IntN(3) == 0 {
+				ids = append(ids, k.ID)
+			}
+		}
+	})
+	c.app.Preempt(strict, c.upTo(20*time.Second), ids...)
+}

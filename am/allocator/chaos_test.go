@@ -1,0 +1,512 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
+)
+
+const (
+	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable one
+	// seed to run alone.
+	chaosSeedsVariable = "BOBBIN_CHAOS_SEEDS"
+	chaosSeedVariable  = "BOBBIN_CHAOS_SEED"
+	chaosSeeds         = 200
+)
+
+// chaosNumber reads a number from the environment.
+func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
+	t.Helper()
+	text, ok := os.LookupEnv(variable)
+	if !ok {
+		return fallback
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	require.NoError(t, err, variable)
+	return n
+}
+
+// TestChaos runs the allocator on simulated clusters on which everything goes
+// wrong, by seeds. Whatever happens, it never holds more than its target for
+// longer than a heartbeat, never leaks a container, never launches on an excluded
+// node, asks ever more slowly for containers that come to nothing, and ends with
+// the right final status.
+func TestChaos(t *testing.T) {
+	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
+	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
+		first, count = one, 1
+	}
+	for seed := first; seed < first+count; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if t.Failed() {
+					t.Logf("to see it again: %s=%d go test -race -run 'TestChaos$' ./am/allocator", chaosSeedVariable, seed)
+				}
+			}()
+			synctest.Test(t, func(t *testing.T) { newChaos(t, seed).run() })
+		})
+	}
+}
+
+// chaos is one run.
+type chaos struct {
+	t         *testing.T
+	random    *rand.Rand
+	cluster   *yarntest.Cluster
+	app       *yarntest.Application
+	allocator *Allocator
+	profile   profile.Profile
+	excluded  string   // by the user; "" for none
+	faults    []func() // end the calls that go wrong
+	most      int      // executors that may fail
+
+	mu      sync.Mutex
+	target  int
+	failed  int                  // executors of which the driver was told so
+	missed  int                  // executors that ended and that nobody had told to
+	known   map[string]bool      // executors that were to be launched and are not lost
+	joined  map[string]bool      // those that have registered
+	leaving map[string]bool      // those that were announced to leave, or killed
+	silent  map[string]time.Time // those that have registered and whose process is gone, since when
+	served  map[string]bool      // those that have ever registered
+	owner   map[yarn.ContainerID]string
+	// excess is since when there are more containers than wanted, and beats how
+	// many heartbeats had been served by then.
+	excess  time.Time
+	beats   int
+	history []string
+}
+
+// executorVariable tells a simulated process which executor it is.
+const executorVariable = "EXECUTOR"
+
+func newChaos(t *testing.T, seed uint64) *chaos {
+	c := &chaos{
+		t: t, random: rand.New(rand.NewPCG(seed, 7)), known: map[string]bool{}, joined: map[string]bool{}, leaving: map[string]bool{},
+		served: map[string]bool{}, owner: map[yarn.ContainerID]string{}, silent: map[string]time.Time{},
+	}
+	// Decisions about processes have a source of their own, as their order is not
+	// that of the script.
+	var processes sync.Mutex
+	fates := rand.New(rand.NewPCG(seed, 8))
+	frail := c.random.Float64() * 0.3
+	nodes := yarntest.Nodes(3+c.random.IntN(20), 1+c.random.IntN(4), yarn.Resource{MemoryMB: 1024 * int64(2+c.random.IntN(7)), VCores: 16})
+	cluster, err := yarntest.New(yarntest.Options{
+		Nodes: nodes, Masters: 1 + c.random.IntN(2), Seed: seed, NodeExpiry: time.Minute, AllocationExpiry: 2 * time.Minute,
+		Process: func(yarntest.Container) yarntest.Process {
+			processes.Lock()
+			defer processes.Unlock()
+			p := yarntest.Process{Localizing: time.Duration(fates.IntN(5000)) * time.Millisecond}
+			switch chance := fates.Float64(); {
+			case chance < frail/2:
+				p.Ends, p.After, p.Exit = true, time.Duration(fates.IntN(60))*time.Second, yarn.ExitStatus(fates.IntN(3))
+			case chance < frail*0.6:
+				p.Never = true
+			}
+			return p
+		},
+	})
+	require.NoError(t, err)
+	t.Cleanup(cluster.Close)
+	c.cluster = cluster
+	c.app = cluster.Submit(yarntest.Submission{})
+
+	c.most = 1_000_000
+	if c.random.IntN(3) == 0 {
+		c.most = 3 + c.random.IntN(20)
+	}
+	properties := map[string]string{
+		"executor.memory": "1g", "executor.cores": "1", "executor.maxNumFailures": strconv.Itoa(c.most), "yarn.executor.launchTimeout": "30s",
+		"yarn.scheduler.reporterThread.maxFailures": "100",
+		"excludeOnFailure.timeout":                  "2m", "executor.instances": "1",
+	}
+	if c.random.IntN(2) == 0 {
+		c.excluded = nodes[0].Host
+		properties["yarn.exclude.nodes"] = c.excluded
+	}
+	c.allocator = allocatorOn(t, cluster, c.app, properties, Options{
+		LaunchContext: func(e launcher.Executor) yarn.ContainerLaunchContext {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.known[e.ID], c.owner[e.Container.ID] = true, e.ID
+			return yarn.ContainerLaunchContext{Env: map[string]string{executorVariable: e.ID}, Commands: []string{"run"}}
+		},
+		ExecutorLost: c.lost,
+		Decommission: c.decommission,
+		Load:         func() map[string]int { return nil },
+		Random:       rand.New(rand.NewPCG(seed, 9)),
+	})
+	c.profile = c.allocator.state.profiles[0].Profile
+	return c
+}
+
+// lost is the driver's side of a loss.
+func (c *chaos) lost(id string, loss driver.Loss) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if loss.CountsAsFailure {
+		c.failed++
+	}
+	if !c.leaving[id] {
+		c.missed++
+	}
+	delete(c.known, id)
+	delete(c.joined, id)
+	delete(c.silent, id)
+}
+
+// decommission is the driver's side of a notice: it gives the executors up after
+// a while.
+func (c *chaos) decommission(ids []string, _ driver.Notice) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ids {
+		c.leaving[id] = true
+	}
+	time.AfterFunc(5*time.Second, func() { c.allocator.KillExecutors(ids) })
+}
+
+// check looks, after every change of the cluster, whether the application has
+// more than it wants for longer than it takes to say so.
+func (c *chaos) check(v yarntest.View) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	beats := v.Heartbeats(c.app.ID())
+	excess := v.Held(c.app.ID()) - c.target
+	var staying []string
+	if excess > 0 {
+		live := slices.DeleteFunc(v.Live(c.app.ID()), func(k yarntest.Container) bool { return c.leaving[c.owner[k.ID]] })
+		excess = len(live) - c.target
+		if !c.excess.IsZero() && time.Since(c.excess) > chaosPatience {
+			for _, k := range live {
+				staying = append(staying, fmt.Sprintf("%v %s for %v, executor %q on %s", k.ID, k.State, time.Since(k.AcquiredAt), c.owner[k.ID], k.Host))
+			}
+		}
+	}
+	switch {
+	case excess <= 0:
+		c.excess = time.Time{}
+	case c.excess.IsZero():
+		c.excess, c.beats = time.Now(), beats
+	case time.Since(c.excess) > chaosPatience && beats > c.beats+2:
+		c.t.Errorf("%d containers more than the %d wanted are held for %v and %d heartbeats:\n%s",
+			excess, c.target, time.Since(c.excess), beats-c.beats, strings.Join(staying, "\n"))
+		c.excess = time.Time{}
+	}
+}
+
+// chaosPatience is two heartbeats of the default interval, and the driver's
+// time to choose executors that are too many.
+const chaosPatience = 2*3*time.Second + chaosStep
+
+// run lets things go wrong for a while, and then right, and looks whether all
+// comes to what it should be.
+func (c *chaos) run() {
+	t := c.t
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- c.allocator.Run(ctx)
+		close(ended)
+	}()
+	defer func() { // whatever fails, the bubble's goroutines end
+		stop()
+		if t.Failed() {
+			<-ended
+			t.Log("what happened: ", c.history)
+		}
+	}()
+	unwatch := c.cluster.Watch(c.check)
+	defer unwatch()
+	c.want(c.random.IntN(c.capacity() + 1))
+	for range 10 + c.random.IntN(20) {
+		c.mishap()
+		c.live(time.Duration(1+c.random.IntN(40)) * time.Second)
+		select {
+		case err := <-ended:
+			c.end(err)
+			return
+		default:
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	// All is well again.
+	for _, end := range c.faults {
+		end()
+	}
+	c.cluster.SpoilTokens(0)
+	c.cluster.IgnoreBlacklists(false)
+	for _, node := range c.cluster.Nodes() {
+		node.FailStarts("")
+		node.Healthy()
+		node.Recommission()
+		require.NoError(t, node.Return())
+	}
+	target := c.random.IntN(c.capacity()/2 + 1)
+	c.live(time.Minute)
+	c.finale(target)
+	settled := func() bool {
+		same := false
+		c.cluster.Look(func(v yarntest.View) {
+			held := v.Held(c.app.ID())
+			same = v.Application(c.app.ID()).Registered && held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
+		})
+		return same
+	}
+	over := false
+	for waited := 0; waited < 240 && !over; waited++ {
+		c.live(5 * time.Second)
+		select {
+		case err := <-ended:
+			c.end(err)
+			return
+		default:
+			over = settled()
+		}
+	}
+	if !assert.True(t, settled(), "there are as many containers as wanted, and no other") {
+		c.cluster.Look(func(v yarntest.View) {
+			t.Logf("target %d, held %d, running %d, processes %d, asked %v", target, v.Held(c.app.ID()), v.Running(c.app.ID()), v.Processes(c.app.ID()), v.Rows(c.app.ID()))
+			t.Logf("status %+v", c.allocator.state.states)
+		})
+		return
+	}
+	stop()
+	require.NoError(t, <-ended)
+	c.paced()
+	c.end(nil)
+}
+
+// mostRoundsAMinute is how often within a minute all that is wanted may be asked
+// for and come to nothing: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once
+// more by the driver's wish.
+const mostRoundsAMinute = 8
+
+// paced looks whether in any minute more containers came to nothing than the
+// pauses allow.
+func (c *chaos) paced() {
+	var ends []time.Time
+	c.cluster.Look(func(v yarntest.View) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, k := range v.Containers(c.app.ID()) {
+			if !k.Held && !k.Surplus && !c.served[c.owner[k.ID]] && !k.AcquiredAt.IsZero() {
+				ends = append(ends, k.EndedAt)
+			}
+		}
+	})
+	slices.SortFunc(ends, time.Time.Compare)
+	most := mostRoundsAMinute * c.capacity()
+	for i := range max(0, len(ends)-most) {
+		if ends[i+most].Sub(ends[i]) < time.Minute {
+			c.t.Errorf("from %v to %v %d containers came to nothing", ends[i], ends[i+most], most+1)
+			return
+		}
+	}
+}
+
+// finale comes to the last target: in peace, or while the ResourceManager
+// restarts with all that it was just asked for, or that it is just to be told.
+func (c *chaos) finale(target int) {
+	const moment = 200 * time.Millisecond
+	switch c.random.IntN(3) {
+	case 0:
+		c.want(target)
+	case 1:
+		c.want(0)
+		c.live(time.Minute)
+		c.want(target)
+		time.Sleep(moment)
+		c.note("the ResourceManager restarts")
+		c.cluster.Restart(c.upTo(30 * time.Second))
+	case 2:
+		c.want(c.capacity() / 2)
+		c.live(time.Minute)
+		c.note("the ResourceManager restarts")
+		c.cluster.Restart(5*time.Second + c.upTo(30*time.Second))
+		time.Sleep(moment)
+		c.want(target)
+	}
+}
+
+// end ends the application as the ApplicationMaster does, after the allocator has
+// returned err. What the ResourceManager keeps of it is what the executors came to.
+func (c *chaos) end(err error) {
+	t := c.t
+	c.allocator.ReleaseAll(t.Context())
+	c.cluster.Look(func(v yarntest.View) {
+		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are given back before the application ends")
+	})
+	c.finish(err)
+	time.Sleep(time.Minute)
+	for _, node := range c.cluster.Nodes() {
+		c.back(node)
+	}
+	time.Sleep(time.Minute)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cluster.Look(func(v yarntest.View) {
+		status := v.Application(c.app.ID())
+		assert.Equal(t, yarn.ApplicationFinished, status.State)
+		if c.most <= c.missed && status.Final == yarn.FinalFailed {
+			tooMany := (*TooManyFailures)(nil)
+			assert.ErrorAs(t, err, &tooMany)
+			assert.Contains(t, status.Diagnostics, fmt.Sprintf("executors failed, executor.maxNumFailures is %d; the last: executor", c.most))
+		} else {
+			assert.Less(t, c.failed, c.most, "the application goes on until too many executors have failed")
+			assert.Equal(t, yarn.FinalSucceeded, status.Final, err)
+			assert.Equal(t, "summary: all went well", status.Diagnostics)
+		}
+		assert.Zero(t, v.Processes(c.app.ID()), "no process outlives the application")
+		assert.Empty(t, v.Violations())
+	})
+}
+
+// finish unregisters the application, from a ResourceManager that may restart.
+func (c *chaos) finish(failure error) {
+	request := yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "summary: all went well"}
+	if failure != nil {
+		request = yarn.FinishRequest{Status: yarn.FinalFailed, Diagnostics: failure.Error()}
+	}
+	client := c.allocator.heartbeats.rm.(*yarn.AMClient)
+	for {
+		done, err := client.Finish(c.t.Context(), request)
+		if errors.Is(err, yarn.ErrNotRegistered) {
+			err = c.allocator.Register(c.t.Context())
+		}
+		if !assert.NoError(c.t, err) || done {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// capacity is how many executors the cluster has room for.
+func (c *chaos) capacity() int {
+	n := 0
+	c.cluster.Look(func(v yarntest.View) {
+		for _, node := range c.cluster.Nodes() {
+			if node.Host() != c.excluded {
+				n += int(v.Capacity(node.Host()).MemoryMB / 1024)
+			}
+		}
+	})
+	return n
+}
+
+// want tells the allocator a target, with hosts that tasks prefer.
+func (c *chaos) want(target int) {
+	demand := driver.Demand{Profile: c.profile, Total: target}
+	if c.random.IntN(2) == 0 {
+		demand.HostTasks = map[string]int{}
+		for range c.random.IntN(4) {
+			demand.HostTasks[c.node().Host()] = 1 + c.random.IntN(10)
+		}
+	}
+	c.note("want %d", target)
+	c.mu.Lock()
+	c.target, c.excess = target, time.Time{}
+	c.mu.Unlock()
+	c.allocator.RequestExecutors(driver.Request{Demands: []driver.Demand{demand}})
+	c.drive()
+}
+
+func (c *chaos) node() *yarntest.Node {
+	nodes := c.cluster.Nodes()
+	return nodes[c.random.IntN(len(nodes))]
+}
+
+func (c *chaos) note(format string, args ...any) {
+	c.history = append(c.history, fmt.Sprintf(format, args...))
+}
+
+// chaosStep is how often the driver looks at its executors.
+const chaosStep = time.Second
+
+// live lets time pass, in which the driver does its part.
+func (c *chaos) live(d time.Duration) {
+	for ; d > 0; d -= chaosStep {
+		time.Sleep(chaosStep)
+		c.drive()
+	}
+}
+
+// vanished are executors that have gone without a word of the ResourceManager,
+// which forgets what it has not told when it restarts: the driver gives them up
+// after a while.
+func (c *chaos) vanished(up map[string]bool) []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(c.joined)) {
+		since, silent := c.silent[id]
+		switch {
+		case up[id]:
+			delete(c.silent, id)
+		case !silent:
+			c.silent[id] = time.Now()
+		case time.Since(since) > 2*time.Minute && !c.leaving[id]:
+			c.leaving[id] = true
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// drive has executors that run register, and those that are too many killed.
+func (c *chaos) drive() {
+	var joined, killed []string
+	c.cluster.Look(func(v yarntest.View) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		up := map[string]bool{}
+		for _, k := range v.Live(c.app.ID()) {
+			id := c.owner[k.ID]
+			up[id] = k.State == yarntest.Running
+			if up[id] && c.known[id] && !c.joined[id] {
+				c.joined[id], c.served[id] = true, true
+				joined = append(joined, id)
+			}
+		}
+		killed = c.vanished(up)
+		staying := 0
+		for id := range c.known {
+			if !c.leaving[id] {
+				staying++
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(c.known)) {
+			if staying > c.target && !c.leaving[id] {
+				c.leaving[id] = true
+				killed = append(killed, id)
+				staying--
+			}
+		}
+	})
+	for _, id := range joined {
+		c.allocator.ExecutorRegistered(id)
+	}
+	if len(killed) > 0 {
+		c.allocator.KillExecutors(killed)
+	}
+}

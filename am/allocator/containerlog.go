@@ -1,0 +1,69 @@
+package allocator
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/launch"
+)
+
+// containerLog is a file in the ApplicationMaster's log directory with the
+// application's containers and their nodes. The ResourceManager forgets a container
+// when it ends; yarn-submit logs finds the container's logs by this file.
+type containerLog struct {
+	file   *os.File // nil if there is no file
+	logger *slog.Logger
+}
+
+// openContainerLog opens no file if directory is "". The first entry says if the
+// application is in client mode.
+func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
+	if directory == "" {
+		return &containerLog{logger: logger}
+	}
+	file, err := os.OpenFile(filepath.Join(directory, launch.DiaryFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	if err != nil {
+		logger.Warn("executors' logs will not be found after they end", "error", err)
+	}
+	c := &containerLog{file: file, logger: logger}
+	if clientMode {
+		c.write(launch.DiaryEntry{State: launch.DiaryLauncher})
+	}
+	return c
+}
+
+func (c *containerLog) started(e *executor) {
+	c.write(containerEntry(launch.DiaryEntry{State: launch.DiaryStarted}, e))
+}
+
+func (c *containerLog) completed(e *executor, status yarn.ExitStatus) {
+	c.write(containerEntry(launch.DiaryEntry{State: launch.DiaryCompleted, ExitStatus: int(status)}, e))
+}
+
+func containerEntry(entry launch.DiaryEntry, e *executor) launch.DiaryEntry {
+	entry.Container = e.Container.ID.String()
+	entry.Executor = e.ID
+	entry.Host = e.host()
+	entry.NodeHTTPAddress = e.Container.NodeHTTPAddress
+	return entry
+}
+
+func (c *containerLog) write(entry launch.DiaryEntry) {
+	if c.file == nil {
+		return
+	}
+	entry.Time = time.Now()
+	if err := json.NewEncoder(c.file).Encode(entry); err != nil {
+		c.logger.Warn("executors' logs may not be found after they end", "error", err)
+	}
+}
+
+func (c *containerLog) close() {
+	if c.file != nil {
+		_ = c.file.Close() // every entry is already written
+	}
+}

@@ -1,0 +1,206 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// notice is a notice to the driver that executors will be taken away.
+type notice struct {
+	ids    []string
+	notice driver.Notice
+}
+
+// takeNotices returns the notices to the driver, once.
+func (s *state) takeNotices() []notice {
+	notices := s.notices
+	s.notices = nil
+	return notices
+}
+
+// nodesChanged applies node reports, and returns the nodes that are lost. Launches
+// on them have failed, even if the node is back. The ResourceManager reports the
+// ends of their containers.
+func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
+	for _, report := range chronological(reports) {
+		if s.topology.report(report) {
+			s.excluded.recompute()
+			s.replan()
+		}
+		if report.State == yarn.NodeDecommissioning {
+			notice := driver.Notice{Reason: fmt.Sprintf("its node %s is being decommissioned", report.ID.Host)}
+			if report.DecommissioningTimeout > 0 {
+				notice.Deadline = now.Add(report.DecommissioningTimeout)
+			}
+			s.decommission(slices.Clone(s.byNode[report.ID]), notice, nodeDecommissioned, now)
+		}
+		if isLost(report.State) {
+			lost = append(lost, report.ID)
+		} else {
+			s.releaseAgain(report.ID)
+		}
+	}
+	return lost
+}
+
+// chronological puts reports of lost nodes first. Of a node that was lost and is
+// back an answer has two reports, in the order of a hash map
+// (DefaultAMSProcessor.handleNodeUpdates).
+func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
+	var before, after []yarn.NodeReport
+	for _, report := range reports {
+		if isLost(report.State) {
+			before = append(before, report)
+		} else {
+			after = append(after, report)
+		}
+	}
+	return append(before, after...)
+}
+
+// isLost reports whether a node never leaves the state: if its NodeManager comes
+// back, it is another node to the ResourceManager (RMNodeImpl).
+func isLost(state yarn.NodeState) bool {
+	switch state {
+	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
+		return true
+	}
+	return false
+}
+
+// Reasons of executors that were given up before they had registered.
+var (
+	nodeDecommissioned = exitReason{text: "node decommissioned"}
+	preempted          = byCluster[yarn.ExitPreempted]
+)
+
+// decommission begins to decommission executors that will be taken away. They no
+// longer count, so others are asked for at once. Those that have not registered are
+// released, for the given reason.
+func (s *state) decommission(executors []*executor, why driver.Notice, reason exitReason, now time.Time) {
+	var ids []string
+	for _, e := range executors {
+		switch e.state {
+		case stateLaunching:
+			s.giveUp(e, reason, "was given back before it had come up: "+why.Reason, now)
+			continue
+		case stateRegistered:
+			s.setState(e, stateDecommissioning)
+			e.reason = why.Reason
+		case stateEnding:
+			continue
+		}
+		ids = append(ids, e.ID) // the driver keeps the earlier deadline of two notices
+	}
+	if len(ids) > 0 {
+		s.notices = append(s.notices, notice{ids, why})
+	}
+}
+
+// preempt decommissions executors that the ResourceManager will preempt in any case.
+func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) {
+	var named []*executor
+	for _, id := range containers {
+		if e, ok := s.executors[id]; ok {
+			named = append(named, e)
+		}
+	}
+	s.decommission(named, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
+}
+
+// contract is what the ResourceManager wants back if the application may choose: it
+// preempts the named containers unless the application releases as much first. The
+// schedulers ask for the sum of the named containers, rounded up to their smallest
+// allocation (FiCaSchedulerApp.getAllocation).
+type contract struct {
+	containers []yarn.ContainerID
+	resources  []yarn.ResourceRequest
+	deadline   time.Time
+}
+
+// preemptionWarning returns the shortest time from the heartbeat with the notice of
+// a preemption to the preemption, by the cluster's settings.
+func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
+	const byDefault = 15 * time.Second // of both keys
+	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"
+	if strings.HasSuffix(hadoop.GetDefault("yarn.resourcemanager.scheduler.class", ""), "FairScheduler") {
+		key = "yarn.scheduler.fair.waitTimeBeforeKill"
+	}
+	wait, err := hadoop.Duration(key, byDefault, time.Millisecond)
+	if err != nil {
+		wait = byDefault
+	}
+	return max(wait-heartbeat, wait/2)
+}
+
+// amount is memory and cores to give back.
+type amount struct{ memory, cores int64 }
+
+func (a *amount) add(r yarn.Resource, times int64) {
+	a.memory += r.MemoryMB * times
+	a.cores += int64(r.VCores) * times
+}
+
+// covers reports whether a is at least b.
+func (a amount) covers(b amount) bool { return a.memory >= b.memory && a.cores >= b.cores }
+
+// negotiate decommissions as many executors as a contract asks for: first those that
+// have not registered, then those without a task, then those that the
+// ResourceManager has named, as it preempts them if the others do not end in time;
+// among equals those with the fewest tasks, and the youngest. tasks is the number
+// of running tasks by executor, nil if it is not known.
+func (s *state) negotiate(c contract, tasks map[string]int, now time.Time) {
+	var wanted, asked, given amount
+	named := make(map[*executor]bool, len(c.containers))
+	for _, id := range c.containers {
+		if e, ok := s.executors[id]; ok {
+			named[e] = true
+			wanted.add(e.Container.Resource, 1)
+			if !e.state.counts() {
+				given.add(e.Container.Resource, 1) // it is ending already
+			}
+		}
+	}
+	for _, request := range c.resources {
+		asked.add(request.Resource, int64(request.Containers))
+	}
+	enough := func() bool {
+		return given.covers(wanted) || len(c.resources) > 0 && given.covers(asked)
+	}
+	if enough() {
+		return
+	}
+	cost := func(e *executor) int {
+		switch {
+		case e.state == stateLaunching:
+			return 0
+		case tasks != nil && tasks[e.ID] == 0:
+			return 1
+		case named[e]:
+			return 2
+		default:
+			return 3
+		}
+	}
+	candidates := make([]*executor, 0, s.states[stateLaunching]+s.states[stateRegistered])
+	for _, e := range s.executors {
+		if e.state.counts() {
+			candidates = append(candidates, e)
+		}
+	}
+	slices.SortFunc(candidates, func(a, b *executor) int {
+		return cmp.Or(cmp.Compare(cost(a), cost(b)), cmp.Compare(tasks[a.ID], tasks[b.ID]), youngestFirst(a, b))
+	})
+	chosen := 0
+	for ; chosen < len(candidates) && !enough(); chosen++ {
+		given.add(candidates[chosen].Container.Resource, 1)
+	}
+	s.decommission(candidates[:chosen], driver.Notice{Reason: "the ResourceManager wants resources back", Deadline: c.deadline}, preempted, now)
+}

@@ -1,0 +1,288 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// maxLifted bounds how many lifted exclusions are shown.
+const maxLifted = 5
+
+// exclusions are the hosts on which no executor is wanted: the user's
+// (yarn.exclude.nodes), the driver's, and those where executors failed. If a wanted
+// profile would have no node left, exclusions are lifted: those for failures first,
+// the oldest before others, then the driver's, never the user's.
+type exclusions struct {
+	onFailure  bool          // hosts are excluded where executors failed
+	maxPerHost int           // failures that exclude a host
+	timeout    time.Duration // of an exclusion, and how long a failure counts
+	logger     *slog.Logger
+
+	byUser    []string
+	byDriver  []string             // of the newest request
+	byFailure []exclusion          // the oldest first
+	failures  map[string][]failure // by host, the oldest first
+
+	active     map[string]exclusion // by host
+	sent       map[string]struct{}  // that the ResourceManager knows
+	stale      bool                 // active must be computed again
+	unsent     bool                 // sent may differ from active
+	nextExpiry time.Time            // of byFailure; zero for none
+	lifted     []string             // notes
+	noNodeLeft bool                 // the user's list leaves no node
+}
+
+// exclusion is one host that is excluded.
+type exclusion struct {
+	host   string
+	reason string
+	until  time.Time // zero if it does not expire
+}
+
+// failure is an executor that failed on a host.
+type failure struct {
+	at   time.Time
+	text string
+}
+
+func newExclusions(byUser []string, onFailure bool, maxPerHost int, timeout time.Duration, logger *slog.Logger) *exclusions {
+	return &exclusions{
+		onFailure: onFailure, maxPerHost: maxPerHost, timeout: timeout, logger: logger,
+		byUser:   byUser,
+		failures: map[string][]failure{},
+		active:   map[string]exclusion{},
+		sent:     map[string]struct{}{},
+		stale:    len(byUser) > 0,
+	}
+}
+
+// want sets the driver's exclusions.
+func (e *exclusions) want(hosts []string) {
+	if !slices.Equal(hosts, e.byDriver) {
+		e.byDriver, e.stale = slices.Clone(hosts), true
+	}
+}
+
+// recompute must be called when nodes have changed, or other profiles are wanted.
+func (e *exclusions) recompute() {
+	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
+}
+
+// failed counts a failure for which the host may be to blame.
+func (e *exclusions) failed(host, text string, now time.Time) {
+	if !e.onFailure {
+		return
+	}
+	recent := slices.DeleteFunc(e.failures[host], func(f failure) bool { return now.Sub(f.at) > e.timeout })
+	recent = append(recent, failure{now, text})
+	e.failures[host] = recent
+	if len(recent) < e.maxPerHost {
+		return
+	}
+	added := exclusion{
+		host:   host,
+		reason: fmt.Sprintf("%d executors failed there; the last: %s", len(recent), text),
+		until:  now.Add(e.timeout),
+	}
+	if at := slices.IndexFunc(e.byFailure, func(x exclusion) bool { return x.host == host }); at >= 0 {
+		e.byFailure = slices.Delete(e.byFailure, at, at+1)
+	}
+	e.byFailure = append(e.byFailure, added)
+	e.stale = true
+	e.logger.Warn("no more executors on a node where they fail", "host", host, "failures", len(recent), "until", added.until, "last", text)
+}
+
+// has reports whether the host is excluded.
+func (e *exclusions) has(host string) bool {
+	_, ok := e.active[host]
+	return ok
+}
+
+// refresh computes the active exclusions if something has changed, and reports
+// whether other hosts are excluded than before. count counts the nodes of each
+// wanted profile.
+func (e *exclusions) refresh(now time.Time, count func() nodeCounts) bool {
+	if !e.stale && (e.nextExpiry.IsZero() || now.Before(e.nextExpiry)) {
+		return false
+	}
+	e.stale = false
+	e.expire(now)
+	before := e.active
+	e.active = e.resolve(count())
+	e.nextExpiry = time.Time{}
+	for _, x := range e.byFailure {
+		if e.nextExpiry.IsZero() || x.until.Before(e.nextExpiry) {
+			e.nextExpiry = x.until
+		}
+	}
+	changed := !maps.EqualFunc(before, e.active, func(exclusion, exclusion) bool { return true }) // the hosts only
+	e.unsent = e.unsent || changed
+	return changed
+}
+
+func (e *exclusions) expire(now time.Time) {
+	e.byFailure = slices.DeleteFunc(e.byFailure, func(x exclusion) bool {
+		if now.Before(x.until) {
+			return false
+		}
+		delete(e.failures, x.host)
+		e.logger.Info("executors may run again on a node where they failed", "host", x.host)
+		return true
+	})
+}
+
+// resolve combines the exclusions so that each profile keeps a node.
+func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
+	active := make(map[string]exclusion, len(e.byUser)+len(e.byDriver)+len(e.byFailure))
+	for _, host := range e.byUser {
+		nodes.exclude(active, exclusion{host: host, reason: "yarn.exclude.nodes"})
+	}
+	if len(e.byUser) > 0 && nodes.none() != e.noNodeLeft {
+		if e.noNodeLeft = nodes.none(); e.noNodeLeft {
+			e.logger.Error("yarn.exclude.nodes leaves no node that can take an executor")
+		}
+	}
+	for _, host := range e.byDriver {
+		if nodes.isLast(active, host) {
+			e.lift(exclusion{host: host, reason: "the driver's"})
+			continue
+		}
+		nodes.exclude(active, exclusion{host: host, reason: "tasks fail there: the driver excludes it"})
+	}
+	for _, newest := range slices.Backward(e.byFailure) {
+		if nodes.isLast(active, newest.host) {
+			e.lift(newest)
+			delete(e.failures, newest.host)
+			e.byFailure = slices.DeleteFunc(e.byFailure, func(x exclusion) bool { return x.host == newest.host })
+			continue
+		}
+		nodes.exclude(active, newest)
+	}
+	return active
+}
+
+// lift logs and notes that an exclusion does not hold.
+func (e *exclusions) lift(x exclusion) {
+	e.logger.Warn("executors may run on an excluded node, as no other is left", "host", x.host, "reason", x.reason)
+	note := fmt.Sprintf("%s would be excluded (%s), but no other node is left", x.host, x.reason)
+	e.lifted = append(slices.DeleteFunc(e.lifted, func(n string) bool { return n == note }), note)
+	e.lifted = e.lifted[max(0, len(e.lifted)-maxLifted):]
+}
+
+// need is what executors of a profile need of a node, or what a node has.
+type need struct {
+	size  yarn.Resource
+	label string
+}
+
+// nodeCount is the number of nodes for executors of one profile.
+type nodeCount struct {
+	serves   func(host string) bool
+	count    int // all nodes; 0 if it is not known
+	excluded int
+}
+
+// nodeCounts has an element for each wanted profile.
+type nodeCounts []nodeCount
+
+// countNodes counts the nodes that can serve each need. clusterNodes is the number
+// of NodeManagers, for a topology that does not know them.
+func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
+	counts := make(nodeCounts, len(needs))
+	for i, need := range needs {
+		if !nodes.known() {
+			counts[i] = nodeCount{serves: func(string) bool { return true }, count: clusterNodes}
+			continue
+		}
+		counts[i].serves = func(host string) bool { return nodes.serves(host, need) }
+		for host := range nodes.hosts {
+			if nodes.serves(host, need) {
+				counts[i].count++
+			}
+		}
+	}
+	return counts
+}
+
+// exclude adds an exclusion to the active ones.
+func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
+	earlier, already := active[x.host]
+	for i := range n {
+		if !already && n[i].serves(x.host) {
+			n[i].excluded++
+		}
+	}
+	if !already || !earlier.until.IsZero() {
+		active[x.host] = x
+	}
+}
+
+// none reports whether a profile has no node left.
+func (n nodeCounts) none() bool {
+	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
+}
+
+// isLast reports whether a profile would have no node left without the host.
+func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
+	if _, already := active[host]; already {
+		return false
+	}
+	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded+1 >= c.count && c.serves(host) })
+}
+
+// difference returns the changes to send to the ResourceManager, once.
+func (e *exclusions) difference() (add, remove []string) {
+	if !e.unsent {
+		return nil, nil
+	}
+	e.unsent = false
+	for host := range e.active {
+		if _, ok := e.sent[host]; !ok {
+			add = append(add, host)
+			e.sent[host] = struct{}{}
+		}
+	}
+	for host := range e.sent {
+		if !e.has(host) {
+			remove = append(remove, host)
+			delete(e.sent, host)
+		}
+	}
+	slices.Sort(add)
+	slices.Sort(remove)
+	return add, remove
+}
+
+// forget makes everything be sent again, to a ResourceManager that has restarted.
+func (e *exclusions) forget() {
+	clear(e.sent)
+	e.unsent = len(e.active) > 0
+}
+
+// list returns the active exclusions in the order of the hosts.
+func (e *exclusions) list() []Exclusion {
+	listed := make([]Exclusion, 0, len(e.active))
+	for _, x := range slices.SortedFunc(maps.Values(e.active), func(a, b exclusion) int { return cmp.Compare(a.host, b.host) }) {
+		shown := Exclusion{Host: x.host, Reason: x.reason}
+		if !x.until.IsZero() {
+			shown.Until = &x.until
+		}
+		listed = append(listed, shown)
+	}
+	return listed
+}
+
+// notes returns what the list does not show.
+func (e *exclusions) notes() []string {
+	notes := slices.Clone(e.lifted)
+	if e.noNodeLeft {
+		notes = append(notes, "yarn.exclude.nodes leaves no node that can take an executor")
+	}
+	return notes
+}

@@ -1,0 +1,50 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+)
+
+// executor is one executor from the allocation to the end of its container.
+type executor struct {
+	launcher.Executor
+	profile *profileState
+	rack    string // when it was allocated
+	state   executorState
+	started bool      // its NodeManager accepted it
+	due     time.Time // when it must have registered; zero for never, and before it was started
+	reason  string    // why it is decommissioning or ending
+}
+
+// executorState is a step in an executor's life.
+type executorState int
+
+const (
+	// stateLaunching lasts until the executor registers with the driver.
+	stateLaunching executorState = iota
+	stateRegistered
+	// stateDecommissioning is of executors that will be taken away: the driver knows
+	// and tells them to stop.
+	stateDecommissioning
+	// stateEnding is of executors whose containers were released because the driver
+	// killed them or the application has ended.
+	stateEnding
+	executorStates // the number of states
+)
+
+// counts reports whether an executor in this state counts towards the number that
+// the driver wants.
+func (s executorState) counts() bool { return s == stateLaunching || s == stateRegistered }
+
+func (e *executor) host() string { return e.Container.Node.Host }
+
+// youngestFirst orders executors by when their containers were allocated.
+func youngestFirst(a, b *executor) int { return cmp.Compare(b.Container.ID.ID, a.Container.ID.ID) }
+
+// text begins a message about an executor.
+func (e *executor) text(what string) string {
+	return fmt.Sprintf("executor %s (%s on %s) %s", e.ID, e.Container.ID, e.host(), what)
+}

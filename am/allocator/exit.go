@@ -1,0 +1,117 @@
+package allocator
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// exitReason is why an executor ended, and what that counts towards.
+type exitReason struct {
+	text    string // shown with the counts
+	failure bool   // counts towards executor.maxNumFailures
+	node    bool   // counts towards the exclusion of its node
+	wanted  bool   // by the driver or with the application: it is not replaced
+}
+
+// An executor that the cluster ends has not failed, and neither have its tasks.
+var (
+	endedByDriver        = exitReason{text: "ended by the driver", wanted: true}
+	decommissioned       = exitReason{text: "left before it was taken away", wanted: true}
+	endedWithApplication = exitReason{text: "ended with the application", wanted: true}
+	notNeeded            = exitReason{text: "not needed any more", wanted: true}
+	onExcludedNode       = exitReason{text: "on an excluded node"}
+	notLaunched          = exitReason{text: "not launched", failure: true, node: true}
+	invalidContainer     = exitReason{text: "container not valid any more"}
+	tokenRefused         = exitReason{text: "container token refused"}
+	notRegistered        = exitReason{text: "not registered in time", failure: true, node: true}
+	exited               = exitReason{text: "exited", failure: true, node: true}
+	notSetUp             = exitReason{text: "not set up by its node", failure: true, node: true}
+	outOfMemory          = exitReason{text: "beyond its memory", failure: true}
+	outOfVirtualMemory   = exitReason{text: "beyond its virtual memory", failure: true}
+	tooMuchLog           = exitReason{text: "too much written to its logs", failure: true}
+)
+
+// byCluster are the reasons of containers that the cluster has ended.
+var byCluster = map[yarn.ExitStatus]exitReason{
+	yarn.ExitAborted:                    {text: "lost with its node"},
+	yarn.ExitDisksFailed:                {text: "disks of its node failed"},
+	yarn.ExitPreempted:                  {text: "preempted"},
+	yarn.ExitKilledByResourceManager:    {text: "killed by the ResourceManager"},
+	yarn.ExitKilledAfterApplication:     endedWithApplication,
+	yarn.ExitKilledByContainerScheduler: {text: "killed for guaranteed containers"},
+	yarn.ExitKilledByApplicationMaster:  {text: "stopped by the ApplicationMaster"},
+}
+
+// classifyExit returns why a container ended that was not released.
+func classifyExit(status yarn.ContainerStatus, of profile.Profile) (driver.Loss, exitReason) {
+	cause := exitStatus(status)
+	if reason, ok := byCluster[cause]; ok {
+		return driver.Loss{Text: status.ExitStatus.Meaning()}, reason
+	}
+	switch cause {
+	case yarn.ExitSuccess:
+		// Executors that the driver told to stop are not passed to this function.
+		return driver.Loss{Text: "ended by itself with exit status 0: does a task call os.Exit?", CountsAsFailure: true}, exited
+	case yarn.ExitExceededPhysicalMemory:
+		return driver.Loss{
+			Text: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
+				usage(status.Diagnostics), of.Memory, of.Overhead),
+			CountsAsFailure: true,
+		}, outOfMemory
+	case yarn.ExitExceededVirtualMemory:
+		return driver.Loss{
+			Text: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
+				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), of.Memory),
+			CountsAsFailure: true,
+		}, outOfVirtualMemory
+	}
+	text, reason := status.ExitStatus.Meaning(), exited
+	switch cause {
+	case yarn.ExitUnknown:
+		// The node could not localize its files or make its directory, so no process
+		// has run.
+		text, reason = "could not be set up by its node", notSetUp
+	case yarn.ExitKilledForExcessLogs:
+		reason = tooMuchLog
+	}
+	if last := lastLine(status.Diagnostics); last != "" {
+		text += ": " + last
+	}
+	return driver.Loss{Text: text, CountsAsFailure: true}, reason
+}
+
+// exitStatus returns the exit status, or the one that the diagnostics say: if a
+// process exits by itself while its NodeManager kills it, the status is its own.
+func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
+	switch {
+	case status.ExitStatus <= 0:
+		return status.ExitStatus
+	case strings.Contains(status.Diagnostics, "beyond the 'PHYSICAL' memory limit"):
+		return yarn.ExitExceededPhysicalMemory
+	case strings.Contains(status.Diagnostics, "beyond the 'VIRTUAL' memory limit"):
+		return yarn.ExitExceededVirtualMemory
+	}
+	return status.ExitStatus
+}
+
+// usage returns the sentence with the numbers from the diagnostics of a memory
+// kill.
+func usage(diagnostics string) string {
+	for line := range strings.Lines(diagnostics) {
+		if _, said, ok := strings.Cut(line, "Current usage: "); ok {
+			said, _, _ = strings.Cut(said, ". Killing container")
+			return strings.TrimSpace(said)
+		}
+	}
+	return "it used more than its container has"
+}
+
+// lastLine returns the last line of a text that is not blank.
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

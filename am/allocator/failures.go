@@ -1,0 +1,101 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// failureCounts counts ended executors by reason, and reports when too many have
+// failed.
+type failureCounts struct {
+	max      int           // executor.maxNumFailures
+	validity time.Duration // executor.failuresValidityInterval; 0 if failures count for ever
+	tolerate int           // executor.failures.tolerateWhenRunning; 0 to tolerate none
+
+	total   int         // executors that count as failed
+	recent  []time.Time // when they failed, the oldest first; empty if validity is 0
+	last    string      // the message about the last one
+	reasons map[string]*FailureCount
+	// tolerating is set if there are max failures, and the application goes on only
+	// because enough executors run.
+	tolerating bool
+}
+
+// TooManyFailures is the error of an application of which too many executors
+// failed.
+type TooManyFailures struct{ error }
+
+// count counts an ended executor.
+func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
+	if f.reasons == nil {
+		f.reasons = map[string]*FailureCount{}
+	}
+	count := f.reasons[reason.text]
+	if count == nil {
+		count = &FailureCount{Reason: reason.text, Counts: reason.failure}
+		f.reasons[reason.text] = count
+	}
+	count.Count++
+	count.Last = text
+	if !reason.failure {
+		return
+	}
+	f.total++
+	f.last = text
+	if f.validity > 0 {
+		f.recent = append(f.recent, now)
+	}
+}
+
+// counting returns how many failures count towards max now.
+func (f *failureCounts) counting(now time.Time) int {
+	if f.validity == 0 {
+		return f.total
+	}
+	old := 0
+	for old < len(f.recent) && now.Sub(f.recent[old]) > f.validity {
+		old++
+	}
+	f.recent = slices.Delete(f.recent, 0, old)
+	return len(f.recent)
+}
+
+// exhausted returns a *TooManyFailures if the application must end: max executors
+// have failed, and not enough are running to tolerate it.
+func (f *failureCounts) exhausted(running int, now time.Time) error {
+	failed := f.counting(now)
+	f.tolerating = failed >= f.max && f.tolerate > 0 && running >= f.tolerate
+	if failed < f.max || f.tolerating {
+		return nil
+	}
+	within := ""
+	if f.validity > 0 {
+		within = fmt.Sprintf(" within %v", f.validity)
+	}
+	enough := ""
+	if f.tolerate > 0 {
+		enough = fmt.Sprintf(", %d are running and executor.failures.tolerateWhenRunning is %d", running, f.tolerate)
+	}
+	return &TooManyFailures{fmt.Errorf("%d executors failed%s, executor.maxNumFailures is %d%s; the last: %s", failed, within, f.max, enough, f.last)}
+}
+
+// notes returns a note if failures are tolerated.
+func (f *failureCounts) notes() []string {
+	if !f.tolerating {
+		return nil
+	}
+	return []string{fmt.Sprintf("executor.maxNumFailures (%d) is reached; the application goes on while %d executors run (executor.failures.tolerateWhenRunning)",
+		f.max, f.tolerate)}
+}
+
+// list returns the counts in the order of the reasons.
+func (f *failureCounts) list() []FailureCount {
+	listed := make([]FailureCount, 0, len(f.reasons))
+	for _, reason := range slices.SortedFunc(maps.Values(f.reasons), func(a, b *FailureCount) int { return cmp.Compare(a.Reason, b.Reason) }) {
+		listed = append(listed, *reason)
+	}
+	return listed
+}

@@ -1,0 +1,242 @@
+package allocator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/yarntest"
+)
+
+// scriptedRM answers heartbeats as a test says, and keeps what it was told.
+type scriptedRM struct {
+	mu            sync.Mutex
+	registrations int
+	refusal       error // of registrations
+	heartbeats    []yarn.AllocateRequest
+	times         []time.Time
+	answer        func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) // n counts from 1
+	max           yarn.Resource
+}
+
+func (r *scriptedRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.registrations++
+	if r.refusal != nil {
+		return nil, r.refusal
+	}
+	if r.max.MemoryMB == 0 {
+		r.max = yarn.Resource{MemoryMB: 8192, VCores: 8}
+	}
+	return &yarn.RegisterResponse{MaxResource: r.max, ChecksCores: true}, nil
+}
+
+func (r *scriptedRM) Allocate(_ context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.heartbeats = append(r.heartbeats, request)
+	r.times = append(r.times, time.Now())
+	response, err := &yarn.AllocateResponse{}, error(nil)
+	if r.answer != nil {
+		if response, err = r.answer(len(r.heartbeats), request); response == nil && err == nil {
+			response = &yarn.AllocateResponse{}
+		}
+	}
+	if response != nil && response.ResponseID == 0 {
+		response.ResponseID = request.ResponseID + 1
+	}
+	return response, err
+}
+
+// told is what the heartbeats said since the last call.
+func (r *scriptedRM) told() []yarn.AllocateRequest {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.heartbeats
+	r.heartbeats = nil
+	return told
+}
+
+// answers has the next heartbeat answered with a response, and those after it
+// with nothing.
+func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	given := false
+	r.answer = func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+		if given {
+			return nil, nil
+		}
+		given = true
+		return response, nil
+	}
+}
+
+// scriptedNM starts every container, or none.
+type scriptedNM struct {
+	mu      sync.Mutex
+	err     error
+	batches [][]yarn.StartRequest
+}
+
+func (n *scriptedNM) StartContainers(_ context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.batches = append(n.batches, requests)
+	failed, started := map[yarn.ContainerID]error{}, []yarn.ContainerID(nil)
+	for _, request := range requests {
+		id := yarn.ContainerID{}
+		_, _ = fmt.Sscan(string(request.ContainerToken.Identifier), &id.ID)
+		if n.err != nil {
+			failed[id] = n.err
+		} else {
+			started = append(started, id)
+		}
+	}
+	return started, failed, nil
+}
+
+// calls is how many containers each call was to start.
+func (n *scriptedNM) calls() []int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var counts []int
+	for _, batch := range n.batches {
+		counts = append(counts, len(batch))
+	}
+	return counts
+}
+
+func (n *scriptedNM) StopContainers(context.Context, []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+	return nil, nil, n.err
+}
+
+func (n *scriptedNM) Statuses(context.Context, []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error) {
+	return nil, nil, n.err
+}
+
+func (n *scriptedNM) SetToken(security.Token) {}
+func (n *scriptedNM) Close() error            { return nil }
+
+// setting is an allocator in a test, between a scripted ResourceManager, a
+// scripted NodeManager and a driver that notes what it is told.
+type setting struct {
+	*Allocator
+	rm  *scriptedRM
+	nm  *scriptedNM
+	mu  sync.Mutex
+	log []string // what the driver was told
+}
+
+func (s *setting) say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, fmt.Sprintf(format, args...))
+}
+
+func (s *setting) said() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	said := strings.Join(s.log, "\n")
+	s.log = nil
+	return said
+}
+
+func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setting {
+	t.Helper()
+	parsed, err := config.FromMap(settings)
+	require.NoError(t, err)
+	s := &setting{rm: rm, nm: &scriptedNM{}}
+	s.Allocator = New(Options{
+		ResourceManager: rm,
+		Connect:         func(yarn.NodeID, security.Token) launcher.NodeManager { return s.nm },
+		LaunchContext:   func(launcher.Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
+		ExecutorLost: func(id string, loss driver.Loss) {
+			s.say("lost %s %s", id, loss.Text)
+		},
+		Decommission: func(ids []string, notice driver.Notice) {
+			s.say("decommission %v in %v: %s", ids, time.Until(notice.Deadline), notice.Reason)
+		},
+		Progress: func() float32 { return 0.5 },
+		Settings: parsed, Hadoop: conf.FromMap(nil),
+		Racks:  map[string]string{"a1": "/a", "b1": "/b"},
+		Random: seeded(), Logger: slog.New(slog.DiscardHandler),
+	})
+	return s
+}
+
+// allocatorOn is an allocator for an application of a simulated cluster, with
+// what o leaves open.
+func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Application, properties map[string]string, o Options) *Allocator {
+	t.Helper()
+	settings, err := config.FromMap(properties)
+	require.NoError(t, err)
+	client := yarn.NewAMClient(cluster.SchedulerAddresses(), app.Options())
+	t.Cleanup(func() { _ = client.Close() })
+	o.ResourceManager, o.Registration = client, yarn.RegisterRequest{Host: "here", RPCPort: -1}
+	o.Connect = func(node yarn.NodeID, token security.Token) launcher.NodeManager {
+		return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, RetryFor: -1, Dial: cluster.Dial})
+	}
+	o.Progress = func() float32 { return 0.5 }
+	o.Settings, o.Hadoop, o.Logger = settings, conf.FromMap(nil), slog.New(slog.DiscardHandler)
+	o.Racks = map[string]string{}
+	for _, node := range cluster.Nodes() {
+		o.Racks[node.Host()] = node.Rack()
+	}
+	return New(o)
+}
+
+// runs runs the allocator while do lasts, and returns what run returned.
+func (s *setting) runs(t *testing.T, do func()) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	synctest.Wait()
+	do()
+	synctest.Wait()
+	cancel()
+	return <-ended
+}
+
+func allocating(containers ...yarn.Container) *yarn.AllocateResponse {
+	response := &yarn.AllocateResponse{Allocated: containers}
+	for _, container := range containers {
+		response.NMTokens = append(response.NMTokens, yarn.NMToken{Node: container.Node})
+	}
+	return response
+}
+
+func anywhereAsked(request yarn.AllocateRequest) int {
+	for _, row := range request.Asks {
+		if row.Name == anywhere {
+			return int(row.Containers)
+		}
+	}
+	return -1
+}
+
+// quietRM has nothing new to say.
+type quietRM struct{ response *yarn.AllocateResponse }
+
+func (q quietRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
+	return &yarn.RegisterResponse{MaxResource: yarn.Resource{MemoryMB: 8192, VCores: 8}, ChecksCores: true}, nil
+}
+
+func (q quietRM) Allocate(context.Context, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+	return q.response, nil
+}

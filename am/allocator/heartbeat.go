@@ -1,0 +1,131 @@
+package allocator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// ResourceManager is what the allocator needs of the ResourceManager;
+// *yarn.AMClient implements it.
+type ResourceManager interface {
+	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
+	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
+}
+
+// heartbeats sends heartbeats to the ResourceManager, each with the id of the last
+// answer.
+type heartbeats struct {
+	rm          ResourceManager
+	maxFailures int // in a row
+	logger      *slog.Logger
+
+	registered bool // with the current ResourceManager
+	responseID int32
+	// unanswered is a heartbeat without an answer. It is sent again unchanged: if the
+	// ResourceManager has served it, it repeats its answer and ignores anything new in
+	// the request (ApplicationMasterService.allocate).
+	unanswered *yarn.AllocateRequest
+	failures   int // in a row
+}
+
+// errForgotten is the error of a ResourceManager that has restarted: the
+// application must register, and send everything, again.
+var errForgotten = errors.New("the ResourceManager does not know this application any more, it must be registered again")
+
+// register registers the application. It returns nil if the application is
+// registered already: the answer to an earlier try was lost.
+func (h *heartbeats) register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error) {
+	granted, err := h.rm.Register(ctx, request)
+	if errors.Is(err, yarn.ErrInvalidMasterRequest) {
+		h.logger.Warn("the application is registered already, so an answer was lost", "error", err)
+		granted, err = nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("register with the ResourceManager: %w", err)
+	}
+	h.registered, h.responseID, h.unanswered = true, 0, nil
+	return granted, nil
+}
+
+// send sends a heartbeat. The error is errForgotten if the ResourceManager has
+// restarted.
+func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
+	request.ResponseID = h.responseID
+	response, err := h.rm.Allocate(ctx, request)
+	switch {
+	case errors.Is(err, yarn.ErrNotRegistered), err == nil && response.Command == yarn.Resync:
+		h.registered, h.unanswered = false, nil
+		return nil, errForgotten
+	case err != nil:
+		h.unanswered = &request
+		return nil, fmt.Errorf("heartbeat to the ResourceManager: %w", err)
+	case response.Command == yarn.Shutdown:
+		return nil, errShutdown
+	}
+	h.responseID, h.unanswered = response.ResponseID, nil
+	return response, nil
+}
+
+// errShutdown is the ResourceManager's order to stop without unregistering.
+var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to end")
+
+// IsFinal reports whether the ResourceManager will refuse all further calls of this
+// attempt.
+func IsFinal(err error) bool {
+	return errors.Is(err, errShutdown) || errors.Is(err, yarn.ErrAttemptNotFound) || errors.Is(err, yarn.ErrInvalidToken)
+}
+
+// failed counts a failed heartbeat. It returns the error that ends the application
+// if no other try can help or too many in a row have failed, else nil.
+func (h *heartbeats) failed(err error) error {
+	h.failures++
+	switch {
+	case IsFinal(err):
+		return err
+	case errors.Is(err, yarn.ErrInvalidLabelRequest):
+		err = fmt.Errorf("%w (yarn.executor.nodeLabelExpression: the queue must have access to the label)", err)
+	}
+	if h.failures < h.maxFailures {
+		h.logger.Warn("the ResourceManager did not take a heartbeat, trying again", "failures", h.failures, "error", err)
+		return nil
+	}
+	return fmt.Errorf("%d times in a row (yarn.scheduler.reporterThread.maxFailures): %w", h.failures, err)
+}
+
+const (
+	// eagerPeriod is how long after a change heartbeats are sent at the initial
+	// interval. NodeManagers report every second by default, so nodes with room give
+	// containers within that time.
+	eagerPeriod = 3 * time.Second
+	// pendingInterval is the longest interval while containers are missing.
+	pendingInterval = time.Second
+)
+
+// pace decides how long to wait between heartbeats.
+type pace struct {
+	initial, idle time.Duration
+	eagerUntil    time.Time
+	wait          time.Duration
+}
+
+// change makes the next heartbeats come fast.
+func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
+
+// next returns the wait before the next heartbeat.
+func (p *pace) next(missing bool, now time.Time) time.Duration {
+	if !missing {
+		return p.idle
+	}
+	if p.wait == 0 {
+		p.change(now)
+	}
+	if now.After(p.eagerUntil) {
+		p.wait = min(2*p.wait, max(pendingInterval, p.initial), p.idle)
+	}
+	return p.wait
+}

@@ -1,0 +1,175 @@
+package allocator
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// launched applies that a NodeManager accepted an executor, which must register in
+// time. An opportunistic one may wait on its node without limit.
+func (s *state) launched(id yarn.ContainerID, now time.Time) {
+	e, ok := s.executors[id]
+	if !ok || e.started {
+		return
+	}
+	e.started = true
+	delete(e.profile.starting, e)
+	if e.state != stateLaunching || s.launchTimeout <= 0 || e.Profile.Opportunistic {
+		return
+	}
+	e.due = now.Add(s.launchTimeout)
+	s.awaited = append(s.awaited, e)
+}
+
+// registered applies that an executor has registered with the driver.
+func (s *state) registered(id string) {
+	if e, ok := s.byID[id]; ok && e.state == stateLaunching {
+		e.started = true
+		delete(e.profile.starting, e)
+		s.setState(e, stateRegistered)
+	}
+}
+
+// expireLaunches gives up the executors that have not registered in time.
+func (s *state) expireLaunches(now time.Time) {
+	for len(s.awaited) > 0 {
+		e := s.awaited[0]
+		if e.state == stateLaunching && s.executors[e.Container.ID] == e {
+			if now.Before(e.due) {
+				return
+			}
+			text := fmt.Sprintf("did not register with the driver within %v (yarn.executor.launchTimeout): see its log on %s", s.launchTimeout, e.host())
+			s.giveUp(e, notRegistered, text, now)
+		}
+		s.awaited = s.awaited[1:]
+	}
+	s.awaited = nil
+}
+
+// launchFailed gives up an executor that could not be started. If it has
+// registered, it was started and only the answer was lost.
+func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
+	e, ok := s.executors[id]
+	if !ok || e.state != stateLaunching {
+		return
+	}
+	reason := notLaunched
+	switch {
+	case errors.Is(err, launcher.ErrNodeLost):
+		reason = byCluster[yarn.ExitAborted]
+	case errors.Is(err, launcher.ErrContainerToken):
+		reason = tokenRefused
+	case errors.Is(err, yarn.ErrInvalidContainer):
+		reason = invalidContainer // the ResourceManager that allocated it has restarted
+	}
+	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
+}
+
+// giveUpOnExcluded gives up the executors that are not started yet on nodes that
+// are excluded now.
+func (s *state) giveUpOnExcluded(now time.Time) {
+	for _, p := range s.profiles {
+		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
+			if s.excluded.has(e.host()) {
+				s.giveUp(e, onExcludedNode, "was not started, as its node "+e.host()+" is excluded", now)
+			}
+		}
+	}
+}
+
+// giveUp releases and removes an executor that has not registered.
+func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Time) {
+	s.remove(e)
+	s.release(e.Container.ID, e.Container.Node)
+	s.withdrawn = append(s.withdrawn, e)
+	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Text: text}}, now)
+}
+
+// end counts an ended executor, which is to be reported.
+func (s *state) end(ended endedExecutor, now time.Time) {
+	e, reason, text := ended.executor, ended.reason, ended.loss.Text
+	s.failures.count(reason, e.text(text), now)
+	if reason.failure || e.state == stateLaunching && !reason.wanted {
+		s.containerFailed(e.profile, e.text(text), now)
+	}
+	if reason.node {
+		s.excluded.failed(e.host(), text, now)
+	}
+	s.ended = append(s.ended, ended)
+}
+
+// completed applies that containers have ended. It ignores containers without an
+// executor: those that were released, and those that a restarted ResourceManager
+// reports again.
+func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
+	for _, status := range statuses {
+		if _, was := s.releasing[status.ID]; was {
+			delete(s.releasing, status.ID)
+			s.changed = true
+		}
+		e, ok := s.executors[status.ID]
+		if !ok {
+			s.unknownCompleted[status.ID] = struct{}{}
+			continue
+		}
+		s.remove(e)
+		ended := endedExecutor{executor: e, status: status.ExitStatus}
+		switch {
+		case s.stopped:
+			ended.loss, ended.reason = driver.Loss{Text: endedWithApplication.text}, endedWithApplication
+		case e.state == stateEnding:
+			ended.loss, ended.reason = driver.Loss{Text: e.reason}, endedByDriver
+		case e.state == stateDecommissioning:
+			ended.loss, ended.reason = driver.Loss{Text: "left: " + e.reason}, decommissioned
+		default:
+			ended.loss, ended.reason = classifyExit(status, e.Profile)
+		}
+		s.end(ended, now)
+	}
+}
+
+// kill releases executors that the driver wants to end.
+func (s *state) kill(ids []string, now time.Time) {
+	for _, id := range ids {
+		e, ok := s.byID[id]
+		if !ok || e.state == stateEnding {
+			continue
+		}
+		const reason = "was ended by the driver"
+		switch e.state {
+		case stateLaunching:
+			if !e.started {
+				s.giveUp(e, endedByDriver, reason, now)
+				continue
+			}
+			s.withdrawn = append(s.withdrawn, e)
+			e.reason = reason
+		case stateRegistered:
+			e.reason = reason
+		}
+		s.setState(e, stateEnding)
+		s.release(e.Container.ID, e.Container.Node)
+	}
+}
+
+// takeWithdrawn returns the executors that were released before they had
+// registered, once: the launcher need not start them.
+func (s *state) takeWithdrawn() []*executor {
+	withdrawn := s.withdrawn
+	s.withdrawn = nil
+	return withdrawn
+}
+
+// takeEnded returns the ended executors, once.
+func (s *state) takeEnded() []endedExecutor {
+	ended := s.ended
+	s.ended = nil
+	return ended
+}

@@ -1,0 +1,68 @@
+package allocator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// limits is the size of the largest container that the cluster gives.
+type limits struct {
+	known       bool
+	max         yarn.Resource
+	checksCores bool
+}
+
+// take applies the answer to a registration. The limits never get lower, as a
+// ResourceManager that has just restarted may not know all nodes yet.
+func (l *limits) take(granted *yarn.RegisterResponse) {
+	l.known = true
+	l.checksCores = granted.ChecksCores
+	l.max.MemoryMB = max(l.max.MemoryMB, granted.MaxResource.MemoryMB)
+	l.max.VCores = max(l.max.VCores, granted.MaxResource.VCores)
+	for name, amount := range granted.MaxResource.Others {
+		if l.max.Others == nil {
+			l.max.Others = map[string]int64{}
+		}
+		l.max.Others[name] = max(l.max.Others[name], amount)
+	}
+}
+
+// check returns an error if no container can be as large as a profile's executors.
+// It ignores cores if the cluster's scheduler does.
+func (l *limits) check(p profile.Profile, size yarn.Resource) error {
+	if !l.known {
+		return nil
+	}
+	compared := size
+	if !l.checksCores {
+		compared.VCores = 0
+	}
+	if compared.Fits(l.max) {
+		return nil
+	}
+	advice := "executor.memory, executor.memoryOverhead or executor.cores"
+	if others := slices.Sorted(maps.Keys(size.Others)); len(others) > 0 {
+		advice += fmt.Sprintf(", or the amount of %v", others)
+	}
+	if p.ID == profile.DefaultID {
+		return fmt.Errorf("an executor takes %v, the most that this cluster gives is %v: lower %s", size, l.max, advice)
+	}
+	return fmt.Errorf("an executor of resource profile %d takes %v, the most that this cluster gives is %v: lower what the profile asks for", p.ID, size, l.max)
+}
+
+// checkAll checks the profiles that the driver wants executors of.
+func (l *limits) checkAll(profiles []*profileState) error {
+	for _, p := range profiles {
+		if p.demand.Total == 0 {
+			continue
+		}
+		if err := l.check(p.Profile, p.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}

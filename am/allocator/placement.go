@@ -1,0 +1,182 @@
+package allocator
+
+import (
+	"cmp"
+	"slices"
+)
+
+// locations is how many executors to ask for on hosts and, beside those, in racks.
+// All others may run anywhere.
+type locations struct {
+	hosts map[string]int
+	racks map[string]int
+}
+
+// placement is what the locations of one profile's executors depend on.
+type placement struct {
+	missing int
+	// localityAware is how many executors the waiting tasks that prefer a host could
+	// use.
+	localityAware int
+	hostTasks     map[string]int                   // waiting tasks that prefer each host
+	byHost        map[string]int                   // the profile's executors by host
+	byRack        map[string]int                   // the profile's executors by rack
+	asked         map[string]int                   // what is asked for now, by name
+	nodes         []string                         // hosts where executors may run
+	usable        func(host string) bool           // reports whether an executor may run on the host
+	rackOf        func(host string) (string, bool) // false if it is not known
+	shuffle       func(n int, swap func(i, j int)) // among equals
+}
+
+// place decides where to ask for the missing executors.
+//
+// If the driver has said which hosts its waiting tasks prefer, each host shall have
+// executors in proportion to its tasks, as in Spark's
+// LocalityPreferredContainerPlacementStrategy. If not, the executors are spread over
+// the nodes: the data may be anywhere, and executors on two nodes are close to twice
+// as much of it. If nodes are many, no host is named: schedulers allocate one
+// container for each heartbeat of a node, so executors spread by themselves, and
+// waiting for the heartbeats of certain nodes would take longer.
+func place(in placement) locations {
+	switch {
+	case in.missing <= 0:
+		return locations{}
+	case len(in.hostTasks) > 0:
+		return byTasks(in)
+	default:
+		return locations{hosts: spread(in)}
+	}
+}
+
+// share is what a host should have of the executors, or a rack for its hosts that
+// cannot run executors.
+type share struct {
+	name      string
+	rack      bool
+	tasks     int
+	executors int     // that it has
+	lack      float64 // executors that it should have beside them
+	remainder float64 // of lack, without the executors that it gets
+	gets      int     // executors
+}
+
+// nearRemainder is the part of the smallest remainder that gets an executor by which
+// another host is asked for, too.
+const nearRemainder = 0.75
+
+// byTasks gives each host whole executors that it lacks, those that lack most first.
+// The executors that are left go to the largest remainders. Hosts with nearly as
+// large a remainder are asked for, too, so that the first host with room is taken.
+func byTasks(in placement) locations {
+	shares, tasks, pool := sharesOf(in)
+	left := min(in.missing, in.localityAware)
+	pool += left
+	for i := range shares {
+		share := &shares[i]
+		share.lack = float64(pool*share.tasks)/float64(tasks) - float64(share.executors)
+	}
+	shares = slices.DeleteFunc(shares, func(s share) bool { return s.lack <= 0 })
+	slices.SortFunc(shares, func(a, b share) int { return cmp.Or(cmp.Compare(b.lack, a.lack), cmp.Compare(a.name, b.name)) })
+	for i := range shares {
+		share := &shares[i]
+		share.gets = min(int(share.lack), left)
+		share.remainder = share.lack - float64(share.gets)
+		left -= share.gets
+	}
+	least := 0.0 // the smallest remainder that gets an executor
+	if left > 0 {
+		slices.SortFunc(shares, func(a, b share) int {
+			return cmp.Or(cmp.Compare(b.remainder, a.remainder), cmp.Compare(a.name, b.name))
+		})
+		for i := range shares[:min(left, len(shares))] {
+			if shares[i].remainder > 0 {
+				shares[i].gets++
+				least = shares[i].remainder
+			}
+		}
+	}
+	at := locations{hosts: make(map[string]int, len(shares)), racks: map[string]int{}}
+	for _, share := range shares {
+		if share.gets == 0 && least > 0 && share.remainder >= nearRemainder*least {
+			share.gets = 1
+		}
+		switch {
+		case share.gets == 0:
+		case share.rack:
+			at.racks[share.name] = share.gets
+		default:
+			at.hosts[share.name] = share.gets
+		}
+	}
+	return at
+}
+
+// sharesOf returns the hosts and racks that tasks prefer, with the sums of their
+// tasks and executors.
+func sharesOf(in placement) (shares []share, tasks, executors int) {
+	shares = make([]share, 0, len(in.hostTasks))
+	var racks map[string]*share
+	for host, count := range in.hostTasks {
+		if in.usable(host) {
+			shares = append(shares, share{name: host, tasks: count, executors: in.byHost[host]})
+			continue
+		}
+		rack, known := in.rackOf(host)
+		if !known {
+			continue
+		}
+		if racks == nil {
+			racks = map[string]*share{}
+		}
+		if racks[rack] == nil {
+			racks[rack] = &share{name: rack, rack: true, executors: in.byRack[rack]}
+		}
+		racks[rack].tasks += count
+	}
+	for i := range shares {
+		tasks += shares[i].tasks
+		executors += shares[i].executors
+		if len(racks) == 0 {
+			continue
+		}
+		if rack, known := in.rackOf(shares[i].name); known && racks[rack] != nil {
+			racks[rack].executors -= shares[i].executors
+		}
+	}
+	for _, rack := range racks {
+		shares = append(shares, *rack)
+		tasks += rack.tasks
+		executors += rack.executors
+	}
+	return shares, tasks, executors
+}
+
+// manyNodes is the number of nodes for each missing executor above which no host is
+// named.
+const manyNodes = 4
+
+// spread chooses the nodes with the fewest executors, among equals those that are
+// asked for already, else at random. It returns nil if nodes are many.
+func spread(in placement) map[string]int {
+	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
+		return nil
+	}
+	order := slices.Clone(in.nodes)
+	in.shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	slices.SortStableFunc(order, func(a, b string) int {
+		return cmp.Or(cmp.Compare(in.byHost[a], in.byHost[b]), cmp.Compare(in.asked[b], in.asked[a]))
+	})
+	chosen := make(map[string]int, len(order))
+	level := in.byHost[order[0]] // all nodes are to have this many executors at least
+	for left := in.missing; left > 0; {
+		level++
+		for _, node := range order {
+			if left == 0 || in.byHost[node] >= level {
+				break
+			}
+			chosen[node]++
+			left--
+		}
+	}
+	return chosen
+}

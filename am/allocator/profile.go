@@ -1,0 +1,132 @@
+package allocator
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// profileState is what the driver wants of one resource profile, what is asked for
+// and which executors there are. Each profile has a priority of its own at the
+// ResourceManager, which tells whose container an allocated one is.
+type profileState struct {
+	profile.Profile
+	size    yarn.Resource // of a container
+	demand  driver.Demand
+	asks    asks
+	backoff backoff
+
+	live     int                    // executors that count towards the demand
+	starting map[*executor]struct{} // of these, those that no NodeManager is known to have accepted
+	byHost   map[string]int         // live executors by host
+	byRack   map[string]int         // live executors by rack
+	replan   bool                   // other hosts may be better than those asked for
+}
+
+func newProfileState(p profile.Profile, rackOf func(string) string) *profileState {
+	return &profileState{
+		Profile: p, size: containerSize(p), demand: driver.Demand{Profile: p}, asks: newAsks(rackOf),
+		starting: map[*executor]struct{}{}, byHost: map[string]int{}, byRack: map[string]int{},
+	}
+}
+
+// containerSize returns the size of an executor's container.
+func containerSize(p profile.Profile) yarn.Resource {
+	return yarn.Resource{MemoryMB: p.Container().MiB(), VCores: int32(p.Cores), Others: p.Resources}
+}
+
+// priorityOf returns the priority of a profile's asks. YARN serves the lowest
+// number first.
+func priorityOf(p profile.Profile) int32 { return int32(p.ID) + 1 }
+
+// want sets what the driver wants.
+func (p *profileState) want(demand driver.Demand) {
+	if demand.Total != p.demand.Total || demand.LocalityAware != p.demand.LocalityAware || !maps.Equal(demand.HostTasks, p.demand.HostTasks) {
+		p.replan = true
+	}
+	p.demand = demand
+}
+
+// missing returns how many executors the driver wants beyond the live ones.
+func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
+
+// toAsk returns how many containers to ask for now: the missing ones without those
+// that are held back.
+func (p *profileState) toAsk() int { return max(0, p.missing()-p.backoff.held) }
+
+// asksChanged reports whether the asks must be worked out again. If not, the hosts
+// that were chosen before are as good as any others.
+func (p *profileState) asksChanged() bool {
+	n := p.toAsk()
+	return n != p.asks.outstanding() || p.replan && n > 0
+}
+
+// localityAware returns how many executors the waiting tasks that prefer a host
+// could use.
+func (p *profileState) localityAware(taskCPUs int) int {
+	if p.demand.LocalityAware == 0 {
+		return p.toAsk()
+	}
+	slots := max(1, p.Cores/taskCPUs)
+	return (p.demand.LocalityAware + slots - 1) / slots
+}
+
+// add counts a new executor.
+func (p *profileState) add(e *executor) {
+	p.live++
+	p.starting[e] = struct{}{}
+	p.byHost[e.host()]++
+	p.byRack[e.rack]++
+}
+
+// remove no longer counts an executor, which has ended or will soon.
+func (p *profileState) remove(e *executor) {
+	p.live--
+	delete(p.starting, e)
+	p.replan = true
+	decrement(p.byHost, e.host())
+	decrement(p.byRack, e.rack)
+}
+
+// surplus returns the executors beyond the demand that have not been started, the
+// youngest first.
+func (p *profileState) surplus() []*executor {
+	n := min(p.live-p.demand.Total, len(p.starting))
+	if n <= 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(p.starting), youngestFirst)[:n]
+}
+
+func decrement(counts map[string]int, name string) {
+	if counts[name] > 1 {
+		counts[name]--
+	} else {
+		delete(counts, name)
+	}
+}
+
+// requests encodes asks.
+func (p *profileState) requests(asks []ask) []yarn.ResourceRequest {
+	requests := make([]yarn.ResourceRequest, len(asks))
+	for i, ask := range asks {
+		requests[i] = yarn.ResourceRequest{
+			Priority:      priorityOf(p.Profile),
+			Name:          ask.name,
+			Resource:      p.size,
+			Containers:    int32(ask.count),
+			RelaxLocality: true,
+		}
+		if p.Opportunistic {
+			requests[i].ExecutionType = yarn.Opportunistic
+		}
+		// YARN accepts a label for any host only (SchedulerUtils.validateResourceRequest).
+		if ask.name == anywhere {
+			requests[i].NodeLabel = p.NodeLabel
+		}
+	}
+	return requests
+}

@@ -1,0 +1,60 @@
+package allocator
+
+import (
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// release is a release that was sent to the ResourceManager.
+type release struct {
+	id yarn.ContainerID
+	at time.Time
+}
+
+// releaseTimeout is how long a release may stay unconfirmed. A ResourceManager that
+// knows the container confirms it within two heartbeats. One that has restarted
+// knows the container once its node registers, which takes half a minute
+// (yarn.resourcemanager.connect.retry-interval.ms), and never if the container was
+// not started or its node is dead.
+const releaseTimeout = time.Minute
+
+// release releases a container, once.
+func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
+	if _, already := s.releasing[id]; !already {
+		s.releasing[id] = node
+		s.releases = append(s.releases, id)
+		s.changed = true
+	}
+}
+
+// takeReleases returns the containers to release, once.
+func (s *state) takeReleases(now time.Time) []yarn.ContainerID {
+	releases := s.releases
+	s.releases = nil
+	for _, id := range releases {
+		s.sent = append(s.sent, release{id, now})
+	}
+	return releases
+}
+
+// expireReleases treats released containers as ended that were not confirmed in
+// time. They are released again if their node comes back.
+func (s *state) expireReleases(now time.Time) {
+	for len(s.sent) > 0 && now.Sub(s.sent[0].at) >= releaseTimeout {
+		id := s.sent[0].id
+		s.sent = s.sent[1:]
+		if node, waiting := s.releasing[id]; waiting {
+			s.unconfirmed[node] = append(s.unconfirmed[node], id)
+			s.completed([]yarn.ContainerStatus{{ID: id, ExitStatus: yarn.ExitKilledByApplicationMaster}}, now)
+		}
+	}
+}
+
+// releaseAgain releases the containers that a node may have brought back.
+func (s *state) releaseAgain(node yarn.NodeID) {
+	for _, id := range s.unconfirmed[node] {
+		s.release(id, node)
+	}
+	delete(s.unconfirmed, node)
+}

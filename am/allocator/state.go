@@ -1,0 +1,391 @@
+package allocator
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/launcher"
+	"github.com/bobbin-yarn/bobbin/driver"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// state is the executors that the application has and wants: a state machine
+// without I/O and clock. The loop passes in what the ResourceManager, the launcher
+// and the driver reported, and takes out what to send to them. The cost of a turn
+// of the loop depends on what has changed, not on the number of executors.
+type state struct {
+	launchTimeout time.Duration // 0 for none
+	taskCPUs      int
+	random        *rand.Rand
+	ignoresCores  bool // as the cluster's scheduler does
+
+	profiles []*profileState // in the order of their priorities
+	topology *topology
+	excluded *exclusions
+	failures *failureCounts
+	logger   *slog.Logger
+
+	executors        map[yarn.ContainerID]*executor
+	byID             map[string]*executor
+	byNode           map[yarn.NodeID][]*executor
+	states           [executorStates]int // the number of executors in each
+	lastID           int
+	awaited          []*executor                   // that must register, in the order of their due times
+	unknownCompleted map[yarn.ContainerID]struct{} // of the current answer: they ended before they were reported as allocated
+
+	releases    []yarn.ContainerID                 // to be sent
+	sent        []release                          // in the order of their times
+	releasing   map[yarn.ContainerID]yarn.NodeID   // not confirmed, sent or not
+	unconfirmed map[yarn.NodeID][]yarn.ContainerID // of which the confirmation did not come in time
+
+	ended     []endedExecutor // not reported yet
+	notices   []notice        // not reported yet
+	withdrawn []*executor     // released before they had registered; not reported yet
+	stopped   bool            // no executor is wanted any more
+	changed   bool            // the status has changed since it was published
+}
+
+// endedExecutor is an executor that has ended, and why.
+type endedExecutor struct {
+	executor *executor
+	status   yarn.ExitStatus
+	reason   exitReason
+	loss     driver.Loss
+}
+
+// stateOptions configure a state.
+type stateOptions struct {
+	racks         map[string]string // of the nodes that are known, by host
+	excluded      *exclusions
+	failures      *failureCounts
+	launchTimeout time.Duration
+	taskCPUs      int
+	random        *rand.Rand
+	logger        *slog.Logger
+}
+
+func newState(options stateOptions) *state {
+	return &state{
+		launchTimeout:    options.launchTimeout,
+		taskCPUs:         max(1, options.taskCPUs),
+		random:           options.random,
+		topology:         newTopology(options.racks),
+		excluded:         options.excluded,
+		failures:         options.failures,
+		logger:           options.logger,
+		executors:        map[yarn.ContainerID]*executor{},
+		byID:             map[string]*executor{},
+		byNode:           map[yarn.NodeID][]*executor{},
+		releasing:        map[yarn.ContainerID]yarn.NodeID{},
+		unconfirmed:      map[yarn.NodeID][]yarn.ContainerID{},
+		unknownCompleted: map[yarn.ContainerID]struct{}{},
+	}
+}
+
+// want sets the driver's newest request, and reports whether more executors are
+// missing than before. Surplus executors that have not been started are released.
+func (s *state) want(request driver.Request, now time.Time) (more bool) {
+	if s.stopped {
+		return false
+	}
+	s.changed = true
+	s.excluded.want(request.ExcludedNodes)
+	demands := map[int32]driver.Demand{}
+	for _, demand := range request.Demands {
+		priority := priorityOf(demand.Profile)
+		demands[priority] = demand
+		at, found := slices.BinarySearchFunc(s.profiles, priority, func(p *profileState, priority int32) int {
+			return cmp.Compare(priorityOf(p.Profile), priority)
+		})
+		if !found {
+			s.profiles = slices.Insert(s.profiles, at, newProfileState(demand.Profile, s.topology.rackOf))
+		}
+	}
+	for _, p := range s.profiles {
+		missing := p.missing()
+		demand, wanted := demands[priorityOf(p.Profile)]
+		if !wanted {
+			demand = driver.Demand{Profile: p.Profile}
+		}
+		if (demand.Total > 0) != (p.demand.Total > 0) {
+			s.excluded.recompute()
+		}
+		p.want(demand)
+		for _, e := range p.surplus() {
+			s.giveUp(e, notNeeded, "is not needed any more, and was not started yet", now)
+		}
+		more = more || p.missing() > missing
+	}
+	return more
+}
+
+// toAsk returns how many containers to ask for now, of all profiles.
+func (s *state) toAsk() int {
+	n := 0
+	for _, p := range s.profiles {
+		n += p.toAsk()
+	}
+	return n
+}
+
+// tick applies timeouts. clusterNodes is how many NodeManagers the ResourceManager
+// has.
+func (s *state) tick(now time.Time, clusterNodes int) {
+	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.needs()) }) {
+		s.replan()
+		s.giveUpOnExcluded(now)
+	}
+	s.expireLaunches(now)
+	s.expireReleases(now)
+	for _, p := range s.profiles {
+		if p.backoff.expire(now) {
+			p.replan, s.changed = true, true
+		}
+	}
+}
+
+// needs returns what the executors of each wanted profile need of a node.
+func (s *state) needs() []need {
+	var needs []need
+	for _, p := range s.profiles {
+		if p.demand.Total == 0 {
+			continue
+		}
+		n := need{p.size, p.NodeLabel}
+		if s.ignoresCores {
+			n.size.VCores = 0
+		}
+		needs = append(needs, n)
+	}
+	return needs
+}
+
+// containerFailed counts a container that never served as an executor, or failed.
+func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
+	if p.backoff.failed(cause, now) {
+		s.changed = true
+		s.logger.Warn(p.backoff.text(), "profile", p.ID, "pause", p.backoff.pause)
+	}
+}
+
+// replan makes all profiles choose their hosts again.
+func (s *state) replan() {
+	s.changed = true
+	for _, p := range s.profiles {
+		p.replan = true
+	}
+}
+
+// hasAskChanges reports whether changedAsks may return anything.
+func (s *state) hasAskChanges() bool {
+	return slices.ContainsFunc(s.profiles, (*profileState).asksChanged)
+}
+
+// changedAsks returns the asks to send so that the missing executors are asked for,
+// on the best hosts.
+func (s *state) changedAsks() []yarn.ResourceRequest {
+	var requests []yarn.ResourceRequest
+	for _, p := range s.profiles {
+		if !p.asksChanged() {
+			continue
+		}
+		p.replan = false
+		s.changed = true
+		requests = append(requests, p.requests(p.asks.change(p.toAsk(), place(s.placement(p))))...)
+	}
+	return requests
+}
+
+// placement returns what the hosts for a profile's executors depend on.
+func (s *state) placement(p *profileState) placement {
+	in := placement{
+		missing: p.toAsk(), localityAware: p.localityAware(s.taskCPUs), hostTasks: p.demand.HostTasks,
+		byHost: p.byHost, byRack: p.byRack, asked: p.asks.believed,
+		usable: func(host string) bool {
+			return !s.excluded.has(host) && (!s.topology.known() || s.topology.usable(host))
+		},
+		rackOf:  s.topology.knownRack,
+		shuffle: s.random.Shuffle,
+	}
+	// It is not known which nodes have a label, so no host is named for one.
+	if len(in.hostTasks) == 0 && p.NodeLabel == "" {
+		in.nodes = s.topology.usableHosts()
+		if len(s.excluded.active) > 0 {
+			in.nodes = slices.DeleteFunc(slices.Clone(in.nodes), s.excluded.has)
+		}
+	}
+	return in
+}
+
+// take makes executors of allocated containers and returns them. If there are more
+// than missing, it prefers containers on hosts that were asked for, then in their
+// racks. It releases the others, and those on excluded or decommissioning nodes.
+func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
+	if len(containers) == 0 {
+		return nil
+	}
+	s.changed = true
+	type allocated struct {
+		container *yarn.Container
+		profile   *profileState
+		closeness closeness
+	}
+	usable := make([]allocated, 0, len(containers))
+	for i := range containers {
+		container := &containers[i]
+		if _, known := s.executors[container.ID]; known {
+			continue
+		}
+		if _, known := s.releasing[container.ID]; known {
+			continue
+		}
+		p := s.profileWith(container.Priority)
+		if p == nil {
+			s.release(container.ID, container.Node)
+			continue
+		}
+		host := container.Node.Host
+		near := p.asks.allocated(host)
+		if p.asks.stuck(s.topology.rackOf(host)) {
+			p.replan = true
+		}
+		if _, ended := s.unknownCompleted[container.ID]; ended {
+			s.containerFailed(p, fmt.Sprintf("%s on %s ended before it was told of", container.ID, host), now)
+			continue
+		}
+		if s.excluded.has(host) || s.topology.decommissioning(container.Node) {
+			s.containerFailed(p, fmt.Sprintf("%s was given back, as its node %s is excluded or being decommissioned", container.ID, host), now)
+			s.release(container.ID, container.Node)
+			continue
+		}
+		usable = append(usable, allocated{container, p, near})
+	}
+	slices.SortStableFunc(usable, func(a, b allocated) int { return cmp.Compare(a.closeness, b.closeness) })
+	taken := make([]*executor, 0, len(usable))
+	for _, a := range usable {
+		if a.profile.missing() == 0 {
+			s.release(a.container.ID, a.container.Node)
+			continue
+		}
+		s.lastID++
+		e := &executor{
+			Executor: launcher.Executor{ID: strconv.Itoa(s.lastID), Container: *a.container, Profile: a.profile.Profile},
+			profile:  a.profile, rack: s.topology.rackOf(a.container.Node.Host),
+		}
+		s.add(e)
+		taken = append(taken, e)
+	}
+	return taken
+}
+
+// answered must be called after take, once for each answer to a heartbeat.
+func (s *state) answered() {
+	clear(s.unknownCompleted)
+	for _, p := range s.profiles {
+		p.asks.answered()
+	}
+}
+
+// hostsWithoutRack returns the hosts that tasks prefer and whose racks were not
+// reported or looked up.
+func (s *state) hostsWithoutRack() []string {
+	unknown := map[string]struct{}{}
+	for _, p := range s.profiles {
+		for host := range p.demand.HostTasks {
+			if !s.topology.hasRack(host) {
+				unknown[host] = struct{}{}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(unknown))
+}
+
+func (s *state) profileWith(priority int32) *profileState {
+	for _, p := range s.profiles {
+		if priorityOf(p.Profile) == priority {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *state) add(e *executor) {
+	s.executors[e.Container.ID] = e
+	s.byID[e.ID] = e
+	s.byNode[e.Container.Node] = append(s.byNode[e.Container.Node], e)
+	s.states[e.state]++
+	e.profile.add(e)
+}
+
+// setState moves an executor to another state.
+func (s *state) setState(e *executor, to executorState) {
+	s.changed = true
+	s.states[e.state]--
+	s.states[to]++
+	if e.state.counts() && !to.counts() {
+		e.profile.remove(e)
+	}
+	e.state = to
+}
+
+func (s *state) remove(e *executor) {
+	s.changed = true
+	s.states[e.state]--
+	if e.state.counts() {
+		e.profile.remove(e)
+	}
+	delete(s.executors, e.Container.ID)
+	delete(s.byID, e.ID)
+	node := e.Container.Node
+	there := s.byNode[node]
+	if at := slices.Index(there, e); at >= 0 {
+		there = slices.Delete(there, at, at+1)
+	}
+	if len(there) == 0 {
+		delete(s.byNode, node)
+	} else {
+		s.byNode[node] = there
+	}
+}
+
+// resendAll makes everything be sent again, to a ResourceManager that has
+// restarted.
+func (s *state) resendAll() {
+	for _, p := range s.profiles {
+		p.asks.forget()
+	}
+	s.excluded.forget()
+	s.sent = nil
+	s.releases = slices.SortedFunc(maps.Keys(s.releasing), func(a, b yarn.ContainerID) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// stop releases all executors: the application has ended.
+func (s *state) stop() {
+	s.stopped = true
+	for _, p := range s.profiles {
+		p.want(driver.Demand{Profile: p.Profile})
+	}
+	for _, e := range slices.SortedFunc(maps.Values(s.executors), youngestFirst) {
+		s.setState(e, stateEnding)
+		s.release(e.Container.ID, e.Container.Node)
+	}
+}
+
+// hasContainers reports whether the application has containers, or asks for any.
+func (s *state) hasContainers() bool {
+	for _, p := range s.profiles {
+		if p.asks.outstanding() > 0 {
+			return true
+		}
+	}
+	return len(s.executors) > 0 || len(s.releasing) > 0
+}
+
+// running returns how many executors are registered and not decommissioning.
+func (s *state) running() int { return s.states[stateRegistered] }

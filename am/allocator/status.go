@@ -1,0 +1,65 @@
+package allocator
+
+import "time"
+
+// Status is what the status page shows of the allocator.
+type Status struct {
+	Counts     Counts
+	Failures   []FailureCount // in the order of the reasons
+	Exclusions []Exclusion    // in the order of the hosts
+	Notes      []string       // problems that somebody should look at
+}
+
+// Counts are numbers of executors.
+type Counts struct {
+	Requested       int `json:"requested"`       // that the driver wants
+	Pending         int `json:"pending"`         // asked for and not allocated
+	Allocated       int `json:"allocated"`       // containers of the application: the sum of launching, running and ending
+	Launching       int `json:"launching"`       // allocated, and not registered with the driver
+	Running         int `json:"running"`         // registered with the driver
+	Decommissioning int `json:"decommissioning"` // of the running ones, those that will be taken away
+	Ending          int `json:"ending"`          // released, and not confirmed by the ResourceManager
+	Failed          int `json:"failed"`          // towards executor.maxNumFailures
+	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
+}
+
+// FailureCount counts executors that ended for one reason.
+type FailureCount struct {
+	Reason string `json:"reason"` // "beyond its memory", "preempted", …
+	Count  int    `json:"count"`
+	Counts bool   `json:"counts"` // towards executor.maxNumFailures
+	Last   string `json:"last"`   // the message about the last one
+}
+
+// Exclusion is a host on which no executor is wanted.
+type Exclusion struct {
+	Host   string     `json:"host"`
+	Reason string     `json:"reason"`
+	Until  *time.Time `json:"until,omitempty"` // nil if it does not expire
+}
+
+// status returns the current counts. Registered executors are counted by the
+// driver, too, which knows them first.
+func (s *state) status() Status {
+	counts := Counts{
+		Launching:       s.states[stateLaunching],
+		Running:         s.states[stateRegistered] + s.states[stateDecommissioning],
+		Decommissioning: s.states[stateDecommissioning],
+		Ending:          len(s.releasing),
+		Allocated:       s.states[stateLaunching] + s.states[stateRegistered] + s.states[stateDecommissioning] + len(s.releasing),
+		Failed:          s.failures.total,
+		MaxFailures:     s.failures.max,
+	}
+	if s.failures.validity > 0 {
+		counts.Failed = len(s.failures.recent)
+	}
+	notes := append(s.excluded.notes(), s.failures.notes()...)
+	for _, p := range s.profiles {
+		counts.Requested += p.demand.Total
+		counts.Pending += p.asks.outstanding()
+		if p.backoff.held > 0 {
+			notes = append(notes, p.backoff.text())
+		}
+	}
+	return Status{Counts: counts, Failures: s.failures.list(), Exclusions: s.excluded.list(), Notes: notes}
+}

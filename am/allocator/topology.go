@@ -1,0 +1,126 @@
+package allocator
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// defaultRack is the rack of unknown hosts (NetworkTopology.DEFAULT_RACK).
+const defaultRack = "/default-rack"
+
+// topology is the cluster's known nodes and racks: those of the submission, then
+// those of the ResourceManager's reports. It says which nodes can run executors, not
+// which the application wants.
+type topology struct {
+	racks  map[string]string                   // by host; "" if the look-up failed
+	nodes  map[string]map[int32]yarn.NodeState // by host and port; only reported ones
+	offers map[string]need                     // what hosts have for executors, if it is known
+	hosts  map[string]struct{}                 // with a NodeManager that accepts containers
+	sorted []string                            // hosts in order; nil if they have changed
+}
+
+func newTopology(racks map[string]string) *topology {
+	t := &topology{racks: map[string]string{}, nodes: map[string]map[int32]yarn.NodeState{}, offers: map[string]need{}, hosts: map[string]struct{}{}}
+	for host, rack := range racks {
+		t.racks[host] = cmp.Or(rack, defaultRack)
+		t.hosts[host] = struct{}{}
+	}
+	return t
+}
+
+// rackOf returns the host's rack, or defaultRack.
+func (t *topology) rackOf(host string) string { return cmp.Or(t.racks[host], defaultRack) }
+
+// knownRack returns the host's rack, false if it is not known.
+func (t *topology) knownRack(host string) (string, bool) {
+	rack := t.racks[host]
+	return rack, rack != ""
+}
+
+// hasRack reports whether the host's rack was reported or looked up, even in vain.
+func (t *topology) hasRack(host string) bool {
+	_, ok := t.racks[host]
+	return ok
+}
+
+// addRacks adds racks that were looked up.
+func (t *topology) addRacks(racks map[string]string) {
+	for host, rack := range racks {
+		if !t.hasRack(host) {
+			t.racks[host] = rack
+		}
+	}
+}
+
+// report applies a node's newest state, and reports whether executors can be asked
+// for in other places than before.
+func (t *topology) report(report yarn.NodeReport) (changed bool) {
+	host := report.ID.Host
+	states := t.nodes[host]
+	if states == nil {
+		states = map[int32]yarn.NodeState{}
+		t.nodes[host] = states
+	}
+	states[report.ID.Port] = report.State
+	if report.Rack != "" && t.racks[host] != report.Rack {
+		t.racks[host] = report.Rack
+		changed = true
+	}
+	if offer := (need{report.Capability, strings.Join(report.Labels, ",")}); report.Capability.MemoryMB > 0 {
+		if known, ok := t.offers[host]; !ok || known.label != offer.label || !known.size.Equal(offer.size) {
+			t.offers[host] = offer
+			changed = true
+		}
+	}
+	usable := false
+	for _, state := range states {
+		usable = usable || state == yarn.NodeRunning
+	}
+	if usable == t.usable(host) {
+		return changed
+	}
+	if usable {
+		t.hosts[host] = struct{}{}
+	} else {
+		delete(t.hosts, host)
+	}
+	t.sorted = nil
+	return true
+}
+
+// known reports whether any node is known at all.
+func (t *topology) known() bool { return len(t.hosts)+len(t.nodes) > 0 }
+
+// usable reports whether a NodeManager of the host accepts containers.
+func (t *topology) usable(host string) bool {
+	_, ok := t.hosts[host]
+	return ok
+}
+
+// serves reports whether a NodeManager of the host can run an executor with a need,
+// as far as is known.
+func (t *topology) serves(host string, n need) bool {
+	offer, known := t.offers[host]
+	return t.usable(host) && (!known || n.size.Fits(offer.size) && n.label == offer.label)
+}
+
+// decommissioning reports whether the NodeManager is being decommissioned. An
+// allocated container is newer information than any other state: reports come later
+// than containers (RMNodeImpl and the scheduler have separate event queues), and a
+// node that gives containers is running.
+func (t *topology) decommissioning(node yarn.NodeID) bool {
+	return t.nodes[node.Host][node.Port] == yarn.NodeDecommissioning
+}
+
+// usableHosts returns the hosts that accept containers, in order. The slice must
+// not be changed.
+func (t *topology) usableHosts() []string {
+	if t.sorted == nil {
+		t.sorted = slices.Sorted(maps.Keys(t.hosts))
+	}
+	return t.sorted
+}

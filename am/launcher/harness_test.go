@@ -1,0 +1,196 @@
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
+)
+
+// containerOn is a container on a host.
+func containerOn(host string, id int64) yarn.Container {
+	return yarn.Container{
+		ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: host, Port: 1},
+		Token: security.Token{Identifier: []byte(strconv.FormatInt(id, 10))},
+	}
+}
+
+// nodes are the NodeManagers of a test. Each answers as its script says.
+type nodes struct {
+	mu        sync.Mutex
+	start     func(ctx context.Context, node string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
+	statuses  func(node string, ids []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error)
+	calls     []string // "start a1 [1 2]", in the order in which they began
+	connected []string // "a1 token"
+	open      map[string]int
+	underWay  map[string]int
+	most      int // calls that were under way at once
+}
+
+// call is one connection to a NodeManager of a test.
+type call struct {
+	nodes  *nodes
+	node   string
+	closed atomic.Bool
+}
+
+// numbers are the numbers of containers.
+func numbers(ids []yarn.ContainerID) []int64 {
+	numbers := make([]int64, len(ids))
+	for i, id := range ids {
+		numbers[i] = id.ID
+	}
+	return numbers
+}
+
+func (c *call) begin(what string, ids []yarn.ContainerID) func() {
+	c.nodes.mu.Lock()
+	defer c.nodes.mu.Unlock()
+	c.nodes.calls = append(c.nodes.calls, fmt.Sprintf("%s %s %v", what, c.node, numbers(ids)))
+	c.nodes.underWay[c.node]++
+	total := 0
+	for _, n := range c.nodes.underWay {
+		total += n
+	}
+	c.nodes.most = max(c.nodes.most, total)
+	if c.nodes.underWay[c.node] > 1 || c.closed.Load() {
+		c.nodes.calls = append(c.nodes.calls, "two calls at once, or one on a closed connection: "+c.node)
+	}
+	return func() {
+		c.nodes.mu.Lock()
+		defer c.nodes.mu.Unlock()
+		c.nodes.underWay[c.node]--
+	}
+}
+
+func (c *call) StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+	ids := make([]yarn.ContainerID, len(requests))
+	for i, request := range requests {
+		number, err := strconv.ParseInt(string(request.ContainerToken.Identifier), 10, 64)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids[i] = containerOn(c.node, number).ID
+	}
+	defer c.begin("start", ids)()
+	if c.nodes.start == nil {
+		return ids, nil, nil
+	}
+	return c.nodes.start(ctx, c.node, ids)
+}
+
+func (c *call) StopContainers(_ context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
+	defer c.begin("stop", ids)()
+	return ids, nil, nil
+}
+
+func (c *call) Statuses(_ context.Context, ids []yarn.ContainerID) ([]yarn.ContainerStatus, map[yarn.ContainerID]error, error) {
+	defer c.begin("ask", ids)()
+	return c.nodes.statuses(c.node, ids)
+}
+
+func (c *call) SetToken(security.Token) {}
+
+func (c *call) Close() error {
+	c.nodes.mu.Lock()
+	defer c.nodes.mu.Unlock()
+	if c.closed.Swap(true) {
+		return errors.New("closed twice")
+	}
+	c.nodes.open[c.node]--
+	return nil
+}
+
+func (n *nodes) connect(id yarn.NodeID, token security.Token) NodeManager {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.connected = append(n.connected, id.Host+" "+string(token.Identifier))
+	n.open[id.Host]++
+	return &call{nodes: n, node: id.Host}
+}
+
+func (n *nodes) said() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.calls)
+}
+
+// launching is a launcher in a test, and what it reported.
+type launching struct {
+	*Launcher
+	nodes *nodes
+	mu    sync.Mutex
+	told  map[int64][]error
+}
+
+func newLaunching(threads int) *launching {
+	l := &launching{nodes: &nodes{open: map[string]int{}, underWay: map[string]int{}}, told: map[int64][]error{}}
+	l.Launcher = New(threads, l.nodes.connect, func(Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} },
+		slog.New(slog.DiscardHandler))
+	return l
+}
+
+func (l *launching) give(host, token string) {
+	l.Trust([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
+}
+
+// begin launches containers on a host, which has a token already.
+func (l *launching) begin(ctx context.Context, host string, ids ...int64) {
+	executors := make([]Executor, len(ids))
+	for i, id := range ids {
+		executors[i] = Executor{ID: fmt.Sprint(id), Container: containerOn(host, id)}
+	}
+	l.Launch(ctx, executors, func(id yarn.ContainerID, err error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.told[id.ID] = append(l.told[id.ID], err)
+	})
+}
+
+func (l *launching) outcomes() map[int64][]error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := map[int64][]error{}
+	for id, errs := range l.told {
+		told[id] = slices.Clone(errs)
+	}
+	return told
+}
+
+// inBubble runs a test with a clock of its own, and sees that the launcher
+// leaves nothing behind.
+func inBubble(t *testing.T, threads int, test func(t *testing.T, l *launching)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLaunching(threads)
+		test(t, l)
+		require.NoError(t, l.Close())
+		for host, open := range l.nodes.open {
+			require.Zero(t, open, "connections to %s", host)
+		}
+	})
+}
+
+var ok = []error{nil}
+
+func host(name string) yarn.NodeID { return yarn.NodeID{Host: name, Port: 1} }
+
+func refusedConnection() error {
+	return &ipc.CallError{Err: &ipc.ConnectionError{Err: errors.New("connection refused")}}
+}
+
+func lostAnswer() error {
+	return &ipc.CallError{Err: &ipc.ConnectionError{Sent: true, Err: errors.New("connection reset")}}
+}

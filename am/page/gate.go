@@ -1,0 +1,151 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
+)
+
+const (
+	// lookupInterval is how long the proxies' addresses are valid.
+	lookupInterval = 10 * time.Second
+	// lookupTimeout bounds looking them up.
+	lookupTimeout = 5 * time.Second
+)
+
+// gate passes on requests of YARN's web proxy only, which authenticates users, and
+// redirects others to it, as Hadoop's AmIpFilter does.
+type gate struct {
+	hosts  []string   // of the proxies: one, or each ResourceManager
+	pages  []string   // the URL of the application's page at each proxy
+	active func() int // the index of the proxy that knows the application
+	lookup func(ctx context.Context, host string) ([]netip.Addr, error)
+	logger *slog.Logger
+	warned sync.Once
+
+	mu        sync.Mutex
+	addresses map[string][]netip.Addr // by host, as of the last successful look-up
+	lookedUp  time.Time
+}
+
+// newGate takes the proxies from Hadoop's configuration, as
+// WebAppUtils.getProxyHostsAndPortsForAmFilter does: yarn.web-proxy.address, else
+// the ResourceManagers, each of which has one. activeRM returns the index of the
+// ResourceManager that serves.
+func newGate(hadoop *conf.Config, application string, activeRM func() int, logger *slog.Logger) (*gate, error) {
+	g := &gate{
+		active: activeRM, logger: logger, addresses: map[string][]netip.Addr{},
+		lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		},
+	}
+	var addresses []string
+	if proxy, _ := hadoop.Get("yarn.web-proxy.address"); proxy != "" {
+		addresses, g.active = []string{proxy}, func() int { return 0 }
+	} else {
+		var err error
+		if addresses, err = hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); err != nil {
+			return nil, err
+		}
+	}
+	scheme := "http"
+	if hadoop.HTTPSOnly() {
+		scheme = "https"
+	}
+	for _, address := range addresses {
+		if !strings.Contains(address, "://") {
+			address = scheme + "://" + address
+		}
+		base, err := url.Parse(address)
+		if err != nil || base.Hostname() == "" {
+			return nil, fmt.Errorf("%q is not the address of a web proxy: see yarn.web-proxy.address and yarn.resourcemanager.webapp.address", address)
+		}
+		g.hosts = append(g.hosts, base.Hostname())
+		// With "redirect" in the path a proxy whose address is not known here notices
+		// that its own request came back (WebAppProxyServlet.handleRedirect).
+		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
+	}
+	return g, nil
+}
+
+// before returns a handler that passes requests of the proxies to next.
+func (g *gate) before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err == nil && g.admits(r.Context(), from.Addr().Unmap().WithZone("")) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		g.warned.Do(func() {
+			g.logger.Info("a request for the application's page did not come from the web proxy and was sent there; "+
+				"where it was the proxy's, yarn.web-proxy.address or the ResourceManager's web address does not lead to it",
+				"from", r.RemoteAddr, "proxies", g.hosts)
+		})
+		http.Redirect(w, r, g.pages[g.active()]+r.URL.RequestURI(), http.StatusFound)
+	})
+}
+
+// admits reports whether an address is a proxy's.
+func (g *gate) admits(ctx context.Context, from netip.Addr) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.lookedUp) >= lookupInterval {
+		g.resolve(ctx)
+		g.lookedUp = time.Now()
+	}
+	for _, addresses := range g.addresses {
+		for _, address := range addresses {
+			if address == from {
+				return true
+			}
+			// A proxy on this machine may send from another of its addresses
+			// (WebAppUtils.getResolvedAddress).
+			if (address.IsLoopback() || address.IsUnspecified()) && isOfThisMachine(from) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resolve looks up the proxies' addresses. A host whose look-up fails keeps its
+// addresses.
+func (g *gate) resolve(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
+	defer cancel()
+	for _, host := range g.hosts {
+		found, err := g.lookup(ctx, host)
+		if err != nil {
+			g.logger.Warn("the web proxy's address cannot be found", "host", host, "error", err)
+			continue
+		}
+		for i := range found {
+			found[i] = found[i].Unmap().WithZone("")
+		}
+		g.addresses[host] = found
+	}
+}
+
+func isOfThisMachine(address netip.Addr) bool {
+	if address.IsLoopback() {
+		return true
+	}
+	own, _ := net.InterfaceAddrs() // on failure it counts as another machine's
+	for _, one := range own {
+		if network, ok := one.(*net.IPNet); ok {
+			if ip, ok := netip.AddrFromSlice(network.IP); ok && ip.Unmap() == address {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package page
+
+import (
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/am/allocator"
+	"github.com/bobbin-yarn/bobbin/driver"
+)
+
+// StatusPath is where the tracking URL serves Status as JSON.
+const StatusPath = "api/status"
+
+// Status is the state of an application, for its page and for yarn-submit.
+type Status struct {
+	Application string           `json:"application"`
+	Name        string           `json:"name"`
+	User        string           `json:"user"`
+	Attempt     int              `json:"attempt"`
+	State       string           `json:"state"`
+	Started     time.Time        `json:"started"`
+	Executors   allocator.Counts `json:"executors"`
+	// Failures are the executors that have ended, by reason, in the order of the reasons.
+	Failures []allocator.FailureCount `json:"failures"`
+	// Exclusions are the hosts on which no executor is wanted, in order.
+	Exclusions []allocator.Exclusion `json:"exclusions"`
+	// Notes are problems that somebody should look at: "yarn.exclude.nodes leaves no
+	// node", "job 3 (count) waits: …".
+	Notes    []string         `json:"notes,omitempty"`
+	Tasks    TaskCounts       `json:"tasks"`
+	Locality driver.Locality  `json:"locality"`
+	TaskSets []TaskSetCounts  `json:"taskSets"`
+	Details  []ExecutorDetail `json:"executorDetails"`
+}
+
+// TaskCounts are numbers of tasks, and of failed attempts.
+type TaskCounts struct {
+	Total   int `json:"total"`
+	Done    int `json:"done"`
+	Running int `json:"running"`
+	Failed  int `json:"failed"`
+}
+
+// TaskSetCounts are the counts of one task set.
+type TaskSetCounts struct {
+	ID          uint64 `json:"id"` // of the job
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Group       string `json:"group,omitempty"`
+	Pool        string `json:"pool,omitempty"` // "" without pools
+	State       string `json:"state"`
+	TaskCounts
+	Counters map[string]int64              `json:"counters,omitempty"`
+	Gauges   map[string]driver.GaugeStatus `json:"gauges,omitempty"`
+	Metrics  driver.Metrics                `json:"metrics"`
+}
+
+// ExecutorDetail is one executor.
+type ExecutorDetail struct {
+	ID            string            `json:"id"`
+	Host          string            `json:"host"`
+	State         string            `json:"state"`
+	Cores         int               `json:"cores"`
+	Running       int               `json:"running"`
+	Done          int               `json:"done"`
+	Failed        int               `json:"failed"`
+	ResidentBytes uint64            `json:"residentBytes"`
+	LogURLs       map[string]string `json:"logUrls,omitempty"`
+	Registered    time.Time         `json:"registered"`
+	Reason        string            `json:"reason,omitempty"` // why it was lost
+}
+
+// Application is what a Status says beside what the driver and the allocator know.
+type Application struct {
+	ID      string
+	Name    string
+	User    string
+	Attempt int
+	Started time.Time
+}
+
+// NewStatus combines an application's status from its parts.
+func NewStatus(application Application, driver driver.Status, allocated allocator.Status) Status {
+	totals := driver.Totals
+	status := Status{
+		Application: application.ID,
+		Name:        application.Name,
+		User:        application.User,
+		Attempt:     application.Attempt,
+		State:       "RUNNING",
+		Started:     application.Started,
+		Executors:   allocated.Counts,
+		Failures:    allocated.Failures,
+		Exclusions:  allocated.Exclusions,
+		Notes:       slices.Concat(allocated.Notes, driver.Notes),
+		Tasks: TaskCounts{
+			Total: totals.Done + totals.Running + totals.Waiting, Done: totals.Done, Running: totals.Running, Failed: totals.FailedAttempts,
+		},
+		Locality: totals.Locality,
+		TaskSets: []TaskSetCounts{},
+		Details:  []ExecutorDetail{},
+	}
+	status.Executors.Running = totals.Executors
+	for _, job := range driver.Jobs {
+		status.TaskSets = append(status.TaskSets, TaskSetCounts{
+			ID: job.ID, Name: job.Name, Description: job.Description, Group: job.Group, Pool: job.Pool, State: job.State,
+			TaskCounts: TaskCounts{Total: job.Total, Done: job.Done, Running: job.Running, Failed: job.FailedAttempts},
+			Counters:   job.Counters, Gauges: job.Gauges, Metrics: job.Metrics,
+		})
+	}
+	for _, executor := range driver.Executors {
+		status.Details = append(status.Details, ExecutorDetail{
+			ID: executor.ID, Host: executor.Host, State: executor.State, Cores: executor.Cores, Running: executor.Running,
+			Done: executor.Done, Failed: executor.Failed, ResidentBytes: executor.ResidentBytes, LogURLs: executor.LogURLs,
+			Registered: executor.Registered, Reason: executor.LossText,
+		})
+	}
+	return status
+}

@@ -1,0 +1,91 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// proxyUserCookie is the cookie in which the web proxy sends the user's name
+// (WebAppProxyServlet.PROXY_USER_COOKIE_NAME).
+const proxyUserCookie = "proxy-user"
+
+// groupsTimeout bounds looking up a user's groups.
+const groupsTimeout = 5 * time.Second
+
+// viewers are the users who may read the page, as in Spark's
+// SecurityManager.checkUIViewPermissions. With access lists, requests without a user
+// name are refused.
+type viewers struct {
+	all      bool
+	users    []string
+	groups   []string
+	groupsOf func(ctx context.Context, user string) ([]string, error)
+}
+
+// newViewers allows all users if acls.enable is off.
+func newViewers(settings *config.Config, owner string) *viewers {
+	view, _ := config.ACLs(settings)
+	return &viewers{
+		all:      !config.ACLsEnable.In(settings) || slices.Contains(view.Users, "*") || slices.Contains(view.Groups, "*"),
+		users:    append(view.Users, owner),
+		groups:   view.Groups,
+		groupsOf: groupsOf,
+	}
+}
+
+// before returns a handler that passes the requests of allowed users to next.
+func (v *viewers) before(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user := proxyUser(r); !v.allow(r.Context(), user) {
+			http.Error(w, fmt.Sprintf("the user %q may not see this application: see ui.view.acls", user), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (v *viewers) allow(ctx context.Context, user string) bool {
+	switch {
+	case v.all:
+		return true
+	case user == "":
+		return false
+	case slices.Contains(v.users, user):
+		return true
+	case len(v.groups) == 0:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, groupsTimeout)
+	defer cancel()
+	groups, err := v.groupsOf(ctx, user)
+	return err == nil && slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(v.groups, group) })
+}
+
+// proxyUser returns the user name that the proxy sent, "" for none.
+func proxyUser(r *http.Request) string {
+	cookie, err := r.Cookie(proxyUserCookie)
+	if err != nil {
+		return ""
+	}
+	user, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return ""
+	}
+	return user
+}
+
+// groupsOf returns the groups of a user. It runs a command, as Spark's
+// ShellBasedGroupsMappingProvider does, which knows directory services that a static
+// program does not.
+func groupsOf(ctx context.Context, user string) ([]string, error) {
+	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
+	return strings.Fields(string(names)), err
+}
