@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// archiveLimit is how long nodes may take to bring their logs to HDFS.
+	// archiveLimit is how long nodes may take to move their logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is how long they are waited for before the user is told.
+	// archiveNotice is how long they may take before the user is announced.
 	archiveNotice = time.Second
 )
 
-// aggregation is the way of an ended application's logs from its nodes to HDFS,
-// as one command sees it.
+// aggregation waits until nodes have moved an ended application's logs to HDFS.
+// It lives as long as one command.
 type aggregation struct {
 	cluster *Reader
 	id      string
-	user    string // whose application it is; "" where that is not known
+	user    string // owner of the application; "" if unknown
 	console *client.Console
-	pause   time.Duration // between two looks
-	limit   time.Duration // of all waiting together, whatever number of nodes is waited for
+	pause   time.Duration // between two polls
+	limit   time.Duration // of the time waited in all, however many nodes are waited for
 
-	waited time.Duration
-	told   bool            // the user knows that nodes are waited for
-	warned map[string]bool // what the user was told of the files in HDFS
+	waited    time.Duration
+	announced bool            // that nodes are waited for
+	warned    map[string]bool // warnings that were printed
 }
 
 func (c *Reader) newAggregation(id string, console *client.Console, pause time.Duration) *aggregation {
 	return &aggregation{cluster: c, id: id, console: console, pause: pause, limit: archiveLimit, warned: map[string]bool{}}
 }
 
-// open looks into HDFS. Each warning is given once.
+// open opens what is in HDFS. It prints each warning once.
 func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	return a.cluster.openArchive(ctx, a.id, a.user, func(warning string) {
 		if !a.warned[warning] {
@@ -51,14 +51,15 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	})
 }
 
-// look gives visit what HDFS has, to read it and to close it, until visit awaits
-// no node any more, or the limit has passed. nodes are those that may still
-// bring something; visit is told of each whether it may.
-func (a *aggregation) look(ctx context.Context, nodes func() []string, visit func(archived *archive, mayBring func(node string) bool) (awaited []string, err error)) error {
+// poll calls visit with what is in HDFS until visit returns no pending nodes, or
+// until the limit. nodes returns the nodes to ask whether they still have logs;
+// mayUpload reports their answers. visit must close the archive.
+func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Before HDFS is looked at: what they have brought is there then.
-		mayBring, err := a.ask(ctx, nodes())
+		// Before HDFS is read, so that it holds all that nodes without logs have
+		// uploaded.
+		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
 		}
@@ -67,13 +68,13 @@ func (a *aggregation) look(ctx context.Context, nodes func() []string, visit fun
 			return client.Refused(err)
 		}
 		a.waited += time.Since(began)
-		awaited, err := visit(archived, mayBring)
-		if err != nil || len(awaited) == 0 || a.waited >= a.limit {
+		pending, err := visit(archived, mayUpload)
+		if err != nil || len(pending) == 0 || a.waited >= a.limit {
 			return err
 		}
-		if !a.told && a.waited >= archiveNotice {
-			a.told = true
-			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", someOf(awaited, "nodes"), a.limit)
+		if !a.announced && a.waited >= archiveNotice {
+			a.announced = true
+			a.console.Print("waiting for log aggregation to bring the logs of %s to HDFS, for %s at most", someOf(pending, "nodes"), a.limit)
 		}
 		pause := min(a.pause, a.limit-a.waited)
 		if err := client.Sleep(ctx, pause); err != nil {
@@ -83,7 +84,7 @@ func (a *aggregation) look(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf names some of many things, of a kind.
+// someOf joins names, at most a few of them.
 func someOf(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
@@ -93,11 +94,11 @@ func someOf(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// ask tells which nodes may still bring logs: they have to do with the
-// application, or do not answer while the ResourceManager waits for them. It
-// waits for ten minutes for a node on which a container never started, as it
-// knows nothing of that. A node that was not asked may bring some.
-func (a *aggregation) ask(ctx context.Context, nodes []string) (mayBring func(node string) bool, err error) {
+// uploading asks nodes which may still upload logs: those that know the
+// application, and those that do not answer while the ResourceManager waits for
+// them. The latter is so for ten minutes if no container started on the node.
+// Nodes that were not asked may upload.
+func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -105,11 +106,11 @@ func (a *aggregation) ask(ctx context.Context, nodes []string) (mayBring func(no
 	if err == nil && aggregationEnded(application) {
 		return func(string) bool { return false }, nil
 	}
-	forgotten := errors.Is(err, yarnrest.ErrNotFound) // so that nobody waits for a node that does not answer
+	forgotten := errors.Is(err, yarnrest.ErrNotFound) // then a node that does not answer is not waited for
 	idle := map[string]bool{"": true}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Readers)
+	group.SetLimit(MaxReaders)
 	for _, node := range slices.Compact(slices.Sorted(slices.Values(nodes))) {
 		manager, err := a.cluster.rest.NodeManager(node)
 		if err != nil {
@@ -127,7 +128,7 @@ func (a *aggregation) ask(ctx context.Context, nodes []string) (mayBring func(no
 	return func(node string) bool { return !idle[node] }, err
 }
 
-// aggregationEnded tells whether the ResourceManager waits for no more logs
+// aggregationEnded reports whether the ResourceManager waits for no more logs
 // (LogAggregationStatus.java of Hadoop 3).
 func aggregationEnded(application *yarnrest.Application) bool {
 	return slices.Contains([]string{"DISABLED", "SUCCEEDED", "FAILED", "TIME_OUT"}, application.LogAggregationStatus)

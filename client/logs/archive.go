@@ -17,25 +17,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// archive is what log aggregation has left of an application in HDFS. It must
-// be closed.
+// archive is an application's aggregated logs in HDFS. It must be closed.
 type archive struct {
 	files *storage.Files
 	nodes []*archivedNode
-	// pending are the nodes whose logs are still being written.
-	pending []string
 }
 
 // archivedNode is one file of aggregated logs, of one node.
 type archivedNode struct {
 	path string
-	node string // host:port of the NodeManager, as its id has it
+	node string // host:port of the NodeManager, as in its id
 	file storage.File
 	logs aggregatedlog.File
 }
 
-// archivedFile is one log file of a container, in one piece for each time that
-// its node has aggregated it.
+// archivedFile is one log file of a container. It has one piece for each time
+// that its node aggregated it.
 type archivedFile struct {
 	name   string
 	size   int64
@@ -48,7 +45,7 @@ type archivedPiece struct {
 	entry aggregatedlog.Entry
 }
 
-// archiveRoots are the directories below which nodes aggregate logs.
+// archiveRoots returns the directories below which nodes aggregate logs.
 func (c *Reader) archiveRoots() []string {
 	roots := []string{c.hadoop.GetDefault("yarn.nodemanager.remote-app-log-dir", "/tmp/logs")}
 	for format := range strings.SplitSeq(c.hadoop.GetDefault("yarn.log-aggregation.file-formats", "TFile"), ",") {
@@ -59,21 +56,22 @@ func (c *Reader) archiveRoots() []string {
 	return roots
 }
 
-// aggregates tells whether the configuration says that the cluster aggregates logs.
+// aggregates reports whether the cluster aggregates logs, as far as the
+// configuration says.
 func (c *Reader) aggregates() bool {
 	enabled, err := c.hadoop.Bool("yarn.log-aggregation-enable", false)
 	return err == nil && enabled
 }
 
-// rolls tells whether nodes aggregate log files of applications that still run.
+// rolls reports whether nodes aggregate rolled log files of running applications.
 func (c *Reader) rolls() bool {
 	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
 	return err == nil && seconds > 0
 }
 
-// openArchive looks for an application's aggregated logs, of any format; user is
-// "" where it is not known whose it was. What cannot be read is told to warn; the
-// archive has no nodes where there is nothing.
+// openArchive opens an application's aggregated logs, of any format. user is its
+// owner, or "" if unknown. It calls warn for files that it cannot read. The
+// archive is empty if there are no files.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	for _, root := range c.archiveRoots() {
@@ -88,7 +86,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 		for _, owner := range users {
 			err := a.addUser(ctx, root+"/"+owner, id, warn)
 			if errors.Is(err, fs.ErrPermission) {
-				if user != "" { // else it is looked for among all users' logs
+				if user != "" { // otherwise all users' directories are searched
 					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
 				}
 				continue
@@ -101,7 +99,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 	return a, nil
 }
 
-// names are those of the directories in one; none where it does not exist.
+// names returns the names of the directories in dir; none if dir does not exist.
 func names(ctx context.Context, files *storage.Files, dir string) ([]string, error) {
 	infos, err := files.List(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +117,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return found, nil
 }
 
-// addUser adds what lies below one user's directory.
+// addUser adds the files below one user's directory.
 func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
@@ -151,7 +149,7 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 	return nil
 }
 
-// checksums tell how much of a file counts, by its name, where that is not all.
+// checksums returns the valid length of files that are being written, by name.
 func (a *archive) checksums(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
@@ -180,13 +178,10 @@ func (a *archive) checksums(ctx context.Context, infos []storage.Info) (map[stri
 func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[string]int64, id string, warn func(warning string)) error {
 	node := aggregatedlog.Node(info.Name)
 	switch aggregatedlog.KindOf(info.Name) {
-	case aggregatedlog.Temporary:
-		a.pending = append(a.pending, node)
-		return nil
 	case aggregatedlog.Archive:
 		warn(fmt.Sprintf("%s is a Hadoop archive, which bobbin does not read: yarn logs -applicationId %s does", info.Path, id))
 		return nil
-	case aggregatedlog.Checksum:
+	case aggregatedlog.Checksum, aggregatedlog.Temporary:
 		return nil
 	}
 	size, bounded := complete[info.Name]
@@ -202,10 +197,9 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	}
 	logs, err := aggregatedlog.Open(file, file.Stat().Size, size, id)
 	if errors.Is(err, aggregatedlog.ErrFormat) {
-		// An indexed file has its name from the start, so it may just be written.
-		if time.Since(info.ModTime) < pendingAge {
-			a.pending = append(a.pending, node)
-		} else {
+		// An indexed file has its final name from the start, so it may be
+		// incomplete.
+		if time.Since(info.ModTime) >= pendingAge {
 			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
 		}
 		return file.Close()
@@ -217,7 +211,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	return nil
 }
 
-// pendingAge is how long a file may stay without an end before it is called damaged.
+// pendingAge is how long a file may be incomplete before it counts as damaged.
 const pendingAge = 10 * time.Minute
 
 func (a *archive) close() error {
@@ -231,7 +225,7 @@ func (a *archive) close() error {
 	return errors.Join(append(errs, a.files.Close())...)
 }
 
-// containers are the ids of all containers that it has logs of, in their order.
+// containers returns the sorted ids of all containers in the archive.
 func (a *archive) containers() []string {
 	if a == nil {
 		return nil
@@ -246,15 +240,16 @@ func (a *archive) containers() []string {
 	return slices.Compact(ids)
 }
 
-// has tells whether there are logs of a container.
+// has reports whether there are logs of a container.
 func (a *archive) has(container string) bool {
 	return a != nil && slices.ContainsFunc(a.nodes, func(n *archivedNode) bool {
 		return slices.ContainsFunc(n.logs.Entries(), func(e aggregatedlog.Entry) bool { return e.Container == container })
 	})
 }
 
-// of are the log files of one container, in the order in which they are shown.
-func (a *archive) of(container string) []*archivedFile {
+// filesOf returns the log files of one container, in the order in which they are
+// shown.
+func (a *archive) filesOf(container string) []*archivedFile {
 	if a == nil {
 		return nil
 	}
@@ -279,8 +274,7 @@ func (a *archive) of(container string) []*archivedFile {
 	return found
 }
 
-// open reads a file's content. Another one of the same node must not be read
-// at the same time.
+// open reads a file's content. Only one file of a node may be read at a time.
 func (f *archivedFile) open() io.Reader {
 	readers := make([]io.Reader, len(f.pieces))
 	for i, piece := range f.pieces {
@@ -295,7 +289,7 @@ func (f *archivedFile) open() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// lateReader opens what it reads when it is read.
+// lateReader opens its reader at the first Read.
 type lateReader struct {
 	open   func() (io.Reader, error)
 	reader io.Reader
@@ -312,18 +306,19 @@ func (l *lateReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// diary is what an ApplicationMaster noted, where its container's logs are here.
-func (a *archive) diary(container string) (content []byte, found bool, err error) {
-	for _, file := range a.of(container) {
+// containerList returns the content of the ApplicationMaster's container list, if
+// its container's logs are in the archive.
+func (a *archive) containerList(container string) (content []byte, found bool, err error) {
+	for _, file := range a.filesOf(container) {
 		if file.name == launch.DiaryFile {
-			content, err = io.ReadAll(io.LimitReader(file.open(), diaryLimit))
+			content, err = io.ReadAll(io.LimitReader(file.open(), maxListBytes))
 			return content, true, err
 		}
 	}
 	return nil, false, nil
 }
 
-// archiveSource reads logs that were aggregated.
+// archiveSource is a container's aggregated logs.
 type archiveSource struct {
 	archive   *archive
 	container string
@@ -331,14 +326,14 @@ type archiveSource struct {
 
 func (a archiveSource) List(context.Context) ([]FileInfo, error) {
 	var files []FileInfo
-	for _, file := range a.archive.of(a.container) {
+	for _, file := range a.archive.filesOf(a.container) {
 		files = append(files, FileInfo{Name: file.name, Size: file.size})
 	}
 	return files, nil
 }
 
 func (a archiveSource) Open(_ context.Context, name string, _, from int64) (io.ReadCloser, error) {
-	files := a.archive.of(a.container)
+	files := a.archive.filesOf(a.container)
 	at := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("%s of %s is not in HDFS any more", name, a.container)

@@ -87,7 +87,7 @@ func TestArchiveThatIsNotThereYet(t *testing.T) {
 	cluster := newFakeYARN(t).cluster(map[string]string{"yarn.nodemanager.remote-app-log-dir": root})
 	a, err := cluster.openArchive(t.Context(), id, "", told)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"h2:45454", "h3:45454"}, a.pending)
+	require.Len(t, a.nodes, 1, "files that are being written are left out")
 	require.Len(t, a.containers(), 2)
 	require.Contains(t, out.String(), "h4_1.har is a Hadoop archive")
 	require.NoError(t, a.close())

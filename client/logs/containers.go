@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all attempts, and those that only HDFS knows.
+// list lists the containers of all attempts, and those that only HDFS has.
 func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -26,42 +26,44 @@ func (r *reader) list(ctx context.Context, known bool) error {
 	}
 	for _, attempt := range attempts {
 		if attempt.ContainerID == "" {
-			continue // it waits for its ApplicationMaster's container
+			continue // its ApplicationMaster has no container yet
 		}
 		if err := r.listAttempt(ctx, attempt); err != nil {
 			return client.Refused(err)
 		}
 	}
-	if err := r.awaitDiaries(ctx); err != nil {
+	if err := r.awaitLists(ctx); err != nil {
 		return err
 	}
 	return r.listArchived()
 }
 
-// listAttempt lists an attempt's containers: the ApplicationMaster's, those that
-// it noted in its diary, and those that run now.
+// listAttempt lists an attempt's containers: the ApplicationMaster's, those in
+// the ApplicationMaster's container list (launch.DiaryFile), and those that run
+// now.
 func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
-	found, err := r.readDiary(attempt)
+	found, err := r.listFromArchive(attempt)
 	if err != nil {
 		return err
 	}
 	if !found && attempt.NodeHTTPAddress != "" {
-		answered := r.asking(attempt.NodeHTTPAddress)
-		diary, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
+		answered := r.noticeSilence(attempt.NodeHTTPAddress)
+		containerList, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
 		answered()
-		var away *yarnrest.UnavailableError
+		var unreachable *yarnrest.UnavailableError
 		switch {
 		case err == nil:
-			r.note(attempt, diary)
+			r.addEntries(attempt, containerList)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.As(err, &away):
-			r.away[attempt.NodeHTTPAddress] = err
+		case errors.As(err, &unreachable):
+			r.unreachable[attempt.NodeHTTPAddress] = err
 			fallthrough
 		default:
-			// The ApplicationMaster's own logs will be missed too, and that is told then.
-			r.undiaried = append(r.undiaried, attempt)
+			// A warning follows when the ApplicationMaster's own logs cannot be
+			// read.
+			r.withoutList = append(r.withoutList, attempt)
 		}
 	}
 	if attempt.ID == "" {
@@ -80,18 +82,18 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	return nil
 }
 
-// readDiary lists the containers of a diary that is in HDFS.
-func (r *reader) readDiary(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
-	diary, found, err := r.archive.diary(attempt.ContainerID)
+// listFromArchive lists the containers of a container list that is in HDFS.
+func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
+	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
-		r.note(attempt, diary)
+		r.addEntries(attempt, containerList)
 	}
 	return found, err
 }
 
-// note lists the containers that an ApplicationMaster noted.
-func (r *reader) note(attempt yarnrest.ApplicationAttempt, diary []byte) {
-	for _, entry := range parseDiary(diary) {
+// addEntries lists the containers of a container list.
+func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
+	for _, entry := range parseList(containerList) {
 		switch {
 		case entry.State == launch.DiaryLauncher:
 			r.add(containerInfo{id: attempt.ContainerID}).executor = Launcher
@@ -113,13 +115,13 @@ func (r *reader) add(container containerInfo) *readContainer {
 	return added
 }
 
-// awaitDiaries waits for diaries that nodes are just moving to HDFS: without them
-// the executors are not known. Nodes that do not answer are not waited for yet.
-func (r *reader) awaitDiaries(ctx context.Context) error {
+// awaitLists waits for container lists that nodes are moving to HDFS: without
+// them the executors are unknown. It does not wait for nodes that do not answer.
+func (r *reader) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
-		for _, attempt := range r.undiaried {
-			if r.away[attempt.NodeHTTPAddress] == nil {
+		for _, attempt := range r.withoutList {
+			if r.unreachable[attempt.NodeHTTPAddress] == nil {
 				nodes = append(nodes, attempt.NodeHTTPAddress)
 			}
 		}
@@ -128,36 +130,35 @@ func (r *reader) awaitDiaries(ctx context.Context) error {
 	if !r.ended || !r.cluster.aggregates() || len(answering()) == 0 {
 		return nil
 	}
-	return r.lookAgain(ctx, answering, func(mayBring func(node string) bool) ([]string, error) {
-		return slices.DeleteFunc(answering(), func(node string) bool { return !mayBring(node) }), nil
+	return r.pollArchive(ctx, answering, func(mayUpload func(node string) bool) ([]string, error) {
+		return slices.DeleteFunc(answering(), func(node string) bool { return !mayUpload(node) }), nil
 	})
 }
 
-// listArchived lists what is found in HDFS: containers of diaries that were missed
-// before, and those that have logs.
+// listArchived lists the containers in HDFS: those of container lists that were
+// missing before, and those that have logs.
 func (r *reader) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
-	for _, attempt := range r.undiaried {
-		if _, err := r.readDiary(attempt); err != nil {
+	for _, attempt := range r.withoutList {
+		if _, err := r.listFromArchive(attempt); err != nil {
 			return client.Refused(err)
 		}
 		if !r.archive.has(attempt.ContainerID) {
 			missed = append(missed, attempt)
 		}
 	}
-	r.undiaried = missed
+	r.withoutList = missed
 	for _, id := range r.archive.containers() {
-		attempt, _ := placeInApplication(id)
+		attempt, _ := attemptAndNumber(id)
 		r.add(containerInfo{id: id, attempt: attempt})
 	}
 	return nil
 }
 
-// parseDiary reads what an ApplicationMaster noted. A last line that is half
-// written is left out.
-func parseDiary(diary []byte) []launch.DiaryEntry {
+// parseList parses a container list. It skips an incomplete last line.
+func parseList(containerList []byte) []launch.DiaryEntry {
 	var entries []launch.DiaryEntry
-	for line := range bytes.Lines(diary) {
+	for line := range bytes.Lines(containerList) {
 		var entry launch.DiaryEntry
 		if json.Unmarshal(line, &entry) == nil {
 			entries = append(entries, entry)
@@ -166,15 +167,15 @@ func parseDiary(diary []byte) []launch.DiaryEntry {
 	return entries
 }
 
-// diaryLimit is far more than the diary of any application takes.
-const diaryLimit = 64 << 20
+// maxListBytes is far more than any application's container list has.
+const maxListBytes = 64 << 20
 
-// attemptsOf makes the attempts of an application that the ResourceManager has
+// attemptsOf returns the attempts of an application that the ResourceManager has
 // forgotten: an attempt's first container is its ApplicationMaster's.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {
-		if attempt, container := placeInApplication(id); container == 1 {
+		if attempt, container := attemptAndNumber(id); container == 1 {
 			attempts = append(attempts, yarnrest.ApplicationAttempt{Number: attempt, ContainerID: id})
 		}
 	}
@@ -182,9 +183,9 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	return attempts
 }
 
-// placeInApplication reads the attempt and the number that end a container's id:
-// containerInfo[e2_]1700000000000_0001_01_000002.
-func placeInApplication(id string) (attempt, number int) {
+// attemptAndNumber parses the end of a container's id:
+// container_[e2_]1700000000000_0001_01_000002.
+func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {
 		return 0, 0

@@ -29,9 +29,9 @@ type fakeYARN struct {
 	mu sync.Mutex
 	// life holds the application's fields for each request, the last ones again and
 	// again; nil means that it is not known.
-	life  []map[string]any
-	looks int    // requests for the application
-	other string // another id of the application
+	life         []map[string]any
+	listAttempts int    // requests for the application
+	other        string // another id of the application
 
 	attempts   string              // of the application, as JSON
 	containers map[string]string   // by attempt, as JSON
@@ -93,8 +93,8 @@ func (f *fakeYARN) cluster(more map[string]string) *Reader {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	looked := min(f.looks, len(f.life)-1)
-	f.looks++
+	looked := min(f.listAttempts, len(f.life)-1)
+	f.listAttempts++
 	id := r.PathValue("id")
 	if id != fakeID && id != f.other || looked < 0 || f.life[looked] == nil {
 		w.WriteHeader(http.StatusNotFound)

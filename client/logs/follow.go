@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	// FollowPause lies between two looks at the logs of running containers.
-	FollowPause = 500 * time.Millisecond
-	// Readers bounds how many containers' logs are read at once.
-	Readers = 8
-	// SettleLimit is how long containers may go on after their application's end.
-	SettleLimit = 30 * time.Second
+	// PollInterval is the time between two reads of running containers' logs.
+	PollInterval = 500 * time.Millisecond
+	// MaxReaders bounds how many containers' logs are read at once.
+	MaxReaders = 8
+	// EndTimeout is how long containers may run on after their application's end.
+	EndTimeout = 30 * time.Second
 )
 
-// FollowLogs gives the lines of all log files of an application's containers to
-// write, from the first on, as they are written, until the application has
-// ended. Each file's lines come in order; write is called by one goroutine at a
-// time. A node that is away is asked again until it answers or the application
-// is over; what log aggregation takes away at the end is read on in HDFS.
+// FollowLogs passes the lines of an application's containers to write as they are
+// written, from the first on, until the application has ended. Each file's lines
+// come in order; write is called by one goroutine at a time. A node that does not
+// answer is asked again until the application has ended; files that log
+// aggregation moves meanwhile are read on in HDFS.
 func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection, console *client.Console, write func(Line) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
 	}
-	return c.followLogs(ctx, &follower{id: id, selection: selection, console: console, write: write, pause: FollowPause})
+	return c.followLogs(ctx, &follower{id: id, selection: selection, console: console, write: write, pause: PollInterval})
 }
 
 func (c *Reader) followLogs(ctx context.Context, f *follower) error {
@@ -40,35 +40,35 @@ func (c *Reader) followLogs(ctx context.Context, f *follower) error {
 	return client.Interrupted(ctx, f.follow(ctx))
 }
 
-// follower reads the logs of an application that runs.
+// follower follows the logs of a running application.
 type follower struct {
 	cluster   *Reader
 	id        string
 	selection Selection
 	console   *client.Console
 	write     func(Line) error
-	pause     time.Duration // between two looks
+	pause     time.Duration // between two polls
 
 	aggregation *aggregation
 
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	first   bool       // all that is found now was there before
+	first   bool       // in the first poll: files found then existed before
 	writing sync.Mutex // held while a line is written
 }
 
 // followedContainer is a container whose logs are followed. One goroutine at a
-// time looks after it.
+// time uses it.
 type followedContainer struct {
 	containerInfo
-	tail  *Tail
-	diary *Tail // of an ApplicationMaster: what it notes; else nil
+	tail          *Tail
+	containerList *Tail // of an ApplicationMaster's container list; nil for other containers
 
-	ended bool // the container has, so that what is there now is all
-	done  bool // all was read
-	gone  bool // its node does not have the logs any more, or not yet
-	away  bool // its node does not answer, which the user knows
+	ended       bool // the container has ended, so no more will be written
+	done        bool // everything was read
+	gone        bool // its node does not have the logs: not yet, or no longer
+	unreachable bool // its node does not answer, and the user knows
 }
 
 func (f *follower) follow(ctx context.Context) error {
@@ -80,7 +80,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if err := f.discover(ctx); err != nil {
 			return err
 		}
-		if err := f.look(ctx); err != nil {
+		if err := f.poll(ctx); err != nil {
 			return err
 		}
 		if application.State.Ended() {
@@ -94,28 +94,28 @@ func (f *follower) follow(ctx context.Context) error {
 
 // application asks for the application until the ResourceManager answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
-	for told := false; ; told = true {
+	for warned := false; ; warned = true {
 		application, err := f.cluster.rest.Application(ctx, f.id)
-		var away *yarnrest.UnavailableError
-		if err == nil || !errors.As(err, &away) || ctx.Err() != nil {
+		var unreachable *yarnrest.UnavailableError
+		if err == nil || !errors.As(err, &unreachable) || ctx.Err() != nil {
 			if err != nil {
 				err = client.UnknownApplication(f.id, err)
 			}
 			return application, err
 		}
-		if !told {
+		if !warned {
 			f.console.Warn("%v; asking on", err)
 		}
 	}
 }
 
 // discover finds containers: the ApplicationMasters', and those that run.
-// Executors that have ended already are in the diaries.
+// Container lists name the executors that have ended.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.rest.Attempts(ctx, f.id)
-	var away *yarnrest.UnavailableError
-	if errors.As(err, &away) {
-		return nil // the next look says so
+	var unreachable *yarnrest.UnavailableError
+	if errors.As(err, &unreachable) {
+		return nil // the next poll reports it
 	}
 	if err != nil {
 		return client.UnknownApplication(f.id, err)
@@ -123,9 +123,9 @@ func (f *follower) discover(ctx context.Context) error {
 	for i, attempt := range attempts {
 		if attempt.ContainerID != "" && attempt.NodeHTTPAddress != "" {
 			master := f.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
-			if master.diary == nil {
-				master.diary = NewTail(func(_ string, line []byte) error {
-					f.note(master, line)
+			if master.containerList == nil {
+				master.containerList = NewTail(func(_ string, line []byte) error {
+					f.addEntries(master, line)
 					return nil
 				}, func(name string) bool { return name != launch.DiaryFile })
 			}
@@ -138,7 +138,7 @@ func (f *follower) discover(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		for _, container := range live { // what could not be asked is in the diary
+		for _, container := range live { // after an error the container list names them
 			if container.ID != attempt.ContainerID && container.NodeHTTPAddress != "" {
 				f.add(containerInfo{id: container.ID, node: container.NodeHTTPAddress, attempt: attempt.Number})
 			}
@@ -161,7 +161,7 @@ func (f *follower) add(container containerInfo) *followedContainer {
 			f.writing.Lock()
 			defer f.writing.Unlock()
 			return f.write(Line{Container: added.id, Executor: added.executor, Attempt: added.attempt, File: file, Text: string(text)})
-		}, func(name string) bool { return slices.Contains(notForReaders, name) })
+		}, func(name string) bool { return slices.Contains(hiddenFiles, name) })
 		if f.first {
 			added.tail.LastLines = f.selection.Tail
 		}
@@ -171,9 +171,9 @@ func (f *follower) add(container containerInfo) *followedContainer {
 	return added
 }
 
-// note takes a line of an ApplicationMaster's diary.
-func (f *follower) note(master *followedContainer, line []byte) {
-	for _, entry := range parseDiary(line) {
+// addEntries follows the container in a line of a container list.
+func (f *follower) addEntries(master *followedContainer, line []byte) {
+	for _, entry := range parseList(line) {
 		switch {
 		case entry.State == launch.DiaryLauncher:
 			master.executor = Launcher
@@ -184,18 +184,18 @@ func (f *follower) note(master *followedContainer, line []byte) {
 	}
 }
 
-// look reads on in the logs of all containers: first in the diaries, which tell
-// of the others.
-func (f *follower) look(ctx context.Context) error {
+// poll reads the logs of all containers: first the container lists, which name
+// other containers.
+func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
-		if container.diary != nil && !container.done {
-			if err := f.answered(ctx, container, f.readNode(ctx, container, container.diary)); err != nil {
+		if container.containerList != nil && !container.done {
+			if err := f.noteAnswer(ctx, container, f.readNode(ctx, container, container.containerList)); err != nil {
 				return err
 			}
 		}
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(Readers)
+	group.SetLimit(MaxReaders)
 	for _, container := range f.order {
 		if container.done {
 			continue
@@ -215,7 +215,7 @@ func (f *follower) readContainer(ctx context.Context, container *followedContain
 		container.done = true
 		err = container.tail.Close()
 	}
-	return f.answered(ctx, container, err)
+	return f.noteAnswer(ctx, container, err)
 }
 
 func (f *follower) readNode(ctx context.Context, container *followedContainer, tail *Tail) error {
@@ -226,44 +226,44 @@ func (f *follower) readNode(ctx context.Context, container *followedContainer, t
 	return tail.Read(ctx, nodeSource{manager, container.id})
 }
 
-// answered takes note of whether a node has answered; an error that it returns
-// ends the following.
-func (f *follower) answered(ctx context.Context, container *followedContainer, err error) error {
+// noteAnswer records whether a node has answered. It returns the errors that end
+// FollowLogs.
+func (f *follower) noteAnswer(ctx context.Context, container *followedContainer, err error) error {
 	var refusal *yarnrest.RemoteError
 	var writing *WriteError
 	switch {
 	case err == nil:
-		if container.away {
+		if container.unreachable {
 			f.console.Print("%s answers again", container.node)
 		}
-		container.away, container.gone = false, false
+		container.unreachable, container.gone = false, false
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal):
-		// It has not started yet, or HDFS has it.
+		// It has not started yet, or its logs are in HDFS.
 		container.gone = true
 	default:
-		if !container.away {
+		if !container.unreachable {
 			f.console.Warn("the logs of %s cannot be read: %v; asking on", container.id, err)
 		}
-		container.away = true
+		container.unreachable = true
 	}
 	return nil
 }
 
-// finish reads what the containers of an application wrote to their ends, once
-// it is over: on the nodes, and in HDFS what was taken from there meanwhile.
+// finish reads the rest of all logs once the application has ended: on the nodes,
+// and in HDFS what was moved meanwhile.
 func (f *follower) finish(ctx context.Context, application *yarnrest.Application) error {
-	limit := time.Now().Add(SettleLimit)
+	limit := time.Now().Add(EndTimeout)
 	for f.unread(false) && time.Now().Before(limit) {
 		for _, container := range f.order {
 			if !container.done && !container.ended {
-				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // who is away is asked again
+				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // an error means: ask again
 			}
 		}
-		if err := f.look(ctx); err != nil {
+		if err := f.poll(ctx); err != nil {
 			return err
 		}
 		if !f.unread(false) {
@@ -290,15 +290,15 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread tells whether there are containers whose logs were not read to the
-// end; only those that their nodes do not have, where gone.
+// unread reports whether logs were not read to their end: of containers whose
+// nodes do not have them if gone, of the others if not.
 func (f *follower) unread(gone bool) bool {
-	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.away) == gone })
+	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive reads on in HDFS what is not on the nodes any more, and waits for
-// nodes that have not brought it there yet. What the nodes had is looked for there
-// too: they may have been taking it away in the moment in which it was read.
+// readArchive reads in HDFS what is no longer on the nodes, and waits for nodes
+// that have not moved it yet. It also checks containers that were read on their
+// nodes, which may have been removing files at that moment.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
 		return nil
@@ -313,26 +313,26 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 		}
 		return nodes
 	}
-	return f.aggregation.look(ctx, unread, func(archived *archive, mayBring func(node string) bool) ([]string, error) {
-		awaited, err := f.readFrom(ctx, archived, mayBring)
-		return awaited, errors.Join(err, archived.close())
+	return f.aggregation.poll(ctx, unread, func(archived *archive, mayUpload func(node string) bool) ([]string, error) {
+		pending, err := f.readFrom(ctx, archived, mayUpload)
+		return pending, errors.Join(err, archived.close())
 	})
 }
 
-// readFrom reads on in aggregated logs, and gives the nodes that may still bring
-// some that are missing.
-func (f *follower) readFrom(ctx context.Context, archived *archive, mayBring func(node string) bool) (awaited []string, err error) {
-	there := archived.containers()
-	if err := f.discoverIn(ctx, archived, there); err != nil {
+// readFrom reads aggregated logs, and returns the nodes that may still upload
+// missing ones.
+func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
+	archivedIDs := archived.containers()
+	if err := f.discoverIn(ctx, archived, archivedIDs); err != nil {
 		return nil, err
 	}
 	for _, container := range f.order {
 		if container.tail == nil || container.done && f.cluster.rolls() {
-			continue // what was rolled is there under names that are not known any more
+			continue // rolled files have unknown names there
 		}
-		if !slices.Contains(there, container.id) {
-			if !container.done && mayBring(container.node) {
-				awaited = append(awaited, container.node)
+		if !slices.Contains(archivedIDs, container.id) {
+			if !container.done && mayUpload(container.node) {
+				pending = append(pending, container.node)
 			}
 			continue
 		}
@@ -349,22 +349,22 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayBring fun
 			return nil, client.Refused(err)
 		}
 	}
-	return awaited, nil
+	return pending, nil
 }
 
-// discoverIn finds the containers of which aggregated logs tell: in the diaries,
-// which their nodes may not have had any more, and those that have logs.
-func (f *follower) discoverIn(ctx context.Context, archived *archive, there []string) error {
+// discoverIn finds containers by aggregated logs: by the container lists, and by
+// the logs themselves.
+func (f *follower) discoverIn(ctx context.Context, archived *archive, archivedIDs []string) error {
 	for _, container := range slices.Clone(f.order) {
-		if container.diary == nil || !slices.Contains(there, container.id) {
+		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {
 			continue
 		}
-		if err := container.diary.Read(ctx, archiveSource{archived, container.id}); err != nil {
+		if err := container.containerList.Read(ctx, archiveSource{archived, container.id}); err != nil {
 			return client.Refused(err)
 		}
 	}
-	for _, id := range there {
-		attempt, _ := placeInApplication(id)
+	for _, id := range archivedIDs {
+		attempt, _ := attemptAndNumber(id)
 		f.add(containerInfo{id: id, attempt: attempt})
 	}
 	return nil

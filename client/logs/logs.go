@@ -2,13 +2,15 @@
 // [Reader.Logs], or line by line while the application runs with
 // [Reader.FollowLogs].
 //
-// A container's files are on its node until log aggregation moves them to HDFS;
-// a reader looks in both. To read another format, change
+// A container's files are on its node until log aggregation moves them to HDFS; a
+// [Reader] reads both. It also reads the ApplicationMaster's container list
+// (launch.DiaryFile), which names executors that the ResourceManager has
+// forgotten. To read another log format of NodeManagers, change
 //
-//   - internal/hadoop/aggregatedlog for files that NodeManagers write to HDFS,
-//   - yarnrest/logs.go for what a NodeManager's web server sends.
+//   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,
+//   - yarnrest/logs.go for the answers of a NodeManager's web server.
 //
-// Other clusters bring their own [Source], which a [Tail] follows in the same way.
+// Other kinds of clusters implement [Source], which a [Tail] follows.
 package logs
 
 import (
@@ -32,7 +34,8 @@ type Reader struct {
 	log    *slog.Logger
 }
 
-// Of returns what reads a cluster's logs. It is valid until the cluster is closed.
+// Of returns a reader of the cluster's logs. It is valid until the cluster is
+// closed.
 func Of(cluster *client.Cluster) *Reader {
 	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger()}
 }
@@ -40,44 +43,44 @@ func Of(cluster *client.Cluster) *Reader {
 // Selection says which logs to read.
 type Selection struct {
 	Container string // only this one; "" for all
-	Tail      int    // only so many last lines of each file; 0 for all of it
+	Tail      int    // only the last lines of each file; 0 for all
 }
 
 // File is one file of one container.
 type File struct {
 	Container string `json:"container"`
-	Executor  string `json:"executor"` // as the driver numbers it; "driver" for the ApplicationMaster, "launcher" for one without the driver in it; "" for none that is known
+	Executor  string `json:"executor"` // its number; Driver or Launcher for the ApplicationMaster; "" if unknown
 	Attempt   int    `json:"attempt"`  // of the application
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
-	// Offset is how many of them came before, where a file comes in two parts: on its
-	// node it ended there, and it is read on in HDFS.
+	// Offset is how many bytes came before. It is not 0 in the second part of a
+	// file that was cut off on its node and read on in HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 
 // Line is a line that a container wrote.
 type Line struct {
 	Container string `json:"container"`
-	Executor  string `json:"executor"` // as of File
+	Executor  string `json:"executor"` // as in File
 	Attempt   int    `json:"attempt"`
 	File      string `json:"file"`
 	Text      string `json:"line"` // without its end
 }
 
-// What stands for the ApplicationMaster where executors have numbers.
+// Names of the ApplicationMaster in place of an executor's number.
 const (
 	Driver = "driver"
-	// Launcher is one in client mode, where the driver is elsewhere.
+	// Launcher is an ApplicationMaster in client mode, without a driver.
 	Launcher = "launcher"
 )
 
-// Source is where a container's logs are: its node, or HDFS.
+// Source is the log directory of one container.
 type Source interface {
 	// List lists the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
-	// Open reads a file from a byte on; size is the length that List gave. It fails
-	// with ErrShorter if the file ends before that byte.
+	// Open reads a file from a byte on; size is the length that List returned. It
+	// fails with ErrShorter if the file ends before that byte.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }
 
@@ -88,10 +91,10 @@ type FileInfo struct {
 	Modified time.Time // to the second; zero if unknown
 }
 
-// ErrShorter says that a file ends before the byte that is wanted.
+// ErrShorter is the error for a file that ends before the requested byte.
 var ErrShorter = errors.New("the file is shorter than it was")
 
-// rank puts what a program prints itself first.
+// rank orders a program's own output before other files.
 func rank(name string) int {
 	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
 		return i

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// nodeSource reads logs on their node.
+// nodeSource is a container's logs on its node.
 type nodeSource struct {
 	manager   *yarnrest.NodeManager
 	container string
@@ -32,9 +32,9 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-// A node gives the last so many bytes of a file, counted from where its end is
-// when it answers. So one asks for as many as there should be from a byte on,
-// and for more where the file has grown meanwhile.
+// A node returns the last n bytes of a file, counted from its end at that moment.
+// So Open asks for the bytes from the offset to the listed size, and for more if
+// the file has grown.
 const (
 	firstSlack = 64 << 10
 	mostTries  = 6
@@ -46,7 +46,7 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	}
 	tail := size - from
 	if from == 0 {
-		tail = 0 // all of it
+		tail = 0 // the whole file
 	}
 	for try := range mostTries {
 		log, err := n.manager.OpenLog(ctx, n.container, name, tail)
@@ -64,7 +64,7 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 			continue
 		}
 		if _, err := io.CopyN(io.Discard, log, from-log.Offset); err != nil {
-			// It is shorter than what was read of it already.
+			// The file is shorter than what was already read.
 			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrShorter)
 		}
 		return log, nil
@@ -72,11 +72,11 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	return nil, fmt.Errorf("%s of %s grows faster than its node gives it", name, n.container)
 }
 
-// guessedLine is how long a line of a log is, to begin with.
+// guessedLine is a first guess at the length of a line.
 const guessedLine = 200
 
-// openTail opens a log close enough to its end to hold its last lines, or all
-// of it for 0 lines.
+// openTail opens a log near enough to its end to hold its last lines, or all of
+// it for 0 lines.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)
@@ -87,7 +87,7 @@ func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lin
 		if err = errors.Join(err, log.Close()); err != nil {
 			return nil, err
 		}
-		if newlines > lines { // one more: the first of them may be cut
+		if newlines > lines { // one more, as the first may be incomplete
 			return manager.OpenLog(ctx, file.Container, file.Name, size)
 		}
 	}
@@ -116,11 +116,11 @@ func (c *Reader) readLog(ctx context.Context, node, container, name string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	content, err := io.ReadAll(io.LimitReader(log, diaryLimit))
+	content, err := io.ReadAll(io.LimitReader(log, maxListBytes))
 	return content, errors.Join(err, log.Close())
 }
 
-// hasEnded asks a container's node whether it writes nothing any more.
+// hasEnded asks a container's node whether the container has ended.
 func (c *Reader) hasEnded(ctx context.Context, container containerInfo) (bool, error) {
 	manager, err := c.rest.NodeManager(container.node)
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Reader) hasEnded(ctx context.Context, container containerInfo) (bool, e
 	var refusal *yarnrest.RemoteError
 	switch {
 	case errors.As(err, &refusal):
-		return true, nil // it is not known any more
+		return true, nil // it is forgotten
 	case err != nil:
 		return false, err
 	}

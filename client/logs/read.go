@@ -16,27 +16,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// notForReaders are files beside a program's logs: what a NodeManager writes
-// about the container's start, and the diary.
-var notForReaders = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.DiaryFile}
+// hiddenFiles are files that are not part of a program's logs: a NodeManager's,
+// and the container list.
+var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.DiaryFile}
 
-// containerInfo is a container whose logs can be asked for.
+// containerInfo is a container whose logs can be read.
 type containerInfo struct {
 	id, executor, node string
 	attempt            int
 }
 
-// describe tells of a file of the container.
+// describe returns the description of a file of the container.
 func (c containerInfo) describe(name, host string, size int64) File {
 	return File{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
 }
 
-// Logs gives every log file of an application's containers to write, running
-// and finished ones, in the order in which the containers started: write reads
-// what it wants of the content. What log aggregation has in HDFS is read there,
-// the rest on the nodes. What nodes are just bringing to HDFS is waited for, and
-// comes last. What is nowhere any more, and nodes that do not answer, are reported
-// to the console. It is an error if there was no log at all.
+// Logs passes every log file of an application's containers to write, of running
+// and ended ones, in the order in which the containers started. write may read as
+// much of the content as it wants. Logs reads aggregated files in HDFS and others
+// on the nodes; it waits for files that nodes are moving to HDFS, which come
+// last. It prints warnings about logs that are lost and nodes that do not answer,
+// and fails if there is no log at all.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -44,16 +44,16 @@ func (c *Reader) Logs(ctx context.Context, id string, selection Selection, conso
 	return c.readLogs(ctx, &reader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
 }
 
-// archivePause lies between two looks at what nodes have brought to HDFS.
+// archivePause is the time between two looks at HDFS while nodes upload.
 const archivePause = 250 * time.Millisecond
 
 func (c *Reader) readLogs(ctx context.Context, r *reader) error {
-	r.cluster, r.away, r.listed = c, map[string]error{}, map[string]*readContainer{}
+	r.cluster, r.unreachable, r.listed = c, map[string]error{}, map[string]*readContainer{}
 	err := r.read(ctx)
 	return client.Interrupted(ctx, errors.Join(err, r.archive.close()))
 }
 
-// reader reads the logs of an application as they are.
+// reader is one call of Logs.
 type reader struct {
 	cluster     *Reader
 	id          string
@@ -62,25 +62,25 @@ type reader struct {
 	write       func(File, io.Reader) error
 	aggregation *aggregation
 
-	ended      bool     // the application has
-	archive    *archive // nil where nothing was looked for
-	containers []*readContainer
-	listed     map[string]*readContainer     // by their ids
-	undiaried  []yarnrest.ApplicationAttempt // those whose diaries were not found
-	away       map[string]error              // why nodes do not answer; they are not asked again
-	settled    time.Duration                 // for how long containers' ends were waited for
-	found      int                           // files that were written
+	ended        bool     // the application has ended
+	archive      *archive // nil if HDFS was not searched
+	containers   []*readContainer
+	listed       map[string]*readContainer     // by id
+	withoutList  []yarnrest.ApplicationAttempt // findOrigin container lists were not found
+	unreachable  map[string]error              // by node: why it did not answer; it is not asked again
+	waitedForEnd time.Duration                 // time spent waiting for containers to end
+	found        int                           // files that were written
 }
 
 // readContainer is a container whose logs are read.
 type readContainer struct {
 	containerInfo
-	written map[string]int64 // by file, how many bytes of it
-	done    bool             // there is no more to read
-	// leaving tells that the logs were read on their node, which may have been taking
-	// them away.
-	leaving bool
-	awaited bool  // its node may still bring the logs to HDFS
+	written map[string]int64 // bytes, by file
+	done    bool             // archivedIDs is no more to read
+	// moving is set if the logs were read on their node, which may have been
+	// removing them.
+	moving  bool
+	pending bool  // its node may still upload the logs
 	problem error // why its node does not have them
 }
 
@@ -128,40 +128,41 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads what HDFS has of a container, or else its node.
+// readContainer reads what HDFS has of a container, or otherwise its node.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
 		if r.cluster.rolls() && r.cluster.aggregates() {
-			return nil // the last of it may be missing there: see readRest
+			return nil // the last part may be missing there: see readRest
 		}
 		return r.readArchived(container)
 	case container.node == "":
 		return nil
 	}
-	// While it runs, a node may have aggregated files that were rolled, and has the others.
+	// While the application runs, HDFS may have rolled files and the node the
+	// others.
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
-	container.done, container.leaving = false, r.ended
-	err := r.away[container.node]
+	container.done, container.moving = false, r.ended
+	err := r.unreachable[container.node]
 	if err == nil {
 		err = r.readNode(ctx, container)
 	}
 	var gone *yarnrest.RemoteError
-	var away *yarnrest.UnavailableError
+	var unreachable *yarnrest.UnavailableError
 	var broken *brokenLog
 	switch {
 	case err == nil:
 		container.done = true
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.As(err, &away):
-		r.away[container.node] = err
+	case errors.As(err, &unreachable):
+		r.unreachable[container.node] = err
 		container.problem = err
 	case errors.As(err, &gone):
 		container.problem = err
-		// Rolled files may be all that there is.
+		// Rolled files may be all that exist.
 		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
 	case errors.As(err, &broken):
 		container.problem = err
@@ -174,7 +175,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 // readNode reads a container's logs on its node.
 func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	if r.ended {
-		if err := r.settle(ctx, container); err != nil {
+		if err := r.awaitEnd(ctx, container); err != nil {
 			return err
 		}
 	}
@@ -182,7 +183,7 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	if err != nil {
 		return err
 	}
-	answered := r.asking(container.node)
+	answered := r.noticeSilence(container.node)
 	files, err := manager.ContainerLogs(ctx, container.id)
 	answered()
 	if err != nil {
@@ -192,11 +193,11 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 		return cmp.Or(cmp.Compare(rank(a.Name), rank(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, file := range files {
-		if file.Aggregated || slices.Contains(notForReaders, file.Name) {
+		if file.Aggregated || slices.Contains(hiddenFiles, file.Name) {
 			continue
 		}
 		described := container.describe(file.Name, container.node, file.Size)
-		answered := r.asking(container.node)
+		answered := r.noticeSilence(container.node)
 		log, err := openTail(ctx, manager, described, r.selection.Tail)
 		answered()
 		if err != nil {
@@ -213,36 +214,36 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 // answerNotice is how long a node may take to answer before the user is told.
 const answerNotice = 3 * time.Second
 
-// asking tells the user if a node takes long to answer, until answered is called.
-func (r *reader) asking(node string) (answered func() bool) {
+// noticeSilence prints if a node takes long to answer, until answered is called.
+func (r *reader) noticeSilence(node string) (answered func() bool) {
 	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
 }
 
-// settlePause lies between two looks whether a container has ended.
-const settlePause = 100 * time.Millisecond
+// endPause is the time between two checks whether a container has ended.
+const endPause = 100 * time.Millisecond
 
-// settle waits until a container of an application that is over has ended too.
-func (r *reader) settle(ctx context.Context, container *readContainer) error {
-	for r.settled < SettleLimit {
-		answered := r.asking(container.node)
+// awaitEnd waits until a container of an ended application has ended too.
+func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
+	for r.waitedForEnd < EndTimeout {
+		answered := r.noticeSilence(container.node)
 		ended, err := r.cluster.hasEnded(ctx, container.containerInfo)
 		answered()
 		if ended || err != nil {
 			return err
 		}
-		if err := client.Sleep(ctx, settlePause); err != nil {
+		if err := client.Sleep(ctx, endPause); err != nil {
 			return err
 		}
-		r.settled += settlePause
+		r.waitedForEnd += endPause
 	}
 	return nil
 }
 
 // readArchived writes what HDFS has of a container beyond what was written.
 func (r *reader) readArchived(container *readContainer) error {
-	for _, file := range r.archive.of(container.id) {
+	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
-		if slices.Contains(notForReaders, file.name) || known && from >= file.size {
+		if slices.Contains(hiddenFiles, file.name) || known && from >= file.size {
 			continue
 		}
 		content := file.open()
@@ -255,12 +256,12 @@ func (r *reader) readArchived(container *readContainer) error {
 			return client.Refused(err)
 		}
 	}
-	container.done, container.leaving = true, false
+	container.done, container.moving = true, false
 	return nil
 }
 
-// give has a file written, of which content is what is from a byte of it on. An
-// error of content's is a *brokenLog.
+// give passes a file to write; content is the file's from the byte from on. It
+// returns a *brokenLog if content fails.
 func (r *reader) give(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -281,17 +282,17 @@ func (r *reader) give(container *readContainer, file File, from int64, content i
 	case err != nil:
 		return client.Failed(err)
 	}
-	container.written[file.Name] = file.Size // whether or not all was wanted
+	container.written[file.Name] = file.Size // whether or not write read it all
 	return nil
 }
 
-// brokenLog is an error of where a log comes from, not of who takes it.
+// brokenLog is an error of a log's origin, not of its consumer.
 type brokenLog struct{ err error }
 
 func (b *brokenLog) Error() string { return b.err.Error() }
 func (b *brokenLog) Unwrap() error { return b.err }
 
-// countedReader knows how much was read, and what ended it beside the end.
+// countedReader counts the bytes read and keeps the error, except io.EOF.
 type countedReader struct {
 	r   io.Reader
 	n   int64
@@ -307,7 +308,8 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conclude tells which containers' logs could not be read.
+// conclude warns of containers whose logs could not be read, and fails if there
+// were none at all.
 func (r *reader) conclude() error {
 	matched := false
 	var reasons, known []string
@@ -341,7 +343,7 @@ func (r *reader) conclude() error {
 	return nil
 }
 
-// name is by which a user knows the container.
+// name identifies the container to a user.
 func (c containerInfo) name() string {
 	if _, err := strconv.Atoi(c.executor); err == nil {
 		return c.id + " (executor " + c.executor + ")"
@@ -349,13 +351,13 @@ func (c containerInfo) name() string {
 	return c.id
 }
 
-// explain tells why the logs of a container could not be read.
+// explain says why the logs of a container could not be read.
 func (r *reader) explain(container *readContainer) string {
 	var gone *yarnrest.RemoteError
 	switch hasAnswered := errors.As(container.problem, &gone); {
-	case container.awaited && hasAnswered:
+	case container.pending && hasAnswered:
 		return fmt.Sprintf("%s has not brought them to HDFS within %s, try again later", container.node, r.aggregation.limit)
-	case container.awaited:
+	case container.pending:
 		return fmt.Sprintf("they are not in HDFS, and after %s %v", r.aggregation.limit, container.problem)
 	case hasAnswered && !r.cluster.aggregates():
 		return fmt.Sprintf("%s has removed them, or the container never started (%s)", container.node, gone.Message)
@@ -366,18 +368,18 @@ func (r *reader) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads in HDFS what nodes were moving there while they were asked, and
-// waits for what they have not moved yet.
+// readRest reads in HDFS the logs that nodes were moving when they were asked,
+// and waits for those still to be moved.
 func (r *reader) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
-	isLeaving := func(c *readContainer) bool { return r.selects(c) && c.leaving }
-	if !r.cluster.aggregates() || !slices.ContainsFunc(r.containers, isOpen) && !slices.ContainsFunc(r.containers, isLeaving) {
+	isMoving := func(c *readContainer) bool { return r.selects(c) && c.moving }
+	if !r.cluster.aggregates() || !slices.ContainsFunc(r.containers, isOpen) && !slices.ContainsFunc(r.containers, isMoving) {
 		return nil
 	}
 	if !r.ended {
 		application, err := r.cluster.rest.Application(ctx, r.id)
 		if err != nil || !application.State.Ended() {
-			return nil // what a node does not have yet is told
+			return nil // conclude warns of what is missing
 		}
 		r.ended = true
 	}
@@ -390,21 +392,21 @@ func (r *reader) readRest(ctx context.Context) error {
 		}
 		return nodes
 	}
-	err := r.lookAgain(ctx, open, func(mayBring func(node string) bool) (awaited []string, err error) {
+	err := r.pollArchive(ctx, open, func(mayUpload func(node string) bool) (pending []string, err error) {
 		for _, container := range r.containers {
-			if !isOpen(container) && !isLeaving(container) {
+			if !isOpen(container) && !isMoving(container) {
 				continue
 			}
-			container.awaited = mayBring(container.node)
-			if r.archive.has(container.id) && !(r.cluster.rolls() && container.awaited) {
+			container.pending = mayUpload(container.node)
+			if r.archive.has(container.id) && !(r.cluster.rolls() && container.pending) {
 				if err := r.readArchived(container); err != nil {
 					return nil, err
 				}
-			} else if !container.done && container.awaited {
-				awaited = append(awaited, container.node)
+			} else if !container.done && container.pending {
+				pending = append(pending, container.node)
 			}
 		}
-		return awaited, nil
+		return pending, nil
 	})
 	if err != nil {
 		return err
@@ -419,20 +421,20 @@ func (r *reader) readRest(ctx context.Context) error {
 	return nil
 }
 
-// lookAgain looks into HDFS until visit awaits no node any more. That HDFS cannot
-// be read is told, and no error.
-func (r *reader) lookAgain(ctx context.Context, nodes func() []string, visit func(mayBring func(node string) bool) (awaited []string, err error)) error {
+// pollArchive reads HDFS again until visit returns no pending nodes. If HDFS
+// cannot be read it prints a warning and returns nil.
+func (r *reader) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
-	err := r.aggregation.look(ctx, nodes, func(archived *archive, mayBring func(node string) bool) (awaited []string, err error) {
+	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 		former := r.archive
 		r.archive = archived
 		if failure = former.close(); failure == nil {
 			failure = r.listArchived()
 		}
 		if failure == nil {
-			awaited, failure = visit(mayBring)
+			pending, failure = visit(mayUpload)
 		}
-		return awaited, failure
+		return pending, failure
 	})
 	switch {
 	case ctx.Err() != nil:

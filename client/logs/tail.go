@@ -16,34 +16,34 @@ import (
 // tailedFile is how far a growing log file was read.
 type tailedFile struct {
 	name    string
-	base    string // of its family
-	offset  int64  // bytes that were read
-	last    []byte // the last of them, by which the file is known again
-	partial []byte // a line that was begun
+	base    string // base of its family
+	offset  int64  // bytes read
+	last    []byte // the last of them, by which the file is recognized
+	partial []byte // an incomplete line
 }
 
 const (
-	// memory is how many bytes of a file are compared to know it again.
-	memory = 256
-	// maxLine bounds what is kept of a line that has not ended; longer ones are
-	// given in pieces.
+	// signatureBytes is how many bytes are compared to recognize a file.
+	signatureBytes = 256
+	// maxLine bounds an incomplete line; longer ones are passed on in pieces.
 	maxLine = 1 << 20
 )
 
-// Tail reads the log files of one container as they grow. Files may be
-// rolled: renamed, with another one begun in their place. A file is known by the
-// bytes that were read of it last, so that no line is lost or doubled then.
+// Tail reads the log files of one container as they grow. Files may be rolled:
+// renamed, and another one created in their place. Tail recognizes a file by the
+// bytes that it read last, so that it neither loses nor repeats lines.
 type Tail struct {
 	files map[string]*tailedFile
 	// line is called with each line, without its end.
 	line func(file string, text []byte) error
-	// skip tells which files are not read.
+	// skip reports which files are not read.
 	skip func(name string) bool
-	// LastLines is how many lines the first read gives of each file; 0 for all.
+	// LastLines is how many lines of each file the first Read passes on; 0 for
+	// all.
 	LastLines int
 }
 
-// WriteError is an error of who takes the lines, not of where they come from.
+// WriteError is an error of the consumer of lines, not of their source.
 type WriteError struct{ Err error }
 
 func (w *WriteError) Error() string { return w.Err.Error() }
@@ -53,19 +53,19 @@ func NewTail(line func(file string, text []byte) error, skip func(name string) b
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
 
-// looks is how often files are listed again where they do not fit what was read
-// of them: they may have been rolled after they were listed.
-const looks = 3
+// listAttempts is how often files are listed again if they do not match what was
+// read: they may have been rolled after they were listed.
+const listAttempts = 3
 
-// read gives what has come since the last time.
+// Read passes on the lines written since the last call.
 func (c *Tail) Read(ctx context.Context, source Source) error {
-	for look := range looks {
+	for look := range listAttempts {
 		err := c.readOnce(ctx, source, look)
 		if !errors.Is(err, ErrShorter) {
 			return err
 		}
 	}
-	return nil // the next time finds what it is
+	return nil // the next Read recognizes it
 }
 
 func (c *Tail) readOnce(ctx context.Context, source Source, look int) error {
@@ -76,7 +76,7 @@ func (c *Tail) readOnce(ctx context.Context, source Source, look int) error {
 	listed = slices.DeleteFunc(listed, func(f FileInfo) bool { return c.skip(f.Name) })
 	for _, family := range families(listed) {
 		if look > 0 || c.looksMoved(family) {
-			if err := c.recognize(ctx, source, family, look == looks-1); err != nil {
+			if err := c.recognize(ctx, source, family, look == listAttempts-1); err != nil {
 				return err
 			}
 		}
@@ -88,13 +88,13 @@ func (c *Tail) readOnce(ctx context.Context, source Source, look int) error {
 	return nil
 }
 
-// numbered is what logging libraries put behind the name of a file that they
-// roll; they put a date there too, which shows beside the file itself only.
-var numbered = regexp.MustCompile(`\.\d+$`)
+// rolledSuffix is what logging libraries append to the name of a rolled file. A
+// date is recognized only if the current file exists.
+var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
-// family are files of which each was rolled to the one before it.
+// family is a log file with the files that it was rolled to.
 type family struct {
-	base  string // the name of the one that is being written
+	base  string // the name of the current file
 	files []FileInfo
 }
 
@@ -104,7 +104,7 @@ func families(listed []FileInfo) []family {
 	byBase := map[string][]FileInfo{}
 	var bases []string
 	for _, file := range listed {
-		base := numbered.ReplaceAllString(file.Name, "")
+		base := rolledSuffix.ReplaceAllString(file.Name, "")
 		for _, other := range listed {
 			if strings.HasPrefix(file.Name, other.Name+".") && len(other.Name) < len(base) {
 				base = other.Name
@@ -127,8 +127,8 @@ func families(listed []FileInfo) []family {
 	return all
 }
 
-// age is the number behind a file's name, the higher the older; -1 for the one
-// that is being written.
+// age returns the number at the end of a file's name, higher for older files; -1
+// for the current one.
 func age(name, base string) int {
 	if name == base {
 		return -1
@@ -140,7 +140,7 @@ func age(name, base string) int {
 	return number
 }
 
-// known is what was read of a family's files.
+// known returns what was read of a family's files.
 func (c *Tail) known(family family) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range c.files {
@@ -151,8 +151,8 @@ func (c *Tail) known(family family) []*tailedFile {
 	return known
 }
 
-// looksMoved tells whether files may have other names than before: one is
-// shorter than what was read of it, or a name is new beside others that are known.
+// looksMoved reports whether files may have been renamed: one is shorter than
+// what was read of it, or a new name has appeared beside known ones.
 func (c *Tail) looksMoved(family family) bool {
 	fresh := false
 	for _, file := range family.files {
@@ -165,7 +165,8 @@ func (c *Tail) looksMoved(family family) bool {
 	return fresh && len(c.known(family)) > 0
 }
 
-// readFiles reads on in each file; ErrShorter where one is not what it was.
+// readFiles reads more of each file. It fails with ErrShorter if one is not the
+// file that it was.
 func (c *Tail) readFiles(ctx context.Context, source Source, family family) error {
 	for _, file := range family.files {
 		state := c.files[file.Name]
@@ -183,14 +184,14 @@ func (c *Tail) readFiles(ctx context.Context, source Source, family family) erro
 		if file.Size == state.offset {
 			continue
 		}
-		if err := c.readOn(ctx, source, file, state); err != nil {
+		if err := c.readMore(ctx, source, file, state); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// startOfLines finds where the last lines of a file begin.
+// startOfLines returns the offset at which the last lines of a file begin.
 func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) (int64, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		from := max(0, file.Size-size)
@@ -206,7 +207,7 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 		for missing := lines; at > 0 && missing > 0; missing-- {
 			at = bytes.LastIndexByte(text[:at-1], '\n') + 1
 			if at == 0 && from > 0 {
-				break // the line begins before
+				break // the first line begins before
 			}
 		}
 		if at > 0 || from == 0 {
@@ -215,7 +216,7 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame tells whether a file begins with what was read of one.
+// isSame reports whether a file begins with what was read into state.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -230,8 +231,8 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 	return true, content.Close()
 }
 
-// openAgain opens a file where its reading ended; ErrShorter where what stands
-// before that is not what was read.
+// openAgain opens a file at the end of what was read. It fails with ErrShorter if
+// the bytes before that differ.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -251,13 +252,13 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	return content, nil
 }
 
-// recognize gives files that were renamed or copied what is known of them. A
-// file that nobody knows is new, and one that is gone has ended; unless certain,
-// one that is gone is looked for again (ErrShorter).
-func (c *Tail) recognize(ctx context.Context, source Source, family family, certain bool) error {
+// recognize assigns what was read to files that were renamed or copied. An
+// unknown file is new. A file that disappeared has ended if final is set;
+// otherwise recognize fails with ErrShorter so that files are listed again.
+func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
 	found := map[string]*tailedFile{}
 	known := c.known(family)
-	var left []*tailedFile // those whose file is not found yet
+	var unmatched []*tailedFile // not found yet
 	for _, state := range known {
 		at := slices.IndexFunc(family.files, func(file FileInfo) bool { return file.Name == state.name })
 		same := false
@@ -270,14 +271,14 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, cert
 		if same {
 			found[state.name] = state
 		} else {
-			left = append(left, state)
+			unmatched = append(unmatched, state)
 		}
 	}
 	for _, file := range family.files {
 		if found[file.Name] != nil {
 			continue
 		}
-		state, err := c.whose(ctx, source, file, &left, found)
+		state, err := c.findOrigin(ctx, source, file, &unmatched, found)
 		if err != nil {
 			return err
 		}
@@ -285,10 +286,10 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, cert
 			found[file.Name] = state
 		}
 	}
-	if len(left) > 0 && !certain {
+	if len(unmatched) > 0 && !final {
 		return ErrShorter
 	}
-	for _, gone := range left {
+	for _, gone := range unmatched {
 		if err := c.end(gone); err != nil {
 			return err
 		}
@@ -306,16 +307,16 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, cert
 	return nil
 }
 
-// whose finds what is known of a file with a name that is new to it: it was
-// renamed, or it is the copy of one.
-func (c *Tail) whose(ctx context.Context, source Source, file FileInfo, left *[]*tailedFile, found map[string]*tailedFile) (*tailedFile, error) {
-	for i, state := range *left {
+// findOrigin returns what was read of a file under another name: it was renamed,
+// or copied.
+func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, found map[string]*tailedFile) (*tailedFile, error) {
+	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
 		if err != nil {
 			return nil, err
 		}
 		if same {
-			*left = slices.Delete(*left, i, i+1)
+			*unmatched = slices.Delete(*unmatched, i, i+1)
 			return state, nil
 		}
 	}
@@ -331,8 +332,8 @@ func (c *Tail) whose(ctx context.Context, source Source, file FileInfo, left *[]
 	return nil, nil
 }
 
-// readOn gives the lines that a file has beyond what was read.
-func (c *Tail) readOn(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
+// readMore passes on the lines after what was read.
+func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
 	content, err := openAgain(ctx, source, file, state)
 	if err != nil {
 		return err
@@ -342,7 +343,7 @@ func (c *Tail) readOn(ctx context.Context, source Source, file FileInfo, state *
 		var n int
 		n, err = content.Read(buffer)
 		if n > 0 {
-			if failure := c.take(state, buffer[:n]); failure != nil {
+			if failure := c.addBytes(state, buffer[:n]); failure != nil {
 				return errors.Join(failure, content.Close())
 			}
 		}
@@ -350,11 +351,11 @@ func (c *Tail) readOn(ctx context.Context, source Source, file FileInfo, state *
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// take gives the lines that end in a piece of a file.
-func (c *Tail) take(state *tailedFile, piece []byte) error {
+// addBytes passes on the lines that end in a piece of a file.
+func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
-	if over := len(state.last) - memory; over > 0 {
+	if over := len(state.last) - signatureBytes; over > 0 {
 		state.last = append([]byte(nil), state.last[over:]...)
 	}
 	for {
@@ -374,7 +375,7 @@ func (c *Tail) take(state *tailedFile, piece []byte) error {
 	}
 }
 
-// flush gives what there is of a line.
+// flush passes on what there is of a line.
 func (c *Tail) flush(state *tailedFile) error {
 	err := c.line(state.name, bytes.TrimSuffix(state.partial, []byte{'\r'}))
 	state.partial = state.partial[:0]
@@ -384,7 +385,7 @@ func (c *Tail) flush(state *tailedFile) error {
 	return nil
 }
 
-// end gives a line that its file's end has cut off.
+// end passes on a last line without an end.
 func (c *Tail) end(state *tailedFile) error {
 	if len(state.partial) == 0 {
 		return nil
@@ -392,7 +393,7 @@ func (c *Tail) end(state *tailedFile) error {
 	return c.flush(state)
 }
 
-// close gives all lines that have no end.
+// Close passes on all incomplete lines.
 func (c *Tail) Close() error {
 	var errs []error
 	for _, state := range c.files {
@@ -401,7 +402,7 @@ func (c *Tail) Close() error {
 	return errors.Join(errs...)
 }
 
-// LastLines keeps the last lines of what r gives.
+// LastLines returns a reader of the last lines of r.
 func LastLines(r io.Reader, lines int) (io.Reader, error) {
 	ring := make([][]byte, 0, lines)
 	next := 0

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// killTimeout bounds how long a kill waits for the end.
+	// killTimeout bounds how long Kill waits for the end.
 	killTimeout = 30 * time.Second
-	// firstInterval lies between the first looks at what runs.
+	// firstInterval is the time between the first polls.
 	firstInterval = 200 * time.Millisecond
 )
 
-// Status tells where a driver or an application stands.
+// Status returns the report of a driver or an application.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
 	report, _, err := s.report(ctx, id)
 	if err == nil && report.FinalStatus == finalFailed {
-		s.hearOut(ctx, report)
+		s.addDriverError(ctx, report)
 	}
 	return report, err
 }
 
-// report is a driver's or an application's, and whether it has ended.
+// report returns the report of a driver or an application, and whether it has
+// ended.
 func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -42,7 +43,7 @@ func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, 
 	}
 	reply, err := s.masters.Driver(ctx, id)
 	if err != nil {
-		return nil, false, refusedFor(ctx, id, err)
+		return nil, false, refused(ctx, err)
 	}
 	report := driverReport(reply, "")
 	_, ended := driverEnded(report.State)
@@ -61,7 +62,7 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 		err = s.masters.KillApplication(ctx, id)
 	}
 	if err != nil {
-		return nil, refusedFor(ctx, id, err)
+		return nil, refused(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
@@ -78,10 +79,10 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	}
 }
 
-// Queues returns nothing: standalone clusters have none.
+// Queues returns nil: standalone clusters have no queues.
 func (s *Cluster) Queues(context.Context) ([]string, error) { return nil, nil }
 
-// List gives drivers and applications, the newest first.
+// List returns drivers and applications, the newest first.
 func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.Listed, error) {
 	if selection.Queue != "" {
 		return nil, client.Usagef("--queue: a standalone cluster has no queues")
@@ -89,7 +90,7 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	if len(selection.Tags) > 0 {
 		return nil, client.Usagef("--tag: a standalone cluster's applications have no tags")
 	}
-	seen, err := s.look(ctx)
+	seen, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +120,12 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	return listed, nil
 }
 
-// Wait follows a driver or an application to its end: the error of one that did
-// not succeed is a *client.Failure. When ctx ends before, it is killed.
+// Wait follows a driver or an application to its end. It returns a
+// *client.Failure if that did not succeed, and kills it if ctx ends before.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	report, err := s.toEnd(following, id, o)
+	report, err := s.untilEnd(following, id, o)
 	if err == nil {
 		return s.conclude(ctx, report, o.Console)
 	}
@@ -145,18 +146,18 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	return s.conclude(killing, report, o.Console)
 }
 
-// toEnd asks until it has ended, and says so where its state changes.
-func (s *Cluster) toEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
+// untilEnd polls until it has ended, and prints changes of its state.
+func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	defer o.Console.SetLive("")
-	told, began := "", time.Now()
+	shown, began := "", time.Now()
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
 		report, ended, err := s.report(ctx, id)
 		if err != nil || ended {
 			return report, err
 		}
-		if report.State != told {
+		if report.State != shown {
 			o.Console.Print("%s %s", id, report.State)
-			told = report.State
+			shown = report.State
 		}
 		o.Console.SetLive(fmt.Sprintf("%s %s %s", id, report.State, client.Seconds(time.Since(began))))
 		select {
@@ -167,7 +168,8 @@ func (s *Cluster) toEnd(ctx context.Context, id string, o client.WaitOptions) (*
 	}
 }
 
-// conclude prints how it ended, and gives the error of one that did not succeed.
+// conclude prints how it ended, and returns the error of one that did not
+// succeed.
 func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)
@@ -180,18 +182,19 @@ func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *
 	if report.State == finalKilled {
 		report.Message = strings.TrimSuffix("killed: "+report.Message, ": ")
 	} else {
-		s.hearOut(ctx, report)
+		s.addDriverError(ctx, report)
 	}
 	report.Print(console)
 	return report, client.Failed(failure)
 }
 
-// hearOut has a driver that failed say why itself, where its stderr can be read.
-func (s *Cluster) hearOut(ctx context.Context, report *client.Report) {
+// addDriverError replaces the message of a failed driver by its own error, if its
+// stderr can be read.
+func (s *Cluster) addDriverError(ctx context.Context, report *client.Report) {
 	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
 		return
 	}
-	if said := s.lastWords(ctx, report.TrackingURL); said != "" {
+	if said := s.lastStderrLine(ctx, report.TrackingURL); said != "" {
 		report.Message, report.Diagnostics = strings.TrimPrefix(said, report.Name+": "), said
 	}
 }

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -19,17 +16,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Cluster is a standalone cluster. What it runs has two kinds of ids: drivers
-// that were submitted to it, "driver-…", and the applications of those and of
-// drivers elsewhere, "app-…".
+// Cluster is a client of a standalone cluster for one user. It knows two kinds of
+// ids: of drivers that were submitted, "driver-…", and of applications, whose
+// drivers may run elsewhere, "app-…".
 type Cluster struct {
 	masters *Masters
 	user    string
 	log     *slog.Logger
 }
 
-// Connect reads which masters the settings name, and by what they know
-// their clients. It asks them nothing yet.
+// Connect reads the masters and the credentials from the settings. It sends
+// nothing to the cluster yet.
 func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	addresses, err := masterurl.ParseStandalone(config.Master.In(settings))
 	if err != nil {
@@ -46,16 +43,17 @@ func Connect(settings *config.Config, log *slog.Logger) (*Cluster, error) {
 	return &Cluster{masters: NewMasters(addresses, credentials.DialOptions()), user: user.Effective, log: log}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (s *Cluster) Close() { s.masters.Close() }
 
-// What the two kinds of ids begin with.
+// Prefixes of the two kinds of ids.
 const (
 	driverPrefix      = "driver-"
 	applicationPrefix = "app-"
 )
 
-// isDriver tells the two kinds of ids apart, and refuses others.
+// isDriver reports whether an id is a driver's, and fails if it is not an
+// application's either.
 func isDriver(id string) (bool, error) {
 	switch {
 	case strings.HasPrefix(id, driverPrefix):
@@ -66,32 +64,24 @@ func isDriver(id string) (bool, error) {
 	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refusedFor marks what masters said of an id as the cluster's refusal.
-func refusedFor(ctx context.Context, id string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if ctx.Err() != nil {
-		return client.Failed(context.Cause(ctx))
-	}
-	if status.Code(err) == codes.NotFound {
-		return client.Refused(&unknownIDError{id})
-	}
-	return client.Refused(err)
+// refused returns the error of a call to the masters as the cluster's refusal, or
+// why ctx has ended.
+func refused(ctx context.Context, err error) error {
+	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// unknownIDError is of an id that no master knows.
+// unknownIDError is the error for an id that no master knows.
 type unknownIDError struct{ id string }
 
 func (e *unknownIDError) Error() string {
 	return "the cluster does not know " + e.id + ": it forgets what has ended after some time"
 }
 
-// look is what the cluster runs and ran.
-func (s *Cluster) look(ctx context.Context) (*cluster.Status, error) {
+// status returns the state of the cluster.
+func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	encoded, err := s.masters.Status(ctx)
 	if err != nil {
-		return nil, refusedFor(ctx, "", err)
+		return nil, refused(ctx, err)
 	}
 	seen := &cluster.Status{}
 	if err := json.Unmarshal(encoded, seen); err != nil {
@@ -100,16 +90,16 @@ func (s *Cluster) look(ctx context.Context) (*cluster.Status, error) {
 	return seen, nil
 }
 
-// application asks for an application.
+// application returns the state of an application.
 func (s *Cluster) application(ctx context.Context, id string) (*cluster.ApplicationStatus, error) {
-	seen, err := s.look(ctx)
+	seen, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return applicationIn(seen, id)
 }
 
-// applicationIn finds an application in what the cluster runs and ran.
+// applicationIn finds an application in the state of the cluster.
 func applicationIn(seen *cluster.Status, id string) (*cluster.ApplicationStatus, error) {
 	for _, list := range [][]cluster.ApplicationStatus{seen.Applications, seen.EndedApplications} {
 		for i := range list {
@@ -121,7 +111,7 @@ func applicationIn(seen *cluster.Status, id string) (*cluster.ApplicationStatus,
 	return nil, client.Refused(&unknownIDError{id})
 }
 
-// Final statuses, as YARN calls them. The latter two are states as well.
+// Final statuses, as in YARN. The latter two are states as well.
 const (
 	finalUndefined = "UNDEFINED"
 	finalSucceeded = "SUCCEEDED"
@@ -129,8 +119,7 @@ const (
 	finalKilled    = "KILLED"
 )
 
-// driverEnded tells whether a driver's state is one in which it stays, and how it
-// ended.
+// driverEnded returns a driver's final status, and whether its state is final.
 func driverEnded(state string) (final string, ended bool) {
 	switch state {
 	case "FINISHED":
@@ -156,7 +145,7 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport is what became of a driver so far.
+// driverReport returns the report of a driver.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{
@@ -168,7 +157,7 @@ func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	return report
 }
 
-// applicationReport is what became of an application so far.
+// applicationReport returns the report of an application.
 func applicationReport(a *cluster.ApplicationStatus) *client.Report {
 	final, ended := applicationEnded(a)
 	report := &client.Report{

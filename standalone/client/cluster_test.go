@@ -113,19 +113,19 @@ func TestADriverThatFailedSaysWhyItself(t *testing.T) {
 	s := &Cluster{log: slog.New(slog.DiscardHandler)}
 	page := workerPage(t, strings.Repeat("a line of its log\n", 1000)+"count: no such \xff file\n\n")
 	report := &client.Report{ApplicationID: "driver-1", Name: "count", TrackingURL: page, Message: "exited with status 1"}
-	s.hearOut(t.Context(), report)
+	s.addDriverError(t.Context(), report)
 	require.Equal(t, "no such \uFFFD file", report.Message)
 	report = &client.Report{ApplicationID: "driver-1", TrackingURL: page + "/none", Message: "exited with status 1"}
-	s.hearOut(t.Context(), report)
+	s.addDriverError(t.Context(), report)
 	require.Equal(t, "exited with status 1", report.Message)
 }
 
 func TestLogsOfAWorkerFromTheirEnd(t *testing.T) {
-	place := logPlace{container: "driver-1", executor: logs.Driver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
-	files, err := logFiles(t.Context(), place)
+	process := processLogs{container: "driver-1", executor: logs.Driver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
+	files, err := logFiles(t.Context(), process)
 	require.NoError(t, err)
 	for tail, want := range map[int]string{1: "three\n", 2: "two\nthree\n"} {
-		require.NoError(t, writeWorkerLog(t.Context(), place, files[0], tail, func(file logs.File, content io.Reader) error {
+		require.NoError(t, writeWorkerLog(t.Context(), process, files[0], tail, func(file logs.File, content io.Reader) error {
 			text, err := io.ReadAll(content)
 			require.Equal(t, want, string(text))
 			require.Equal(t, "driver", file.Executor)

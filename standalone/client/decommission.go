@@ -11,20 +11,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Decommissioned is a worker that takes nothing new and ends when what it runs
-// has ended.
+// Decommissioned is a worker that takes no new executors and stops when the last
+// one has ended.
 type Decommissioned struct {
 	cluster.WorkerStatus
-	// Earlier is whether it was being decommissioned before it was asked.
+	// Earlier is set if it was decommissioned before this request.
 	Earlier bool `json:"earlier"`
 }
 
-// gone reports whether the worker has ended.
-func (d *Decommissioned) gone() bool { return d.State == cluster.WorkerDead }
+// hasEnded reports whether the worker has ended.
+func (d *Decommissioned) hasEnded() bool { return d.State == cluster.WorkerDead }
 
 func (d *Decommissioned) String() string {
 	switch name := d.ID + " on " + d.Host; {
-	case d.gone():
+	case d.hasEnded():
 		return name + " has ended: " + d.Reason
 	case d.Earlier:
 		return name + " was being decommissioned already, " + d.remaining()
@@ -39,16 +39,16 @@ func (d *Decommissioned) remaining() string {
 
 // Workers returns the workers that are not dead.
 func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
-	seen, err := s.look(ctx)
+	seen, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(seen.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
-// Decommission asks workers to go: those with the ids, and all on the hosts, that
-// are named. It returns once the master has noted it, with the workers as they
-// are then. Where a name is neither, it asks none and fails.
+// Decommission decommissions the workers with the ids, and all those on the
+// hosts, in names. It returns the workers as they are once the master has
+// recorded it. If a name is unknown it decommissions none and fails.
 func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {
@@ -68,9 +68,9 @@ func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommiss
 		}
 	}
 	if err := s.masters.Decommission(ctx, ids); err != nil {
-		return nil, refusedFor(ctx, "", err)
+		return nil, refused(ctx, err)
 	}
-	return asked, s.lookAgain(ctx, asked)
+	return asked, s.refresh(ctx, asked)
 }
 
 func isNamed(w cluster.WorkerStatus, name string) bool { return w.ID == name || w.Host == name }
@@ -90,9 +90,9 @@ func unknownWorker(name string, workers []cluster.WorkerStatus) error {
 	return fmt.Errorf("%q is neither the id nor the host of a worker that is alive: the cluster has %s", name, strings.Join(known, ", "))
 }
 
-// lookAgain updates the workers to what the master knows of them now.
-func (s *Cluster) lookAgain(ctx context.Context, workers []Decommissioned) error {
-	seen, err := s.look(ctx)
+// refresh updates the workers to their current state.
+func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
+	seen, err := s.status(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,17 +108,17 @@ func (s *Cluster) lookAgain(ctx context.Context, workers []Decommissioned) error
 	return nil
 }
 
-// AwaitDecommissioned waits until the workers have ended, and updates them. When
-// ctx ends before, it fails, and they go on.
+// AwaitDecommissioned waits until the workers have ended, and updates them. If
+// ctx ends before, it fails, and the decommissioning goes on.
 func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissioned, console *client.Console) error {
 	defer console.SetLive("")
 	for pause := firstInterval; ; pause = min(pause*3/2, time.Second) {
-		if err := s.lookAgain(ctx, workers); err != nil && ctx.Err() == nil {
+		if err := s.refresh(ctx, workers); err != nil && ctx.Err() == nil {
 			return err
 		}
 		var staying []string
 		for i := range workers {
-			if !workers[i].gone() {
+			if !workers[i].hasEnded() {
 				staying = append(staying, workers[i].ID+" "+workers[i].remaining())
 			}
 		}

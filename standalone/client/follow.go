@@ -17,64 +17,64 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// FollowLogs gives the lines that a driver and its application's executors write
-// to write, from the first on, as they are written, until it has ended: each
-// file's in order, by one goroutine at a time. Masters and workers that are away
-// are asked again until they answer.
+// FollowLogs passes the lines of a driver and its application's executors to
+// write as they are written, from the first on, until the driver has ended. Each
+// file's lines come in order; write is called by one goroutine at a time. Masters
+// and workers that do not answer are asked again until they do.
 func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error {
-	sight, err := s.sightOf(id)
+	observer, err := s.observerOf(id)
 	if err != nil {
 		return err
 	}
-	return followPlaces(ctx, &placeFollower{id: id, see: sight.see, selection: selection, console: console, write: write, pause: logs.FollowPause})
+	return runFollower(ctx, &follower{id: id, observe: observer.observe, selection: selection, console: console, write: write, pause: logs.PollInterval})
 }
 
-// sighting is what a cluster tells of a driver or an application.
-type sighting struct {
-	over    bool
-	places  []logPlace      // of processes that run, or may have run
-	workers map[string]bool // by the URL of their pages: those that live
+// snapshot is the state of a driver or an application.
+type snapshot struct {
+	ended     bool
+	processes []processLogs   // that run, or may have run
+	workers   map[string]bool // alive or not, by the URL of their pages
 }
 
-// sight looks at a driver and its applications, of which it has another one each
-// time it is started, or at an application.
-type sight struct {
+// observer watches a driver with its applications, as each launch of a driver has
+// its own application, or an application.
+type observer struct {
 	cluster      *Cluster
 	id           string
 	driver       bool
 	applications []string
 }
 
-func (s *Cluster) sightOf(id string) (*sight, error) {
+func (s *Cluster) observerOf(id string) (*observer, error) {
 	driver, err := isDriver(id)
 	if err != nil {
 		return nil, err
 	}
-	found := &sight{cluster: s, id: id, driver: driver}
+	found := &observer{cluster: s, id: id, driver: driver}
 	if !driver {
 		found.applications = []string{id}
 	}
 	return found, nil
 }
 
-// see gives the processes that the master knows of; with all those of which a
-// worker has logs, for which all workers are asked.
-func (s *sight) see(ctx context.Context, all bool) (*sighting, error) {
-	seen := &sighting{workers: map[string]bool{}}
+// observe returns the processes that the master knows; with all set, also those
+// of which any worker has logs.
+func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
+	seen := &snapshot{workers: map[string]bool{}}
 	if s.driver {
 		reply, err := s.cluster.masters.Driver(ctx, s.id)
 		if err != nil {
-			return nil, refusedFor(ctx, s.id, err)
+			return nil, refused(ctx, err)
 		}
-		_, seen.over = driverEnded(driverReport(reply, "").State)
+		_, seen.ended = driverEnded(driverReport(reply, "").State)
 		if page := reply.GetLogUrl(); page != "" {
-			seen.places = append(seen.places, logPlace{container: s.id, executor: logs.Driver, url: page})
+			seen.processes = append(seen.processes, processLogs{container: s.id, executor: logs.Driver, url: page})
 		}
 		if application := reply.GetApplicationId(); application != "" && !slices.Contains(s.applications, application) {
 			s.applications = append(s.applications, application)
 		}
 	}
-	status, err := s.cluster.look(ctx)
+	status, err := s.cluster.status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (s *sight) see(ctx context.Context, all bool) (*sighting, error) {
 		}
 		for _, executor := range application.Executors {
 			if executor.LogURL != "" {
-				seen.places = append(seen.places, executorPlace(application.ID, strconv.Itoa(executor.ID), executor.LogURL))
+				seen.processes = append(seen.processes, executorLog(application.ID, strconv.Itoa(executor.ID), executor.LogURL))
 			}
 		}
 	}
@@ -96,57 +96,57 @@ func (s *sight) see(ctx context.Context, all bool) (*sighting, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, seen.over = applicationEnded(found)
+		_, seen.ended = applicationEnded(found)
 	}
 	if all {
 		for _, application := range s.applications {
-			seen.places = append(seen.places, s.cluster.executorPlaces(ctx, application, status)...)
+			seen.processes = append(seen.processes, s.cluster.executorLogs(ctx, application, status)...)
 		}
 	}
 	return seen, nil
 }
 
-// placeFollower reads the logs of processes that run.
-type placeFollower struct {
+// follower follows the logs of running processes.
+type follower struct {
 	id        string
-	see       func(ctx context.Context, all bool) (*sighting, error)
+	observe   func(ctx context.Context, all bool) (*snapshot, error)
 	selection logs.Selection
 	console   *client.Console
 	write     func(logs.Line) error
-	pause     time.Duration // between two looks
+	pause     time.Duration // between two polls
 
-	followed map[string]*followedPlace // by URL
-	order    []*followedPlace
-	latest   *sighting
+	followed map[string]*followedProcess // by URL
+	order    []*followedProcess
+	latest   *snapshot
 	writing  sync.Mutex // held while a line is written
 }
 
-// followedPlace is a process whose logs are followed. One goroutine at a time
-// looks after it.
-type followedPlace struct {
-	logPlace
+// followedProcess is a process whose logs are followed. One goroutine at a time
+// uses it.
+type followedProcess struct {
+	processLogs
 	worker string // the URL of its page
 	tail   *logs.Tail
 
-	ended bool // the process has, so that what is there now is all
-	done  bool // all was read
-	away  bool // its worker does not answer, which the user knows
+	ended       bool // the process has ended, so no more will be written
+	done        bool // everything was read
+	unreachable bool // its worker does not answer, and the user knows
 }
 
-func followPlaces(ctx context.Context, f *placeFollower) error {
-	f.followed = map[string]*followedPlace{}
+func runFollower(ctx context.Context, f *follower) error {
+	f.followed = map[string]*followedProcess{}
 	return client.Interrupted(ctx, f.follow(ctx))
 }
 
-func (f *placeFollower) follow(ctx context.Context) error {
+func (f *follower) follow(ctx context.Context) error {
 	for {
 		if err := f.discover(ctx, f.latest == nil); err != nil {
 			return err
 		}
-		if f.latest.over {
+		if f.latest.ended {
 			return f.finish(ctx)
 		}
-		if err := f.look(ctx); err != nil {
+		if err := f.poll(ctx); err != nil {
 			return err
 		}
 		if err := client.Sleep(ctx, f.pause); err != nil {
@@ -155,16 +155,16 @@ func (f *placeFollower) follow(ctx context.Context) error {
 	}
 }
 
-// discover asks the masters what there is, and from the second time on until one
-// of them answers.
-func (f *placeFollower) discover(ctx context.Context, all bool) error {
-	for told := false; ; told = true {
-		seen, err := f.see(ctx, all)
+// discover asks the masters for processes. Except the first time it retries until
+// one answers.
+func (f *follower) discover(ctx context.Context, all bool) error {
+	for warned := false; ; warned = true {
+		seen, err := f.observe(ctx, all)
 		if err == nil {
 			first := f.latest == nil
 			f.latest = seen
-			for _, place := range seen.places {
-				f.add(place, first)
+			for _, process := range seen.processes {
+				f.add(process, first)
 			}
 			return nil
 		}
@@ -172,7 +172,7 @@ func (f *placeFollower) discover(ctx context.Context, all bool) error {
 		if f.latest == nil || ctx.Err() != nil || errors.As(err, &unknown) {
 			return err
 		}
-		if !told {
+		if !warned {
 			f.console.Warn("%v; asking on", err)
 		}
 		if err := client.Sleep(ctx, f.pause); err != nil {
@@ -181,105 +181,105 @@ func (f *placeFollower) discover(ctx context.Context, all bool) error {
 	}
 }
 
-// add follows a process, unless it is followed already. first is of those that
-// were there before.
-func (f *placeFollower) add(place logPlace, first bool) {
-	if f.followed[place.url] != nil || f.selection.Container != "" && f.selection.Container != place.container {
+// add follows a process, unless it is followed already. first is set for
+// processes that existed before.
+func (f *follower) add(process processLogs, first bool) {
+	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
 	}
-	worker, _, _ := strings.Cut(place.url, "/logs/")
-	added := &followedPlace{logPlace: place, worker: worker}
+	worker, _, _ := strings.Cut(process.url, "/logs/")
+	added := &followedProcess{processLogs: process, worker: worker}
 	added.tail = logs.NewTail(func(file string, text []byte) error {
 		f.writing.Lock()
 		defer f.writing.Unlock()
-		return f.write(logs.Line{Container: place.container, Executor: place.executor, Attempt: place.attempt(), File: file, Text: string(text)})
+		return f.write(logs.Line{Container: process.container, Executor: process.executor, Attempt: process.attempt(), File: file, Text: string(text)})
 	}, func(string) bool { return false })
 	if first {
 		added.tail.LastLines = f.selection.Tail
 	}
-	f.followed[place.url] = added
+	f.followed[process.url] = added
 	f.order = append(f.order, added)
 }
 
-// look reads on in the logs of all processes.
-func (f *placeFollower) look(ctx context.Context) error {
+// poll reads the logs of all processes.
+func (f *follower) poll(ctx context.Context) error {
 	f.findEnded(ctx)
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(logs.Readers)
-	for _, place := range f.order {
-		if !place.done {
-			group.Go(func() error { return f.read(ctx, place) })
+	group.SetLimit(logs.MaxReaders)
+	for _, process := range f.order {
+		if !process.done {
+			group.Go(func() error { return f.read(ctx, process) })
 		}
 	}
 	return group.Wait()
 }
 
-// findEnded asks workers which of the processes that the master does not name
-// any more run all the same: a master that has just begun does not know all, and
-// one whose application is over does not wait for its executors.
-func (f *placeFollower) findEnded(ctx context.Context) {
+// findEnded asks workers whether processes still run that the master no longer
+// names: a new master may not know all of them, and the master does not wait for
+// the executors of an ended application.
+func (f *follower) findEnded(ctx context.Context) {
 	asked := map[string]workerRuns{}
-	for _, place := range f.order {
-		if place.done || place.ended || !f.latest.over && slices.Contains(f.latest.places, place.logPlace) {
+	for _, process := range f.order {
+		if process.done || process.ended || !f.latest.ended && slices.Contains(f.latest.processes, process.processLogs) {
 			continue
 		}
-		runs, known := asked[place.worker]
+		runs, known := asked[process.worker]
 		if !known {
-			runs = runningAt(ctx, place.worker)
-			asked[place.worker] = runs
+			runs = runningAt(ctx, process.worker)
+			asked[process.worker] = runs
 		}
-		place.ended = runs != nil && !runs[place.url]
+		process.ended = runs != nil && !runs[process.url]
 	}
 }
 
-// read gives what has come since the last time. An error that it returns ends
-// the following.
-func (f *placeFollower) read(ctx context.Context, place *followedPlace) error {
-	err := place.tail.Read(ctx, workerSource(place.logPlace))
-	if err == nil && place.ended {
-		place.done = true
-		err = place.tail.Close()
+// read passes on the lines written since the last call. It returns the errors
+// that end FollowLogs.
+func (f *follower) read(ctx context.Context, process *followedProcess) error {
+	err := process.tail.Read(ctx, workerSource(process.processLogs))
+	if err == nil && process.ended {
+		process.done = true
+		err = process.tail.Close()
 	}
 	var writing *logs.WriteError
 	var refusal *pageError
 	switch {
 	case err == nil:
-		if place.away {
-			f.console.Print("%s answers again", place.worker)
+		if process.unreachable {
+			f.console.Print("%s answers again", process.worker)
 		}
-		place.away = false
+		process.unreachable = false
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal) && refusal.code == http.StatusNotFound:
-		// It has no files yet, or they were cleaned up.
-		place.done = place.ended
-	case !f.latest.workers[place.worker]:
-		place.done = true
-		f.console.Warn("the last lines of %s may be missing: its worker is gone", place.container)
-		return place.tail.Close()
+		// It has no files yet, or they were removed.
+		process.done = process.ended
+	case !f.latest.workers[process.worker]:
+		process.done = true
+		f.console.Warn("the last lines of %s may be missing: its worker is gone", process.container)
+		return process.tail.Close()
 	default:
-		if !place.away {
-			f.console.Warn("the logs of %s cannot be read: %v; asking on", place.container, err)
+		if !process.unreachable {
+			f.console.Warn("the logs of %s cannot be read: %v; asking on", process.container, err)
 		}
-		place.away = true
+		process.unreachable = true
 	}
 	return nil
 }
 
-// finish reads what is written until the processes have ended, once the driver
-// or the application is over.
-func (f *placeFollower) finish(ctx context.Context) error {
-	limit := time.Now().Add(logs.SettleLimit)
-	if err := f.discover(ctx, true); err != nil { // also those that came and went between two looks
+// finish reads what processes write until they have ended, after the end of the
+// driver or the application.
+func (f *follower) finish(ctx context.Context) error {
+	limit := time.Now().Add(logs.EndTimeout)
+	if err := f.discover(ctx, true); err != nil { // includes processes that started and ended between two polls
 		return err
 	}
 	for {
-		if err := f.look(ctx); err != nil {
+		if err := f.poll(ctx); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(f.order, func(p *followedPlace) bool { return !p.done }) {
+		if !slices.ContainsFunc(f.order, func(p *followedProcess) bool { return !p.done }) {
 			return nil
 		}
 		if time.Now().After(limit) {
@@ -289,22 +289,22 @@ func (f *placeFollower) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, place := range f.order {
-		if place.done {
+	for _, process := range f.order {
+		if process.done {
 			continue
 		}
-		f.console.Warn("the last lines of %s may be missing: see yarn-submit logs %s", place.container, f.id)
-		if err := place.tail.Close(); err != nil {
+		f.console.Warn("the last lines of %s may be missing: see yarn-submit logs %s", process.container, f.id)
+		if err := process.tail.Close(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// workerRuns are the URLs of the logs of what a worker runs.
+// workerRuns is the set of the log URLs of running processes.
 type workerRuns map[string]bool
 
-// runningAt asks a worker what it runs; nil where it does not answer.
+// runningAt asks a worker which processes it runs; nil if it does not answer.
 func runningAt(ctx context.Context, worker string) workerRuns {
 	type run struct {
 		Logs string `json:"logs"`

@@ -24,10 +24,10 @@ import (
 type fakeWorker struct {
 	server *httptest.Server
 
-	mu      sync.Mutex
-	files   map[string]string
-	running bool
-	gone    bool // it does not answer
+	mu       sync.Mutex
+	files    map[string]string
+	running  bool
+	hasEnded bool // it does not answer
 }
 
 func startFakeWorker(t *testing.T) *fakeWorker {
@@ -36,7 +36,7 @@ func startFakeWorker(t *testing.T) *fakeWorker {
 	mux.HandleFunc("GET /json", func(answer http.ResponseWriter, _ *http.Request) {
 		status := map[string][]map[string]string{}
 		if w.running {
-			status["executors"] = []map[string]string{{"logs": w.place().url}}
+			status["executors"] = []map[string]string{{"logs": w.process().url}}
 		}
 		_ = json.NewEncoder(answer).Encode(status)
 	})
@@ -60,7 +60,7 @@ func startFakeWorker(t *testing.T) *fakeWorker {
 	w.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.gone {
+		if w.hasEnded {
 			panic(http.ErrAbortHandler)
 		}
 		mux.ServeHTTP(answer, r)
@@ -69,8 +69,8 @@ func startFakeWorker(t *testing.T) *fakeWorker {
 	return w
 }
 
-func (w *fakeWorker) place() logPlace {
-	return executorPlace("app-1", "1", w.server.URL+"/logs/app-1/1")
+func (w *fakeWorker) process() processLogs {
+	return executorLog("app-1", "1", w.server.URL+"/logs/app-1/1")
 }
 
 func (w *fakeWorker) change(change func()) {
@@ -81,23 +81,23 @@ func (w *fakeWorker) change(change func()) {
 
 // followedTest is a following that goes on.
 type followedTest struct {
-	seen  chan func() (*sighting, error) // replaces what the masters tell
+	seen  chan func() (*snapshot, error) // replaces what the masters tell
 	lines chan string
 	ended chan error
 	said  *strings.Builder
 }
 
-func followWorkers(t *testing.T, selection logs.Selection, see func() (*sighting, error)) *followedTest {
-	f := &followedTest{seen: make(chan func() (*sighting, error)), lines: make(chan string, 100), ended: make(chan error, 1), said: &strings.Builder{}}
+func followWorkers(t *testing.T, selection logs.Selection, observe func() (*snapshot, error)) *followedTest {
+	f := &followedTest{seen: make(chan func() (*snapshot, error)), lines: make(chan string, 100), ended: make(chan error, 1), said: &strings.Builder{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	follower := &placeFollower{
+	follower := &follower{
 		id: "app-1", selection: selection, console: client.NewConsole(f.said), pause: time.Millisecond,
-		see: func(context.Context, bool) (*sighting, error) {
+		observe: func(context.Context, bool) (*snapshot, error) {
 			select {
-			case see = <-f.seen:
+			case observe = <-f.seen:
 			default:
 			}
-			return see()
+			return observe()
 		},
 		write: func(line logs.Line) error {
 			f.lines <- line.Container + " " + line.Executor + " " + line.File + ": " + line.Text
@@ -105,7 +105,7 @@ func followWorkers(t *testing.T, selection logs.Selection, see func() (*sighting
 		},
 	}
 	var following sync.WaitGroup
-	following.Go(func() { f.ended <- followPlaces(ctx, follower) })
+	following.Go(func() { f.ended <- runFollower(ctx, follower) })
 	t.Cleanup(func() {
 		cancel()
 		following.Wait()
@@ -123,12 +123,12 @@ func (f *followedTest) hears(t *testing.T, want ...string) {
 func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T) {
 	w := startFakeWorker(t)
 	live := map[string]bool{w.server.URL: true}
-	sight := func(over bool) func() (*sighting, error) {
-		return func() (*sighting, error) {
-			return &sighting{over: over, places: []logPlace{w.place()}, workers: live}, nil
+	observer := func(ended bool) func() (*snapshot, error) {
+		return func() (*snapshot, error) {
+			return &snapshot{ended: ended, processes: []processLogs{w.process()}, workers: live}, nil
 		}
 	}
-	f := followWorkers(t, logs.Selection{}, sight(false)) // its directory is not there yet
+	f := followWorkers(t, logs.Selection{}, observer(false)) // its directory is not there yet
 	w.change(func() { w.files["stderr"] = "one\ntw" })
 	f.hears(t, "stderr: one")
 	w.change(func() { w.files["stderr"] += "o\n"; w.files["stdout"] = "result\n" })
@@ -141,10 +141,10 @@ func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T)
 	f.hears(t, "stderr.1: three", "stderr: four")
 
 	// A master that has just begun knows nothing of it, and is away for a while.
-	f.seen <- func() (*sighting, error) { return &sighting{workers: live}, nil }
-	f.seen <- func() (*sighting, error) { return nil, errors.New("no master leads") }
+	f.seen <- func() (*snapshot, error) { return &snapshot{workers: live}, nil }
+	f.seen <- func() (*snapshot, error) { return nil, errors.New("no master leads") }
 	w.change(func() { w.files["stderr"] += "five\n" })
-	f.seen <- sight(true) // it goes on beyond the end of its application
+	f.seen <- observer(true) // it goes on beyond the end of its application
 	f.hears(t, "stderr: five")
 	w.change(func() { w.files["stderr"] += "six\nno end"; w.running = false })
 	f.hears(t, "stderr: six", "stderr: no end")
@@ -155,13 +155,13 @@ func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T)
 func TestFollowingBeginsWithTheLastLinesThatAreWanted(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\ntwo\nthree\n"; w.running = false })
-	over := func() (*sighting, error) {
-		return &sighting{over: true, places: []logPlace{w.place()}, workers: map[string]bool{w.server.URL: true}}, nil
+	ended := func() (*snapshot, error) {
+		return &snapshot{ended: true, processes: []processLogs{w.process()}, workers: map[string]bool{w.server.URL: true}}, nil
 	}
-	f := followWorkers(t, logs.Selection{Tail: 2}, over)
+	f := followWorkers(t, logs.Selection{Tail: 2}, ended)
 	f.hears(t, "stdout: two", "stdout: three")
 	require.NoError(t, <-f.ended)
-	f = followWorkers(t, logs.Selection{Container: "app-1/2"}, over)
+	f = followWorkers(t, logs.Selection{Container: "app-1/2"}, ended)
 	require.NoError(t, <-f.ended)
 	require.Empty(t, f.lines)
 }
@@ -170,13 +170,13 @@ func TestAWorkerThatIsGoneIsNotWaitedFor(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\ntw" })
 	live := map[string]bool{w.server.URL: true}
-	f := followWorkers(t, logs.Selection{}, func() (*sighting, error) {
-		return &sighting{places: []logPlace{w.place()}, workers: live}, nil
+	f := followWorkers(t, logs.Selection{}, func() (*snapshot, error) {
+		return &snapshot{processes: []processLogs{w.process()}, workers: live}, nil
 	})
 	f.hears(t, "stdout: one")
-	w.change(func() { w.gone = true })
-	f.seen <- func() (*sighting, error) {
-		return &sighting{over: true, workers: map[string]bool{w.server.URL: false}}, nil
+	w.change(func() { w.hasEnded = true })
+	f.seen <- func() (*snapshot, error) {
+		return &snapshot{ended: true, workers: map[string]bool{w.server.URL: false}}, nil
 	}
 	f.hears(t, "stdout: tw")
 	require.NoError(t, <-f.ended)
@@ -184,25 +184,25 @@ func TestAWorkerThatIsGoneIsNotWaitedFor(t *testing.T) {
 }
 
 func TestFollowingEndsWhereNobodyKnowsTheID(t *testing.T) {
-	unknown := func() (*sighting, error) { return nil, client.Refused(&unknownIDError{"app-1"}) }
+	unknown := func() (*snapshot, error) { return nil, client.Refused(&unknownIDError{"app-1"}) }
 	f := followWorkers(t, logs.Selection{}, unknown)
 	require.ErrorContains(t, <-f.ended, "the cluster does not know app-1")
-	f = followWorkers(t, logs.Selection{}, func() (*sighting, error) { return &sighting{}, nil })
+	f = followWorkers(t, logs.Selection{}, func() (*snapshot, error) { return &snapshot{}, nil })
 	f.seen <- unknown
 	require.Equal(t, client.ExitCluster, client.ExitCode(<-f.ended))
-	f = followWorkers(t, logs.Selection{}, func() (*sighting, error) { return nil, errors.New("no master leads") })
+	f = followWorkers(t, logs.Selection{}, func() (*snapshot, error) { return nil, errors.New("no master leads") })
 	require.ErrorContains(t, <-f.ended, "no master leads", "who asks for the first time need not wait")
 }
 
 func TestALineThatCannotBeWrittenEndsTheFollowing(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\n" })
-	follower := &placeFollower{
+	follower := &follower{
 		id: "app-1", console: client.NewConsole(io.Discard), pause: time.Millisecond,
-		see: func(context.Context, bool) (*sighting, error) {
-			return &sighting{places: []logPlace{w.place()}, workers: map[string]bool{w.server.URL: true}}, nil
+		observe: func(context.Context, bool) (*snapshot, error) {
+			return &snapshot{processes: []processLogs{w.process()}, workers: map[string]bool{w.server.URL: true}}, nil
 		},
 		write: func(logs.Line) error { return errors.New("the disk is full") },
 	}
-	require.EqualError(t, followPlaces(t.Context(), follower), "the disk is full")
+	require.EqualError(t, runFollower(t.Context(), follower), "the disk is full")
 }

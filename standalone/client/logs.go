@@ -21,48 +21,49 @@ import (
 )
 
 const (
-	// lastWordsBytes is how much of a driver's stderr is looked at for its last line.
-	lastWordsBytes = 4 << 10
-	// lineBytes is what a line of a log takes at most where only the last ones are
-	// wanted; more is cut at the front.
+	// stderrTailBytes is how much of a driver's stderr is searched for its last
+	// line.
+	stderrTailBytes = 4 << 10
+	// lineBytes bounds a line if only the last lines are wanted; a longer one is
+	// cut at its start.
 	lineBytes = 1 << 10
-	// pageTimeout bounds a worker's answer, but for the content of a log.
+	// pageTimeout bounds a worker's answer, except the content of a log.
 	pageTimeout = 10 * time.Second
 )
 
-// workerPages asks workers for their pages. They are called as masters are:
-// straight, whatever proxy the environment names.
+// workerPages is the client for workers' pages. Like calls to masters, it ignores
+// proxies that the environment names.
 var workerPages = &http.Client{Transport: &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: pageTimeout}).DialContext,
 	ResponseHeaderTimeout: pageTimeout,
 	DisableKeepAlives:     true,
 }}
 
-// logPlace is where a worker shows the output of one process.
-type logPlace struct {
+// processLogs is where a worker serves the logs of one process.
+type processLogs struct {
 	container, executor string
 	url                 string
 }
 
-// Logs calls write for the output of a driver and of its application's executors,
-// as far as their workers have it, running and finished.
+// Logs passes the log files of a driver and its application's executors to write,
+// running and ended ones, as far as their workers have them.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
-	places, err := s.logPlaces(ctx, id)
+	processes, err := s.allLogs(ctx, id)
 	if err != nil {
 		return err
 	}
 	found := false
-	for _, place := range places {
-		if selection.Container != "" && selection.Container != place.container {
+	for _, process := range processes {
+		if selection.Container != "" && selection.Container != process.container {
 			continue
 		}
-		files, err := logFiles(ctx, place)
+		files, err := logFiles(ctx, process)
 		if err != nil {
-			console.Warn("the logs of %s: %v", place.container, err)
+			console.Warn("the logs of %s: %v", process.container, err)
 			continue
 		}
 		for _, file := range files {
-			if err := writeWorkerLog(ctx, place, file, selection.Tail, write); err != nil {
+			if err := writeWorkerLog(ctx, process, file, selection.Tail, write); err != nil {
 				return err
 			}
 			found = true
@@ -74,37 +75,38 @@ func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection,
 	return nil
 }
 
-// logPlaces are those of a driver and its application, or of an application.
-func (s *Cluster) logPlaces(ctx context.Context, id string) ([]logPlace, error) {
+// allLogs returns where the logs of a driver and its application are, or those of
+// an application.
+func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error) {
 	driver, err := isDriver(id)
 	if err != nil {
 		return nil, err
 	}
-	var places []logPlace
+	var processes []processLogs
 	application := id
 	if driver {
 		reply, err := s.masters.Driver(ctx, id)
 		if err != nil {
-			return nil, refusedFor(ctx, id, err)
+			return nil, refused(ctx, err)
 		}
 		if reply.GetLogUrl() != "" {
-			places = append(places, logPlace{container: id, executor: logs.Driver, url: reply.GetLogUrl()})
+			processes = append(processes, processLogs{container: id, executor: logs.Driver, url: reply.GetLogUrl()})
 		}
 		if application = reply.GetApplicationId(); application == "" {
-			return places, nil
+			return processes, nil
 		}
 	}
-	seen, err := s.look(ctx)
+	seen, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append(places, s.executorPlaces(ctx, application, seen)...), nil
+	return append(processes, s.executorLogs(ctx, application, seen)...), nil
 }
 
-// executorPlaces asks all workers which executors of an application they have
-// logs of.
-func (s *Cluster) executorPlaces(ctx context.Context, application string, seen *cluster.Status) []logPlace {
-	var places []logPlace
+// executorLogs asks all workers which executors of an application they have logs
+// of.
+func (s *Cluster) executorLogs(ctx context.Context, application string, seen *cluster.Status) []processLogs {
+	var processes []processLogs
 	for _, worker := range seen.Workers {
 		if worker.WebURL == "" || worker.State == cluster.WorkerDead {
 			continue
@@ -118,50 +120,50 @@ func (s *Cluster) executorPlaces(ctx context.Context, application string, seen *
 			continue
 		}
 		for _, executor := range listed.Processes {
-			places = append(places, executorPlace(application, executor, page+"/"+url.PathEscape(executor)))
+			processes = append(processes, executorLog(application, executor, page+"/"+url.PathEscape(executor)))
 		}
 	}
-	return places
+	return processes
 }
 
-// file is where a file of it is read.
-func (p logPlace) file(name string) string {
+// file returns the URL of a file.
+func (p processLogs) file(name string) string {
 	return strings.TrimRight(p.url, "/") + "/" + url.PathEscape(name)
 }
 
-func executorPlace(application, executor, page string) logPlace {
-	return logPlace{container: application + "/" + executor, executor: executor, url: page}
+func executorLog(application, executor, page string) processLogs {
+	return processLogs{container: application + "/" + executor, executor: executor, url: page}
 }
 
-// attempt is which launch of a driver it was; executors are launched once.
-func (p logPlace) attempt() int {
+// attempt returns the number of the driver's launch; executors are launched once.
+func (p processLogs) attempt() int {
 	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logs.Driver {
 		return launch
 	}
 	return 1
 }
 
-// workerFile is a file of a process as its worker lists it.
+// workerFile is a file of a process in its worker's list.
 type workerFile struct {
 	Name     string    `json:"name"`
 	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
 }
 
-func logFiles(ctx context.Context, place logPlace) ([]workerFile, error) {
+func logFiles(ctx context.Context, process processLogs) ([]workerFile, error) {
 	var listed struct {
 		Files []workerFile `json:"files"`
 	}
-	err := getJSON(ctx, place.url, &listed)
+	err := getJSON(ctx, process.url, &listed)
 	return listed.Files, err
 }
 
-func writeWorkerLog(ctx context.Context, place logPlace, file workerFile, tail int, write func(file logs.File, content io.Reader) error) error {
+func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, tail int, write func(file logs.File, content io.Reader) error) error {
 	from := int64(0)
 	if tail > 0 {
 		from = max(0, file.Size-int64(tail)*lineBytes)
 	}
-	content, err := getFrom(ctx, place.file(file.Name), from)
+	content, err := getFrom(ctx, process.file(file.Name), from)
 	if err != nil {
 		return client.Refused(err)
 	}
@@ -178,13 +180,13 @@ func writeWorkerLog(ctx context.Context, place logPlace, file workerFile, tail i
 		}
 	}
 	host := ""
-	if parsed, err := url.Parse(place.url); err == nil {
+	if parsed, err := url.Parse(process.url); err == nil {
 		host = parsed.Host
 	}
-	return write(logs.File{Container: place.container, Executor: place.executor, Attempt: place.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
+	return write(logs.File{Container: process.container, Executor: process.executor, Attempt: process.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
 }
 
-// wholeLines drops the part of a line with which a text begins.
+// wholeLines drops the incomplete line at the start of content.
 func wholeLines(content io.Reader) (io.Reader, error) {
 	lines := bufio.NewReader(content)
 	if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
@@ -193,16 +195,16 @@ func wholeLines(content io.Reader) (io.Reader, error) {
 	return lines, nil
 }
 
-// lastWords is the last line of what a driver wrote to stderr, in which its
-// program says why it failed; "" where it cannot be read.
-func (s *Cluster) lastWords(ctx context.Context, logs string) string {
+// lastStderrLine returns the last line of a driver's stderr, where its program
+// says why it failed; "" if it cannot be read.
+func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	place := logPlace{url: logs}
-	files, err := logFiles(ctx, place)
+	process := processLogs{url: logs}
+	files, err := logFiles(ctx, process)
 	if err != nil {
 		s.log.Debug("reading the driver's stderr", "error", err)
 		return ""
@@ -211,11 +213,11 @@ func (s *Cluster) lastWords(ctx context.Context, logs string) string {
 		if file.Name != "stderr" {
 			continue
 		}
-		content, err := getFrom(ctx, place.file(file.Name), max(0, file.Size-lastWordsBytes))
+		content, err := getFrom(ctx, process.file(file.Name), max(0, file.Size-stderrTailBytes))
 		if err != nil {
 			return ""
 		}
-		text, _ := io.ReadAll(content) // a part will do
+		text, _ := io.ReadAll(content) // a part is enough
 		_ = content.Close()
 		lines := strings.Split(strings.TrimSpace(strings.ToValidUTF8(string(text), "\uFFFD")), "\n")
 		return strings.TrimSpace(lines[len(lines)-1])
@@ -237,7 +239,7 @@ func getJSON(ctx context.Context, page string, into any) error {
 	return nil
 }
 
-// getFrom is what a worker's page has from an offset in bytes on.
+// getFrom returns a worker's page from an offset in bytes on.
 func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -257,7 +259,7 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	return response.Body, nil
 }
 
-// pageError is of a worker that answers, but not with what was asked for.
+// pageError is the error of a worker that answers with an error status.
 type pageError struct {
 	page string
 	code int // of HTTP
@@ -267,11 +269,11 @@ func (e *pageError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.page, e.code, http.StatusText(e.code))
 }
 
-// workerSource reads the logs of a process where its worker shows them.
-type workerSource logPlace
+// workerSource is the logs of a process at its worker.
+type workerSource processLogs
 
 func (w workerSource) List(ctx context.Context) ([]logs.FileInfo, error) {
-	listed, err := logFiles(ctx, logPlace(w))
+	listed, err := logFiles(ctx, processLogs(w))
 	if err != nil {
 		return nil, err
 	}
@@ -286,10 +288,10 @@ func (w workerSource) Open(ctx context.Context, name string, size, from int64) (
 	if size <= from {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	content, err := getFrom(ctx, logPlace(w).file(name), from)
+	content, err := getFrom(ctx, processLogs(w).file(name), from)
 	var refusal *pageError
 	if errors.As(err, &refusal) && (refusal.code == http.StatusRequestedRangeNotSatisfiable || refusal.code == http.StatusNotFound) {
-		return nil, logs.ErrShorter // it was rolled after it was listed
+		return nil, logs.ErrShorter // it was rolled after List
 	}
 	return content, err
 }

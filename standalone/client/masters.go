@@ -45,9 +45,9 @@ func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 // Close ends the connections.
 func (m *Masters) Close() { m.masters.Close() }
 
-// Submit has the cluster run a driver. files are its program, which is the first,
-// and what lies beside it; they go to every master that can be reached, so that
-// another that takes the leader's place has them too.
+// Submit submits a driver. files are its program, which is the first, and the
+// files beside it. They go to every master that can be reached, so that the next
+// leader has them too.
 func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescription, files *application.Files) (*protocol.DriverReply, error) {
 	described := files.Described()
 	if len(described) == 0 {
@@ -73,8 +73,8 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 	return reply, err
 }
 
-// uploadToStandbys brings files to the masters beside the leader, as far as they can be
-// reached.
+// uploadToStandbys uploads files to the masters other than the leader, as far as
+// they can be reached.
 func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
@@ -86,13 +86,13 @@ func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files
 		}
 		bringing.Go(func() {
 			if connection, err := m.masters.Connection(master); err == nil {
-				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // the leader has them
+				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // the leader has the files
 			}
 		})
 	}
 }
 
-// Driver tells of a driver.
+// Driver returns the state of a driver.
 func (m *Masters) Driver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
 		reply, err = cluster.DriverStatus(ctx, &protocol.DriverRequest{DriverId: id})
@@ -118,9 +118,9 @@ func (m *Masters) KillApplication(ctx context.Context, id string) error {
 	})
 }
 
-// Decommission has the workers with the ids take nothing new, and end once what
-// they run has ended. It returns once the master has noted it; ids of which there
-// is no worker are passed over.
+// Decommission makes the workers with the ids take no new executors and stop when
+// the last one has ended. It returns once the master has recorded it. It ignores
+// unknown ids.
 func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
@@ -128,7 +128,7 @@ func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	})
 }
 
-// Status is what the cluster runs and ran, as JSON (cluster.Status of package
+// Status returns the state of the cluster as JSON (cluster.Status of package
 // standalone/master/cluster).
 func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
@@ -142,8 +142,8 @@ func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	return encoded, err
 }
 
-// refuseStandby is the error of a status that is not the leader's: standbys
-// answer too, and know nothing.
+// refuseStandby fails if a status is not the leader's: standbys answer too, and
+// know nothing.
 func refuseStandby(encoded []byte) error {
 	var role struct {
 		Phase  string `json:"phase"`
@@ -158,7 +158,7 @@ func refuseStandby(encoded []byte) error {
 	return nil
 }
 
-// ask calls the master that leads.
+// ask calls the leader.
 func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluster protocol.ClusterClient) error) error {
 	return m.call(ctx, func(ctx context.Context, _ string, connection *grpc.ClientConn) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -167,8 +167,8 @@ func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluste
 	})
 }
 
-// call has the master that leads do something: it goes from one to the next, the
-// last leader first, until one does it or refuses it for good.
+// call calls masters in turn, the last known leader first, until one succeeds or
+// refuses finally.
 func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -215,7 +215,7 @@ func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master 
 	}
 }
 
-// untried is the next master of a round.
+// untried returns the next master of a round.
 func (m *Masters) untried(tried map[string]bool) (string, bool) {
 	for _, master := range m.masters.All() {
 		if !tried[master] {

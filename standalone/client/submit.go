@@ -14,16 +14,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Names of files that lie in a driver's directory for its executors alone.
+// Names of files in a driver's directory that are for its executors only.
 const (
 	shippedPools   = ".pools.xml"
-	shippedArchive = ".archive-" // and the archive's name and ending
+	shippedArchive = ".archive-" // followed by the archive's name and suffix
 )
 
-// Submit has the cluster run a program as driver. Unless
-// yarn.submit.waitAppCompletion is off it follows the driver to its end; the error
-// of one that did not succeed is a *client.Failure, and the report is there all the same.
-// When ctx ends while the driver is followed, it is killed.
+// Submit submits a program as a driver. Unless yarn.submit.waitAppCompletion is
+// off it follows the driver to its end. If the driver did not succeed it returns
+// the report and a *client.Failure. If ctx ends meanwhile, it kills the driver.
 func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, error) {
 	program, err := client.CheckProgram(job.Program, config.Platform.In(job.Settings))
 	if err != nil {
@@ -44,7 +43,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	reply, err := s.masters.Submit(ctx, description, files)
 	job.Console.SetLive("")
 	if err != nil {
-		return nil, refusedFor(ctx, "the driver", err)
+		return nil, refused(ctx, err)
 	}
 	if reply.GetEarlier() {
 		job.Console.Print("%s was submitted with the same idempotency key at %s, and is %s: following it",
@@ -61,7 +60,7 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// driver describes a driver to the masters.
+// driver returns the description of a driver, and its files.
 func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
 	named, err := client.LocalFiles(program.Path, job.Settings)
 	if err != nil {
@@ -85,8 +84,8 @@ func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.Dri
 	}, files, nil
 }
 
-// toDriver are the files that go to a driver, the program first, and the settings
-// that name them there, where the driver hands them on to its executors.
+// toDriver returns the files for a driver, the program first, and the settings by
+// which it finds them and passes them on to its executors.
 func toDriver(program *client.Program, named []client.LocalFile, settings *config.Config) ([]application.LocalFile, map[string]string) {
 	properties := application.Properties(settings)
 	delete(properties, config.Master.Name())
@@ -99,7 +98,7 @@ func toDriver(program *client.Program, named []client.LocalFile, settings *confi
 			files = append(files, one.Name)
 			continue
 		}
-		// The driver has it unpacked, and packed for its executors.
+		// The driver needs it unpacked, and packed for its executors.
 		packed := shippedArchive + one.Name + "-" + filepath.Base(one.Path)
 		local = append(local, application.LocalFile{Path: one.Path, Name: packed})
 		archives = append(archives, packed+"#"+one.Name)
