@@ -12,7 +12,6 @@ func schedulerConfig(o *Options) scheduler.Config {
 	process, node, rack := config.LocalityWaits(c)
 	return scheduler.Config{
 		LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
-		MaxTaskFailures:     config.TaskMaxFailures.In(c),
 		RackOf:              o.RackOf,
 		Mode:                sharing(c),
 		Pools:               o.Pools,

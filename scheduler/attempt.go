@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/scheduler/resource"
@@ -48,6 +50,11 @@ type attempt struct {
 	inSet, inExecutor int32
 }
 
+// byID returns attempts in the order of their ids.
+func byID(attempts []*attempt) []*attempt {
+	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
+}
+
 // attempts are the attempts whose outcome is not known. It keeps the cores of
 // executors, the cores that pools use, and the demand of profiles in step with
 // them.
@@ -66,7 +73,6 @@ func (t *attempts) launch(set *taskSet, index int32, e *executor, locality Local
 		number = h.attempts
 	}
 	set.launched(index)
-	set.countWaiting(index, -1)
 	t.start(set, index, e, Launch{Number: number, Locality: locality, Queued: queued})
 }
 

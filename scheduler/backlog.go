@@ -28,6 +28,7 @@ const (
 // prefer.
 type backlog struct {
 	states []taskState
+	cpus   int // of each task
 	// waiting is how many tasks wait, retries how many of them had an attempt.
 	waiting, retries int
 	// live counts, for each level of locality with a wait, the places with both
@@ -45,6 +46,8 @@ type backlog struct {
 	// first[i+1]. Both are nil if no task has preferences.
 	ofTasks, first []int32
 
+	// demand is that of the profile, in which waiting tasks are counted.
+	demand *Demand
 	// avoids reports whether a task to be retried must not run on an executor.
 	avoids func(index int32, e *executor) bool
 }
@@ -52,12 +55,16 @@ type backlog struct {
 // fill lists all tasks as waiting.
 func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.states = make([]taskState, tasks)
-	b.waiting = tasks
 	b.noPref.end = int32(tasks)
-	b.live[NoPref] = tasks
-	if preferences == nil {
-		return
+	if preferences != nil {
+		b.addAllPreferences(c, tasks, preferences)
 	}
+	b.live[NoPref] = int(b.noPref.end)
+	b.addWaiting(tasks, tasks-b.live[NoPref])
+}
+
+// addAllPreferences lists the tasks at the places that they prefer.
+func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.first = make([]int32, 1, tasks+1)
 	b.noPref.fresh = []int32{}
 	for index := range int32(tasks) {
@@ -68,7 +75,6 @@ func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences)
 		b.first = append(b.first, int32(len(b.ofTasks)))
 	}
 	b.noPref.end = int32(len(b.noPref.fresh))
-	b.live[NoPref] = len(b.noPref.fresh)
 	if len(b.ofTasks) == 0 {
 		b.first, b.noPref.fresh = nil, nil
 		return
@@ -162,15 +168,17 @@ func (b *backlog) joinRack(p *place) {
 	}
 }
 
-// drop removes all tasks.
+// drop removes all tasks. It keeps their states, for the status of the set.
 func (b *backlog) drop(c *cluster) {
+	waiting := b.waiting
+	b.addWaiting(-waiting, b.live[NoPref]-waiting)
 	for _, p := range b.places {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
 			c.release(p.host)
 		}
 	}
-	*b = backlog{states: b.states, waiting: b.waiting}
+	*b = backlog{states: b.states, cpus: b.cpus, waiting: waiting}
 }
 
 // preferred returns the indexes of the places that a task prefers.
@@ -244,14 +252,24 @@ func (b *backlog) listRetry(index int32) {
 
 // count counts a task that begins (1) or ceases (-1) to wait.
 func (b *backlog) count(index int32, change int) {
-	b.waiting += change
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
 		b.live[NoPref] += change
+		b.addWaiting(change, 0)
+	} else {
+		b.addWaiting(change, change)
 	}
 	for _, i := range preferred {
 		b.countAt(b.places[i], change)
 	}
+}
+
+// addWaiting counts waiting tasks, and those of them with preferences.
+func (b *backlog) addWaiting(tasks, withPreferences int) {
+	b.waiting += tasks
+	b.demand.WaitingTasks += tasks
+	b.demand.WaitingCPUs += tasks * b.cpus
+	b.demand.TasksWithPreferences += withPreferences
 }
 
 // countAt changes how many waiting tasks prefer a place.

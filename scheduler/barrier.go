@@ -165,7 +165,7 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 		return events
 	}
 	retry := func(index int32, attempt AttemptID, failures int, reason string) {
-		set.retryTask(index)
+		set.retry(index)
 		events = append(events, TaskRetry{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason})
 	}
 	retry(a.index, a.id, failures, outcome.Reason)

@@ -1,84 +1,89 @@
 // Package scheduler decides which task runs on which executor and when.
 //
-// A [Scheduler] is a plain value: it starts no goroutine, takes no lock, does
-// no input or output and has no clock. Its owner, one goroutine, tells it what
-// happened (an executor joined, a task set was submitted, an attempt ended),
-// carries out the events that it answers with, and calls [Scheduler.Offer]
-// with the time to learn which attempts to launch.
+// A [Scheduler] is a state machine: it starts no goroutine, takes no lock, does no
+// I/O and reads no clock. One goroutine owns it, and reports to it what happened.
 //
-// # Profiles
+// # What the owner does
 //
-// An executor has a resource profile, and a task set runs on executors of its
-// profile only. Sets of different profiles never compete, so each profile is
-// scheduled for itself, and all that is said below holds within one.
+//  1. Call [Scheduler.AddExecutor], [Scheduler.DecommissionExecutor] and
+//     [Scheduler.RemoveExecutor] as executors register, decommission and are lost.
+//  2. Call [Scheduler.Submit] for each task set, and [Scheduler.Cancel] to end one.
+//  3. Call [Scheduler.Advance] with the time, then [Scheduler.Finished] for each
+//     attempt that ended, and [Scheduler.ResultPending] if an attempt ended whose
+//     result is still at its executor.
+//  4. Act on the events that these calls return, in their order: for example, kill
+//     an attempt, or tell an executor to return the attempts that it has queued.
+//  5. Call [Scheduler.Offer] after all that, act on its events, and send the
+//     launches that it returns to their executors.
+//  6. Repeat 3 to 5 at the time of [Scheduler.NextDeadline] at the latest, and call
+//     [Scheduler.CheckSpeculation] about every 100 ms if speculation is enabled.
+//
+// # Where to look
+//
+// The parts with state of their own are packages: pool (which task set gets the
+// next core), exclusion (which executors and nodes are avoided after failures),
+// resource (addresses of GPUs and the like), speculation (how long an attempt may
+// run) and commit (which attempt may commit its output; the scheduler does not use
+// it). In this package, file by file: cluster.go has the executors by host, rack
+// and free cores; backlog.go and pending.go have the tasks of one set by preferred
+// place; locality.go has delay scheduling; offer.go matches tasks to executors;
+// retry.go is the retry policy; attempt.go accounts for the attempts that run.
+//
+// # Words
+//
+//   - Task set: tasks that do the same with different inputs; tasks are known by
+//     their index. A set is over when it is done, failed, aborted or cancelled.
+//   - Attempt: one launch of a task. It is running, queued (waits at its executor
+//     for a core), dequeued (was queued, and has a core by now) or has its result
+//     pending (has run, and uses no core). Its outcome ends it.
+//   - Profile: the resource profile of an executor. A set runs on executors of its
+//     profile only, so each profile is scheduled separately.
+//   - Offer: one call of [Scheduler.Offer], which hands out all free cores.
+//   - Place: an executor or a host that a task prefers. Level: how local an
+//     executor is for a task.
+//   - Available: an executor that is given tasks, as it is neither decommissioning
+//     nor excluded.
+//   - Window: how many attempts of a set an executor may queue. Recall: the request
+//     to return queued attempts.
+//   - Failure: a failed attempt that counts towards the limit of its task. Killed
+//     and recalled attempts, and those whose executor was preempted, do not count.
+//   - Copy: a speculative second attempt beside a straggler.
+//   - Blocked: a set that cannot continue with the executors that there are.
 //
 // # Order
 //
-// Task sets are served by their priority, first in, first out: a free core goes to
-// the first set that has a task for it. With [FAIR] sharing it goes to the pool that is
-// furthest below its share, counted in cores that its attempts hold: first to
-// pools below their minimum share, then by weight; and so on down the tree, one
-// task at a time. A pool or set that takes nothing of what is free leaves its
-// turn to the next. Within a set, tasks that come back after a failure or a loss
-// go first, then tasks in the order of their index. Tasks spread over the
-// executors: the one with the most free cores gets the next, the one that has
-// been waiting longest among equals.
+// Free cores go to task sets as the tree of pools says; see package pool. A set
+// that takes none of the free cores is skipped. Within a set, tasks to be retried
+// go first, then the others in the order of their indexes. The executor with the
+// most free cores gets the next task; among equals, the one that has waited
+// longest.
 //
-// A barrier set starts with all its tasks or not at all. Until it can, others
-// take the cores; after Config.BarrierReserveDelay it goes first, and cores that
-// become free are kept for it.
+// A barrier set launches all its tasks at once or none. After
+// Config.BarrierReserveDelay, free cores are reserved for it.
 //
 // # Locality
 //
-// A free core takes the most local task of a set: process-local, then
-// node-local, then one without preference, then rack-local, then any. A task
-// with preferences is not given to a less local core at once: the set leaves
-// that core unused (to later sets, or idle) while a better place may become
-// free. This is delay scheduling, with one wait for each level (see [Config]).
+// A free core takes the most local task of a set. A task with preferences is not
+// launched on a less local core at once: the set leaves that core to others for
+// some time. This is delay scheduling, with one wait for each level.
 //
-// The wait works by a budget, which is where this departs from Spark. A set's
-// clock starts when the set leaves a core that it could have taken, stops when
-// it takes all that it is offered, and is never set back. Each level that is
-// live (an executor is there that some waiting task of the set prefers, or such
-// a host is waited for: see [Scheduler.ExpectExecutors]) costs its wait; when the clock has run for the waits of all the live levels before a
-// level, that level is open to the set. So a set leaves cores unused for no
-// longer than its waits in all, and while it is offered nothing, because its
-// executors are yet to come or an earlier set takes all, it loses nothing of
-// its chance of a local place. Spark sets its timer back whenever a task is
-// launched locally (since 3.1: whenever an offer of all free cores left none
-// unused), so that a few busy hosts with much data can keep all others idle
-// again and again (SPARK-18886).
-//
-// # Failures
-//
-// A task whose attempt failed is tried again until it has failed as often as
-// its set allows. It stays away from the host of its latest failure as long as
-// an executor on another host is alive that is large enough for it, and from
-// that executor as long as there is another one at all; or, where [Exclusion] is
-// enabled, from the executors and nodes that are excluded for the task, for its
-// set or for the application. Attempts that end for reasons that are not the
-// task's (its executor was preempted, its node lost, it was killed) are made
-// again and don't count.
-//
-// With [Speculation] an attempt that takes long is copied; copies go after all
-// that waits in their set, and wait for no locality.
-//
-// # Windows
-//
-// An executor that runs short tasks queues some beyond its cores: it grants a
-// window for a task set ([Scheduler.SetWindow]). Free cores are given out first; then
-// windows are filled with tasks that never ran, of the set that takes the next
-// free core in any case. Queued tasks hold no core, take no part in speculation,
-// and have not failed when their executor is lost. They are recalled where their
-// executor is to run no more of them, or another set has a right to the core that
-// they wait for. What is given back waits for a core of its own.
+// Spark resets its timer whenever a task is launched locally (since 3.1, whenever
+// an offer of all free cores left none unused), so that a few busy hosts with much
+// data can keep all others idle again and again (SPARK-18886). Here, the waits are
+// a budget. The delay clock of a set runs while the set leaves cores unused, and
+// is never reset. A level is live if some waiting task of the set prefers a place
+// of that level with an available executor; or, for hosts, if executors are
+// expected. A level opens when the clock has run for the waits of all live levels
+// before it. So a set leaves cores unused for the sum of its waits at most, and
+// loses nothing of that budget while it is offered no core.
 //
 // # Cost
 //
-// The work of an event doesn't grow with the number of executors or tasks: a
-// freed core looks at the sets with waiting tasks in order, at each one in
-// constant time, and finds the next of n pools or sets in O(log n). Only when a set is new, has a task back or has a level opened
-// does it look at all free executors or at all places that it prefers,
-// whichever are fewer. A waiting task takes 1 byte; one with preferences takes
-// 4 more, and 8 for each place.
+// The work of an event does not grow with the number of executors or tasks. A
+// freed core is offered to the sets with waiting tasks in order, to each in
+// constant time, and a FAIR pool finds the next of n children in O(log n). Only if
+// a set is new, has a task to retry or has a level opened, an offer looks at all
+// free executors or at all places that the set prefers, whichever are fewer. A
+// waiting task takes 1 byte; one with preferences takes 4 more, and 8 for each
+// place.
 package scheduler

@@ -2,35 +2,34 @@ package scheduler
 
 import "time"
 
-// Event is something that the owner of a scheduler must act upon: [TaskDone],
-// [TaskRetry], [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
+// Event is what the owner of a scheduler must act on: [TaskDone], [TaskRetry],
+// [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
 // [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [ExclusionEnded] or
 // [KillExecutor].
 type Event interface{ event() }
 
-// TaskDone says that a task has its result: the one of this attempt. It comes
-// once for each task; for the tasks of a barrier set all at its end, so that the
-// results of its attempts are to be kept until TaskDone or TaskRetry comes.
+// TaskDone reports that a task has its result, from this attempt. It is returned
+// once for each task. The tasks of a barrier set are all done at once: keep the
+// results of its attempts until TaskDone or TaskRetry.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
 	Attempt AttemptID
 }
 
-// TaskRetry says that an attempt ended without a result, and that its task
-// waits to be tried again.
+// TaskRetry reports that an attempt ended without a result, and that its task
+// waits to be retried.
 type TaskRetry struct {
 	TaskSet uint64
 	Index   int
 	Attempt AttemptID
-	// Failures is how many attempts of the task have failed so far, of those
-	// that count.
+	// Failures is how many attempts of the task have failed and count.
 	Failures int
 	Reason   string
 }
 
-// CopyEnded says that an attempt ended without a result while another attempt of
-// its task runs.
+// CopyEnded reports that an attempt ended without a result while another attempt
+// of its task runs.
 type CopyEnded struct {
 	TaskSet uint64
 	Index   int
@@ -40,19 +39,18 @@ type CopyEnded struct {
 	Reason   string
 }
 
-// TaskSetDone says that all tasks of a set have their results. It is the last
+// TaskSetDone reports that all tasks of a set have their results. It is the last
 // event of its set.
 type TaskSetDone struct {
 	TaskSet uint64
 	Status  TaskSetStatus
 }
 
-// TaskSetFailed says that a task failed as often as its set allows. The set is
-// over; the only events of it that follow are a [KillAttempt] for each of its
-// other attempts that run.
+// TaskSetFailed reports that a task failed too often. The set is over: only a
+// [KillAttempt] for each of its other attempts follows.
 type TaskSetFailed struct {
 	TaskSet uint64
-	// Index and Attempt are the task that failed and its latest attempt.
+	// Index is the task that failed, Attempt its latest attempt.
 	Index   int
 	Attempt AttemptID
 	// Failures is how many attempts of the task failed.
@@ -62,33 +60,33 @@ type TaskSetFailed struct {
 	Status TaskSetStatus
 }
 
-// TaskSetUnschedulable says that a set cannot go on with the executors that
-// there are. It is aborted unless there are others in time.
+// TaskSetUnschedulable reports that a set cannot continue with the executors that
+// there are. It is aborted unless that changes in time.
 type TaskSetUnschedulable struct {
 	TaskSet uint64
-	// Index is a task that may run nowhere, -1 where it is all of them.
+	// Index is a task that may run nowhere, -1 if it is all of them.
 	Index  int
 	Reason string
 	// Until is when the set is aborted.
 	Until time.Time
-	// IdleExecutor is an excluded executor that does nothing, which may be given up
-	// so that another comes in its place; "" where there is none.
+	// IdleExecutor is an excluded executor that runs nothing, and may be replaced by
+	// another; "" if there is none.
 	IdleExecutor string
 }
 
-// TaskSetAborted says that a set ended because it could not go on. As after
-// TaskSetFailed, only a [KillAttempt] for each of its attempts follows.
+// TaskSetAborted reports that a set ended because it could not continue. Only a
+// [KillAttempt] for each of its attempts follows.
 type TaskSetAborted struct {
 	TaskSet uint64
 	Reason  string
 	Status  TaskSetStatus
 }
 
-// Excluded says that an executor, or a whole node where Executor is "", is given
-// no more tasks: those of a set, or any at all where it is for the application.
+// Excluded reports that an executor, or a whole node if Executor is "", is given
+// no more tasks: those of a set, or any if it is excluded for the application.
 type Excluded struct {
 	Application bool
-	// TaskSet is the set that it is for; 0 where it is for the application.
+	// TaskSet is 0 if Application is true.
 	TaskSet  uint64
 	Executor string
 	Host     string
@@ -99,31 +97,30 @@ type Excluded struct {
 	Until time.Time
 }
 
-// ExclusionEnded says that an exclusion for the application is over, of an executor
-// or, where that is "", of a node.
+// ExclusionEnded reports that an executor, or a node if Executor is "", is no
+// longer excluded for the application.
 type ExclusionEnded struct {
 	Executor string
 	Host     string
 }
 
-// KillExecutor asks for the end of an executor that is excluded for the
-// application. Its loss does not count.
+// KillExecutor asks the owner to kill an executor that is excluded for the
+// application. Its loss does not count as a failure.
 type KillExecutor struct {
 	Executor string
 	Reason   string
 }
 
-// KillAttempt asks for an attempt to be stopped. It holds its cores until it
-// is reported to Finished.
+// KillAttempt asks the owner to stop an attempt. It uses its cores until it is
+// reported to Finished.
 type KillAttempt struct {
 	Attempt  AttemptID
 	Executor string
 	Reason   string
 }
 
-// Recall asks an executor to give back, as [Recalled], the attempts that wait
-// there for a core: it is to run no further task, or another set has a right to
-// its cores.
+// Recall asks an executor to return the attempts that are queued there, as
+// [Recalled]: it is to run no more tasks, or another set has a right to its cores.
 type Recall struct {
 	Executor string
 }

@@ -92,7 +92,6 @@ func TestWithEverythingEnabled(t *testing.T) {
 				LocalityWaitNode:    time.Second,
 				BarrierReserveDelay: time.Second,
 				BarrierTimeout:      5 * time.Second,
-				MaxTaskFailures:     4,
 				LocalityWaitRack:    time.Second,
 				RackOf:              func(host string) string { return "rack of " + host },
 				LocalityWaitProcess: 0,

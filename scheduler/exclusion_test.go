@@ -11,7 +11,7 @@ import (
 
 func excluding(x exclusion.Rules) Config {
 	x.Enabled = true
-	return Config{Exclusion: x, MaxTaskFailures: 9}
+	return Config{Exclusion: x}
 }
 
 func TestATaskIsNotTriedWhereItFailed(t *testing.T) {

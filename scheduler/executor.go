@@ -1,9 +1,7 @@
 package scheduler
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/bobbin-yarn/bobbin/scheduler/resource"
 )
@@ -177,22 +175,18 @@ func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	delete(s.executors, id)
 	delete(e.profile.executors, id)
 	s.exclusion.RemoveExecutor(id)
-	lost := slices.Clone(e.running)
-	slices.SortFunc(lost, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
-	outcomes := make([]Outcome, len(lost))
-	for i, a := range lost {
-		outcomes[i] = Outcome{Result: Killed, Reason: loss.Reason}
-		if loss.CountsAsFailure && a.state == attemptRunning {
-			outcomes[i] = Outcome{Result: Failed, Reason: loss.Reason, CountsAsFailure: true}
-		}
-	}
+	lost := byID(e.running)
 	for _, a := range lost {
 		s.attempts.remove(a)
 	}
 	e.profile.release(e.host)
 	var events []Event
-	for i, a := range lost {
-		events = s.conclude(events, a, outcomes[i])
+	for _, a := range lost {
+		outcome := Outcome{Result: Killed, Reason: loss.Reason}
+		if loss.CountsAsFailure && a.state == attemptRunning {
+			outcome.Result, outcome.CountsAsFailure = Failed, true
+		}
+		events = s.conclude(events, a, outcome)
 	}
 	return events
 }

@@ -202,13 +202,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 // launchAtLevel launches one task of a set at a level, on any executor.
 func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.isSelective() {
-		// The first executor takes it.
-		for e := range p.free.atLeast(set.cpus) {
-			if p.launchOne(set, e, level, false) {
-				return true
-			}
-		}
-		return false
+		return p.launchOnFirst(set, &p.free, level)
 	}
 	r := &set.progress
 	if !r.listed {
@@ -219,13 +213,18 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 		if c.executor != nil {
 			return c.executor.isFree(set) && p.launchOne(set, c.executor, level, false)
 		}
-		for e := range c.free.atLeast(set.cpus) {
-			if p.launchOne(set, e, level, false) {
-				return true
-			}
-		}
-		return false
+		return p.launchOnFirst(set, c.free, level)
 	})
+}
+
+// launchOnFirst launches a task of a set on the first executor that it can.
+func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) bool {
+	for e := range free.atLeast(set.cpus) {
+		if p.launchOne(set, e, level, false) {
+			return true
+		}
+	}
+	return false
 }
 
 // isSelective reports whether an executor with free cores may be unsuitable for

@@ -92,7 +92,7 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 			TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
 		})
 	}
-	set.retryTask(a.index)
+	set.retry(a.index)
 	set.listRetry(a.index)
 	set.exhausted = false
 	set.node.Enqueue()

@@ -17,9 +17,6 @@ type Config struct {
 	// the node and in the rack that a task prefers. 0 takes the most local core
 	// that is free at once.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
-	// MaxTaskFailures is how often one task may fail before its set fails; 4 if it
-	// is less than 1.
-	MaxTaskFailures int
 	// RackOf returns a host's rack, "" if it is not known. It is called when a host
 	// is first named, and must not block. If it is nil or returns "", the host's
 	// rack is that of the first executor that names one.
@@ -39,9 +36,6 @@ type Config struct {
 	// of its tasks at once; 10 minutes if it is 0.
 	BarrierTimeout time.Duration
 }
-
-// defaultMaxTaskFailures is the same as Spark's.
-const defaultMaxTaskFailures = 4
 
 // Scheduler is the state of all executors and task sets. It is not safe for
 // concurrent use.
@@ -66,9 +60,6 @@ type Scheduler struct {
 
 // New returns a scheduler without executors and task sets.
 func New(config Config) *Scheduler {
-	if config.MaxTaskFailures < 1 {
-		config.MaxTaskFailures = defaultMaxTaskFailures
-	}
 	config.Exclusion = config.Exclusion.WithDefaults()
 	config.Speculation = config.Speculation.WithDefaults()
 	config.BarrierReserveDelay = cmp.Or(config.BarrierReserveDelay, 30*time.Second)

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 	"time"
@@ -53,6 +54,9 @@ func (s *script) end(task string, outcome Outcome) []Event {
 
 func (s *script) submit(set TaskSet) {
 	s.Helper()
+	if s.config.Exclusion.Enabled {
+		set.MaxFailures = cmp.Or(set.MaxFailures, 9)
+	}
 	require.NoError(s, s.Submit(set))
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
@@ -34,8 +33,8 @@ type TaskSet struct {
 	// Resources is how much each task uses of further resources: a whole number of
 	// addresses, or a part of one address.
 	Resources map[string]float64
-	// MaxFailures is how often one task may fail before the set fails;
-	// Config.MaxTaskFailures if it is 0.
+	// MaxFailures is how often one task may fail before the set fails; 4 if it is 0,
+	// the same as in Spark.
 	MaxFailures int
 	// Pool is the name of the set's pool, [pool.Default] if it is "". A pool that is
 	// not configured has weight 1, no minimum share, and is FIFO. If Config.Mode is
@@ -48,11 +47,11 @@ type TaskSet struct {
 
 // taskSet is a task set and its progress.
 type taskSet struct {
-	id                uint64
-	name              string
-	cpus, maxFailures int
-	profile           *profile
-	requests          resource.Requests
+	id          uint64
+	name        string
+	maxFailures int
+	profile     *profile
+	requests    resource.Requests
 	// node is its leaf in the tree of pools.
 	node *pool.Node[*taskSet]
 	// over reports whether the set has ended. Attempts of it may still run.
@@ -106,9 +105,7 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	s.setsSubmitted++
 	p := s.profile(submitted.Profile)
 	set := &taskSet{
-		id: submitted.ID, name: submitted.Name, profile: p, requests: requests,
-		cpus:        cmp.Or(submitted.CPUs, 1),
-		maxFailures: cmp.Or(submitted.MaxFailures, s.config.MaxTaskFailures),
+		id: submitted.ID, name: submitted.Name, profile: p, requests: requests, maxFailures: cmp.Or(submitted.MaxFailures, 4),
 	}
 	set.node = p.pools.AddLeaf(submitted.Pool, submitted.Priority, s.setsSubmitted, set)
 	if submitted.Barrier {
@@ -118,9 +115,8 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	}
 	s.sets[set.id] = set
 	p.sets[set.id] = set
-	set.backlog.avoids = set.avoids
+	set.backlog = backlog{cpus: cmp.Or(submitted.CPUs, 1), demand: &p.demand, avoids: set.avoids}
 	set.fill(&p.cluster, submitted.Tasks, submitted.Preferences)
-	set.addDemand(set.waiting, set.waiting-set.live[NoPref])
 	set.node.Enqueue()
 	return nil
 }
@@ -155,16 +151,13 @@ func (s *Scheduler) endSet(set *taskSet) {
 	}
 	set.node.Dequeue()
 	s.delays.setRunning(set, false)
-	set.addDemand(-set.waiting, set.live[NoPref]-set.waiting)
 	set.drop(&p.cluster)
 	set.histories = nil
 }
 
 // kill appends a KillAttempt for each attempt of the set that runs.
 func (set *taskSet) kill(events []Event, reason string) []Event {
-	running := slices.Clone(set.running)
-	slices.SortFunc(running, func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
-	for _, a := range running {
+	for _, a := range byID(set.running) {
 		events = append(events, KillAttempt{Attempt: a.id, Executor: a.executor.ID, Reason: reason})
 	}
 	return events
@@ -172,31 +165,6 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 
 // HasWork reports whether the set has a task or a copy to launch.
 func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.copies.wanted > 0 }
-
-// retryTask makes a task wait for another attempt.
-func (set *taskSet) retryTask(index int32) {
-	set.retry(index)
-	set.countWaiting(index, 1)
-}
-
-// countWaiting counts a task that begins (1) or ceases (-1) to wait in the demand
-// of the profile.
-func (set *taskSet) countWaiting(index int32, change int) {
-	if len(set.preferred(index)) > 0 {
-		set.addDemand(change, change)
-	} else {
-		set.addDemand(change, 0)
-	}
-}
-
-// addDemand adds waiting tasks, and those of them with preferences, to the demand
-// of the profile.
-func (set *taskSet) addDemand(tasks, withPreferences int) {
-	d := &set.profile.demand
-	d.WaitingTasks += tasks
-	d.WaitingCPUs += tasks * set.cpus
-	d.TasksWithPreferences += withPreferences
-}
 
 // excludes reports whether an executor is excluded for the set.
 func (set *taskSet) excludes(e *executor) bool { return set.exclusion.Excludes(e.ID, e.Host) }

@@ -129,7 +129,9 @@ func (r *resource) has(amount int64) bool {
 }
 
 // Fit returns how many tasks, at most limit, have room if all is free.
-func (v *Inventory) Fit(requests Requests, limit int) int { return v.fit(requests, limit, wholeAddress) }
+func (v *Inventory) Fit(requests Requests, limit int) int {
+	return v.fit(requests, limit, wholeAddress)
+}
 
 // FitFree returns how many tasks, at most limit, have room now.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
