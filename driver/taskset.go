@@ -200,11 +200,7 @@ func (l *loop) act(events []scheduler.Event) {
 			if r := l.runs[event.TaskSet]; r != nil {
 				l.endRun(r, nil)
 			}
-		case scheduler.TaskRetry:
-			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
-				l.unfinished(a, event.Failures)
-			}
-		case scheduler.CopyEnded:
+		case scheduler.AttemptEnded:
 			if a := l.attempts[event.Attempt]; a != nil && !a.run.ended {
 				l.unfinished(a, event.Failures)
 			}

@@ -88,7 +88,6 @@ func (t *attempts) launchCopy(original *attempt, e *executor) {
 }
 
 func (t *attempts) start(set *taskSet, index int32, e *executor, l Launch) *attempt {
-	set.launches[l.Locality]++
 	t.last++
 	a := &attempt{
 		id: t.last, set: set, index: index, executor: e, since: t.clock.elapsed,

@@ -168,17 +168,16 @@ func (b *backlog) joinRack(p *place) {
 	}
 }
 
-// drop removes all tasks. It keeps their states, for the status of the set.
+// drop removes all tasks.
 func (b *backlog) drop(c *cluster) {
-	waiting := b.waiting
-	b.addWaiting(-waiting, b.live[NoPref]-waiting)
+	b.addWaiting(-b.waiting, b.live[NoPref]-b.waiting)
 	for _, p := range b.places {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
 			c.release(p.host)
 		}
 	}
-	*b = backlog{states: b.states, cpus: b.cpus, waiting: waiting}
+	*b = backlog{states: b.states, cpus: b.cpus}
 }
 
 // preferred returns the indexes of the places that a task prefers.

@@ -166,7 +166,7 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 	}
 	retry := func(index int32, attempt AttemptID, failures int, reason string) {
 		set.retry(index)
-		events = append(events, TaskRetry{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason})
+		events = append(events, AttemptEnded{TaskSet: set.id, Index: int(index), Attempt: attempt, Failures: failures, Reason: reason})
 	}
 	retry(a.index, a.id, failures, outcome.Reason)
 	if !b.restarting {

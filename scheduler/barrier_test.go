@@ -37,12 +37,12 @@ func TestABarrierSetFailsAsOne(t *testing.T) {
 	require.Empty(t, s.end("1/0", success))
 	const reason = "all tasks of the barrier set gang are tried again: task 2 has no result: broken"
 	require.Equal(t, []Event{
-		TaskRetry{TaskSet: 1, Index: 2, Attempt: 3, Failures: 1, Reason: "broken"},
-		TaskRetry{TaskSet: 1, Index: 0, Attempt: 1, Reason: reason},
+		AttemptEnded{TaskSet: 1, Index: 2, Attempt: 3, Failures: 1, Reason: "broken"},
+		AttemptEnded{TaskSet: 1, Index: 0, Attempt: 1, Reason: reason},
 		KillAttempt{Attempt: 2, Executor: "a", Reason: reason},
 	}, s.end("1/2", failed))
 	s.at(0)
-	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Index: 1, Attempt: 2, Reason: "its barrier set is tried again"}}, s.end("1/1", success))
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 1, Attempt: 2, Reason: "its barrier set is tried again"}}, s.end("1/1", success))
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref", "1/2@a:no-pref")
 	require.Equal(t, 1, s.launched["1/0"].Number)
 	require.Len(t, s.RemoveExecutor("a", Loss{Reason: "preempted"}), 3)
@@ -86,8 +86,7 @@ func TestABarrierSetThatNothingCanHold(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, start.Add(time.Minute), deadline)
 	s.at(2*time.Minute-1, "2/0@a:no-pref", "2/1@a:no-pref", "2/2@a:no-pref") // no core is kept for it
-	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 1m0s",
-		Status: TaskSetStatus{ID: 1, Name: "gang", Tasks: 2, Waiting: 2}}}, s.Advance(deadline))
+	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 1m0s"}}, s.Advance(deadline))
 	_, ok = s.NextDeadline()
 	require.False(t, ok)
 }

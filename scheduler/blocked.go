@@ -51,7 +51,7 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	}
 	s.endSet(set)
 	events = append(events, TaskSetAborted{
-		TaskSet: set.id, Reason: fmt.Sprintf("%s, and no other came within %v", reason, wait), Status: set.status(),
+		TaskSet: set.id, Reason: fmt.Sprintf("%s, and no other came within %v", reason, wait),
 	})
 	return set.kill(events, reason)
 }

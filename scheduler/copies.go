@@ -23,15 +23,9 @@ type Straggler struct {
 // copies are the attempts of a set that are to be copied.
 type copies struct {
 	// list is in the order in which they were found. Some may have ended.
-	list []copyRequest
+	list []*attempt
 	// wanted is how many still wait for their copies.
 	wanted int
-}
-
-// copyRequest is an attempt to copy. It has ended unless it has this id.
-type copyRequest struct {
-	id      AttemptID
-	attempt *attempt
 }
 
 // CheckSpeculation finds attempts that have run for too long at the time now. Later
@@ -72,13 +66,13 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 		}
 		a.needsCopy = true
 		set.copies.wanted++
-		set.copies.list = append(set.copies.list, copyRequest{a.id, a})
+		set.copies.list = append(set.copies.list, a)
 		found = append(found, Straggler{
 			Attempt: a.id, TaskSet: set.id, Index: int(a.index), Executor: a.executor.ID, RunTime: ran, Limit: limit,
 		})
 	}
-	if added := set.copies.list[first:]; len(added) > 0 {
-		slices.SortFunc(added, func(a, b copyRequest) int { return cmp.Compare(a.id, b.id) })
+	if len(found) > 0 {
+		slices.SortFunc(set.copies.list[first:], func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 		set.exhausted = false
 		set.node.Enqueue()
 	}
@@ -88,9 +82,8 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 // launchCopy launches a copy on an executor, if there is one that may run there.
 func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	list := set.copies.list
-	for i, request := range list {
-		a := request.attempt
-		if a.id != request.id || !a.needsCopy || set.copyAvoids(a, e) || set.histories[a.index].excludes(e) {
+	for i, a := range list {
+		if !a.needsCopy || set.copyAvoids(a, e) || set.histories[a.index].excludes(e) {
 			continue
 		}
 		if i == 0 {

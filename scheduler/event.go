@@ -2,24 +2,24 @@ package scheduler
 
 import "time"
 
-// Event is what the owner of a scheduler must act on: [TaskDone], [TaskRetry],
-// [CopyEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
+// Event is what the owner of a scheduler must act on: [TaskDone], [AttemptEnded],
+// [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
 // [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [ExclusionEnded] or
 // [KillExecutor].
 type Event interface{ event() }
 
 // TaskDone reports that a task has its result, from this attempt. It is returned
 // once for each task. The tasks of a barrier set are all done at once: keep the
-// results of its attempts until TaskDone or TaskRetry.
+// results of its attempts until TaskDone or AttemptEnded.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
 	Attempt AttemptID
 }
 
-// TaskRetry reports that an attempt ended without a result, and that its task
-// waits to be retried.
-type TaskRetry struct {
+// AttemptEnded reports that an attempt ended without a result. Its task waits to be
+// retried, unless another attempt of it runs.
+type AttemptEnded struct {
 	TaskSet uint64
 	Index   int
 	Attempt AttemptID
@@ -28,22 +28,10 @@ type TaskRetry struct {
 	Reason   string
 }
 
-// CopyEnded reports that an attempt ended without a result while another attempt
-// of its task runs.
-type CopyEnded struct {
-	TaskSet uint64
-	Index   int
-	Attempt AttemptID
-	// Failures and Reason are as in TaskRetry.
-	Failures int
-	Reason   string
-}
-
 // TaskSetDone reports that all tasks of a set have their results. It is the last
 // event of its set.
 type TaskSetDone struct {
 	TaskSet uint64
-	Status  TaskSetStatus
 }
 
 // TaskSetFailed reports that a task failed too often. The set is over: only a
@@ -57,7 +45,6 @@ type TaskSetFailed struct {
 	Failures int
 	// Reason is that of the latest failure.
 	Reason string
-	Status TaskSetStatus
 }
 
 // TaskSetUnschedulable reports that a set cannot continue with the executors that
@@ -79,7 +66,6 @@ type TaskSetUnschedulable struct {
 type TaskSetAborted struct {
 	TaskSet uint64
 	Reason  string
-	Status  TaskSetStatus
 }
 
 // Excluded reports that an executor, or a whole node if Executor is "", is given
@@ -126,12 +112,11 @@ type Recall struct {
 }
 
 func (TaskDone) event()             {}
-func (TaskRetry) event()            {}
+func (AttemptEnded) event()         {}
 func (TaskSetDone) event()          {}
 func (TaskSetFailed) event()        {}
 func (KillAttempt) event()          {}
 func (Recall) event()               {}
-func (CopyEnded) event()            {}
 func (TaskSetUnschedulable) event() {}
 func (TaskSetAborted) event()       {}
 func (Excluded) event()             {}

@@ -340,7 +340,7 @@ func (w *watcher) act(events []Event) {
 			require.Len(w.t, set.done, set.Tasks)
 			set.over = true
 			w.fold(set)
-		case TaskRetry:
+		case AttemptEnded:
 			set := w.sets[event.TaskSet]
 			require.Equal(w.t, set.charged[event.Index], event.Failures, "%+v: charged for what it did not do", event)
 			if set.Barrier {

@@ -47,7 +47,7 @@ func Example() {
 			case scheduler.TaskDone:
 				fmt.Println("task", event.Index, "is done")
 			case scheduler.TaskSetDone:
-				fmt.Println("all", event.Status.Done, "tasks are done")
+				fmt.Println("task set", event.TaskSet, "is done")
 			}
 		}
 	}
@@ -57,5 +57,5 @@ func Example() {
 	// launch task 1 on executor 2, any
 	// task 0 is done
 	// task 1 is done
-	// all 2 tasks are done
+	// task set 1 is done
 }

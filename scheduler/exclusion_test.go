@@ -35,14 +35,14 @@ func TestASetLeavesExecutorsAndNodesAlone(t *testing.T) {
 	require.Len(t, s.end("1/0", failed), 1)
 	require.Equal(t, []Event{
 		Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 2},
-		TaskRetry{TaskSet: 1, Index: 3, Attempt: 4, Failures: 1, Reason: "broken"},
+		AttemptEnded{TaskSet: 1, Index: 3, Attempt: 4, Failures: 1, Reason: "broken"},
 	}, s.end("1/3", failed))
 	s.at(0)
 	s.end("1/1", failed)
 	require.Equal(t, []Event{
 		Excluded{TaskSet: 1, Executor: "a2", Host: "A", Failures: 2},
 		Excluded{TaskSet: 1, Host: "A", Failures: 2},
-		TaskRetry{TaskSet: 1, Index: 4, Attempt: 5, Failures: 1, Reason: "broken"},
+		AttemptEnded{TaskSet: 1, Index: 4, Attempt: 5, Failures: 1, Reason: "broken"},
 	}, s.end("1/4", failed))
 	s.end("1/2", success)
 	s.at(0)
@@ -119,8 +119,7 @@ func TestASetThatMayRunNowhere(t *testing.T) {
 	s.RemoveExecutor("b", Loss{Reason: "gone"})
 	again := until.Add(-1).Add(2 * time.Minute)
 	require.Equal(t, []Event{TaskSetUnschedulable{TaskSet: 1, Index: 0, Reason: reason, Until: again, IdleExecutor: "a"}}, s.Advance(until.Add(-1)))
-	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 2m0s",
-		Status: TaskSetStatus{ID: 1, Name: "count", Tasks: 2, Waiting: 2, FailedAttempts: 2, Launches: [Localities]int{NoPref: 3}}}},
+	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 2m0s"}},
 		s.Advance(again))
 	require.Empty(t, s.Advance(again))
 }

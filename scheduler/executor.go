@@ -162,7 +162,7 @@ func (s *Scheduler) DecommissionExecutor(id string) []Event {
 }
 
 // RemoveExecutor removes an executor that is lost or has stopped. The tasks that
-// it was running are retried: it returns a [TaskRetry] for each, or a
+// it was running are retried: it returns an [AttemptEnded] for each, or a
 // [TaskSetFailed] if the loss counts and a task has failed too often. An unknown
 // executor is ignored.
 func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {

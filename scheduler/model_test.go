@@ -36,8 +36,6 @@ type modelSet struct {
 	pool    *modelPool
 	over    bool
 	tasks   []modelTask
-	failed  int
-	levels  [Localities]int
 	waited  time.Duration
 	delayed bool
 	since   time.Time
@@ -216,20 +214,19 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 		task.done = true
 		events := []Event{TaskDone{TaskSet: set.ID, Index: a.index, Attempt: a.id}}
 		if !slices.ContainsFunc(set.tasks, func(t modelTask) bool { return !t.done }) {
-			events = append(events, TaskSetDone{TaskSet: set.ID, Status: m.status(set)})
+			events = append(events, TaskSetDone{TaskSet: set.ID})
 			events = append(events, m.end(set, "")...)
 		}
 		return events
 	}
 	if outcome.Result == Failed {
-		set.failed++
 		task.failedOn, task.failedAt = a.executor.ID, a.executor.Host
 		if outcome.CountsAsFailure {
 			task.failures++
 		}
 		if task.failures == set.MaxFailures {
 			events := []Event{TaskSetFailed{
-				TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason, Status: m.status(set),
+				TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason,
 			}}
 			reason := fmt.Sprintf("task %d of %s failed %d times", a.index, set.Name, task.failures)
 			return append(events, m.end(set, reason)...)
@@ -237,7 +234,7 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 	}
 	task.attempts++
 	task.waiting = true
-	return []Event{TaskRetry{
+	return []Event{AttemptEnded{
 		TaskSet: set.ID, Index: a.index, Attempt: a.id, Failures: task.failures, Reason: outcome.Reason,
 	}}
 }
@@ -350,7 +347,6 @@ func (m *model) launch(set *modelSet, l Launch) {
 	m.last = l.Attempt
 	task.waiting = false
 	e.free -= set.CPUs
-	set.levels[level]++
 	m.attempts[l.Attempt] = &modelAttempt{id: l.Attempt, set: set, index: l.Index, executor: e, gpus: gpus}
 }
 
@@ -371,7 +367,7 @@ func (m *model) deadline() (time.Time, bool) {
 }
 
 func (m *model) status(set *modelSet) TaskSetStatus {
-	status := TaskSetStatus{ID: set.ID, Name: set.Name, Tasks: set.Tasks, FailedAttempts: set.failed, Launches: set.levels}
+	status := TaskSetStatus{ID: set.ID, Name: set.Name, Tasks: set.Tasks}
 	for _, task := range set.tasks {
 		if task.waiting {
 			status.Waiting++

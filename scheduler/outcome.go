@@ -35,10 +35,9 @@ const (
 
 // Finished frees the cores of an attempt that ended and returns what follows: on
 // success [TaskDone] and, after the last task, [TaskSetDone]; otherwise
-// [TaskRetry], [CopyEnded] if another attempt of the task runs, or
-// [TaskSetFailed] if the task has failed too often. It ignores an unknown
-// attempt, whose executor was removed or which was reported before, and the
-// outcome of an attempt whose task is done or whose set is over.
+// [AttemptEnded], or [TaskSetFailed] if the task has failed too often. It ignores
+// an unknown attempt, whose executor was removed or which was reported before, and
+// the outcome of an attempt whose task is done or whose set is over.
 //
 // The time of the outcome is that of the latest Advance or Offer.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
@@ -87,16 +86,13 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 	if set.over {
 		return events
 	}
-	if a.other != nil {
-		return append(events, CopyEnded{
-			TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
-		})
+	if a.other == nil {
+		set.retry(a.index)
+		set.listRetry(a.index)
+		set.exhausted = false
+		set.node.Enqueue()
 	}
-	set.retry(a.index)
-	set.listRetry(a.index)
-	set.exhausted = false
-	set.node.Enqueue()
-	return append(events, TaskRetry{
+	return append(events, AttemptEnded{
 		TaskSet: set.id, Index: index, Attempt: a.id, Failures: failures, Reason: outcome.Reason,
 	})
 }
@@ -128,5 +124,5 @@ func (s *Scheduler) endIfDone(events []Event, set *taskSet) []Event {
 	}
 	s.endSet(set)
 	events = s.excludeForApplication(events, set)
-	return append(events, TaskSetDone{TaskSet: set.id, Status: set.status()})
+	return append(events, TaskSetDone{TaskSet: set.id})
 }

@@ -32,11 +32,6 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 			return index
 		}
 	}
-	return p.popFresh(b)
-}
-
-// popFresh removes and returns the first task without an attempt, or -1.
-func (p *pending) popFresh(b *backlog) int32 {
 	for p.next < p.end {
 		index := p.next
 		if p.fresh != nil {

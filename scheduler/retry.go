@@ -67,7 +67,6 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	if outcome.Result != Failed {
 		return h.failures, events
 	}
-	set.failedAttempts++
 	h.failedExecutor, h.failedHost = a.executor.ID, a.executor.Host
 	if !outcome.CountsAsFailure {
 		return h.failures, events
@@ -82,7 +81,7 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	}
 	s.endSet(set)
 	events = append(events, TaskSetFailed{
-		TaskSet: set.id, Index: int(a.index), Attempt: a.id, Failures: h.failures, Reason: outcome.Reason, Status: set.status(),
+		TaskSet: set.id, Index: int(a.index), Attempt: a.id, Failures: h.failures, Reason: outcome.Reason,
 	})
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
@@ -96,7 +95,6 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	if set == nil || set.states[index] == taskDone {
 		return 0
 	}
-	set.failedAttempts++
 	h := set.history(int32(index))
 	h.failures++
 	return h.failures

@@ -313,7 +313,7 @@ func TestAFailedTaskGoesElsewhere(t *testing.T) {
 			for _, e := range test.executors[1:] {
 				require.NoError(t, s.AddExecutor(e))
 			}
-			require.Equal(t, []Event{TaskRetry{TaskSet: 2, Attempt: 1, Failures: 1, Reason: "broken"}}, s.end("2/0", failed))
+			require.Equal(t, []Event{AttemptEnded{TaskSet: 2, Attempt: 1, Failures: 1, Reason: "broken"}}, s.end("2/0", failed))
 			s.at(0, test.expected)
 			require.Equal(t, 1, s.launched["2/0"].Number)
 		})
@@ -346,30 +346,29 @@ func TestFailures(t *testing.T) {
 	uncounted := Outcome{Result: Failed, Reason: "not its fault"}
 	killed := Outcome{Result: Killed, Reason: "asked for"}
 	for _, test := range []struct {
-		name             string
-		config, set      int
-		outcomes         []Outcome
-		failures, failed int
-		over             bool
+		name     string
+		limit    int
+		outcomes []Outcome
+		failures int
+		over     bool
 	}{
-		{"the default is 4", 0, 0, []Outcome{failed, failed, failed, failed}, 4, 4, true},
-		{"as configured", 2, 0, []Outcome{failed, failed}, 2, 2, true},
-		{"as the set says", 2, 3, []Outcome{failed, failed}, 2, 2, false},
-		{"no retry", 4, 1, []Outcome{failed}, 1, 1, true},
-		{"others don't count", 2, 0, []Outcome{failed, uncounted, killed, uncounted}, 1, 3, false},
-		{"others don't count between", 2, 0, []Outcome{uncounted, failed, killed, failed}, 2, 3, true},
+		{"the default is 4", 0, []Outcome{failed, failed, failed, failed}, 4, true},
+		{"not before the default", 0, []Outcome{failed, failed, failed}, 3, false},
+		{"limit reached", 2, []Outcome{failed, failed}, 2, true},
+		{"limit not reached", 3, []Outcome{failed, failed}, 2, false},
+		{"no retry", 1, []Outcome{failed}, 1, true},
+		{"others don't count", 2, []Outcome{failed, uncounted, killed, uncounted}, 1, false},
+		{"others don't count between", 2, []Outcome{uncounted, failed, killed, failed}, 2, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := play(t, Config{MaxTaskFailures: test.config}, Executor{ID: "a", Host: "A", Cores: 2})
-			s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2, MaxFailures: test.set})
+			s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
+			s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2, MaxFailures: test.limit})
 			s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
 			for i, outcome := range test.outcomes {
 				events := s.end("1/1", outcome)
 				if test.over && i == len(test.outcomes)-1 {
 					require.Equal(t, []Event{
-						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, Failures: test.failures, Reason: "broken",
-							Status: TaskSetStatus{ID: 1, Name: "count", Tasks: 2, Running: 1, FailedAttempts: test.failed,
-								Launches: [Localities]int{NoPref: 1 + len(test.outcomes)}}},
+						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, Failures: test.failures, Reason: "broken"},
 						KillAttempt{Attempt: 1, Executor: "a", Reason: fmt.Sprintf("task 1 of count failed %d times", test.failures)},
 					}, events)
 					require.Equal(t, 1, s.Demand().RunningTasks, "the other attempt holds its core until it is reported")
@@ -380,10 +379,9 @@ func TestFailures(t *testing.T) {
 					return
 				}
 				require.Len(t, events, 1)
-				require.Equal(t, outcome.Reason, events[0].(TaskRetry).Reason)
+				require.Equal(t, outcome.Reason, events[0].(AttemptEnded).Reason)
 				s.at(0, "1/1@a:no-pref")
 			}
-			require.Equal(t, test.failed, s.Snapshot().TaskSets[0].FailedAttempts)
 			require.Equal(t, len(test.outcomes), s.launched["1/1"].Number)
 		})
 	}
@@ -397,7 +395,7 @@ func TestASetEndsWithItsLastResult(t *testing.T) {
 	require.Empty(t, s.end("1/1", success), "an attempt ends once")
 	require.Equal(t, []Event{
 		TaskDone{TaskSet: 1, Index: 0, Attempt: 1},
-		TaskSetDone{TaskSet: 1, Status: TaskSetStatus{ID: 1, Name: "count", Tasks: 2, Done: 2, Launches: [Localities]int{NoPref: 2}}},
+		TaskSetDone{TaskSet: 1},
 	}, s.end("1/0", success))
 	s.submit(TaskSet{ID: 1, Name: "the id is free again", Tasks: 1})
 }
@@ -413,8 +411,8 @@ func TestExecutorLoss(t *testing.T) {
 				failures = 1
 			}
 			require.Equal(t, []Event{
-				TaskRetry{TaskSet: 1, Index: 0, Attempt: 1, Failures: failures, Reason: "lost"},
-				TaskRetry{TaskSet: 1, Index: 2, Attempt: 3, Failures: failures, Reason: "lost"},
+				AttemptEnded{TaskSet: 1, Index: 0, Attempt: 1, Failures: failures, Reason: "lost"},
+				AttemptEnded{TaskSet: 1, Index: 2, Attempt: 3, Failures: failures, Reason: "lost"},
 			}, s.RemoveExecutor("a", Loss{Reason: "lost", CountsAsFailure: counts}))
 			require.Empty(t, s.RemoveExecutor("a", Loss{}), "it is gone")
 			require.Empty(t, s.end("1/0", success), "what it sent before comes late")

@@ -18,6 +18,24 @@ type ExecutorStatus struct {
 	Decommissioning bool
 }
 
+type TaskSetStatus struct {
+	ID   uint64
+	Name string
+	// Waiting, Running and Done add up to Tasks unless copies run.
+	Tasks, Waiting, Running, Done int
+}
+
+func (set *taskSet) status() TaskSetStatus {
+	status := TaskSetStatus{
+		ID: set.id, Name: set.name,
+		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
+	}
+	if set.barrier != nil {
+		status.Done += set.barrier.count
+	}
+	return status
+}
+
 func (s *Scheduler) Snapshot() Snapshot {
 	var snapshot Snapshot
 	for _, e := range inOrder(s.executors) {

@@ -35,7 +35,7 @@ func TestACopyWins(t *testing.T) {
 	require.Equal(t, []Event{
 		TaskDone{TaskSet: 1, Index: 9, Attempt: 11},
 		KillAttempt{Attempt: 10, Executor: "a", Reason: "another attempt of the task was faster"},
-		TaskSetDone{TaskSet: 1, Status: TaskSetStatus{ID: 1, Name: "count", Tasks: 10, Done: 10, Running: 1, Launches: [Localities]int{NoPref: 11}}},
+		TaskSetDone{TaskSet: 1},
 	}, s.end("1/9", success))
 	require.Empty(t, s.Finished(10, success), "the other is too late")
 	require.Zero(t, s.Demand())
@@ -53,7 +53,7 @@ func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
 	require.Len(t, s.Finished(3, success), 1)
 	require.Empty(t, s.CheckSpeculation(start.Add(time.Hour)))
 	require.Equal(t, Demand{RunningTasks: 1}, s.Demand())
-	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Attempt: 1, Reason: "lost"}}, s.RemoveExecutor("a", Loss{Reason: "lost", CountsAsFailure: true}))
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Attempt: 1, Reason: "lost"}}, s.RemoveExecutor("a", Loss{Reason: "lost", CountsAsFailure: true}))
 	s.at(time.Hour, "1/0@b:no-pref")
 	require.Len(t, s.end("1/0", success), 2)
 	s.ResultPending(4, time.Second)
@@ -69,13 +69,13 @@ func TestTheOriginalWins(t *testing.T) {
 func TestOneOfTwoAttemptsFails(t *testing.T) {
 	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
 	s.at(time.Hour, "1/9@b:no-pref")
-	require.Equal(t, []Event{CopyEnded{TaskSet: 1, Index: 9, Attempt: 10, Failures: 1, Reason: "broken"}}, s.Finished(10, failed))
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 9, Attempt: 10, Failures: 1, Reason: "broken"}}, s.Finished(10, failed))
 	s.at(time.Hour)
 	require.Empty(t, s.CheckSpeculation(start.Add(time.Hour+3*time.Second)))
 	require.Len(t, s.CheckSpeculation(start.Add(time.Hour+4*time.Second)), 1, "the copy straggles too")
 	s.at(time.Hour+4*time.Second, "1/9@a:no-pref")
 	require.Equal(t, 2, s.launched["1/9"].Number)
-	require.Equal(t, []Event{CopyEnded{TaskSet: 1, Index: 9, Attempt: 11, Failures: 1, Reason: "lost"}}, s.RemoveExecutor("b", Loss{Reason: "lost"}))
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 9, Attempt: 11, Failures: 1, Reason: "lost"}}, s.RemoveExecutor("b", Loss{Reason: "lost"}))
 	require.Len(t, s.end("1/9", success), 2)
 }
 

@@ -47,28 +47,3 @@ func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	}
 	return preferred
 }
-
-// TaskSetStatus is the state of a task set at its end.
-type TaskSetStatus struct {
-	ID   uint64
-	Name string
-	// Tasks is how many there are. As long as the set is not over, Waiting, Running
-	// and Done add up to it.
-	Tasks, Waiting, Running, Done int
-	// FailedAttempts is how many attempts failed, whether they count or not.
-	FailedAttempts int
-	// Launches counts the attempts that were launched at each Locality.
-	Launches [Localities]int
-}
-
-func (set *taskSet) status() TaskSetStatus {
-	status := TaskSetStatus{
-		ID: set.id, Name: set.name,
-		Tasks: len(set.states), Waiting: set.waiting, Running: len(set.running), Done: set.done,
-		FailedAttempts: set.failedAttempts, Launches: set.launches,
-	}
-	if set.barrier != nil {
-		status.Done += set.barrier.count
-	}
-	return status
-}

@@ -58,10 +58,8 @@ type taskSet struct {
 	over bool
 
 	backlog
-	done           int
-	failedAttempts int
-	launches       [Localities]int
-	running        []*attempt
+	done    int
+	running []*attempt
 	// histories has the tasks with an attempt that ended without a result.
 	histories map[int32]*history
 	delay     delayClock

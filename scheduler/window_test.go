@@ -77,7 +77,7 @@ func TestOnlyTasksThatSurelyRanAreCharged(t *testing.T) {
 func TestQueuedTasksAreRecalledFromAnExecutorThatLeaves(t *testing.T) {
 	s := queued(t, Config{})
 	require.Equal(t, []Event{Recall{Executor: "a"}}, s.DecommissionExecutor("a"))
-	require.Equal(t, []Event{TaskRetry{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Recalled}))
+	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Recalled}))
 	s.end("1/5", Outcome{Result: Recalled})
 	s.end("1/6", Outcome{Result: Recalled})
 	s.end("1/3", Outcome{Result: Recalled})

@@ -57,31 +57,25 @@ func (r Rules) WithDefaults() Rules {
 
 // excluded are executors and nodes, by name.
 type excluded struct {
-	executors, nodes map[string]struct{}
+	executors, nodes map[string]bool
 }
 
 // Excludes reports whether an executor, or the node that it is on, is excluded.
-func (x *excluded) Excludes(executor, node string) bool { return x.Any() && x.contains(executor, node) }
+func (x *excluded) Excludes(executor, node string) bool {
+	return x.Any() && (x.executors[executor] || x.nodes[node])
+}
 
 // Any reports whether anything is excluded.
 func (x *excluded) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
-func (x *excluded) contains(executor, node string) bool {
-	_, itself := x.executors[executor]
-	_, itsNode := x.nodes[node]
-	return itself || itsNode
-}
-
 // add adds a name to a set of names and reports whether it is new.
-func add(names *map[string]struct{}, name string) bool {
-	if _, known := (*names)[name]; known {
-		return false
-	}
+func add(names *map[string]bool, name string) bool {
 	if *names == nil {
-		*names = map[string]struct{}{}
+		*names = map[string]bool{}
 	}
-	(*names)[name] = struct{}{}
-	return true
+	known := (*names)[name]
+	(*names)[name] = true
+	return !known
 }
 
 // Task counts the failures of one task.

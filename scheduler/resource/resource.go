@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 )
 
 // wholeAddress is the amount of one address. Amounts are kept in these units, so
@@ -19,12 +18,8 @@ const wholeAddress = 1_000_000_000
 // maxRequest bounds how many addresses of a resource a task requests.
 const maxRequest = 1 << 16
 
-// Inventory is the resources of one executor. The zero value has none.
-type Inventory struct {
-	resources []resource
-	// sizes is the name and number of addresses of each resource, as text.
-	sizes string
-}
+// Inventory is the resources of one executor, ordered by name.
+type Inventory struct{ resources []resource }
 
 type resource struct {
 	name      string
@@ -56,7 +51,6 @@ type part struct {
 // resource. It fails if a resource has an address twice.
 func NewInventory(named map[string][]string) (Inventory, error) {
 	var v Inventory
-	var sizes strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(named)) {
 		r := resource{name: name}
 		for _, a := range named[name] {
@@ -65,10 +59,8 @@ func NewInventory(named map[string][]string) (Inventory, error) {
 			}
 			r.addresses = append(r.addresses, address{name: a, free: wholeAddress})
 		}
-		fmt.Fprintf(&sizes, "%q=%d ", name, len(r.addresses))
 		v.resources = append(v.resources, r)
 	}
-	v.sizes = sizes.String()
 	return v, nil
 }
 
@@ -99,7 +91,11 @@ func (requests Requests) Strings() []string {
 
 // SameSize reports whether both inventories have the same number of addresses of
 // each resource.
-func (v *Inventory) SameSize(other *Inventory) bool { return v.sizes == other.sizes }
+func (v *Inventory) SameSize(other *Inventory) bool {
+	return slices.EqualFunc(v.resources, other.resources, func(a, b resource) bool {
+		return a.name == b.name && len(a.addresses) == len(b.addresses)
+	})
+}
 
 // find returns the index of a resource, or -1.
 func (v *Inventory) find(name string) int {

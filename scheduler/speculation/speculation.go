@@ -4,6 +4,7 @@ package speculation
 
 import (
 	"cmp"
+	"container/heap"
 	"math"
 	"time"
 )
@@ -46,4 +47,52 @@ func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration,
 	default:
 		return 0, false
 	}
+}
+
+// Median keeps the median of the durations that are added to it.
+type Median struct {
+	// low is a heap of the lower half, negated; high is a heap of the upper half. low
+	// has as many values as high or one more.
+	low, high minHeap
+}
+
+func (m *Median) Add(d time.Duration) {
+	if len(m.low) > 0 && d > -m.low[0] {
+		heap.Push(&m.high, d)
+	} else {
+		heap.Push(&m.low, -d)
+	}
+	switch {
+	case len(m.low) > len(m.high)+1:
+		heap.Push(&m.high, -heap.Pop(&m.low).(time.Duration))
+	case len(m.high) > len(m.low):
+		heap.Push(&m.low, -heap.Pop(&m.high).(time.Duration))
+	}
+}
+
+// Value returns the median, halfway between two middle values; 0 if there are no
+// values.
+func (m *Median) Value() time.Duration {
+	switch {
+	case len(m.low) == 0:
+		return 0
+	case len(m.low) > len(m.high):
+		return -m.low[0]
+	default:
+		return (m.high[0] - m.low[0]) / 2
+	}
+}
+
+// minHeap implements heap.Interface, with the least duration first.
+type minHeap []time.Duration
+
+func (h minHeap) Len() int           { return len(h) }
+func (h minHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h minHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *minHeap) Push(d any)        { *h = append(*h, d.(time.Duration)) }
+func (h *minHeap) Pop() any {
+	last := len(*h) - 1
+	d := (*h)[last]
+	*h = (*h)[:last]
+	return d
 }
