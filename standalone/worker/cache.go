@@ -20,14 +20,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// cache keeps contents by their hash, each fetched once, and puts them into
-// working directories. Its methods are safe for concurrent use.
+// cache stores contents by hash, fetches each once, and links them into working
+// directories. Its methods are safe for concurrent use.
 //
-// A content is a file named after its SHA-256, with ".x" behind it for one that
-// can be executed: working directories hold links to these files, so their mode
-// is the content's. They are read-only, as what one executor would write into
-// its file all others would read. An archive is unpacked once, into a directory
-// with ".d" behind the hash.
+// A content is a file with its SHA-256 as name, and the suffix ".x" if it is executable:
+// working directories have links to these files, which share the mode. The files are
+// read-only, because all executors share them. An archive is unpacked once, into a
+// directory with the suffix ".d".
 type cache struct {
 	directory string
 	fetch     func(ctx context.Context, hash []byte, to rewriter) error
@@ -35,16 +34,16 @@ type cache struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	used    map[string]int // how many processes have each entry
+	used    map[string]int // processes that use each entry
 }
 
-// flight is the making of one entry, for all who want it.
+// flight is the making of one entry, for which several callers may wait.
 type flight struct {
 	done chan struct{}
 	err  error
 }
 
-// newCache uses a directory, and makes it where it is not there.
+// newCache opens the cache in a directory, which it makes if it does not exist.
 func newCache(directory string, fetch func(ctx context.Context, hash []byte, to rewriter) error) (*cache, error) {
 	if err := os.MkdirAll(directory, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache of files: %w", err)
@@ -59,8 +58,8 @@ const (
 	draftPattern     = draftPrefix + "*"
 )
 
-// CacheEntry is the name of a content's file in a worker's cache, by its SHA-256.
-// Such a file has mode 0555 where it can be executed, and 0444 where it cannot.
+// CacheEntry returns the name of a content's file in a worker's cache. The file has mode
+// 0555 if it is executable, and 0444 if not.
 func CacheEntry(sha256 []byte, executable bool) string {
 	name := hex.EncodeToString(sha256)
 	if executable {
@@ -69,7 +68,7 @@ func CacheEntry(sha256 []byte, executable bool) string {
 	return name
 }
 
-// entryOf is the name under which a file's content is kept.
+// entryOf returns the name of a file's entry.
 func entryOf(file *protocol.File) string {
 	if file.GetArchive() {
 		return hex.EncodeToString(file.GetSha256()) + unpackedSuffix
@@ -77,22 +76,22 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// place puts files into a working directory. The files stay in use until release
-// is called, and those of archives are not removed before.
+// place links files into a working directory. Until release is called their entries are
+// in use and not removed.
 func (c *cache) place(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
-	var held []string
-	release = func() { c.release(held) }
+	var entries []string
+	release = func() { c.release(entries) }
 	for _, file := range files {
 		if err = c.placeOne(ctx, file, directory); err != nil {
 			release()
 			return nil, fmt.Errorf("file %s: %w", file.GetName(), err)
 		}
-		held = append(held, entryOf(file))
+		entries = append(entries, entryOf(file))
 	}
 	return release, nil
 }
 
-// placeOne leaves the entry in use where it succeeds.
+// placeOne leaves the entry in use if it succeeds.
 func (c *cache) placeOne(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
 		return err
@@ -101,10 +100,10 @@ func (c *cache) placeOne(ctx context.Context, file *protocol.File, directory str
 		return fmt.Errorf("its SHA-256 has %d bytes, want %d", len(file.GetSha256()), sha256.Size)
 	}
 	entry := entryOf(file)
-	c.hold(entry)
+	c.use(entry)
 	err := c.obtain(ctx, file)
 	if err == nil {
-		err = c.put(filepath.Join(c.directory, entry), filepath.Join(directory, file.GetName()), file.GetArchive())
+		err = link(filepath.Join(c.directory, entry), filepath.Join(directory, file.GetName()), file.GetArchive())
 	}
 	if err != nil {
 		c.release([]string{entry})
@@ -112,7 +111,7 @@ func (c *cache) placeOne(ctx context.Context, file *protocol.File, directory str
 	return err
 }
 
-func (c *cache) hold(entry string) {
+func (c *cache) use(entry string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used[entry]++
@@ -128,7 +127,7 @@ func (c *cache) release(entries []string) {
 	}
 }
 
-// obtain returns when the file's entry is there.
+// obtain makes the file's entry, or waits until another caller has.
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
@@ -139,7 +138,7 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	}
 	c.mu.Unlock()
 	if !flying {
-		current.err = c.provide(ctx, file)
+		current.err = c.makeEntry(ctx, file)
 		c.mu.Lock()
 		delete(c.flights, entry)
 		c.mu.Unlock()
@@ -152,18 +151,18 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 		return context.Cause(ctx)
 	}
 	if current.err != nil && ctx.Err() == nil {
-		// It may have failed as the other one, who fetched it, was given up.
+		// It may have failed because the other caller's context ended.
 		return c.obtain(ctx, file)
 	}
 	return current.err
 }
 
-// provide makes the entry unless it is there and whole.
-func (c *cache) provide(ctx context.Context, file *protocol.File) error {
+// makeEntry makes the entry unless it exists and is whole.
+func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))
 	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
 		now := c.now()
-		return os.Chtimes(path, now, now) // when it was used last
+		return os.Chtimes(path, now, now) // the time of the latest use
 	}
 	draft, err := c.download(ctx, file)
 	if err != nil {
@@ -183,7 +182,7 @@ func (c *cache) provide(ctx context.Context, file *protocol.File) error {
 	return os.Rename(draft, path)
 }
 
-// draft is a content on its way into the cache.
+// draft is a content that is being fetched.
 type draft struct {
 	*os.File
 	hash hash.Hash
@@ -202,7 +201,7 @@ func (d *draft) restart() error {
 	return d.Truncate(0)
 }
 
-// download fetches a content into a file of its own and checks it.
+// download fetches a content into a new file and checks its hash.
 func (c *cache) download(ctx context.Context, file *protocol.File) (path string, err error) {
 	made, err := os.CreateTemp(c.directory, draftPattern)
 	if err != nil {
@@ -223,8 +222,8 @@ func (c *cache) download(ctx context.Context, file *protocol.File) (path string,
 	return made.Name(), nil
 }
 
-// put links an entry to where a process finds it.
-func (c *cache) put(entry, path string, archive bool) error {
+// link links or copies an entry to a path.
+func link(entry, path string, archive bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -256,7 +255,7 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, target.Close())
 }
 
-// clean removes entries that nobody has and that were last used before then.
+// clean removes entries that are not in use and were last used before a time.
 func (c *cache) clean(before time.Time) (removed int, err error) {
 	entries, err := os.ReadDir(c.directory)
 	if err != nil {
@@ -266,7 +265,7 @@ func (c *cache) clean(before time.Time) (removed int, err error) {
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil || info.ModTime().After(before) {
-			continue // it is young, or was renamed or removed just now
+			continue // it is new, or was just renamed or removed
 		}
 		gone, err := c.removeUnused(entry.Name())
 		if gone {
@@ -279,12 +278,12 @@ func (c *cache) clean(before time.Time) (removed int, err error) {
 	return removed, errors.Join(problems...)
 }
 
-// removeUnused lets nobody begin to use the entry meanwhile.
+// removeUnused removes an entry unless it is in use.
 func (c *cache) removeUnused(entry string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used[entry] > 0 || (strings.HasPrefix(entry, draftPrefix) && len(c.flights) > 0) {
-		return false, nil // where nothing is fetched, a draft is one that somebody left
+		return false, nil // without flights, a draft is a leftover
 	}
 	path := filepath.Join(c.directory, entry)
 	err := os.RemoveAll(path)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// cleaner removes what is old and unused below a worker's directory.
+// cleaner removes old files in a worker's directory.
 type cleaner struct {
 	directory *workDirectory
 	cache     *cache
@@ -20,9 +20,8 @@ type cleaner struct {
 	logger    *slog.Logger
 }
 
-// clean removes the directories of applications and drivers that are not in use
-// and in which nothing has changed for the time to live, and contents of the
-// cache that nobody has used for as long.
+// clean removes directories of applications and drivers that are not in use and have not
+// changed for the time to live, and cache entries that were not used for as long.
 func (c *cleaner) clean(inUse map[string]bool) error {
 	before := c.now().Add(-c.ttl)
 	owners, err := c.directory.owners()
@@ -50,9 +49,8 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// changedSince reports whether anything in a directory has changed since then,
-// but for files of the cache that stand in it: their time is that of the latest
-// use by anybody.
+// changedSince reports whether anything in a directory has changed since then. It ignores
+// links to cache entries, which have the time of their latest use anywhere.
 func changedSince(directory string, then time.Time) (bool, error) {
 	changed := errors.New("changed")
 	err := filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {
@@ -72,12 +70,12 @@ func changedSince(directory string, then time.Time) (bool, error) {
 	case errors.Is(err, changed):
 		return true, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return true, nil // somebody is at work there
+		return true, nil // it is being changed
 	}
 	return false, err
 }
 
-// isLinked reports whether a file has another name beside this one.
+// isLinked reports whether a file has other hard links.
 func isLinked(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && stat.Nlink > 1

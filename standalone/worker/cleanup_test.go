@@ -27,7 +27,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 		{"old-with-old-logs", ttl + time.Hour, ttl + time.Minute, false, false},
 		{"old-but-in-use", 10 * ttl, 0, true, true},
 	}
-	directory, err := claimDirectory(filepath.Join(t.TempDir(), "work"))
+	directory, err := lockDirectory(filepath.Join(t.TempDir(), "work"))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, directory.release()) }()
 	s := &shelf{}

@@ -17,42 +17,39 @@ import (
 )
 
 const (
-	// welcomeTimeout bounds a master's answer to a hello.
+	// welcomeTimeout bounds the wait for a welcome after a hello.
 	welcomeTimeout = 20 * time.Second
 
-	// slowMaster is how long masters that have not answered are waited for when
-	// another has said that it does not lead: one that hangs must not keep the
-	// worker from asking again who leads now.
+	// slowMaster is how long the worker waits for the other masters after one has
+	// refused it: a master that hangs must not delay the next round.
 	slowMaster = 3 * time.Second
 
-	// A worker that finds no leader asks all masters again after a pause, which
-	// doubles up to the longest. Each pause is drawn between a half and all of it,
-	// so that the workers of a cluster whose master has restarted do not all come
-	// at once.
-	// The longest is well below deploy.reconnectTimeout, within which executors must
-	// be heard of.
+	// If no master leads, the worker asks all again after a pause, which doubles from
+	// shortestPause to longestPause. Each pause is drawn from its upper half, so that
+	// workers do not all connect to a restarted master at once. longestPause is well
+	// below deploy.reconnectTimeout, within which the worker must have registered.
 	shortestPause = 200 * time.Millisecond
 	longestPause  = 3 * time.Second
 )
 
-// attachment is a stream to a master that has welcomed the worker.
+// attachment is a stream to the master with which the worker is registered.
 type attachment struct {
 	master  string // host:port
 	welcome *protocol.WorkerWelcome
-	send    chan *protocol.WorkerMessage // closed by nobody; taken from until over is closed
-	over    chan struct{}
+	send    chan *protocol.WorkerMessage // received from until over is closed
+	over    chan struct{}                // closed when the stream has ended
 }
 
-// connector keeps the worker attached to whichever master leads.
+// connector keeps the worker attached to the master that leads.
 type connector struct {
 	masters *masters
 	logger  *slog.Logger
 	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's state as it is now
 	events  chan<- event
 
-	slow time.Duration // slowMaster
-	term uint64        // the greatest of all leaders that were heard of
-	left bool          // the worker has taken its leave
+	slow         time.Duration // slowMaster
+	term         uint64        // the newest of a leader
+	unregistered bool          // the last message has been sent
 }
 
 // Events of the connector.
@@ -66,7 +63,7 @@ type (
 	refused  struct{ err *RefusedError }
 )
 
-// run attaches to masters until ctx ends or the worker has taken its leave.
+// run attaches to masters until ctx ends or the worker has unregistered.
 func (c *connector) run(ctx context.Context) {
 	pause := shortestPause
 	for ctx.Err() == nil {
@@ -74,9 +71,9 @@ func (c *connector) run(ctx context.Context) {
 		case attachedOnce:
 			pause = shortestPause
 		case learned:
-			continue // at once: it is said to lead
+			continue // without a pause: it should lead
 		}
-		if c.left {
+		if c.unregistered {
 			return
 		}
 		half := pause / 2
@@ -88,33 +85,33 @@ func (c *connector) run(ctx context.Context) {
 	}
 }
 
-// outcome is what came of a round of asking all masters.
+// outcome is the result of a round in which all masters were asked.
 type outcome int
 
 const (
-	nobodyLeads  outcome = iota
-	learned              // of a master that was not known
-	attachedOnce         // the stream has broken since
+	noLeader     outcome = iota
+	learned              // a new master's address
+	attachedOnce         // and the stream has ended since
 )
 
-// attach asks all masters at once, stays with the one that leads until the
-// stream to it breaks.
+// attach asks all masters at once, and serves the stream to the one that leads until it
+// ends.
 func (c *connector) attach(ctx context.Context) outcome {
 	hello, err := c.hello(ctx)
 	if err != nil {
-		return nobodyLeads // the worker ends
+		return noLeader // the worker ends
 	}
 	found, refusals := c.askAll(ctx, hello)
 	if found != nil {
 		c.term = found.first.GetWelcome().GetTerm()
 		c.masters.Prefer(found.master)
 		err := c.serve(ctx, found)
-		if ctx.Err() == nil && !c.left {
+		if ctx.Err() == nil && !c.unregistered {
 			c.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
 		}
 		return attachedOnce
 	}
-	came := nobodyLeads
+	result := noLeader
 	for master, err := range refusals {
 		leader, standby := protocol.LeaderOf(err)
 		switch {
@@ -122,33 +119,33 @@ func (c *connector) attach(ctx context.Context) outcome {
 		case standby:
 			c.logger.Debug("a master is a standby", "master", master, "leader", leader)
 			if c.masters.Learn(leader) {
-				came = learned
+				result = learned
 			}
 		case c.term == 0 && isRefusal(err):
-			_ = c.tell(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
+			_ = c.post(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
 		default:
 			c.logger.Warn("cannot register with a master", "master", master, "error", reason(err))
 		}
 	}
-	return came
+	return result
 }
 
-// answer is what a master says to a hello.
+// answer is a master's answer to a hello.
 type answer struct {
 	master string
 	stream attachStream
 	end    context.CancelCauseFunc // of the stream
 	first  *protocol.WorkerOrder   // with the welcome
-	err    error                   // why there is no stream
+	err    error                   // if there is no stream
 }
 
-// askAll gives the first master that welcomes the worker, or why each does not.
+// askAll returns the first master that welcomes the worker, or the error of each.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	round, leave := context.WithCancelCause(ctx)
+	round, endRound := context.WithCancelCause(ctx)
 	for _, master := range masters {
 		asking.Go(func() { answers <- c.ask(ctx, round, master, hello) })
 	}
@@ -159,45 +156,45 @@ func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*a
 		switch {
 		case a.err != nil:
 			if refusals[a.master] = a.err; len(refusals) == 1 {
-				slow := time.AfterFunc(c.slow, func() { leave(errSlow) })
+				slow := time.AfterFunc(c.slow, func() { endRound(errSlow) })
 				defer slow.Stop()
 			}
 		case found == nil:
 			found = a
-			leave(errOtherLeads)
+			endRound(errOtherLeads)
 		default:
 			a.end(errOtherLeads)
 		}
 	}
-	leave(nil)
+	endRound(nil)
 	return found, refusals
 }
 
-// errOtherLeads ends a stream to a master while another has welcomed the worker.
+// errOtherLeads ends streams to other masters after one has welcomed the worker.
 var errOtherLeads = errors.New("another master leads")
 
-// errSlow is of a master that was not waited for.
+// errSlow is the error of a master that has not answered within slowMaster.
 var errSlow = errors.New("it does not answer")
 
-// ask says hello to a master. The stream lives as long as alive; when round
-// ends before there is an answer, it is given up.
+// ask sends a hello to a master and waits for the answer until round ends. The stream
+// lives as long as alive.
 func (c *connector) ask(alive, round context.Context, master string, hello *protocol.WorkerHello) *answer {
 	ctx, end := context.WithCancelCause(alive)
 	a := &answer{master: master, end: end}
-	patience := time.AfterFunc(welcomeTimeout, func() { end(fmt.Errorf("it did not answer within %v", welcomeTimeout)) })
-	defer patience.Stop()
-	stay := context.AfterFunc(round, func() { end(context.Cause(round)) })
-	if err := c.greet(ctx, a, hello); err != nil {
-		a.err = because(ctx, err)
+	timeout := time.AfterFunc(welcomeTimeout, func() { end(fmt.Errorf("it did not answer within %v", welcomeTimeout)) })
+	defer timeout.Stop()
+	stop := context.AfterFunc(round, func() { end(context.Cause(round)) })
+	if err := c.sendHello(ctx, a, hello); err != nil {
+		a.err = causeOr(ctx, err)
 		end(nil)
-	} else if !stay() {
+	} else if !stop() {
 		a.err = context.Cause(ctx)
 	}
 	return a
 }
 
-// greet opens the stream, and takes the first order.
-func (c *connector) greet(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
+// sendHello opens the stream, sends the hello and receives the first order.
+func (c *connector) sendHello(ctx context.Context, a *answer, hello *protocol.WorkerHello) error {
 	connection, err := c.masters.Connection(a.master)
 	if err != nil {
 		return err
@@ -205,7 +202,7 @@ func (c *connector) greet(ctx context.Context, a *answer, hello *protocol.Worker
 	if a.stream, err = protocol.NewWorkerClient(connection).Attach(ctx); err != nil {
 		return err
 	}
-	_ = a.stream.Send(&protocol.WorkerMessage{Hello: hello}) // where it fails, Recv says why
+	_ = a.stream.Send(&protocol.WorkerMessage{Hello: hello}) // if it fails, Recv returns the reason
 	if a.first, err = a.stream.Recv(); err != nil {
 		return err
 	}
@@ -220,17 +217,17 @@ func (c *connector) greet(ctx context.Context, a *answer, hello *protocol.Worker
 	return nil
 }
 
-// RefusedError is of a worker that a master does not take.
+// RefusedError is returned if a master refuses the worker.
 type RefusedError struct {
 	Master string // host:port
-	Reason string // as the master said
+	Reason string // the master's
 }
 
 func (e *RefusedError) Error() string {
 	return "master " + e.Master + " does not take this worker: " + e.Reason
 }
 
-// isRefusal reports whether a master would say the same again.
+// isRefusal reports whether a retry would fail alike.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
@@ -239,7 +236,7 @@ func isRefusal(err error) bool {
 	return false
 }
 
-// reason is what a call's error says, without gRPC's words around it.
+// reason returns a call's error without gRPC's prefix.
 func reason(err error) string {
 	if said, ok := status.FromError(err); ok {
 		return said.Message()
@@ -247,8 +244,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// because is why ctx ended, where it has, or err.
-func because(ctx context.Context, err error) error {
+// causeOr returns the cause of ctx's end, or err if it has not ended.
+func causeOr(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -257,28 +254,28 @@ func because(ctx context.Context, err error) error {
 
 type attachStream = grpc.BidiStreamingClient[protocol.WorkerMessage, protocol.WorkerOrder]
 
-// serve passes messages both ways until the stream breaks.
+// serve passes messages both ways until the stream ends.
 func (c *connector) serve(ctx context.Context, found *answer) error {
 	defer found.end(nil)
 	stream := found.stream
 	a := &attachment{
 		master: found.master, welcome: found.first.GetWelcome(), send: make(chan *protocol.WorkerMessage), over: make(chan struct{}),
 	}
-	if err := c.tell(ctx, attached{a}); err != nil {
+	if err := c.post(ctx, attached{a}); err != nil {
 		return err
 	}
 	sent := make(chan struct{})
-	leaving := false // the sender's until sent is closed
+	unregistered := false // belongs to the sender until sent is closed
 	go func() {
 		defer close(sent)
 		for {
 			select {
 			case message := <-a.send:
 				if stream.Send(message) != nil {
-					return // and Recv says why
+					return // Recv returns the reason
 				}
 				if message.GetUnregister() != nil {
-					leaving = true
+					unregistered = true
 					_ = stream.CloseSend()
 					return
 				}
@@ -289,18 +286,18 @@ func (c *connector) serve(ctx context.Context, found *answer) error {
 	}()
 	var err error
 	for order := found.first; err == nil; order, err = stream.Recv() {
-		if err := c.tell(ctx, ordered{a, order}); err != nil {
+		if err := c.post(ctx, ordered{a, order}); err != nil {
 			break
 		}
 	}
 	close(a.over)
 	<-sent
-	c.left = leaving
-	_ = c.tell(ctx, detached{a}) // where ctx has ended nobody asks
+	c.unregistered = unregistered
+	_ = c.post(ctx, detached{a}) // fails only if ctx has ended
 	return err
 }
 
-func (c *connector) tell(ctx context.Context, e event) error {
+func (c *connector) post(ctx context.Context, e event) error {
 	select {
 	case c.events <- e:
 		return nil

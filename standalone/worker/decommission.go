@@ -10,16 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// decommission is of a worker that takes nothing new, and ends when what it runs
-// has ended.
+// decommission is the state of a worker that is being decommissioned.
 type decommission struct {
 	reason   string
-	deadline time.Time // when what still runs is ended; zero for never
+	deadline time.Time // when all that still runs is stopped; zero for never
 	timer    *time.Timer
 }
 
-// startDecommission begins it. Applications hear of it from the master, and let their
-// executors finish what they do.
+// startDecommission makes the worker accept nothing new and end when all that it runs has
+// ended. The master notifies applications, whose executors finish their tasks.
 func (w *worker) startDecommission(reason string) {
 	if w.decommission != nil || w.stopping != nil {
 		return
@@ -41,12 +40,12 @@ func (d *decommission) message() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: message}
 }
 
-// stoppingMessage is of a worker that does not wait for what it runs.
+// stoppingMessage is the message of a worker that stops all that it runs.
 func stoppingMessage() *protocol.WorkerMessage {
 	return &protocol.WorkerMessage{Decommissioning: &protocol.Decommissioning{Reason: errStopped.Error()}}
 }
 
-// timeout tells that the deadline has passed.
+// timeout returns a channel that receives when the deadline has passed.
 func (d *decommission) timeout() <-chan time.Time {
 	if d == nil || d.timer == nil {
 		return nil
@@ -54,13 +53,13 @@ func (d *decommission) timeout() <-chan time.Time {
 	return d.timer.C
 }
 
-// DecommissionSignal tells once, for Options.Decommission, when this process is
-// sent SIGPWR, which Spark's workers take so, until stop is called. Where the
-// system has no such signal it never tells.
+// DecommissionSignal returns a channel for Options.Decommission. It receives once when
+// this process gets SIGPWR, as Spark's workers do, until stop is called. On systems
+// without that signal it never receives.
 func DecommissionSignal() (reasons <-chan string, stop func()) {
-	told := make(chan string, 1)
+	received := make(chan string, 1)
 	if decommissionSignal == nil {
-		return told, func() {}
+		return received, func() {}
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)
@@ -69,11 +68,11 @@ func DecommissionSignal() (reasons <-chan string, stop func()) {
 	listening.Go(func() {
 		select {
 		case <-signals:
-			told <- "it was sent SIGPWR"
+			received <- "it was sent SIGPWR"
 		case <-done:
 		}
 	})
-	return told, func() {
+	return received, func() {
 		signal.Stop(signals)
 		close(done)
 		listening.Wait()

@@ -13,15 +13,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// A worker's directory holds one for each application and each driver, in which
-// every executor, or every launch of the driver, has
+// A worker's directory contains the cache of programs and files, and a directory for each
+// application and each driver. In that every executor, or every launch of the driver, has
+// a directory with
 //
 //	work   its working directory
-//	tmp    its temporary files, which go when it ends
-//	logs   what it wrote
-//	secret what it proves itself by, which goes when it ends
-//
-// and, beside them, the cache of programs and files.
+//	tmp    its temporary files, which are removed when it ends
+//	logs   its output
+//	secret its credentials, which are removed when it ends
 const (
 	workPart   = "work"
 	tmpPart    = "tmp"
@@ -32,13 +31,13 @@ const (
 	lockName  = "lock"
 )
 
-// container is the directory of one executor or one launch of a driver.
+// processDirectory is the directory of one executor or one launch of a driver.
 type processDirectory string
 
 func (d processDirectory) part(name string) string { return filepath.Join(string(d), name) }
 
-// prepare makes the directory and what is in it. What an earlier process of the
-// same name left there goes, its logs too unless they go on.
+// prepare makes the directory and removes what an earlier process of the same name left
+// there, except its logs if again is set.
 func (d processDirectory) prepare(again bool) error {
 	old := []string{d.part(workPart), d.part(tmpPart), d.part(secretPart)}
 	if !again {
@@ -60,12 +59,12 @@ func (d processDirectory) prepare(again bool) error {
 	return nil
 }
 
-// retire removes what nobody needs once the process has ended.
+// removeTemporary removes temporary files and secrets after the process has ended.
 func (d processDirectory) removeTemporary() error {
 	return errors.Join(os.RemoveAll(d.part(secretPart)), os.RemoveAll(d.part(tmpPart)))
 }
 
-// forgetWork removes what executors of an application left beside their logs.
+// removeWorkDirectories removes the working directories of an application's executors.
 func removeWorkDirectories(application string) error {
 	entries, err := os.ReadDir(application)
 	if errors.Is(err, os.ErrNotExist) {
@@ -83,10 +82,10 @@ func removeWorkDirectories(application string) error {
 	return errors.Join(problems...)
 }
 
-// plainName is of ids that come from a master and become names of directories.
+// plainName is the form of ids, which become names of directories.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// checkID refuses ids that name other places than a directory of their own.
+// checkID refuses ids that are not names of directories of their own.
 func checkID(id string) error {
 	if !plainName.MatchString(id) || id == cacheName || id == lockName {
 		return fmt.Errorf("id %q: want letters, digits, '.', '_' and '-', at most 128", id)
@@ -94,28 +93,28 @@ func checkID(id string) error {
 	return nil
 }
 
-// workDirectory is a directory that no other worker has.
+// workDirectory is a worker's directory, which it has locked.
 type workDirectory struct {
 	path string
 	lock *os.File
 }
 
-// defaultDirectories bounds how many workers of one machine find a directory
-// without being given one.
+// defaultDirectories bounds how many workers of a user find a directory on one machine
+// without the setting.
 const defaultDirectories = 64
 
-// errTaken is of a directory that another worker has.
+// errTaken is returned if another worker has locked the directory.
 var errTaken = errors.New("another worker that runs has this directory")
 
-// claimDirectory takes a directory, made where it is not there, or the first
-// free one below the user's home.
-func claimDirectory(path string) (*workDirectory, error) {
+// lockDirectory locks the directory at path, or the first free one in the user's home if
+// path is "". It makes the directory if it does not exist.
+func lockDirectory(path string) (*workDirectory, error) {
 	if path != "" {
-		claimed, err := claim(path)
+		directory, err := lockAt(path)
 		if errors.Is(err, errTaken) {
 			return nil, fmt.Errorf("%s=%s: %w: give each a directory of its own", config.WorkerDir.Name(), path, err)
 		}
-		return claimed, err
+		return directory, err
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -127,14 +126,14 @@ func claimDirectory(path string) (*workDirectory, error) {
 		if number > 0 {
 			path = fmt.Sprintf("%s-%d", base, number+1)
 		}
-		if claimed, err := claim(path); !errors.Is(err, errTaken) {
-			return claimed, err
+		if directory, err := lockAt(path); !errors.Is(err, errTaken) {
+			return directory, err
 		}
 	}
 	return nil, fmt.Errorf("%s and %d more like it belong to other workers: set %s", base, defaultDirectories-1, config.WorkerDir.Name())
 }
 
-func claim(path string) (*workDirectory, error) {
+func lockAt(path string) (*workDirectory, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("the directory to work in: %w", err)
@@ -152,18 +151,18 @@ func claim(path string) (*workDirectory, error) {
 	return &workDirectory{path: path, lock: lock}, nil
 }
 
-// release lets other workers have the directory.
+// release unlocks the directory.
 func (d *workDirectory) release() error { return d.lock.Close() }
 
-// of is the directory of an application or a driver.
+// of returns the directory of an application or a driver.
 func (d *workDirectory) of(owner string) string { return filepath.Join(d.path, owner) }
 
-// processDirectory is the directory of one of its processes.
+// processDirectory returns the directory of a process of an application or a driver.
 func (d *workDirectory) processDirectory(owner, process string) processDirectory {
 	return processDirectory(filepath.Join(d.path, owner, process))
 }
 
-// owners are the applications and drivers that have a directory.
+// owners returns the applications and drivers that have a directory.
 func (d *workDirectory) owners() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -178,8 +177,7 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName refuses names of files that are not in the working directory, or
-// would hide what bobbin puts there.
+// checkFileName refuses names of files outside the working directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)
@@ -187,8 +185,8 @@ func checkFileName(name string) error {
 	return nil
 }
 
-// lockFile takes a file for as long as it is open. errTaken says that another
-// process has it.
+// lockFile locks a file as long as it is open. It returns errTaken if another process has
+// locked it.
 func lockFile(file *os.File) error {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {

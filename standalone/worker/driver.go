@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// A supervised driver that fails is started again after a pause, which doubles
-	// with each failure. One that ran for steadyRun fails anew. The numbers are
-	// those of Spark's DriverRunner, which knows no longest pause.
+	// A supervised driver that fails is restarted after a pause, which doubles with each
+	// failure up to longestRestart, and starts at firstRestart again if the driver ran for
+	// steadyRun. Spark's DriverRunner does the same without a longest pause.
 	firstRestart   = time.Second
 	longestRestart = time.Minute
 	steadyRun      = 5 * time.Second
 )
 
-// driverChanged is a driver's new state.
+// driverChanged is the event of a driver's new state.
 type driverChanged struct {
 	key    string // of running
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver. A launch that the worker has already stays as it
-// is, and an earlier one ends: the master has given it up.
+// launchDriver starts a driver. It does nothing if the order came before. An earlier
+// launch is stopped, because the master has given it up.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -80,7 +80,7 @@ func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	})
 }
 
-// supervise runs a driver, and runs it again where it is supervised and failed.
+// supervise runs a driver, and restarts it if it fails and is supervised.
 func supervise(ctx context.Context, supervised bool, run func() (ending, error), again func(e ending, pause time.Duration)) (ending, error) {
 	pause := firstRestart
 	for {
@@ -102,7 +102,7 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 	}
 }
 
-// driverEnding is the report's state, exit code and text.
+// driverEnding returns the state, exit code and text of the report of an end.
 func driverEnding(told error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(told, errKilled):
@@ -117,8 +117,7 @@ func driverEnding(told error, e ending, failure error) (protocol.DriverState, in
 	return protocol.DriverState_DRIVER_FINISHED, 0, ""
 }
 
-// driverChanged takes note of a driver's new state, unless a later launch has
-// taken its place.
+// driverChanged handles a driver's new state, unless a later launch has replaced it.
 func (w *worker) driverChanged(e driverChanged) {
 	known := w.reports.drivers[e.report.GetDriverId()]
 	if known == nil || known.report.GetLaunch() <= e.report.GetLaunch() {
@@ -132,14 +131,14 @@ func (w *worker) driverChanged(e driverChanged) {
 		return
 	}
 	w.logger.Info("driver ended", "driver", e.report.GetDriverId(), "launch", e.report.GetLaunch(), "state", state, "reason", e.report.GetText())
-	w.finish(e.key, shown(state.String()), e.report.GetText())
+	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver ends a driver as the master says; launch 0 is any.
+// killDriver stops a driver by the master's order; launch 0 is any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
-		return // a later one has taken its place
+		return // a later launch has replaced it
 	}
 	if known != nil {
 		if r := w.running[id+"/"+strconv.FormatUint(uint64(known.report.GetLaunch()), 10)]; r != nil {
@@ -152,12 +151,12 @@ func (w *worker) killDriver(id string, launched uint32) {
 			DriverId: id, Launch: launched, State: protocol.DriverState_DRIVER_ERROR, Text: "its worker does not have it",
 		}))
 	case known.report.GetState().Ended():
-		w.enqueue(w.reports.setDriver(known.report)) // its end is not heard of yet
+		w.enqueue(w.reports.setDriver(known.report)) // its end is not acknowledged yet
 	}
 }
 
-// runDriver is one attempt of a driver: the program in no role, with settings by
-// which it finds this cluster.
+// runDriver runs a driver once: its program without a role, with settings for this
+// cluster.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -165,7 +164,7 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	if description.GetUser() != "" {
 		variables["HADOOP_USER_NAME"] = description.GetUser()
 	}
-	return w.runIn(ctx, home, task{
+	return w.runIn(ctx, home, launchSpec{
 		mark:    order.GetDriverId() + "/" + name,
 		program: description.GetProgram(), files: description.GetFiles(), arguments: description.GetArguments(),
 		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
@@ -178,8 +177,8 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings are the settings that a driver is started with, as a variable.
-// Its credentials are the worker's, in files.
+// driverSettings returns a driver's settings as a variable. It gets the worker's
+// credentials, in files.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {
@@ -192,7 +191,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 	for _, key := range []config.Key[string]{
 		config.AuthenticateSecret, config.AuthenticateSecretFile, config.SSLCertFile, config.SSLKeyFile, config.SSLCAFile, config.DriverBind,
 	} {
-		delete(settings, key.Name()) // they are of the machine that submitted it
+		delete(settings, key.Name()) // they belong to the machine that submitted it
 	}
 	maps.Copy(settings, credentials)
 	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)

@@ -11,15 +11,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference is what the node replaces in the variables of an application by its
-// own: {{NAME}}, as a NodeManager does.
+// reference is {{NAME}}, which an application's variables may contain: it is replaced by
+// the worker's variable, as NodeManagers do.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
-// environment makes a process's: what the worker has itself but its settings and
-// credentials, then what the application wants, then what bobbin says.
+// environment is the environment of a process, by name.
 type environment map[string]string
 
-// inherited is the worker's own environment without what is the worker's alone.
+// inherited returns the worker's own environment without its settings and credentials.
 func inherited(environ []string) environment {
 	e := environment{}
 	for _, entry := range environ {
@@ -27,7 +26,7 @@ func inherited(environ []string) environment {
 		switch {
 		case !ok || name == "":
 		case strings.HasPrefix(name, config.EnvironmentPrefix):
-			// Settings and, perhaps, the cluster's secret.
+			// These are settings, perhaps with the cluster's secret.
 		case name == security.TokenFileVariable, name == "NOTIFY_SOCKET", name == "GOMAXPROCS", name == "GOMEMLIMIT":
 		default:
 			e[name] = value
@@ -36,8 +35,8 @@ func inherited(environ []string) environment {
 	return e
 }
 
-// add sets variables in which {{NAME}} stands for one that is set already,
-// <LOG_DIR> for logs and <CPS> for ":".
+// add sets variables. In their values {{NAME}} is replaced by a variable that is set
+// already, <LOG_DIR> by logs and <CPS> by ":".
 func (e environment) add(variables map[string]string, logs string) {
 	before := maps.Clone(e)
 	marks := strings.NewReplacer("<LOG_DIR>", logs, "<CPS>", string(os.PathListSeparator))
@@ -48,7 +47,7 @@ func (e environment) add(variables map[string]string, logs string) {
 	}
 }
 
-// list is the environment as processes take it, in order.
+// list returns the environment in the form of os/exec, sorted.
 func (e environment) list() []string {
 	entries := make([]string, 0, len(e))
 	for _, name := range slices.Sorted(maps.Keys(e)) {

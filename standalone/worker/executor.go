@@ -18,14 +18,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// executorChanged is an executor's new state.
+// executorChanged is the event of an executor's new state.
 type executorChanged struct {
 	key    string // of running
 	report *protocol.ExecutorReport
 }
 
-// launchExecutor starts an executor. One that the worker has already, as the
-// order came twice, stays as it is.
+// launchExecutor starts an executor. It does nothing if the order came before.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
 	if w.reports.executors[id] != nil {
@@ -65,7 +64,7 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	})
 }
 
-// executorEnding is the report's state, exit code and text.
+// executorEnding returns the state, exit code and text of the report of an end.
 func executorEnding(told error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(told, errKilled):
@@ -78,7 +77,7 @@ func executorEnding(told error, e ending, failure error) (protocol.ExecutorState
 	return protocol.ExecutorState_EXECUTOR_EXITED, e.code, e.String()
 }
 
-// executorChanged takes note of an executor's new state.
+// executorChanged handles an executor's new state.
 func (w *worker) executorChanged(e executorChanged) {
 	w.enqueue(w.reports.setExecutor(e.report))
 	state := e.report.GetState()
@@ -89,17 +88,17 @@ func (w *worker) executorChanged(e executorChanged) {
 		return
 	}
 	w.logger.Info("executor ended", "application", e.report.GetApplicationId(), "executor", e.report.GetExecutorId(), "state", state, "reason", e.report.GetText())
-	w.finish(e.key, shown(state.String()), e.report.GetText())
+	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killExecutor ends an executor as the master says.
+// killExecutor stops an executor by the master's order.
 func (w *worker) killExecutor(id executorID) {
 	if r := w.running[id.application+"/"+strconv.FormatUint(uint64(id.executor), 10)]; r != nil {
 		r.end(errKilled)
 		return
 	}
 	if known := w.reports.executors[id]; known != nil {
-		w.enqueue(w.reports.setExecutor(known.report)) // its end is not heard of yet
+		w.enqueue(w.reports.setExecutor(known.report)) // its end is not acknowledged yet
 		return
 	}
 	w.enqueue(w.reports.setExecutor(&protocol.ExecutorReport{
@@ -107,7 +106,7 @@ func (w *worker) killExecutor(id executorID) {
 	}))
 }
 
-// runExecutor is an executor from its directory to its end.
+// runExecutor prepares an executor's directory and runs it to its end.
 func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor, name, logURL string, started func(pid int)) (ending, error) {
 	home := w.directory.processDirectory(order.GetApplicationId(), name)
 	command, profile := order.GetCommand(), order.GetProfile()
@@ -123,18 +122,18 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	if command.GetUser() != "" {
 		variables["HADOOP_USER_NAME"] = command.GetUser()
 	}
-	return w.runIn(ctx, home, task{
+	return w.runIn(ctx, home, launchSpec{
 		mark:    order.GetApplicationId() + "/" + name,
 		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),
 		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
 		wanted: command.GetEnvironment(), variables: variables,
-		secrets: func(directory string) (map[string]string, error) { return handPass(directory, command.GetPass()) },
+		secrets: func(directory string) (map[string]string, error) { return writePass(directory, command.GetPass()) },
 	}, started)
 }
 
-// handPass writes what an executor shows to its driver into a file that only its
-// user can read.
-func handPass(directory string, pass []byte) (map[string]string, error) {
+// writePass writes the secret for the driver into a file that only this user can read, and
+// returns the variable that names the file.
+func writePass(directory string, pass []byte) (map[string]string, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
 	encoded, err := credentials.Encode(security.Writable)
@@ -148,9 +147,9 @@ func handPass(directory string, pass []byte) (map[string]string, error) {
 	return map[string]string{security.TokenFileVariable: path}, nil
 }
 
-// task is what is run in a directory of its own.
-type task struct {
-	mark      string // of it among all that this worker runs
+// launchSpec is what runIn runs.
+type launchSpec struct {
+	mark      string // unique among the worker's processes
 	program   *protocol.File
 	files     []*protocol.File
 	arguments []string
@@ -159,27 +158,27 @@ type task struct {
 	resources map[string][]string
 	wanted    map[string]string                                 // the application's variables
 	variables map[string]string                                 // bobbin's
-	secrets   func(directory string) (map[string]string, error) // and those that name files with secrets
-	again     bool                                              // the same has run there before, and its logs go on
+	secrets   func(directory string) (map[string]string, error) // writes files with secrets and returns the variables that name them
+	again     bool                                              // it is restarted, and keeps its logs
 }
 
-// runIn prepares the directory and runs a process in it to its end.
-func (w *worker) runIn(ctx context.Context, home processDirectory, t task, started func(pid int)) (e ending, err error) {
-	if err := home.prepare(t.again); err != nil {
+// runIn prepares a directory and runs a process there to its end.
+func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSpec, started func(pid int)) (e ending, err error) {
+	if err := home.prepare(spec.again); err != nil {
 		return ending{}, err
 	}
 	defer func() {
-		if retired := home.removeTemporary(); retired != nil {
-			w.logger.Warn("removing a process's temporary files", "error", retired)
+		if err := home.removeTemporary(); err != nil {
+			w.logger.Warn("removing a process's temporary files", "error", err)
 		}
 	}()
 	work := home.part(workPart)
-	release, err := w.cache.place(ctx, append([]*protocol.File{t.program}, t.files...), work)
+	release, err := w.cache.place(ctx, append([]*protocol.File{spec.program}, spec.files...), work)
 	if err != nil {
 		return ending{}, err
 	}
 	defer release()
-	environment, err := w.environmentOf(home, t)
+	environment, err := w.environmentOf(home, spec)
 	if err != nil {
 		return ending{}, err
 	}
@@ -187,32 +186,32 @@ func (w *worker) runIn(ctx context.Context, home processDirectory, t task, start
 		return ending{}, context.Cause(ctx)
 	}
 	return w.runner.run(ctx, process{
-		mark: w.id + "/" + t.mark + "/", program: filepath.Join(work, t.program.GetName()), arguments: t.arguments,
+		mark: w.id + "/" + spec.mark + "/", program: filepath.Join(work, spec.program.GetName()), arguments: spec.arguments,
 		environment: environment, directory: work, logs: home.part(logsPart),
 	}, started)
 }
 
-// environmentOf is a process's environment: the worker's own, then limits by its
-// size, then what the application wants, then what bobbin says.
-func (w *worker) environmentOf(home processDirectory, t task) ([]string, error) {
+// environmentOf returns a process's environment: the worker's own, then limits for the Go
+// runtime, then the application's variables, then bobbin's. Later ones win.
+func (w *worker) environmentOf(home processDirectory, spec launchSpec) ([]string, error) {
 	e := inherited(os.Environ())
 	logs := home.part(logsPart)
 	maps.Copy(e, map[string]string{"PWD": home.part(workPart), "LOG_DIRS": logs, "TMPDIR": home.part(tmpPart)})
-	maps.Copy(e, launch.GoLimits(t.cores, t.memory))
-	e.add(t.wanted, logs)
-	maps.Copy(e, t.variables)
-	e[launch.EnvContainer] = w.id + "/" + t.mark + "/"
-	if len(t.resources) > 0 {
-		encoded, err := json.Marshal(t.resources)
+	maps.Copy(e, launch.GoLimits(spec.cores, spec.memory))
+	e.add(spec.wanted, logs)
+	maps.Copy(e, spec.variables)
+	e[launch.EnvContainer] = w.id + "/" + spec.mark + "/"
+	if len(spec.resources) > 0 {
+		encoded, err := json.Marshal(spec.resources)
 		if err != nil {
 			return nil, err
 		}
 		e[launch.EnvResources] = string(encoded)
 	}
-	handed, err := t.secrets(home.part(secretPart))
+	secrets, err := spec.secrets(home.part(secretPart))
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(e, handed)
+	maps.Copy(e, secrets)
 	return e.list(), nil
 }

@@ -445,7 +445,7 @@ func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
 }
 
 func TestAWorkerKnowsWhetherTheOneBeforeWasKilled(t *testing.T) {
-	directory, err := claimDirectory(t.TempDir())
+	directory, err := lockDirectory(t.TempDir())
 	require.NoError(t, err)
 	before := func() string {
 		worker, err := directory.predecessor()
@@ -455,15 +455,15 @@ func TestAWorkerKnowsWhetherTheOneBeforeWasKilled(t *testing.T) {
 	require.Empty(t, before())
 	long, short := workerID(time.Now(), "a.host_of-a-name", 41234), workerID(time.Now(), "h", 1)
 	for _, id := range []string{long, short} {
-		require.NoError(t, directory.enter(id))
+		require.NoError(t, directory.setOwner(id))
 		require.Equal(t, id, before())
 	}
 	for _, damaged := range []string{"", "worker-", short[:len(short)-1], short + "/", "\x00" + short} {
-		require.NoError(t, directory.enter(damaged))
+		require.NoError(t, directory.setOwner(damaged))
 		require.Empty(t, before(), "%q could be a mark of others", damaged)
 	}
-	require.NoError(t, directory.enter(short))
-	require.NoError(t, directory.leave())
+	require.NoError(t, directory.setOwner(short))
+	require.NoError(t, directory.clearOwner())
 	require.Empty(t, before())
 	require.NoError(t, directory.release())
 }

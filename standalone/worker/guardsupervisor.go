@@ -10,12 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// guardPause is before another guard is started in the place of one that did
-// not come up.
+// guardPause is the pause before the start of a guard is tried again.
 const guardPause = time.Second
 
-// watch keeps a guard beside the worker: where somebody ends one, another is
-// started, which hears of all sessions.
+// guardSupervisor keeps a guard process running beside the worker. If a guard is killed,
+// it starts another, which gets all sessions.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -23,58 +22,58 @@ type guardSupervisor struct {
 	running       sync.WaitGroup
 
 	mu       sync.Mutex
-	guard    *guard.Guard // nil where none could be started
+	guard    *guard.Guard // nil if none could be started
 	sessions map[int]bool
 }
 
-// startWatch fails where no guard can be started.
+// superviseGuard fails if no guard can be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
-	w := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
-	if err := w.start(); err != nil {
+	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
+	if err := s.start(); err != nil {
 		return nil, err
 	}
-	w.running.Go(w.keep)
-	return w, nil
+	s.running.Go(s.restart)
+	return s, nil
 }
 
-func (w *guardSupervisor) start() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *guardSupervisor) start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var err error
 	var stderr io.Writer = os.Stderr
-	if w.guard, err = guard.Start(w.program, w.mark, stderr); err != nil {
+	if s.guard, err = guard.Start(s.program, s.mark, stderr); err != nil {
 		return err
 	}
-	for session := range w.sessions {
-		if err := w.guard.Watch(session); err != nil {
+	for session := range s.sessions {
+		if err := s.guard.Watch(session); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keep replaces a guard that ends.
-func (w *guardSupervisor) keep() {
+// restart replaces a guard that ends.
+func (s *guardSupervisor) restart() {
 	for {
 		var pause <-chan time.Time
-		w.mu.Lock()
-		ended := w.guard.Ended()
-		w.mu.Unlock()
+		s.mu.Lock()
+		ended := s.guard.Ended()
+		s.mu.Unlock()
 		select {
-		case <-w.quit:
+		case <-s.quit:
 			return
 		case <-ended:
 		}
 		for {
-			w.logger.Warn("the process that ends executors when this worker is killed has ended itself, starting another")
-			err := w.start()
+			s.logger.Warn("the process that ends executors when this worker is killed has ended itself, starting another")
+			err := s.start()
 			if err == nil {
 				break
 			}
-			w.logger.Error("without it, what executors started may outlive a worker that is killed", "error", err)
+			s.logger.Error("without it, what executors started may outlive a worker that is killed", "error", err)
 			pause = time.After(guardPause)
 			select {
-			case <-w.quit:
+			case <-s.quit:
 				return
 			case <-pause:
 			}
@@ -82,32 +81,32 @@ func (w *guardSupervisor) keep() {
 	}
 }
 
-// add has a session end with this process.
-func (w *guardSupervisor) add(session int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.sessions[session] = true
-	if w.guard != nil {
-		_ = w.guard.Watch(session) // it ended just now, and the next one hears of it
+// add adds a session whose processes the guard kills when the worker ends.
+func (s *guardSupervisor) add(session int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[session] = true
+	if s.guard != nil {
+		_ = s.guard.Watch(session) // if it fails, the next guard gets the session
 	}
 }
 
-// remove is of a session that has ended.
-func (w *guardSupervisor) remove(session int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.sessions, session)
-	if w.guard != nil {
-		_ = w.guard.Forget(session)
+// remove removes a session that has ended.
+func (s *guardSupervisor) remove(session int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, session)
+	if s.guard != nil {
+		_ = s.guard.Forget(session)
 	}
 }
 
-// close ends what is left, and the guard.
-func (w *guardSupervisor) close() error {
-	close(w.quit)
-	w.running.Wait()
-	if w.guard == nil {
-		return guard.Sweep(w.mark, w.sessions, 0)
+// close kills all processes that are left, and ends the guard.
+func (s *guardSupervisor) close() error {
+	close(s.quit)
+	s.running.Wait()
+	if s.guard == nil {
+		return guard.Sweep(s.mark, s.sessions, 0)
 	}
-	return w.guard.Close()
+	return s.guard.Close()
 }

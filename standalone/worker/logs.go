@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// OwnerLogs are the processes of an application or a driver of which the worker has
-// logs, running and ended: executors by their ids, or the launches of the driver.
+// OwnerLogs are the processes of an application or a driver that have logs: ids of
+// executors, or launches of the driver.
 type OwnerLogs struct {
 	Owner     string   `json:"owner"`
 	Processes []string `json:"processes"`
 }
 
-// showOwner lists the processes of an owner as JSON. The logs of each are behind
-// the same URL, a slash and its name.
+// showOwner lists the processes of an owner as JSON. The logs of each are at the same URL,
+// a slash and its name.
 func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	owner := r.PathValue("owner")
 	if checkID(owner) != nil {
@@ -41,22 +41,22 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 	showJSON(w, listed)
 }
 
-// LogFiles are the log files of an executor or a driver, as its log URL gives
-// them with ?format=json. Each can be read behind the URL, a slash and its name.
+// LogFiles are the log files of an executor or a driver, served at its log URL with
+// ?format=json. Each file is at the URL, a slash and its name.
 type LogFiles struct {
 	Owner   string    `json:"owner"`
 	Process string    `json:"process"`
-	Files   []LogFile `json:"files"` // in the order in which they read on: stdout.2, stdout.1, stdout
+	Files   []LogFile `json:"files"` // oldest first: stdout.2, stdout.1, stdout
 }
 
-// LogFile is one of them.
+// LogFile is one log file.
 type LogFile struct {
 	Name     string    `json:"name"`
 	Size     int64     `json:"size"` // bytes
 	Modified time.Time `json:"modified"`
 }
 
-// logsOf is the directory of a process's logs; false where none can be meant.
+// logsOf returns the directory of a process's logs, or false if the path is invalid.
 func logsOf(r *http.Request, directory *workDirectory) (string, bool) {
 	owner, process := r.PathValue("owner"), r.PathValue("process")
 	if checkID(owner) != nil || checkID(process) != nil {
@@ -99,7 +99,7 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 	showPage(w, "logs", listed)
 }
 
-// rolled takes stdout.2 apart; a file that was not rolled has the number 0.
+// rolled splits stdout.2 into name and number; the newest file has the number 0.
 func rolled(name string) (base string, number int) {
 	if at := strings.LastIndexByte(name, '.'); at > 0 {
 		if number, err := strconv.Atoi(name[at+1:]); err == nil && number > 0 {
@@ -109,7 +109,7 @@ func rolled(name string) (base string, number int) {
 	return name, 0
 }
 
-// showLog serves a log file, or the part of it that the request's Range names.
+// showLog serves a log file, or the part that the request's Range header names.
 func showLog(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	path, ok := logsOf(r, directory)
 	if !ok {

@@ -16,19 +16,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/route"
 )
 
-// lookupTimeout bounds the look for this machine's own name.
+// lookupTimeout bounds the lookup of this machine's own name.
 const lookupTimeout = 10 * time.Second
 
-// machine is what a worker has to give, and where.
+// machine is the worker's address, and what it has for executors and drivers.
 type machine struct {
 	host      string
-	port      int // 0 until the page's is known
+	port      int // 0 until the page's port is known
 	cores     int
 	memory    config.Size
 	resources map[string][]string // addresses
 }
 
-// equip finds out what the worker has, as the settings and the machine say.
+// inspectMachine determines what the worker has, from the settings and this machine.
 func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
 	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
@@ -51,13 +51,13 @@ func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	return e, err
 }
 
-// defaultMemory leaves 1 GiB to the machine, as Spark's workers do.
+// defaultMemory leaves 1 GiB to the operating system, as Spark's workers do.
 func defaultMemory(machine int64) config.Size {
 	return max(config.Size(machine)-config.GiB, config.GiB)
 }
 
-// findHost is the name by which others know this machine: its own name, where
-// that leads to the address by which the machine reaches the masters.
+// findHost returns the name by which others reach this machine: its own name if that
+// resolves to the address by which it reaches the masters, or else the address.
 func findHost(ctx context.Context, masters []string, name string, logger *slog.Logger) (string, error) {
 	address, err := route.Source(ctx, masters)
 	if err != nil {
@@ -75,7 +75,7 @@ func findHost(ctx context.Context, masters []string, name string, logger *slog.L
 	return address.String(), nil
 }
 
-// findResources are the addresses of what a worker has beside cores and memory.
+// findResources returns the addresses of further resources, by name.
 func findResources(ctx context.Context, wanted map[string]config.WorkerResource) (map[string][]string, error) {
 	var found map[string][]string
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {

@@ -17,15 +17,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// machineMemory is the memory of this machine, or of the container that the
-// worker is in, in bytes; 0 where Linux does not say.
+// machineMemory returns the memory of this machine, or of the container in which the
+// worker runs, in bytes; 0 if it cannot be read.
 func machineMemory() int64 {
 	content, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
 	total := memTotal(content)
-	// The files are those of cgroups 2 and 1, as a container sees its own.
+	// The limits in cgroups 2 and 1, as a container sees its own.
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		content, err := os.ReadFile(name)
 		if err != nil {
@@ -53,10 +53,9 @@ func memTotal(meminfo []byte) int64 {
 	return 0
 }
 
-// spawner starts processes from one thread, which lives as long as it does: the
-// signal that the kernel sends a process when its parent ends comes when the
-// parent's thread ends (PR_SET_PDEATHSIG(2const)), and Go ends threads as it
-// likes.
+// spawner starts processes from one thread that lives as long as the spawner. The kernel
+// sends the parent-death signal when the thread that started the process ends
+// (PR_SET_PDEATHSIG(2const)), and Go may end any other thread.
 type spawner struct {
 	requests chan spawnRequest
 	running  sync.WaitGroup
@@ -67,11 +66,11 @@ type spawnRequest struct {
 	started chan error
 }
 
-// newSpawner begins; close ends it.
+// newSpawner starts the thread; close ends it.
 func newSpawner() *spawner {
 	s := &spawner{requests: make(chan spawnRequest)}
 	s.running.Go(func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		for request := range s.requests {
 			request.started <- request.command.Start()
 		}
@@ -79,8 +78,8 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start starts a command in a session of its own, which is killed when this
-// process ends in any way.
+// start starts a command in a session of its own. The kernel kills it when this process
+// ends.
 func (s *spawner) start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	request := spawnRequest{command, make(chan error, 1)}
@@ -93,8 +92,8 @@ func (s *spawner) close() {
 	s.running.Wait()
 }
 
-// awaitExit returns when a child has ended, and leaves it a zombie: as long as
-// it is one, no other process or session can get its number.
+// awaitExit returns when a child has ended, and leaves it a zombie, so that no other
+// process or session can get its number.
 func awaitExit(pid int) error {
 	for {
 		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

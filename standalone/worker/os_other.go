@@ -10,7 +10,7 @@ import (
 
 func machineMemory() int64 { return 0 }
 
-// errNotLinux is why a worker does not run here.
+// errNotLinux is returned by all that a worker needs Linux for.
 var errNotLinux = errors.New("standalone workers run on Linux, whose kernel ends executors when their worker is gone")
 
 type spawner struct{}
@@ -23,4 +23,4 @@ func (*spawner) close() {}
 
 func awaitExit(int) error { return errNotLinux }
 
-var decommissionSignal os.Signal // there is none
+var decommissionSignal os.Signal // none

@@ -27,20 +27,19 @@ const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = time.Minute
 	closeTimeout  = time.Second
-	// morePorts is how many ports behind a taken one are tried, as for Spark's pages.
+	// morePorts is how many further ports are tried if one is in use, as in Spark.
 	morePorts = 16
 	logsPath  = "/logs/"
 )
 
-// page serves the worker's status and the logs of what it runs. It only shows:
-// nothing can be changed through it.
+// page serves the worker's status and the logs of executors and drivers. It is read-only.
 type page struct {
 	listener net.Listener
 	server   *http.Server
 	serving  sync.WaitGroup
 }
 
-// listen takes the port, or the next one that is free.
+// listen listens on the port, or on the next one that is free.
 func listen(host string, port int) (*page, error) {
 	for more := 0; ; more++ {
 		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -63,12 +62,12 @@ func (p *page) url(host string) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(p.port()))
 }
 
-// logURL is where the logs of a process are, below which each has its name.
+// logURL returns the URL of a process's logs. Each is at the URL, a slash and its name.
 func (p *page) logURL(host, owner, process string) string {
 	return p.url(host) + logsPath + url.PathEscape(owner) + "/" + url.PathEscape(process)
 }
 
-// serve begins to answer.
+// serve starts the server.
 func (p *page) serve(directory *workDirectory, status func(context.Context) (Status, error)) {
 	p.server = &http.Server{Handler: routes(directory, status), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	p.serving.Go(func() {
@@ -114,7 +113,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 
 func showPage(w http.ResponseWriter, name string, value any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pages.ExecuteTemplate(w, name, value) // a reader that went away needs no answer
+	_ = pages.ExecuteTemplate(w, name, value) // the browser has closed the connection
 }
 
 func showJSON(w http.ResponseWriter, value any) {

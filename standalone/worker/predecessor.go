@@ -11,26 +11,25 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// A worker writes its id into its directory's lock, and takes it out when it ends
-// in order and nothing of it is left. So whoever takes the directory next knows
-// whether the one before was killed, and by which mark to find what its guard may
-// not have ended, having been killed in the same moment.
+// A worker writes its id into the lock file of its directory, and removes it when it has
+// ended with all its processes. If the next worker finds an id there, the earlier worker
+// was killed, perhaps together with its guard, and its processes are found by that id.
 
-// aWorkersID is of the ids that workers make (workerID). Anything shorter could
-// be the mark of other workers' processes too.
-var aWorkersID = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
+// workerIDForm is the form of ids that workerID makes. A shorter text could be the mark of
+// other workers' processes.
+var workerIDForm = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
 
-// predecessor is the worker that was killed in this directory; "" for none.
+// predecessor returns the id of the worker that was killed in this directory, or "".
 func (d *workDirectory) predecessor() (string, error) {
 	content, err := io.ReadAll(io.NewSectionReader(d.lock, 0, 256))
-	if err != nil || !aWorkersID.Match(content) {
+	if err != nil || !workerIDForm.Match(content) {
 		return "", err
 	}
 	return string(content), nil
 }
 
-// enter notes whose directory it is.
-func (d *workDirectory) enter(worker string) error {
+// setOwner writes the worker's id into the lock file.
+func (d *workDirectory) setOwner(worker string) error {
 	if err := d.lock.Truncate(0); err != nil {
 		return fmt.Errorf("the directory to work in: %w", err)
 	}
@@ -40,11 +39,11 @@ func (d *workDirectory) enter(worker string) error {
 	return nil
 }
 
-// leave notes that nothing of its worker is left.
-func (d *workDirectory) leave() error { return d.lock.Truncate(0) }
+// clearOwner removes the worker's id after all its processes have ended.
+func (d *workDirectory) clearOwner() error { return d.lock.Truncate(0) }
 
-// cleanUpAfter ends what still runs of a worker that was killed, and removes the
-// secrets and temporary files of what ran.
+// cleanUpAfter kills the processes of a worker that was killed, and removes their secrets
+// and temporary files.
 func (d *workDirectory) cleanUpAfter(worker string) error {
 	problems := []error{guard.Sweep(worker+"/", nil, 0)}
 	owners, err := d.owners()

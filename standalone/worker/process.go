@@ -16,11 +16,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// outputLeave is how long the output of a process may go on when the process and
-// all of its session have ended: another user's process holds it.
-const outputLeave = time.Second
+// outputTimeout bounds reading a process's output after the process and its session have
+// ended: a process of another user may keep the pipe open.
+const outputTimeout = time.Second
 
-// host is what a worker's processes run by.
+// runner runs processes.
 type runner struct {
 	spawner *spawner
 	guard   *guardSupervisor
@@ -29,9 +29,9 @@ type runner struct {
 	logger  *slog.Logger
 }
 
-// process is what is to be run.
+// process describes a process to run.
 type process struct {
-	mark        string // what launch.EnvContainer is in its environment; no other's begins so
+	mark        string // the value of launch.EnvContainer; no other process's begins with it
 	program     string
 	arguments   []string
 	environment []string
@@ -42,7 +42,7 @@ type process struct {
 // ending is how a process ended.
 type ending struct {
 	code   int  // 0 to 255, or minus a signal's number
-	killed bool // it was told to end
+	killed bool // by the worker
 }
 
 func (e ending) String() string {
@@ -55,9 +55,9 @@ func (e ending) String() string {
 	}
 }
 
-// run runs a process until it and all that it started have ended. When ctx ends,
-// it is told to end, and killed with its session where it does not. started is
-// called once it runs. The error is why it could not be started.
+// run runs a process until it and all that it started have ended. When ctx ends, it gets
+// SIGTERM, and its session SIGKILL after the grace period. started is called once it runs.
+// run fails if the process cannot be started.
 func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
 	command.Args[0] = "./" + filepath.Base(p.program)
@@ -67,7 +67,7 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 		return ending{}, err
 	}
 	err = r.spawner.start(command)
-	outputs.handOver()
+	outputs.closeGiven()
 	if err != nil {
 		outputs.close(r.logger)
 		return ending{}, fmt.Errorf("start %s: %w", p.program, err)
@@ -76,37 +76,37 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	r.guard.add(pid)
 	started(pid)
 
-	over := make(chan error, 1)
-	go func() { over <- awaitExit(pid) }()
-	told := r.untilExit(ctx, pid, p.mark, over)
-	// What it left in its session has nobody to wait for it. It itself is a zombie
-	// until Wait, so the session's number is nobody else's.
-	since, _ := guard.Started(pid) // else all processes are looked at
+	exited := make(chan error, 1)
+	go func() { exited <- awaitExit(pid) }()
+	killed := r.awaitEnd(ctx, pid, p.mark, exited)
+	// Kill what it left in its session. The process is a zombie until Wait, so no other
+	// session can have its number.
+	since, _ := guard.Started(pid) // 0 makes Sweep look at all processes
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
 		r.logger.Error("processes are left behind", "of", p.mark, "error", err)
 	}
-	_ = command.Wait() // its state says more than the error does
+	_ = command.Wait() // ProcessState says more than the error
 	r.guard.remove(pid)
 	outputs.close(r.logger)
-	return ending{code: exitCode(command.ProcessState), killed: told}, nil
+	return ending{code: exitCode(command.ProcessState), killed: killed}, nil
 }
 
-// untilExit returns when the process has ended, and whether it was told to.
-func (r *runner) untilExit(ctx context.Context, pid int, mark string, over <-chan error) (told bool) {
+// awaitEnd returns when the process has ended, and whether it was killed.
+func (r *runner) awaitEnd(ctx context.Context, pid int, mark string, exited <-chan error) (killed bool) {
 	select {
-	case <-over:
+	case <-exited:
 		return false
 	case <-ctx.Done():
 	}
 	_ = syscall.Kill(-pid, syscall.SIGTERM)
-	patience := time.NewTimer(r.grace)
-	defer patience.Stop()
+	timeout := time.NewTimer(r.grace)
+	defer timeout.Stop()
 	select {
-	case <-over:
-	case <-patience.C:
+	case <-exited:
+	case <-timeout.C:
 		r.logger.Warn("killing a process that did not end when it was told to", "pid", pid, "container", mark, "after", r.grace)
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
-		<-over
+		<-exited
 	}
 	return true
 }
@@ -118,16 +118,16 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// outputs are the pipes to which a process writes, and who reads them.
+// outputs are the pipes to which a process writes, and the goroutines that read them.
 type outputs struct {
-	given   []*os.File // the process's ends
+	given   []*os.File // the ends that the process inherits
 	read    []*os.File
 	reading sync.WaitGroup
 	mu      sync.Mutex
 	failed  error
 }
 
-// redirect has what a command writes go to rolling files.
+// redirect makes a command write to rolling log files.
 func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	o := &outputs{}
 	for _, stream := range []struct {
@@ -139,13 +139,13 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	} {
 		log, err := openLog(filepath.Join(logs, stream.name), r.limits)
 		if err != nil {
-			o.handOver()
+			o.closeGiven()
 			o.close(r.logger)
 			return nil, err
 		}
 		read, write, err := os.Pipe()
 		if err != nil {
-			o.handOver()
+			o.closeGiven()
 			o.close(r.logger)
 			return nil, errors.Join(fmt.Errorf("open a pipe for %s: %w", stream.name, err), log.Close())
 		}
@@ -161,17 +161,17 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// handOver closes the ends that the process has by now.
-func (o *outputs) handOver() {
+// closeGiven closes the ends of the pipes that the process has inherited.
+func (o *outputs) closeGiven() {
 	for _, file := range o.given {
 		_ = file.Close()
 	}
 }
 
-// close reads what is left in the pipes.
+// close reads the rest of the output and closes the pipes.
 func (o *outputs) close(logger *slog.Logger) {
 	for _, file := range o.read {
-		_ = file.SetReadDeadline(time.Now().Add(outputLeave))
+		_ = file.SetReadDeadline(time.Now().Add(outputTimeout))
 	}
 	o.reading.Wait()
 	for _, file := range o.read {

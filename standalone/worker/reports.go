@@ -10,17 +10,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// reports is what the worker has and what the master has heard of it: a state
-// machine without I/O. Every change gets a number; what has ended stays until
-// its number was acknowledged, so its end is told again to whichever master asks.
+// reports has the latest report on each executor and driver. It is a state machine
+// without I/O. Every change gets a sequence number; ended ones stay until their number is
+// acknowledged, so that every master gets the end.
 type reports struct {
-	executors map[executorID]*entry[*protocol.ExecutorReport]
-	drivers   map[string]*entry[*protocol.DriverReport]
-	sequence  uint64 // of the last change
-	heard     uint64 // the greatest one that a master has acknowledged
+	executors    map[executorID]*entry[*protocol.ExecutorReport]
+	drivers      map[string]*entry[*protocol.DriverReport]
+	sequence     uint64 // of the last change
+	acknowledged uint64 // the greatest by a master
 }
 
-// executorID names an executor among all of a worker's.
+// executorID identifies an executor on a worker.
 type executorID struct {
 	application string
 	executor    uint32
@@ -38,8 +38,7 @@ func newReports() *reports {
 	}
 }
 
-// setExecutor takes an executor's newest state, and gives the message that tells
-// of it.
+// setExecutor stores an executor's new state, and returns the message that reports it.
 func (r *reports) setExecutor(report *protocol.ExecutorReport) *protocol.WorkerMessage {
 	r.sequence++
 	report = proto.CloneOf(report)
@@ -54,17 +53,17 @@ func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessa
 	r.sequence++
 	report = proto.CloneOf(report)
 	r.drivers[report.GetDriverId()] = &entry[*protocol.DriverReport]{report, r.sequence}
-	told := proto.CloneOf(report)
-	told.Description, told.Resources = nil, nil // which only a new master needs
-	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{told}}}
+	sent := proto.CloneOf(report)
+	sent.Description, sent.Resources = nil, nil // only a hello needs them
+	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops what has ended and was heard.
+// acknowledge drops reports of ended ones up to a sequence.
 func (r *reports) acknowledge(sequence uint64) {
-	if sequence <= r.heard || sequence > r.sequence {
+	if sequence <= r.acknowledged || sequence > r.sequence {
 		return
 	}
-	r.heard = sequence
+	r.acknowledged = sequence
 	maps.DeleteFunc(r.executors, func(_ executorID, e *entry[*protocol.ExecutorReport]) bool {
 		return e.changed <= sequence && e.report.GetState().Ended()
 	})
@@ -73,7 +72,7 @@ func (r *reports) acknowledge(sequence uint64) {
 	})
 }
 
-// fill puts all that there is into a hello.
+// fill adds all reports to a hello.
 func (r *reports) fill(hello *protocol.WorkerHello) {
 	hello.Sequence = r.sequence
 	for _, id := range slices.SortedFunc(maps.Keys(r.executors), executorID.compare) {

@@ -10,14 +10,14 @@ import (
 	"strconv"
 )
 
-// logLimits say how much is kept of what a process writes to stdout or stderr.
+// logLimits bound the log files of stdout or stderr.
 type logLimits struct {
-	size  int64 // bytes of a file; 0 for any number
-	older int   // files beside the newest one
+	size  int64 // bytes of a file; 0 for no limit
+	older int   // number of files beside the newest one
 }
 
-// rollingLog is a file that becomes NAME.1 when it has grown to its limit, while
-// NAME.1 becomes NAME.2 and so on. It rolls between two lines where it can.
+// rollingLog is a file that is renamed to NAME.1 when it has reached its limit, NAME.1 to
+// NAME.2 and so on. It rolls between two lines if possible.
 type rollingLog struct {
 	path    string
 	limits  logLimits
@@ -25,7 +25,7 @@ type rollingLog struct {
 	written int64
 }
 
-// openLog goes on with the file that is there, or makes it.
+// openLog opens a log for appending, and makes it if it does not exist.
 func openLog(path string, limits logLimits) (*rollingLog, error) {
 	l := &rollingLog{path: path, limits: limits}
 	return l, l.open()
@@ -66,8 +66,8 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting is how much of data goes into this file: all of it, the lines that
-// have room, or, of a line that has no room even in a file of its own, a part.
+// fitting returns how much of data goes into this file: all of it, the lines for which
+// there is room, or a part of a line that is longer than a file.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)
@@ -82,8 +82,8 @@ func (l *rollingLog) fitting(data []byte) int {
 	return 0
 }
 
-// roll makes room for a new file. Where it fails, the next write tries it again:
-// a disk that was full may have room by then.
+// roll renames the files and begins a new one. If it fails, the next write tries again: a
+// full disk may have room by then.
 func (l *rollingLog) roll() error {
 	l.written = l.limits.size
 	if err := l.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
@@ -112,17 +112,16 @@ func (l *rollingLog) numbered(number int) string {
 
 func (l *rollingLog) Close() error { return l.file.Close() }
 
-// follow copies what a process writes into the log until there is no more, or
-// until the pipe's deadline. What cannot be written, as the disk is full, is
-// dropped: a process must not wait for its log, nor end by it.
+// follow copies a pipe to the log until the pipe's end or deadline. What cannot be
+// written, because the disk is full, is dropped: it must not block or end the process.
 func (l *rollingLog) follow(pipe io.Reader) error {
 	buffer := make([]byte, 32<<10)
 	var failure error
 	for {
 		n, err := pipe.Read(buffer)
 		if n > 0 {
-			if _, wrong := l.Write(buffer[:n]); wrong != nil && failure == nil {
-				failure = fmt.Errorf("write %s: %w", l.path, wrong)
+			if _, err := l.Write(buffer[:n]); err != nil && failure == nil {
+				failure = fmt.Errorf("write %s: %w", l.path, err)
 			}
 		}
 		if err != nil {

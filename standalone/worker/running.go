@@ -7,40 +7,40 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// historyLength is how many executors and drivers that have ended a worker
-// shows, as Spark's worker.ui.retainedExecutors has it.
+// historyLength is how many ended executors and drivers the page shows, as
+// worker.ui.retainedExecutors does in Spark.
 const historyLength = 1000
 
-// Kinds of what runs.
+// The kinds of running.
 const (
 	kindExecutor = "executor"
 	kindDriver   = "driver"
 )
 
-// running is an executor or a driver from its launch until all its processes
-// have ended.
+// running is an executor or a driver, from its launch until all its processes have
+// ended.
 type running struct {
-	owner, process string // name its directory
-	kind           string // one of the kinds
+	owner, process string // the names of its directory
+	kind           string // kindExecutor or kindDriver
 	cores          int
 	memory         config.Size
 	resources      map[string][]string
 	began          time.Time
-	state          string // as people read it
+	state          string // for people
 	end            context.CancelCauseFunc
 	logURL         string
 }
 
 func (r *running) key() string { return r.owner + "/" + r.process }
 
-// finished is what is shown of one that has ended.
+// finished is an ended executor or driver.
 type finished struct {
 	running
 	text  string
 	ended time.Time
 }
 
-// begin adds one that is to run, under a context of its own.
+// begin adds an executor or driver, and returns the context that ends it.
 func (w *worker) begin(r *running) context.Context {
 	ctx, end := context.WithCancelCause(context.Background())
 	r.end, r.began, r.state = end, time.Now(), "launching"
@@ -49,7 +49,7 @@ func (w *worker) begin(r *running) context.Context {
 	return ctx
 }
 
-// finish takes out one that has ended, and remembers it for the page.
+// finish removes an ended executor or driver, and keeps it for the page.
 func (w *worker) finish(key, state, text string) {
 	r := w.running[key]
 	if r == nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Status is what a worker tells of itself at StatusPath, as JSON.
+// Status is the state of a worker, served at StatusPath as JSON.
 type Status struct {
 	ID             string              `json:"id"`
 	Host           string              `json:"host"`
 	Port           int                 `json:"port"`
 	State          string              `json:"state"`  // running, unregistered, decommissioning, stopping
-	Reason         string              `json:"reason"` // why it is decommissioning or stopping; "" where it is not
+	Reason         string              `json:"reason"` // why it is decommissioning or stopping; else ""
 	Master         string              `json:"master"` // host:port; "" while there is none
 	MasterURL      string              `json:"masterUrl"`
 	Started        time.Time           `json:"started"`
@@ -31,7 +31,7 @@ type Status struct {
 	EndedDrivers   []RunStatus         `json:"endedDrivers"`
 }
 
-// RunStatus is an executor or a launch of a driver.
+// RunStatus is the state of an executor or of one launch of a driver.
 type RunStatus struct {
 	Owner     string              `json:"owner"` // the application's id, or the driver's
 	Name      string              `json:"name"`  // the executor's id, or the number of the launch
@@ -45,14 +45,13 @@ type RunStatus struct {
 	Logs      string              `json:"logs"` // URL
 }
 
-// StatusPath is where a worker's page has its Status, as Spark's workers do.
+// StatusPath is the path of Status on a worker's page, as on Spark's workers.
 const StatusPath = "/json"
 
-// status asks the loop.
-func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w, w.now) }
+// status returns the worker's state; it may be called by any goroutine.
+func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w, w.currentStatus) }
 
-// now is the status, in the loop.
-func (w *worker) now() Status {
+func (w *worker) currentStatus() Status {
 	s := Status{
 		ID: w.id, Host: w.machine.host, Port: w.machine.port, State: "unregistered", Started: w.began,
 		Cores: w.machine.cores, Memory: w.machine.memory, Resources: w.machine.resources, Directory: w.directory.path,
@@ -71,9 +70,9 @@ func (w *worker) now() Status {
 		s.CoresUsed += r.cores
 		s.MemoryUsed += r.memory
 		if r.kind == kindDriver {
-			s.Drivers = append(s.Drivers, r.shown())
+			s.Drivers = append(s.Drivers, r.status())
 		} else {
-			s.Executors = append(s.Executors, r.shown())
+			s.Executors = append(s.Executors, r.status())
 		}
 	}
 	for _, list := range [][]RunStatus{s.Executors, s.Drivers} {
@@ -85,27 +84,26 @@ func (w *worker) now() Status {
 		})
 	}
 	for _, f := range slices.Backward(w.history) {
-		told := f.shown()
-		told.Reason, told.Ended = f.text, &f.ended
+		ended := f.status()
+		ended.Reason, ended.Ended = f.text, &f.ended
 		if f.kind == kindDriver {
-			s.EndedDrivers = append(s.EndedDrivers, told)
+			s.EndedDrivers = append(s.EndedDrivers, ended)
 		} else {
-			s.EndedExecutors = append(s.EndedExecutors, told)
+			s.EndedExecutors = append(s.EndedExecutors, ended)
 		}
 	}
 	return s
 }
 
-func (r *running) shown() RunStatus {
+func (r *running) status() RunStatus {
 	return RunStatus{
 		Owner: r.owner, Name: r.process, State: r.state, Cores: r.cores, Memory: r.memory, Resources: r.resources,
 		Started: r.began, Logs: r.logURL,
 	}
 }
 
-// shown is a state of the protocol as people read it: EXECUTOR_EXITED is
-// "exited".
-func shown(state string) string {
+// stateName returns a state of the protocol for people: "exited" for EXECUTOR_EXITED.
+func stateName(state string) string {
 	_, name, _ := strings.Cut(state, "_")
 	return strings.ToLower(name)
 }

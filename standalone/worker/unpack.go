@@ -13,15 +13,15 @@ import (
 	"strings"
 )
 
-// unpackInto unpacks an archive into a directory that is there only once all of
-// it is. What kind of archive it is, name and content say, as for a NodeManager:
-// .zip and .jar, .tar, .tar.gz and .tgz.
+// unpackInto unpacks an archive into a directory, which appears only when it is complete.
+// The name and the content determine the format, as for a NodeManager: .zip and .jar,
+// .tar, .tar.gz and .tgz.
 func (c *cache) unpackInto(archive, directory, name string) error {
 	return c.unpackWithin(maxUnpacked, archive, directory, name)
 }
 
-// maxUnpacked bounds what comes out of one archive, in bytes: a few bytes that
-// stand for very many must not fill the disk.
+// maxUnpacked bounds the unpacked bytes of one archive, so that a small archive cannot
+// fill the disk.
 const maxUnpacked = 64 << 30
 
 func (c *cache) unpackWithin(most int64, archive, directory, name string) error {
@@ -54,11 +54,10 @@ func (c *cache) unpackWithin(most int64, archive, directory, name string) error 
 	return os.Rename(draft, directory)
 }
 
-// unpacking is of one archive. Root lets nothing be made outside of the
-// directory.
+// unpacking unpacks one archive. root prevents files outside the directory.
 type unpacking struct {
 	root       *os.Root
-	most, left int64 // bytes that may come out of it
+	most, left int64 // unpacked bytes
 }
 
 // untar reads a tape archive, compressed with gzip or not.
@@ -98,7 +97,7 @@ func (u *unpacking) untar(archive string) error {
 				err = u.root.Link(path.Clean(header.Linkname), name)
 			}
 		default:
-			// Devices and the like are nothing that a program is shipped with.
+			// Devices and the like are ignored.
 		}
 		if err != nil {
 			return err

@@ -1,12 +1,11 @@
-// Package worker is a machine's part of a standalone cluster. A worker
-// registers with the master that leads, says at intervals that it lives, and
-// runs executors and drivers as the master says, each as a process with a
-// session, a directory and log files of its own. It tells how they end, and
-// serves a page with its status and their logs.
+// Package worker is the worker of a standalone cluster. A worker registers with the
+// master that leads, sends heartbeats, and launches and stops executors and drivers by
+// the master's orders. Each is a process with a session, a directory and log files of its
+// own. The worker reports how they end, and serves a page with its status and their logs.
 //
-// A master that restarts, or another that takes its place, is told all that
-// runs; executors and drivers notice nothing. When the worker ends, whatever it
-// runs ends with it, however it ends: see package guard.
+// A restarted master, or a new leader, gets the state of all that runs; executors and
+// drivers notice nothing. When the worker ends, even by SIGKILL, all that it runs ends
+// too: see package guard. The caller calls Run.
 package worker
 
 import (
@@ -26,23 +25,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Options describe a worker.
+// Options of a worker.
 type Options struct {
-	// Masters are host:port of all masters; one of them leads. At least one.
+	// Masters are the addresses, host:port, of all masters: at least one.
 	Masters []string
-	// Credentials are the cluster's.
+	// Credentials are the cluster's. They are required.
 	Credentials *protocol.Credentials
-	// Settings are those of this machine: what it has, where it keeps it, for how
-	// long. Nil is the default configuration.
+	// Settings are the worker's settings; nil for the defaults.
 	Settings *config.Config
-	// Cache is the directory of the cache of programs and files, which workers of
-	// a machine may share. Where it is "", it is in the worker's directory.
+	// Cache is the directory for cached programs and files, which workers on one machine
+	// may share. "" is one in the worker's directory.
 	Cache string
-	// Decommission gives the reason why the worker is to take nothing more and to
-	// end when what it runs has ended. Nil gives none.
+	// Decommission receives the reason when the worker is to be decommissioned: it then
+	// accepts nothing new, and ends when all that it runs has ended. It may be nil.
 	Decommission <-chan string
-	// Registered is called each time a master, host:port, has taken the worker. It
-	// must not wait. Nil is not called.
+	// Registered is called each time the worker has registered with a master, host:port.
+	// It must not block, and may be nil.
 	Registered func(master string)
 	Logger     *slog.Logger // nil logs nothing
 }
@@ -63,10 +61,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Run is a worker until ctx ends, or until it was decommissioned and nothing
-// runs any more, which returns nil too. What it runs has then ended. It fails
-// where the worker cannot be started, and with a *RefusedError where a master
-// does not take it at all; for one that is away it waits.
+// Run runs a worker until ctx ends, or until it is decommissioned and all that it runs
+// has ended; then it returns nil. All processes have ended when it returns. It fails if
+// the worker cannot be started, and with a *RefusedError if a master refuses it. It
+// waits for masters that cannot be reached.
 func Run(ctx context.Context, options Options) error {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -76,7 +74,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	directory, err := claimDirectory(config.WorkerDir.In(options.Settings))
+	directory, err := lockDirectory(config.WorkerDir.In(options.Settings))
 	if err != nil {
 		return err
 	}
@@ -93,7 +91,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	w.loop(ctx)
 	if err = w.close(); err == nil {
-		err = directory.leave()
+		err = directory.clearOwner()
 	}
 	if refused := (*RefusedError)(nil); errors.As(w.stopping, &refused) {
 		err = errors.Join(refused, err)
@@ -101,7 +99,7 @@ func Run(ctx context.Context, options Options) error {
 	return err
 }
 
-// worker is the state of the event loop and what goes with it.
+// worker is the state of the event loop, and its parts.
 type worker struct {
 	options   Options
 	machine   machine
@@ -111,30 +109,30 @@ type worker struct {
 	cache     *cache
 	runner    *runner
 	page      *page
-	id        string // names this life of the worker
+	id        string // of this process
 	url       string // of the page
 
 	events chan event
-	over   chan struct{}  // closed when the loop has ended
+	over   chan struct{}  // closed when the event loop has ended
 	tasks  sync.WaitGroup // goroutines that send events
 
-	// What follows is the loop's alone.
+	// The fields below belong to the event loop.
 	reports      *reports
 	running      map[string]*running // by directory: owner/process
-	history      []finished          // the latest that ended, the oldest first
-	ended        map[string]bool     // applications that are over, and what runs of them has not ended yet
-	current      *attachment         // nil while no master has the worker
+	history      []finished          // ended ones that are still shown, the oldest first
+	ended        map[string]bool     // ended applications whose executors still run
+	current      *attachment         // nil while the worker is not registered
 	queue        []*protocol.WorkerMessage
 	began        time.Time
-	decommission *decommission // nil where it is not going
-	stopping     error         // why it ends, nil where it does not
+	decommission *decommission // nil if it is not being decommissioned
+	stopping     error         // why it stops; nil if it does not
 	heartbeat    *time.Ticker
 }
 
-// event is a message to the loop.
+// event is a message to the event loop.
 type event any
 
-// open starts what the worker has beside its loop.
+// open starts the parts of the worker other than the event loop.
 func (w *worker) open() (err error) {
 	settings := w.options.Settings
 	w.began = time.Now()
@@ -153,7 +151,7 @@ func (w *worker) open() (err error) {
 	}
 	w.id = workerID(w.began, w.machine.host, w.machine.port)
 	w.url = w.page.url(w.machine.host)
-	if err := w.succeed(); err != nil {
+	if err := w.takeDirectory(); err != nil {
 		w.page.close()
 		return err
 	}
@@ -175,8 +173,9 @@ func (w *worker) open() (err error) {
 	return nil
 }
 
-// succeed takes the place of the worker that had the directory before.
-func (w *worker) succeed() error {
+// takeDirectory cleans up after an earlier worker in the same directory that was killed,
+// and makes this worker the owner.
+func (w *worker) takeDirectory() error {
 	killed, err := w.directory.predecessor()
 	if err == nil && killed != "" {
 		w.logger.Warn("the worker before was killed, cleaning up after it", "worker", killed, "directory", w.directory.path)
@@ -185,10 +184,10 @@ func (w *worker) succeed() error {
 	if err != nil {
 		w.logger.Warn("something of the worker before is left", "worker", killed, "error", err)
 	}
-	return w.directory.enter(w.id)
+	return w.directory.setOwner(w.id)
 }
 
-// close ends what open started.
+// close stops what open started.
 func (w *worker) close() error {
 	w.page.close()
 	err := w.runner.guard.close()
@@ -198,7 +197,7 @@ func (w *worker) close() error {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// workerID names a life of a worker, so that people can tell it from others.
+// workerID makes the id of a worker's process, which people can read.
 func workerID(began time.Time, host string, port int) string {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
@@ -206,10 +205,10 @@ func workerID(began time.Time, host string, port int) string {
 	return fmt.Sprintf("worker-%s-%.64s-%d-%s", began.UTC().Format("20060102150405"), name, port, hex.EncodeToString(random))
 }
 
-// post sends the loop an event, from a goroutine that the loop waits for.
+// post sends an event to the loop. Only goroutines of w.tasks may call it.
 func (w *worker) post(e event) { w.events <- e }
 
-// ask has the loop answer.
+// ask calls question in the event loop and returns its result.
 func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
 	answer := make(chan T, 1)
 	var none T
@@ -223,25 +222,25 @@ func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
 	return <-answer, nil
 }
 
-// Errors with which what runs is ended.
+// The reasons why the worker stops what it runs.
 var (
 	errKilled   = errors.New("the master had it ended")
 	errStopped  = errors.New("its worker was stopped")
 	errDeadline = errors.New("its worker was decommissioned, and the time for that has passed")
 )
 
-// loop serves events until the worker ends.
+// loop is the event loop. It returns when the worker has ended.
 func (w *worker) loop(ctx context.Context) {
-	linked, unlink := context.WithCancel(context.WithoutCancel(ctx))
-	attaching := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
-	w.tasks.Go(func() { attaching.run(linked) })
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx))
+	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
+	w.tasks.Go(func() { c.run(connected) })
 	cleaning, stopCleaning := w.startCleaning()
 	w.heartbeat = time.NewTicker(time.Hour) // until a master says how often
 	defer w.heartbeat.Stop()
 
 	stop, wanted := ctx.Done(), w.options.Decommission
 	var flushed <-chan time.Time
-	for !w.left(flushed) {
+	for !w.isDone(flushed) {
 		var out chan<- *protocol.WorkerMessage
 		var next *protocol.WorkerMessage
 		if w.current != nil && len(w.queue) > 0 {
@@ -261,7 +260,7 @@ func (w *worker) loop(ctx context.Context) {
 				w.startDecommission(reason)
 			}
 		case <-w.decommission.timeout():
-			w.endAll(errDeadline)
+			w.stopAll(errDeadline)
 			w.decommission.timer = nil
 		case <-cleaning:
 			w.clean()
@@ -274,27 +273,26 @@ func (w *worker) loop(ctx context.Context) {
 		}
 		if flushed == nil && w.idle() {
 			w.enqueue(&protocol.WorkerMessage{Unregister: &protocol.Unregister{}})
-			flushed = time.After(leaveTimeout)
+			flushed = time.After(unregisterTimeout)
 		}
 	}
 	stopCleaning()
-	unlink()
+	disconnect()
 	close(w.over)
 	w.tasks.Wait()
 }
 
-// leaveTimeout bounds how long a worker that stops tries to tell the master.
-const leaveTimeout = 2 * time.Second
+// unregisterTimeout bounds the last messages to the master.
+const unregisterTimeout = 2 * time.Second
 
-// idle reports whether the worker is to end and nothing runs any more.
+// idle reports whether the worker is to end and nothing runs.
 func (w *worker) idle() bool {
 	return (w.stopping != nil || w.decommission != nil) && len(w.running) == 0
 }
 
-// left reports whether the worker has ended, and the master has heard so where
-// there is one.
-func (w *worker) left(leaving <-chan time.Time) bool {
-	return leaving != nil && w.current == nil
+// isDone reports whether the worker has ended and has unregistered, if it was registered.
+func (w *worker) isDone(flushed <-chan time.Time) bool {
+	return flushed != nil && w.current == nil
 }
 
 func (w *worker) handle(e event) {
@@ -326,11 +324,11 @@ func (w *worker) handle(e event) {
 	}
 }
 
-// tell queues a message to the master; where there is none, a hello will say it.
+// enqueue queues a message to the master. hello drops the queue, as it has the same state.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
-// hello is the worker as it is now. What changes from now on is queued for the
-// master that gets it.
+// hello returns the worker's current state. Changes after it are queued for the master
+// that gets it.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
@@ -350,7 +348,7 @@ func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	})
 }
 
-// obey does what the master says.
+// execute carries out the master's order.
 func (w *worker) execute(order *protocol.WorkerOrder) {
 	w.reports.acknowledge(order.GetAcknowledged())
 	for _, kill := range order.GetKillExecutors() {
@@ -376,8 +374,8 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop has the worker end, and what it runs before. The master hears of it first,
-// so that it does not launch here again what ends here.
+// stop stops all that runs, and then the worker. The master gets a message first, so
+// that it launches nothing here again.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -386,17 +384,16 @@ func (w *worker) stop(why error) {
 	if w.decommission == nil {
 		w.enqueue(stoppingMessage())
 	}
-	w.endAll(errStopped)
+	w.stopAll(errStopped)
 }
 
-// endAll has everything that runs end.
-func (w *worker) endAll(cause error) {
+func (w *worker) stopAll(cause error) {
 	for _, r := range w.running {
 		r.end(cause)
 	}
 }
 
-// refusal is why nothing new is started, nil where it is.
+// refusal returns why the worker accepts nothing new; nil if it does.
 func (w *worker) refusal() error {
 	switch {
 	case w.stopping != nil:
@@ -407,7 +404,7 @@ func (w *worker) refusal() error {
 	return nil
 }
 
-// owners are the applications and drivers of which something runs.
+// owners returns the applications and drivers that have running processes.
 func (w *worker) owners() map[string]bool {
 	owners := map[string]bool{}
 	for r := range maps.Values(w.running) {
@@ -416,8 +413,8 @@ func (w *worker) owners() map[string]bool {
 	return owners
 }
 
-// tidy removes what the executors of an application that is over have left
-// beside their logs, once none of them runs.
+// removeWork removes the executors' directories of an ended application, except logs,
+// once none of its executors runs.
 func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return
@@ -431,7 +428,7 @@ func (w *worker) removeWork(application string) {
 	})
 }
 
-// startCleaning ticks where old directories are to be removed.
+// startCleaning returns a channel that ticks if old directories are to be removed.
 func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	if !config.WorkerCleanup.In(w.options.Settings) {
 		return nil, func() {}
@@ -440,7 +437,7 @@ func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	return ticker.C, ticker.Stop
 }
 
-// clean removes what is old, beside the loop.
+// clean removes what is old, in another goroutine.
 func (w *worker) clean() {
 	cleaner := &cleaner{
 		directory: w.directory, cache: w.cache, ttl: config.WorkerCleanupTTL.In(w.options.Settings), now: time.Now, logger: w.logger,
@@ -453,7 +450,7 @@ func (w *worker) clean() {
 	})
 }
 
-// hostname is this machine's name, "" where it has none.
+// hostname returns this machine's name, or "".
 func hostname() string {
 	name, err := os.Hostname()
 	if err != nil {

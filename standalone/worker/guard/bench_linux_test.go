@@ -13,7 +13,7 @@ func BenchmarkLook(b *testing.B) {
 	}
 	for b.Loop() {
 		found := map[int]Time{}
-		if err := belonging("guard-benchmark/", map[int]bool{}, since, found, map[int]bool{}); err != nil || len(found) != 0 {
+		if err := findProcesses("guard-benchmark/", map[int]bool{}, since, found, map[int]bool{}); err != nil || len(found) != 0 {
 			b.Fatal(found, err)
 		}
 	}

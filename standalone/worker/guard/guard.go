@@ -1,16 +1,13 @@
-// Package guard sees to it that no process is left when a worker ends, however
-// it ends, kill -9 included.
+// Package guard kills all processes of a worker when the worker ends, even by SIGKILL.
 //
-// A worker's executors and drivers, and whatever these start, are known by two
-// signs that they inherit: the session that each of them leads, and a variable
-// in their environment. A process that leaves both of them behind has left the
-// application, as a daemon does. The guard is a process of its own beside the
-// worker. It reads a pipe that only the worker can write, takes the pipe's end
-// for the worker's, and kills what bears either sign until nothing is left.
+// The processes of executors and drivers inherit two marks: a session, which the executor
+// or driver leads, and a variable in the environment. A process without either mark, such
+// as a daemon, is left alone. The guard is a process beside the worker. It reads a pipe
+// that only the worker writes. When the pipe is closed, because the worker has ended, it
+// kills processes with one of the marks until none is left.
 //
-// Where guard and worker are killed in the same moment, executors and drivers
-// still end, as each asks the kernel for a signal when its worker ends; what
-// they started may then stay.
+// If guard and worker are killed at once, executors and drivers still end, because the
+// kernel sends each a signal when its worker ends. What they started may stay.
 package guard
 
 import (
@@ -32,28 +29,28 @@ import (
 )
 
 const (
-	// giveUp is how long processes that were killed may take to end. Those that
-	// are stuck in the kernel, or became another user's, do not.
-	giveUp = 30 * time.Second
-	// look is between two looks for processes that were killed: nobody tells of
-	// the end of a process that is no child.
-	look = 5 * time.Millisecond
+	// killTimeout is how long killed processes may take to end. Those that are stuck in
+	// the kernel, or run as another user, do not end.
+	killTimeout = 30 * time.Second
+	// pollInterval is the time between two searches for killed processes. There is no
+	// notification for processes that are not children.
+	pollInterval = 5 * time.Millisecond
 
-	name = "bobbin-guard" // as lists of processes show it
+	name = "bobbin-guard" // in lists of processes
 )
 
-// Guard is the process that outlives its worker. Its methods are for one
-// goroutine, but for Ended.
+// Guard is the guard process of this worker. Its methods must be called by one goroutine,
+// except Ended.
 type Guard struct {
 	command *exec.Cmd
 	pipe    *os.File
 	ended   chan struct{}
-	failure error // once ended is closed
+	failure error // set when ended is closed
 }
 
-// Start has program watch over this process: a program that calls Main in the
-// role launch.RoleGuard. mark begins the value of launch.EnvContainer in all
-// processes that are to end with this one; no others may have it.
+// Start starts a guard for this process. program must call Main in the role
+// launch.RoleGuard. mark is the prefix of launch.EnvContainer in the processes that are to
+// end with this one; no other process may have it.
 func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -64,7 +61,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	command.Args[0] = name
 	command.Env = []string{launch.EnvRole + "=" + string(launch.RoleGuard)}
 	command.Stdin, command.Stderr = read, stderr
-	// In a session of its own no signal to the worker's terminal or group ends it.
+	// In a session of its own it gets no signals to the worker's terminal or group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
 		_ = write.Close()
@@ -73,35 +70,34 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 	g := &Guard{command: command, pipe: write, ended: make(chan struct{})}
 	go func() {
 		g.failure = command.Wait()
-		_ = write.Close() // nobody reads any more
+		_ = write.Close() // it has no reader any more
 		close(g.ended)
 	}()
 	return g, nil
 }
 
-// PID is the guard's process.
+// PID returns the guard's process id.
 func (g *Guard) PID() int { return g.command.Process.Pid }
 
-// Watch adds a session to those that end with this process.
-func (g *Guard) Watch(session int) error { return g.tell("+", session) }
+// Watch adds a session whose processes end with this process.
+func (g *Guard) Watch(session int) error { return g.write("+", session) }
 
-// Forget takes out a session whose processes have all ended, before another
-// may get its number.
-func (g *Guard) Forget(session int) error { return g.tell("-", session) }
+// Forget removes a session. It must be called after the session's processes have ended
+// and before another session can get its number.
+func (g *Guard) Forget(session int) error { return g.write("-", session) }
 
-func (g *Guard) tell(sign string, session int) error {
+func (g *Guard) write(sign string, session int) error {
 	if _, err := g.pipe.WriteString(sign + strconv.Itoa(session) + "\n"); err != nil {
 		return fmt.Errorf("tell the guard (process %d): %w", g.PID(), err)
 	}
 	return nil
 }
 
-// Ended is closed when the guard has ended: before Close, because somebody
-// killed it.
+// Ended is closed when the guard has ended. Before Close, that means it was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
-// Close has the guard kill what is left and end. Its error says what it could
-// not end.
+// Close makes the guard kill all processes that are left, and waits for its end. The error
+// names processes that did not end.
 func (g *Guard) Close() error {
 	_ = g.pipe.Close()
 	<-g.ended
@@ -111,17 +107,17 @@ func (g *Guard) Close() error {
 	return nil
 }
 
-// Main is a process in the role launch.RoleGuard. It returns the exit status
-// when the worker has ended and nothing of it is left.
+// Main is the main function in the role launch.RoleGuard. It returns the exit status when
+// the worker has ended and its processes are killed.
 func Main() int {
-	signal.Ignore(deaf...)
+	signal.Ignore(ignoredSignals...)
 	if len(os.Args) != 2 || os.Args[1] == "" {
 		fmt.Fprintln(os.Stderr, name+": a worker starts it, with the mark of its processes as the one argument")
 		return 2
 	}
-	callMe(name)
-	_ = os.Chdir("/") // it may outlive the directory in which it was started
-	sessions := listen(os.Stdin)
+	setProcessName(name)
+	_ = os.Chdir("/") // do not keep the directory in use
+	sessions := readSessions(os.Stdin)
 	if err := Sweep(os.Args[1], sessions, 0); err != nil {
 		fmt.Fprintln(os.Stderr, name+":", err)
 		return 1
@@ -129,17 +125,18 @@ func Main() int {
 	return 0
 }
 
-// listen gives the sessions that are watched at the end of the worker's words.
-func listen(worker io.Reader) map[int]bool {
+// readSessions reads the worker's pipe to its end, and returns the sessions that are
+// watched then.
+func readSessions(worker io.Reader) map[int]bool {
 	sessions := map[int]bool{}
-	for words := bufio.NewScanner(worker); words.Scan(); {
-		line := words.Text()
+	for lines := bufio.NewScanner(worker); lines.Scan(); {
+		line := lines.Text()
 		if line == "" {
 			continue
 		}
 		session, err := strconv.Atoi(line[1:])
 		switch {
-		case err != nil || session <= 1: // cut off by the worker's end
+		case err != nil || session <= 1: // cut off by the end of the worker
 		case line[0] == '+':
 			sessions[session] = true
 		case line[0] == '-':
@@ -149,23 +146,22 @@ func listen(worker io.Reader) map[int]bool {
 	return sessions
 }
 
-// Time is when a process started, in ticks of the system's clock; 0 is before
-// all of them.
+// Time is the start time of a process, in clock ticks since boot; 0 is before all
+// processes.
 type Time uint64
 
-// Sweep kills every process of one of the sessions, and every process in whose
-// environment launch.EnvContainer begins with mark, and returns when none is
-// left. It spares the process that calls it. Processes that started before since
-// are not looked at, which is quicker.
+// Sweep kills every process of the sessions, and every process with a launch.EnvContainer
+// that begins with mark, except the calling process. It returns when none is left, or
+// fails after 30 s. It skips processes that started before since, to be faster.
 func Sweep(mark string, sessions map[int]bool, since Time) error {
-	deadline := time.Now().Add(giveUp)
-	found := map[int]Time{} // by when they started
+	deadline := time.Now().Add(killTimeout)
+	found := map[int]Time{} // start times, by process id
 	kernel := map[int]bool{}
 	for {
-		if err := belonging(mark, sessions, since, found, kernel); err != nil {
+		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// One that is ending loses its signs before it has ended.
+		// A process loses its marks before it has ended.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil
@@ -181,7 +177,7 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 			problems = append(problems, fmt.Errorf("%d processes did not end though they were killed, among them %s", len(left), numbers(left, 8)))
 			return errors.Join(problems...)
 		}
-		time.Sleep(look)
+		time.Sleep(pollInterval)
 	}
 }
 

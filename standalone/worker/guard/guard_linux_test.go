@@ -281,7 +281,7 @@ func TestTheGuardListensToWholeWords(t *testing.T) {
 		"+1\n+0\n+-5\n":      {}, // not init's session, not all
 		"nonsense\n\n+12x\n": {},
 	} {
-		require.Equal(t, want, listen(strings.NewReader(said)), said)
+		require.Equal(t, want, readSessions(strings.NewReader(said)), said)
 	}
 }
 

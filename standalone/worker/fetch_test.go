@@ -53,8 +53,8 @@ func TestATransferMayTakeLongButNotStandStill(t *testing.T) {
 		took time.Duration
 	}{
 		"it goes on":        {most: -1, took: 7 * 40 * time.Second},
-		"it stands still":   {most: 3, took: 3*40*time.Second + fetchPatience},
-		"it does not begin": {most: 0, took: fetchPatience},
+		"it stands still":   {most: 3, took: 3*40*time.Second + fetchTimeout},
+		"it does not begin": {most: 0, took: fetchTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -15,39 +15,39 @@ import (
 )
 
 const (
-	// fetchPatience is how long a content is looked for at all masters, while one
-	// may be taking another's place, and how long a transfer may stand still.
-	fetchPatience = time.Minute
-	fetchPause    = time.Second
+	// fetchTimeout bounds the search for a content while masters change, and how long a
+	// transfer may make no progress.
+	fetchTimeout = time.Minute
+	fetchPause   = time.Second
 )
 
-// masters are those that the worker knows, which have the contents that it needs.
+// masters are the masters that the worker knows, and from which it fetches contents.
 type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch writes a content, from whichever master has it. to starts over when
-// another try begins.
+// fetch writes a content to a writer, from any master that has it. Each try calls
+// restart first.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	patience := time.AfterFunc(fetchPatience, giveUp)
-	defer patience.Stop()
-	// A transfer may take as long as it goes on: hundreds of workers fetch from one
-	// master at a time. Tries that get no farther than those before do not count.
+	timeout := time.AfterFunc(fetchTimeout, giveUp)
+	defer timeout.Stop()
+	// Hundreds of workers may fetch from one master, so a transfer may take long. Only a
+	// try that gets farther than all earlier ones counts as progress.
 	farthest := int64(0)
-	heard := func(got int64) {
+	progress := func(got int64) {
 		if got > farthest {
 			farthest = got
-			patience.Reset(fetchPatience)
+			timeout.Reset(fetchTimeout)
 		}
 	}
 	for {
 		var problems []error
 		for _, address := range m.All() {
-			err := m.fetchFrom(ctx, address, hash, to, heard)
+			err := m.fetchFrom(ctx, address, hash, to, progress)
 			if err == nil {
 				return nil
 			}
@@ -63,17 +63,17 @@ func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	}
 }
 
-// rewriter takes data, and can forget what it has.
+// rewriter is a writer that can start over.
 type rewriter interface {
 	io.Writer
 	restart() error
 }
 
-// errDisk is wrapped by errors of this machine in a fetch.
+// errDisk is wrapped by errors of local writes in a fetch.
 var errDisk = errors.New("cannot be written here")
 
-// fetchFrom tells how many bytes have come with each part of the content.
-func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, heard func(got int64)) error {
+// fetchFrom calls progress with the number of received bytes after each part.
+func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, progress func(got int64)) error {
 	connection, err := m.Connection(address)
 	if err != nil {
 		return err
@@ -101,6 +101,6 @@ func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to
 			return fmt.Errorf("%w: %w", errDisk, err)
 		}
 		got += int64(len(part.GetData()))
-		heard(got)
+		progress(got)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// deaf are the signals that a guard passes over: it ends when its worker does.
-var deaf = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
+// ignoredSignals do not end a guard: it ends when its worker does.
+var ignoredSignals = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPWR}
 
-// belonging adds the live processes to those found that bear one of the signs and
-// started at since or later, but for the one that asks. It passes over those that
-// are known to be threads of the kernel, and adds to these.
-func belonging(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
+// findProcesses adds to found the live processes that have one of the marks and started
+// at since or later, except this one. It skips the kernel threads in kernel, and adds
+// those that it finds.
+func findProcesses(mark string, sessions map[int]bool, since Time, found map[int]Time, kernel map[int]bool) error {
 	directory, err := os.Open("/proc")
 	if err != nil {
 		return fmt.Errorf("find processes: %w", err)
@@ -38,8 +38,7 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 		if err != nil || pid == own || kernel[pid] {
 			continue
 		}
-		// 0 is a session that began outside this namespace of processes, where a
-		// container's first process led none, and what threads of the kernel have.
+		// The session 0 began outside this PID namespace, or is that of kernel threads.
 		session, err := unix.Getsid(pid)
 		if err != nil {
 			continue // it has ended
@@ -62,14 +61,14 @@ func belonging(mark string, sessions map[int]bool, since Time, found map[int]Tim
 	return nil
 }
 
-// hasEnded reports whether the process that started then has.
+// hasEnded reports whether the process that started at a time has ended.
 func hasEnded(pid int, started Time) bool {
 	p, err := statusOf(procfs.Directory(pid))
 	return err != nil || p.started != started || p.ended()
 }
 
-// marked reports whether a variable of a process begins as variable does. Where
-// its first thread has ended, another one has it.
+// marked reports whether the process has a variable with this prefix. If its first thread
+// has ended, the other threads still have the environment.
 func (p processStatus) marked(directory string, variable []byte) bool {
 	if p.state != 'Z' && p.state != 'X' {
 		return hasVariable(directory, variable)
@@ -78,8 +77,8 @@ func (p processStatus) marked(directory string, variable []byte) bool {
 	return slices.ContainsFunc(threads, func(thread string) bool { return hasVariable(thread, variable) })
 }
 
-// hasVariable looks into the environment of a process or a thread. That of
-// another user's process cannot be read, and one that was started here is none.
+// hasVariable reads the environment of a process or a thread. It returns false for another
+// user's process, which cannot be read and is not the worker's.
 func hasVariable(directory string, variable []byte) bool {
 	environment, err := os.ReadFile(filepath.Join(directory, "environ"))
 	if err != nil {
@@ -91,27 +90,26 @@ func hasVariable(directory string, variable []byte) bool {
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// Started is when a process did that has not been waited for.
+// Started returns when a process started that has not been waited for.
 func Started(pid int) (Time, error) {
 	p, err := statusOf(procfs.Directory(pid))
 	return p.started, err
 }
 
-// processStatus is what the third, the ninth, the 20th and the 22nd field of a
-// process's stat tell (proc_pid_stat(5)).
+// processStatus has the fields 3, 9, 20 and 22 of /proc/PID/stat (proc_pid_stat(5)).
 type processStatus struct {
 	state   byte // of its first thread
-	kernel  bool // it is a thread of the kernel
+	kernel  bool // it is a kernel thread
 	threads int
 	started Time
 }
 
-// ended tells whether it only has not been waited for yet. Where its first
-// thread alone has ended, the others may go on.
+// ended reports whether the process is a zombie. If only its first thread has ended, the
+// others may run.
 func (p processStatus) ended() bool { return (p.state == 'Z' || p.state == 'X') && p.threads <= 1 }
 
-// statusOf reads the stat in a process's directory. Its second field is the
-// program's name in parentheses, in which anything may stand.
+// statusOf reads the stat in a process's directory. Its second field is the program's name
+// in parentheses, which may contain any character.
 func statusOf(directory string) (processStatus, error) {
 	content, err := os.ReadFile(filepath.Join(directory, "stat"))
 	if err != nil {
@@ -138,5 +136,5 @@ func statusOf(directory string) (processStatus, error) {
 	return p, nil
 }
 
-// callMe has lists of processes show a name: that of the program would be "exe".
-func callMe(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
+// setProcessName sets the name in lists of processes, which would be "exe".
+func setProcessName(name string) { _ = os.WriteFile("/proc/self/comm", []byte(name), 0) }
