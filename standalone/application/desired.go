@@ -56,7 +56,7 @@ func (d *desired) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge has the master told that its reports up to a sequence have arrived.
+// acknowledge confirms to the master the executor ends up to a sequence.
 func (d *desired) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)

@@ -21,7 +21,7 @@ var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one
 // handlers are what the event loop does for a stream.
 type handlers[In any, Order proto.Message] struct {
 	streams streams[Order]
-	// attach handles the first message. Its error refuses the peer for good.
+	// attach handles the first message. Its error refuses the peer permanently.
 	attach  func(now time.Time, first In) (id string, err error)
 	receive func(now time.Time, id string, out *outbox[Order], message In) // the first message too
 	detach  func(now time.Time, id string)
@@ -97,7 +97,7 @@ type outbox[Order proto.Message] struct {
 
 	mu      sync.Mutex
 	pending Order
-	some    bool // pending is set
+	some    bool // pending holds an order
 	over    bool
 	err     error // with which the stream ends; nil for OK
 }

@@ -157,7 +157,7 @@ func (t *term) flush(waiting []chan struct{}) {
 	}
 }
 
-// addOrders has an entry deliver orders. The first one of a stream gets a welcome.
+// addOrders adds orders to an entry. The first order of a stream gets a welcome.
 func addOrders[Order proto.Message](e *entry, all streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
 	for id, order := range orders {
 		if out := all[id]; out != nil {
@@ -170,7 +170,7 @@ func addOrders[Order proto.Message](e *entry, all streams[Order], orders map[str
 	}
 }
 
-// addEnds has an entry end streams after their orders.
+// addEnds adds the ends of streams to an entry, after their orders.
 func addEnds[Order proto.Message](e *entry, all streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := all[id]; out != nil {
@@ -200,7 +200,7 @@ func (t *term) endStreams() {
 	}
 }
 
-// post has the event loop call do, and does not wait.
+// post makes the event loop call do, and does not wait.
 func (t *term) post(do func(now time.Time)) {
 	select {
 	case t.inbox <- message{do: do}:
@@ -208,7 +208,7 @@ func (t *term) post(do func(now time.Time)) {
 	}
 }
 
-// commit has the event loop call do, and waits until the effects are in the store.
+// commit makes the event loop call do, and waits until the effects are in the store.
 // The error is the context's, or says that this master no longer leads; do may
 // then have been called or not.
 func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
@@ -216,7 +216,7 @@ func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// query has the event loop call do, which changes nothing, and waits for that
+// query makes the event loop call do, which changes nothing, and waits for that
 // alone: the store may be unavailable.
 func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})

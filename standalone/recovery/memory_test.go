@@ -8,7 +8,7 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	recoverytest.Run(t, func(t *testing.T) recoverytest.Place {
-		return recoverytest.Place{Open: func() (recovery.Backend, error) { return recovery.Memory(), nil }}
+	recoverytest.Run(t, func(t *testing.T) recoverytest.Store {
+		return recoverytest.Store{Open: func() (recovery.Backend, error) { return recovery.Memory(), nil }}
 	})
 }

@@ -103,12 +103,12 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 }
 
 // driverEnding returns the state, exit code and text of the report of an end.
-func driverEnding(told error, e ending, failure error) (protocol.DriverState, int, string) {
+func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
-	case errors.Is(told, errKilled):
-		return protocol.DriverState_DRIVER_KILLED, e.code, told.Error()
-	case told != nil && (failure != nil || e.code != 0):
-		return protocol.DriverState_DRIVER_LOST, e.code, told.Error()
+	case errors.Is(cause, errKilled):
+		return protocol.DriverState_DRIVER_KILLED, e.code, cause.Error()
+	case cause != nil && (failure != nil || e.code != 0):
+		return protocol.DriverState_DRIVER_LOST, e.code, cause.Error()
 	case failure != nil:
 		return protocol.DriverState_DRIVER_ERROR, 0, failure.Error()
 	case e.code != 0:

@@ -65,12 +65,12 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 }
 
 // executorEnding returns the state, exit code and text of the report of an end.
-func executorEnding(told error, e ending, failure error) (protocol.ExecutorState, int, string) {
+func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
-	case errors.Is(told, errKilled):
-		return protocol.ExecutorState_EXECUTOR_KILLED, 0, told.Error()
-	case told != nil:
-		return protocol.ExecutorState_EXECUTOR_LOST, 0, told.Error()
+	case errors.Is(cause, errKilled):
+		return protocol.ExecutorState_EXECUTOR_KILLED, 0, cause.Error()
+	case cause != nil:
+		return protocol.ExecutorState_EXECUTOR_LOST, 0, cause.Error()
 	case failure != nil:
 		return protocol.ExecutorState_EXECUTOR_FAILED, 0, failure.Error()
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// reports has the latest report on each executor and driver. It is a state machine
+// reports holds the latest report on each executor and driver. It is a state machine
 // without I/O. Every change gets a sequence number; ended ones stay until their number is
 // acknowledged, so that every master gets the end.
 type reports struct {

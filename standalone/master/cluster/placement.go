@@ -75,8 +75,8 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 	}
 }
 
-// countRunning sets where the application has executors, and how many cores tasks
-// that prefer a host lack beside these.
+// countRunning sets how many executors the application has on each candidate, and how
+// many cores the tasks that prefer its host still lack.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))

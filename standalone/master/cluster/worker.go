@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// address is where a worker can be reached. At most one live worker has it.
+// address is a worker's host and port. At most one live worker has it.
 type address struct {
 	host string
 	port uint32

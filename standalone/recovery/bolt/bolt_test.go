@@ -16,11 +16,11 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	recoverytest.Run(t, func(t *testing.T) recoverytest.Place {
+	recoverytest.Run(t, func(t *testing.T) recoverytest.Store {
 		directory := filepath.Join(t.TempDir(), "state")
-		return recoverytest.Place{
+		return recoverytest.Store{
 			Open:  func() (recovery.Backend, error) { return Open(directory) },
-			Lasts: true,
+			Persistent: true,
 			Damage: func(t *testing.T, kind, id string, change func([]byte) []byte) {
 				db, err := bbolt.Open(filepath.Join(directory, FileName), 0o600, nil)
 				require.NoError(t, err)

@@ -85,8 +85,8 @@ func (b *backend) wait(ctx context.Context, session *concurrency.Session, electi
 	watching.Go(func() {
 		for ctx.Err() == nil {
 			for leader := range election.Observe(ctx) {
-				told := string(leader.Kvs[0].Value)
-				b.leader.Store(&told)
+				address := string(leader.Kvs[0].Value)
+				b.leader.Store(&address)
 			}
 			select { // the servers are unavailable
 			case <-ctx.Done():

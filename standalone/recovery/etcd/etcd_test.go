@@ -65,12 +65,12 @@ var app = recovery.Record{Kind: "app", ID: "1", Data: []byte("state")}
 
 func TestConformance(t *testing.T) {
 	server, places := etcdtest.Start(t), 0
-	recoverytest.Run(t, func(t *testing.T) recoverytest.Place {
+	recoverytest.Run(t, func(t *testing.T) recoverytest.Store {
 		places++
 		o := options(t, server, fmt.Sprintf("/test/%d", places))
-		return recoverytest.Place{
+		return recoverytest.Store{
 			Open:  func() (recovery.Backend, error) { return Open(t.Context(), o) },
-			Lasts: true, Shared: true,
+			Persistent: true, Shared: true,
 			Damage: func(t *testing.T, kind, id string, change func([]byte) []byte) {
 				key := o.Directory + "/state/" + kind + "/" + id
 				got, err := server.Client().Get(t.Context(), key)

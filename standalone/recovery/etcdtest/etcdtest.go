@@ -23,8 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/loopback"
 )
 
-// startTime is how long a server may take to answer.
-const startTime = time.Minute
+// startTimeout bounds the start of a server.
+const startTimeout = time.Minute
 
 // Server is one etcd server with its data.
 type Server struct {
@@ -37,16 +37,15 @@ type Server struct {
 	process   *process
 }
 
-// Start starts a server, which ends with the test. Where there is no command
-// etcd (Debian's package etcd-server), the test is skipped, but fails in CI.
+// Start starts a server that runs until the test ends. If there is no command etcd
+// (Debian's package etcd-server), the test is skipped; in CI it fails.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return launch(t, "http", nil)
 }
 
-// StartTLS starts a server with a certificate, to which clients must show one
-// that the authority has signed. The server's own is taken for both sides of a
-// connection. All are files in PEM.
+// StartTLS starts a server with a certificate. Clients must have one that the authority
+// has signed; Client uses the server's. All files are PEM.
 func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
 	t.Helper()
 	authorities, err := os.ReadFile(caFile)
@@ -100,10 +99,10 @@ func launch(t testing.TB, scheme string, secure *tls.Config, arguments ...string
 	return s
 }
 
-// Client speaks to the server.
+// Client returns a client of the server.
 func (s *Server) Client() *clientv3.Client { return s.client }
 
-// Run starts the server again after Kill, with the data it had.
+// Run starts the server again after Kill, with its data.
 func (s *Server) Run(t testing.TB) {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(s.directory, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -114,7 +113,7 @@ func (s *Server) Run(t testing.TB) {
 	if s.process, err = start(log, "etcd", s.arguments...); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	for {
 		call, done := context.WithTimeout(ctx, time.Second)
@@ -132,7 +131,7 @@ func (s *Server) Run(t testing.TB) {
 	}
 }
 
-// Kill ends the server at once, and keeps its data.
+// Kill kills the server and keeps its data.
 func (s *Server) Kill() {
 	if s.process != nil {
 		s.process.kill()
@@ -140,8 +139,7 @@ func (s *Server) Kill() {
 	}
 }
 
-// Pause stops the server, so that calls stay without an answer, until the
-// function that it returns is called.
+// Pause stops the server's process, so that calls get no answer, until resume is called.
 func (s *Server) Pause(t testing.TB) (resume func()) {
 	t.Helper()
 	signal := func(what syscall.Signal) {
@@ -153,8 +151,8 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// process is a command that ends with this process, however that ends: a shell
-// beside it waits for the end of its own input.
+// process is a command that ends with this process, even by SIGKILL: a shell kills it when
+// its own input is closed.
 type process struct {
 	shell *exec.Cmd
 	input io.Closer

@@ -1,4 +1,4 @@
-// Package recoverytest holds what must be so of every backend.
+// Package recoverytest has the tests that every recovery.Backend must pass.
 package recoverytest
 
 import (
@@ -16,27 +16,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// patience is the most that anything here may take: less than any event that
-// is waited for could take if it came too late.
-const patience = 20 * time.Second
+// timeout bounds every wait. It is shorter than the timeouts that a late event would
+// take.
+const timeout = 20 * time.Second
 
-// Place is where masters keep one cluster's state.
-type Place struct {
-	// Open is a master that starts.
+// Store is a store of one cluster's state.
+type Store struct {
+	// Open opens the store as a starting master does.
 	Open func() (recovery.Backend, error)
-	// Lasts is whether state is there after the master has ended, and Shared
-	// whether several masters can be open at once.
-	Lasts, Shared bool
-	// Damage changes the bytes of a record behind the master's back, while no
-	// master has the place open. nil where nobody can.
+	// Persistent is set if the state outlives the backend, Shared if several backends
+	// can be open at once.
+	Persistent, Shared bool
+	// Damage changes the bytes of a record while no backend has the store open. nil if
+	// that is impossible.
 	Damage func(t *testing.T, kind, id string, change func([]byte) []byte)
 }
 
-// Run checks a kind of backend. fresh makes a place with no state.
-func Run(t *testing.T, fresh func(t *testing.T) Place) {
+// Run tests a kind of backend. fresh makes an empty store.
+func Run(t *testing.T, fresh func(t *testing.T) Store) {
 	tests := []struct {
 		name string
-		run  func(*testing.T, Place)
+		run  func(*testing.T, Store)
 	}{
 		{"records are as they were written last", testRecords},
 		{"records that cannot be named are refused", testRefused},
@@ -44,7 +44,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Place) {
 		{"any history reads back", testHistory},
 		{"a term ends with resigning and closing", testEnds},
 		{"a write needs its context", testContext},
-		{"state outlives the master", testLasts},
+		{"state outlives the master", testPersistent},
 		{"terms are numbered upwards", testNumbers},
 		{"one master leads at a time", testOneLeads},
 		{"a standby gives up with its context", testGivesUp},
@@ -55,9 +55,9 @@ func Run(t *testing.T, fresh func(t *testing.T) Place) {
 	}
 }
 
-// master opens the place, until the test ends.
-func master(t require.TestingT, place Place) recovery.Backend {
-	backend, err := place.Open()
+// master opens the store until the test ends.
+func master(t require.TestingT, store Store) recovery.Backend {
+	backend, err := store.Open()
 	require.NoError(t, err)
 	if cleaner, ok := t.(interface{ Cleanup(func()) }); ok {
 		cleaner.Cleanup(func() { assert.NoError(t, backend.Close()) })
@@ -66,7 +66,7 @@ func master(t require.TestingT, place Place) recovery.Backend {
 }
 
 func bounded(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -82,16 +82,16 @@ func record(kind, id, data string) recovery.Record {
 	return recovery.Record{Kind: kind, ID: id, Data: []byte(data)}
 }
 
-func over(t *testing.T, term recovery.Term) {
+func requireLost(t *testing.T, term recovery.Term) {
 	t.Helper()
 	select {
 	case <-term.Lost():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatal("the term is not over")
 	}
 }
 
-func leads(t *testing.T, term recovery.Term) {
+func requireLeads(t *testing.T, term recovery.Term) {
 	t.Helper()
 	select {
 	case <-term.Lost():
@@ -100,8 +100,8 @@ func leads(t *testing.T, term recovery.Term) {
 	}
 }
 
-func testRecords(t *testing.T, place Place) {
-	ctx, term := bounded(t), leader(t, master(t, place))
+func testRecords(t *testing.T, store Store) {
+	ctx, term := bounded(t), leader(t, master(t, store))
 	loaded, err := term.Load(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, loaded)
@@ -124,8 +124,8 @@ func testRecords(t *testing.T, place Place) {
 	assert.Equal(t, "ten", string(again[2].Data), "what was loaded is the caller's")
 }
 
-func testRefused(t *testing.T, place Place) {
-	ctx, term := bounded(t), leader(t, master(t, place))
+func testRefused(t *testing.T, store Store) {
+	ctx, term := bounded(t), leader(t, master(t, store))
 	for _, r := range []recovery.Record{record("", "id", ""), record("kind", "", ""), record("kind", "i\x00d", ""), record("k\x00", "id", "")} {
 		assert.ErrorContains(t, term.Write(ctx, record("app", "good", ""), r), fmt.Sprintf("%q", r.ID))
 	}
@@ -134,8 +134,8 @@ func testRefused(t *testing.T, place Place) {
 	assert.Empty(t, loaded, "nothing of such a write is kept")
 }
 
-func testMany(t *testing.T, place Place) {
-	ctx, term := bounded(t), leader(t, master(t, place))
+func testMany(t *testing.T, store Store) {
+	ctx, term := bounded(t), leader(t, master(t, store))
 	var changes []recovery.Record
 	for i := range 700 {
 		changes = append(changes, record("worker", fmt.Sprintf("worker-%03d", i), strings.Repeat("w", i)))
@@ -150,12 +150,12 @@ func testMany(t *testing.T, place Place) {
 }
 
 // testHistory compares a backend with a map, over restarts.
-func testHistory(t *testing.T, place Place) {
+func testHistory(t *testing.T, store Store) {
 	rapid.Check(t, func(rt *rapid.T) {
-		backend := master(rt, place)
+		backend := master(rt, store)
 		defer func() { require.NoError(rt, backend.Close()) }()
 		begin := func() recovery.Term {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			term, err := backend.Campaign(ctx, "bobbin://here:1")
 			require.NoError(rt, err)
@@ -170,9 +170,9 @@ func testHistory(t *testing.T, place Place) {
 		}
 		names := rapid.SampledFrom([]string{"a", "b", "c/d", "c", "ä"})
 		for range rapid.IntRange(1, 8).Draw(rt, "writes") {
-			if place.Lasts && rapid.IntRange(0, 5).Draw(rt, "restart") == 0 {
+			if store.Persistent && rapid.IntRange(0, 5).Draw(rt, "restart") == 0 {
 				require.NoError(rt, backend.Close())
-				backend, err = place.Open()
+				backend, err = store.Open()
 				require.NoError(rt, err)
 				term = begin()
 			}
@@ -199,15 +199,15 @@ func testHistory(t *testing.T, place Place) {
 	})
 }
 
-func testEnds(t *testing.T, place Place) {
-	ctx, backend := bounded(t), master(t, place)
+func testEnds(t *testing.T, store Store) {
+	ctx, backend := bounded(t), master(t, store)
 	assert.Empty(t, backend.Leader())
 	first := leader(t, backend)
 	assert.Equal(t, "bobbin://"+t.Name(), backend.Leader())
-	leads(t, first)
+	requireLeads(t, first)
 	require.NoError(t, first.Write(ctx, record("app", "1", "first")))
 	require.NoError(t, first.Resign(ctx))
-	over(t, first)
+	requireLost(t, first)
 	assert.Empty(t, backend.Leader())
 	assert.ErrorIs(t, first.Write(ctx, record("app", "1", "late")), recovery.ErrLost)
 	_, err := first.Load(ctx)
@@ -216,43 +216,43 @@ func testEnds(t *testing.T, place Place) {
 	second := leader(t, backend)
 	assert.ErrorIs(t, first.Write(ctx, record("app", "1", "late")), recovery.ErrLost, "an old term has no part in a new one")
 	assert.NoError(t, first.Resign(ctx))
-	leads(t, second)
+	requireLeads(t, second)
 	loaded, err := second.Load(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []recovery.Record{record("app", "1", "first")}, loaded)
 
 	require.NoError(t, backend.Close())
-	over(t, second)
+	requireLost(t, second)
 	assert.ErrorIs(t, second.Write(ctx, record("app", "1", "late")), recovery.ErrLost)
 	_, err = backend.Campaign(ctx, "bobbin://here:1")
 	assert.ErrorIs(t, err, recovery.ErrClosed)
 	assert.NoError(t, backend.Close(), "closing again changes nothing")
 }
 
-func testContext(t *testing.T, place Place) {
-	term := leader(t, master(t, place))
+func testContext(t *testing.T, store Store) {
+	term := leader(t, master(t, store))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.ErrorIs(t, term.Write(ended, record("app", "1", "")), context.Canceled)
 	_, err := term.Load(ended)
 	assert.ErrorIs(t, err, context.Canceled)
-	leads(t, term)
+	requireLeads(t, term)
 }
 
-func testLasts(t *testing.T, place Place) {
-	if !place.Lasts {
+func testPersistent(t *testing.T, store Store) {
+	if !store.Persistent {
 		return
 	}
-	ctx, backend := bounded(t), master(t, place)
+	ctx, backend := bounded(t), master(t, store)
 	require.NoError(t, leader(t, backend).Write(ctx, record("driver", "d", "state"), record("app", "a", "")))
 	require.NoError(t, backend.Close())
-	loaded, err := leader(t, master(t, place)).Load(ctx)
+	loaded, err := leader(t, master(t, store)).Load(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []recovery.Record{record("app", "a", ""), record("driver", "d", "state")}, loaded)
 }
 
-func testNumbers(t *testing.T, place Place) {
-	ctx, backend := bounded(t), master(t, place)
+func testNumbers(t *testing.T, store Store) {
+	ctx, backend := bounded(t), master(t, store)
 	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // of a store that was lost
 	for range 3 {
 		term := leader(t, backend)
@@ -260,13 +260,13 @@ func testNumbers(t *testing.T, place Place) {
 		last = term.Number()
 		require.NoError(t, term.Resign(ctx))
 	}
-	if place.Lasts {
+	if store.Persistent {
 		require.NoError(t, backend.Close())
-		assert.Greater(t, leader(t, master(t, place)).Number(), last)
+		assert.Greater(t, leader(t, master(t, store)).Number(), last)
 	}
 }
 
-// elected is what a campaign came to.
+// elected is the result of a campaign.
 type elected struct {
 	term recovery.Term
 	err  error
@@ -281,18 +281,18 @@ func campaign(ctx context.Context, backend recovery.Backend, address string) <-c
 	return result
 }
 
-func testOneLeads(t *testing.T, place Place) {
-	if !place.Shared {
+func testOneLeads(t *testing.T, store Store) {
+	if !store.Shared {
 		return
 	}
 	ctx := bounded(t)
-	backends := []recovery.Backend{master(t, place), master(t, place), master(t, place)}
+	backends := []recovery.Backend{master(t, store), master(t, store), master(t, store)}
 	terms := []<-chan elected{campaign(ctx, backends[0], "bobbin://0"), nil, nil}
 	first := <-terms[0]
 	require.NoError(t, first.err)
 	for i := 1; i < len(backends); i++ {
 		terms[i] = campaign(ctx, backends[i], fmt.Sprintf("bobbin://%d", i))
-		require.Eventually(t, func() bool { return backends[i].Leader() == "bobbin://0" }, patience, time.Millisecond, "a standby hears who leads")
+		require.Eventually(t, func() bool { return backends[i].Leader() == "bobbin://0" }, timeout, time.Millisecond, "a standby hears who leads")
 	}
 	select {
 	case <-terms[1]:
@@ -314,26 +314,26 @@ func testOneLeads(t *testing.T, place Place) {
 	loaded, err := second.term.Load(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, []recovery.Record{record("app", "1", "0")}, loaded)
-	require.Eventually(t, func() bool { return backends[other].Leader() == fmt.Sprintf("bobbin://%d", next) }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return backends[other].Leader() == fmt.Sprintf("bobbin://%d", next) }, timeout, time.Millisecond)
 
 	require.NoError(t, backends[next].Close())
-	over(t, second.term)
+	requireLost(t, second.term)
 	third := <-terms[other]
 	require.NoError(t, third.err)
 	assert.Greater(t, third.term.Number(), second.term.Number())
-	leads(t, third.term)
+	requireLeads(t, third.term)
 }
 
-func testGivesUp(t *testing.T, place Place) {
-	if !place.Shared {
+func testGivesUp(t *testing.T, store Store) {
+	if !store.Shared {
 		return
 	}
 	ctx := bounded(t)
-	first, second := master(t, place), master(t, place)
+	first, second := master(t, store), master(t, store)
 	term := leader(t, first)
 	waiting, cancel := context.WithCancelCause(ctx)
 	result := campaign(waiting, second, "bobbin://standby")
-	require.Eventually(t, func() bool { return second.Leader() == first.Leader() }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return second.Leader() == first.Leader() }, timeout, time.Millisecond)
 	enough := errors.New("enough")
 	cancel(enough)
 	given := <-result
@@ -343,33 +343,33 @@ func testGivesUp(t *testing.T, place Place) {
 	require.NoError(t, second.Close())
 	given = <-result
 	require.ErrorIs(t, given.err, recovery.ErrClosed)
-	leads(t, term)
+	requireLeads(t, term)
 	require.NoError(t, term.Write(ctx, record("app", "1", "")))
 }
 
-func testDamage(t *testing.T, place Place) {
-	if place.Damage == nil {
+func testDamage(t *testing.T, store Store) {
+	if store.Damage == nil {
 		return
 	}
-	ctx, backend := bounded(t), master(t, place)
+	ctx, backend := bounded(t), master(t, store)
 	changes := []recovery.Record{
 		record("app", "changed", "content"), record("app", "cut", "content"), record("app", "foreign", "content"),
 		record("app", "newer", "content"), record("app", "whole", "content"),
 	}
 	require.NoError(t, leader(t, backend).Write(ctx, changes...))
 	require.NoError(t, backend.Close())
-	place.Damage(t, "app", "changed", func(sealed []byte) []byte {
+	store.Damage(t, "app", "changed", func(sealed []byte) []byte {
 		sealed[len(sealed)-1] ^= 1
 		return sealed
 	})
-	place.Damage(t, "app", "cut", func(sealed []byte) []byte { return sealed[:5] })
-	place.Damage(t, "app", "foreign", func([]byte) []byte { return []byte(`{"hello":"master"}`) })
-	place.Damage(t, "app", "newer", func(sealed []byte) []byte {
+	store.Damage(t, "app", "cut", func(sealed []byte) []byte { return sealed[:5] })
+	store.Damage(t, "app", "foreign", func([]byte) []byte { return []byte(`{"hello":"master"}`) })
+	store.Damage(t, "app", "newer", func(sealed []byte) []byte {
 		sealed[3]++
 		return sealed
 	})
 
-	backend = master(t, place)
+	backend = master(t, store)
 	term := leader(t, backend)
 	load := func(term recovery.Term) (whole []recovery.Record, damaged []string) {
 		whole, err := term.Load(ctx)
@@ -393,7 +393,7 @@ func testDamage(t *testing.T, place Place) {
 
 	require.NoError(t, term.Write(ctx, record("app", "another", ""), record("app", "cut", "mended")))
 	require.NoError(t, backend.Close())
-	whole, damaged = load(leader(t, master(t, place)))
+	whole, damaged = load(leader(t, master(t, store)))
 	assert.Len(t, damaged, 3, "what is damaged stays until it is written anew")
 	assert.Equal(t, []recovery.Record{record("app", "another", ""), record("app", "cut", "mended"), record("app", "whole", "content")}, whole)
 }
