@@ -49,8 +49,7 @@ the cluster's applications and queues, and the settings' keys.
 	}
 }
 
-// addCompletions has the words of a command line completed that only the cluster
-// or the settings know.
+// addCompletions adds completions that the cluster or the settings provide.
 func addCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if strings.HasSuffix(c.Use, " application-id") {
@@ -64,7 +63,7 @@ func addCompletions(root *cobra.Command) {
 			"master":      completeWords("yarn", "local[*]", "local"),
 		} {
 			if c.Flags().Lookup(flag) != nil {
-				// It fails for a flag that is not there, or has a function already.
+				// Fails if the flag has a completion already.
 				_ = c.RegisterFlagCompletionFunc(flag, complete)
 			}
 		}
@@ -75,9 +74,9 @@ func completeWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// asking gives what a cluster answers in time, and nothing where it does not: a
-// person who types is not to be disturbed.
-func asking(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+// completeFromCluster returns what ask returns, and nothing if it fails or takes
+// too long: completion prints no errors.
+func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
 	named, settings, err := namedTarget(c)
 	if err != nil {
@@ -101,9 +100,9 @@ func asking(c *cobra.Command, ask func(ctx context.Context, cluster clusterClien
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeApplication gives ids, the newest first: of applications that run
-// where the command is about those.
-func completeApplication(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+// completeApplication returns application ids, the newest first. For kill it
+// returns running applications only.
+func completeApplication(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -111,11 +110,11 @@ func completeApplication(c *cobra.Command, args []string, begun string) ([]strin
 	if c.Name() == "kill" {
 		selection.States = []string{"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"}
 	}
-	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
+	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		listed, err := cluster.List(ctx, selection)
 		var words []string
 		for _, a := range listed {
-			if strings.HasPrefix(a.ApplicationID, begun) {
+			if strings.HasPrefix(a.ApplicationID, typed) {
 				words = append(words, cobra.CompletionWithDesc(a.ApplicationID, a.Name+", "+a.State+", "+a.Started.Format(time.DateTime)))
 			}
 		}
@@ -123,20 +122,20 @@ func completeApplication(c *cobra.Command, args []string, begun string) ([]strin
 	})
 }
 
-// completeQueue gives the queues that take applications.
-func completeQueue(c *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
+// completeQueue returns the queues that accept applications.
+func completeQueue(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		names, err := cluster.Queues(ctx)
-		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) }), err
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, typed) }), err
 	})
 }
 
-// completeSetting gives the keys of --conf.
-func completeSetting(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+// completeSetting returns the keys for --conf.
+func completeSetting(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	var words []string
 	for _, setting := range config.Settings() {
-		if strings.HasPrefix(setting.Key, begun) {
+		if strings.HasPrefix(setting.Key, typed) {
 			words = append(words, cobra.CompletionWithDesc(setting.Key+"=", firstSentence(setting.Meaning)))
 		}
 	}

@@ -73,9 +73,9 @@ have ended.`,
 	return c
 }
 
-// completeWorker gives the ids of workers, and their hosts.
-func completeWorker(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-	return asking(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
+// completeWorker returns the ids of workers, and their hosts.
+func completeWorker(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		connected, ok := cluster.(*standalone.Cluster)
 		if !ok {
 			return nil, nil // only standalone clusters have workers
@@ -90,7 +90,7 @@ func completeWorker(c *cobra.Command, args []string, begun string) ([]string, co
 		words = append(words, slices.Compact(hosts)...)
 		return slices.DeleteFunc(words, func(word string) bool {
 			name, _, _ := strings.Cut(word, "\t")
-			return !strings.HasPrefix(name, begun) || slices.Contains(args, name)
+			return !strings.HasPrefix(name, typed) || slices.Contains(args, name)
 		}), err
 	})
 }

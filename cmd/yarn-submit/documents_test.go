@@ -51,28 +51,28 @@ func commandLines(page string) [][]string {
 func shellWords(line string) []string {
 	var words []string
 	var word strings.Builder
-	begun, quote := false, rune(0)
+	inWord, quote := false, rune(0)
 	end := func() {
-		if begun {
+		if inWord {
 			words = append(words, word.String())
 		}
 		word.Reset()
-		begun = false
+		inWord = false
 	}
 	for _, r := range line {
 		switch {
 		case quote != 0 && r == quote:
 			quote = 0
 		case quote == 0 && (r == '\'' || r == '"'):
-			quote, begun = r, true
+			quote, inWord = r, true
 		case quote == 0 && (r == ' ' || r == '\n'):
 			end()
-		case quote == 0 && (strings.ContainsRune("|;&)", r) || r == '#' && !begun):
+		case quote == 0 && (strings.ContainsRune("|;&)", r) || r == '#' && !inWord):
 			end()
 			return words
 		default:
 			word.WriteRune(r)
-			begun = true
+			inWord = true
 		}
 	}
 	end()

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// dryRun is what --dry-run tells in JSON.
+// dryRun is the JSON output of --dry-run.
 type dryRun struct {
 	Name     string                `json:"name"`
 	Master   string                `json:"master"`
@@ -27,12 +27,11 @@ type drySetting struct {
 	Source string `json:"source"`
 }
 
-// fromOutside stands for a value that is taken from the environment, which may
-// be a secret.
-const fromOutside = "(from the environment)"
+// inheritedValue replaces a value from the environment, which may be a secret.
+const inheritedValue = "(from the environment)"
 
-// show tells what would be submitted.
-func (w *work) show(t terminal, asJSON bool) error {
+// printDryRun prints what would be submitted.
+func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	w.hideInherited()
 	dry := dryRun{
 		Name: w.plan.Name, Master: cmp.Or(config.Master.In(w.settings), "yarn"), Queue: config.Queue.In(w.settings),
@@ -56,8 +55,8 @@ func (w *work) show(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited takes out what variables have from outside.
-func (w *work) hideInherited() {
+// hideInherited hides the values of variables from the environment.
+func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return
 	}
@@ -66,7 +65,7 @@ func (w *work) hideInherited() {
 		for _, variable := range slices.Concat(w.job.File.Environment, w.job.File.Steps.List[i].Environment) {
 			name := variable.Name.Value
 			if variable.Inherited && step.Environment[name] != "" {
-				step.Environment[name] = fromOutside
+				step.Environment[name] = inheritedValue
 			}
 		}
 	}
@@ -75,7 +74,7 @@ func (w *work) hideInherited() {
 // shownTasks is how many tasks of a step are shown.
 const shownTasks = 20
 
-// text is the same for people.
+// text returns the output for people.
 func (d *dryRun) text(settings *config.Config) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {

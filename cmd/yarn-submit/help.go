@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// commandGroups are the commands in the order in which somebody new meets them;
-// others come behind them.
+// commandGroups lists the commands, the first to use first. Commands that it
+// lacks come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -25,14 +25,14 @@ var commandGroups = []struct {
 }
 
 const (
-	// helpWidth is that of help where it goes to no terminal, and helpMost what is
-	// read with ease.
+	// helpWidth is the width of help without a terminal, helpMost the largest
+	// width.
 	helpWidth, helpMost = 80, 100
-	// helpColumn bounds what is to the left of explanations.
+	// helpColumn bounds the column left of explanations.
 	helpColumn = 30
 )
 
-// columns is how wide help may be.
+// columns returns the width of help.
 func columns(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -45,7 +45,7 @@ func columns(w io.Writer) int {
 	return min(width, helpMost)
 }
 
-// usage tells how a command is called.
+// usage returns the function that prints how a command is called.
 func usage(t terminal) func(c *cobra.Command) error {
 	return func(c *cobra.Command) error {
 		var b strings.Builder
@@ -84,7 +84,7 @@ func commandsText(root *cobra.Command, width int) string {
 	return b.String()
 }
 
-// flagsText lists flags with what they mean.
+// flagsText lists flags with their meaning.
 func flagsText(flags *pflag.FlagSet, width int) string {
 	var rows [][2]string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -104,14 +104,14 @@ func flagsText(flags *pflag.FlagSet, width int) string {
 	return table(rows, width)
 }
 
-// flagUsage is what stands for a flag's value, "" for none, and what the flag
-// means: usages are "`NAME`: meaning".
+// flagUsage returns the name of a flag's value, "" for none, and the flag's
+// meaning: usages are "`NAME`: meaning".
 func flagUsage(f *pflag.Flag) (name, text string) {
 	name, text = pflag.UnquoteUsage(f)
 	return name, strings.TrimPrefix(text, name+": ")
 }
 
-// table aligns explanations, and breaks their lines.
+// table aligns explanations and wraps their lines.
 func table(rows [][2]string, width int) string {
 	left := 0
 	for _, row := range rows {

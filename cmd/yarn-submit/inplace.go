@@ -17,14 +17,14 @@ import (
 )
 
 // driveHere replaces this process by the program, whose driver function then runs
-// here. See replace for when it returns.
+// here. It returns as replace does.
 func (s submission) driveHere(t terminal) error {
 	properties := s.settings.Map()
 	var more []string
 	switch {
 	case s.target.local:
 		more = localEnvironment(t, s.settings)
-	case s.target.url.Kind == masterurl.YARN:
+	case s.target.submitsItself:
 		properties[config.Master.Name()] = masterurl.YARNURL
 		if s.json {
 			more = append(more, launch.EnvReport+"=json")
@@ -79,7 +79,7 @@ func replace(t terminal, program string, argv, environment []string) error {
 		return client.Usage(err)
 	}
 	t.console.Close()
-	if t.stays {
+	if t.waitForChild {
 		return runChild(t, path, argv, environment)
 	}
 	err = syscall.Exec(path, argv, append(os.Environ(), environment...))
@@ -105,7 +105,7 @@ func runChild(t terminal, path string, argv, environment []string) error {
 		case err := <-ended:
 			var exit *exec.ExitError
 			if errors.As(err, &exit) && exit.ExitCode() > 0 {
-				return &carriedStatus{status: exit.ExitCode(), err: fmt.Errorf("the job failed with exit status %d", exit.ExitCode())}
+				return &commandStatus{status: exit.ExitCode(), err: fmt.Errorf("the job failed with exit status %d", exit.ExitCode())}
 			}
 			return err
 		}

@@ -10,11 +10,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// lineColours tell containers apart.
+// lineColours distinguish containers.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-// lineWriter writes the lines of containers, each behind the name of the one
-// that wrote it. It is for one goroutine.
+// lineWriter writes the lines of containers, each behind its container's name. It
+// is for one goroutine.
 type lineWriter struct {
 	w       io.Writer
 	colours bool
@@ -22,7 +22,7 @@ type lineWriter struct {
 	colour  map[string]int // by container
 }
 
-// firstWidth fits what most lines begin with, so that few are aligned anew.
+// firstWidth fits most names, so that few lines are aligned differently.
 const firstWidth = len("executor 1")
 
 func newLineWriter(w io.Writer) *lineWriter {
@@ -46,8 +46,8 @@ func (l *lineWriter) write(line logs.Line) error {
 	return err
 }
 
-// lineName is whose a line is: "driver", "executor 3", "executor 3 task-0-0.out",
-// and of a second attempt "driver/2".
+// lineName names the container of a line: "driver", "executor 3", "executor 3
+// task-0-0.out", and of a second attempt "driver/2".
 func lineName(line logs.Line) string {
 	name := "executor " + line.Executor
 	switch line.Executor {

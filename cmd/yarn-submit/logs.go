@@ -61,8 +61,7 @@ type fileWithContent struct {
 	Content string `json:"content"`
 }
 
-// printLog prints a file below a line that says whose it is; nothing for an
-// empty one.
+// printLog prints a file below a heading; nothing if the file is empty.
 func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	if file.Size == 0 {
 		return nil
@@ -91,7 +90,7 @@ func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	return err
 }
 
-// lastByte knows what was written last.
+// lastByte keeps the last byte written.
 type lastByte struct {
 	w io.Writer
 	b byte

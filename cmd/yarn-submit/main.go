@@ -23,9 +23,8 @@ import (
 )
 
 func main() {
-	// The executors of yarn-submit run are this same binary, and so is what
-	// launches them in client mode or is part of a local cluster: what they do comes
-	// from the driver, not from a command line.
+	// These processes run the same binary as the executors of yarn-submit run.
+	// Their tasks come from the driver, not from a command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)
@@ -47,18 +46,18 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	for line := range strings.Lines(err.Error() + advice(err)) {
+	for line := range strings.Lines(err.Error() + hint(err)) {
 		fmt.Fprintf(stderr, "yarn-submit: %s\n", strings.TrimRight(line, "\n"))
 	}
-	var carried *carriedStatus
+	var carried *commandStatus
 	if errors.As(err, &carried) {
 		return carried.status
 	}
 	return client.ExitCode(err)
 }
 
-// advice tells what to look at after an error, where that is not in its text.
-func advice(err error) string {
+// hint says what to check after an error whose text does not say so.
+func hint(err error) string {
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {
 		return "; --conf hadoop.ssl.client.truststore.location=FILE does so too"

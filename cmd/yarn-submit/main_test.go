@@ -170,7 +170,7 @@ func TestRunShipsACommandThatIsAFileHere(t *testing.T) {
 		{"count.sh", "count.sh", "data.txt", "count.sh"},
 		{"./missing.sh", "./missing.sh", "data.txt", "missing.sh"},
 	} {
-		args, changed, err := shipped([]string{test.command, "{index}"}, settings)
+		args, changed, err := shipCommand([]string{test.command, "{index}"}, settings)
 		require.NoError(t, err)
 		require.Equal(t, []string{test.want, "{index}"}, args)
 		require.Equal(t, test.files, strings.Join(config.Files.In(changed), ","))
@@ -185,17 +185,17 @@ func TestRunCarriesTheCommandsStatus(t *testing.T) {
 		"command: task 3 exited with status 200\n":     client.ExitFailed,
 		"something else": client.ExitFailed,
 	} {
-		err := carry(&client.Report{Diagnostics: diagnostics}, failed)
+		err := withCommandStatus(&client.Report{Diagnostics: diagnostics}, failed)
 		require.ErrorIs(t, err, failed)
-		var carried *carriedStatus
+		var carried *commandStatus
 		if errors.As(err, &carried) {
 			require.Equal(t, want, carried.status)
 		} else {
 			require.Equal(t, want, client.ExitFailed, diagnostics)
 		}
 	}
-	require.NoError(t, carry(&client.Report{}, nil))
-	require.Equal(t, failed, carry(nil, failed))
+	require.NoError(t, withCommandStatus(&client.Report{}, nil))
+	require.Equal(t, failed, withCommandStatus(nil, failed))
 }
 
 func TestVersionFlag(t *testing.T) {
@@ -210,8 +210,8 @@ func TestVersionFlag(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", "/etc/hadoop")
 	away := &yarnrest.UnavailableError{Service: "ResourceManager"}
-	require.Contains(t, advice(fmt.Errorf("listing: %w", away)), "yarn-site.xml in HADOOP_CONF_DIR=/etc/hadoop names its address")
-	require.Empty(t, advice(&yarnrest.UnavailableError{Service: "NodeManager"}))
-	require.Empty(t, advice(&yarnrest.UnavailableError{Service: "ResourceManager", Context: context.Canceled}), "the user ended it")
-	require.Empty(t, advice(errors.New("other")))
+	require.Contains(t, hint(fmt.Errorf("listing: %w", away)), "yarn-site.xml in HADOOP_CONF_DIR=/etc/hadoop names its address")
+	require.Empty(t, hint(&yarnrest.UnavailableError{Service: "NodeManager"}))
+	require.Empty(t, hint(&yarnrest.UnavailableError{Service: "ResourceManager", Context: context.Canceled}), "the user ended it")
+	require.Empty(t, hint(errors.New("other")))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// newMan writes the manual, for those who package yarn-submit.
+// newMan writes the manual pages, for packages of yarn-submit.
 func newMan() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "man directory",
@@ -27,7 +27,7 @@ func newMan() *cobra.Command {
 			return client.Usage(fmt.Errorf("the directory of the manual pages: %w", err))
 		}
 		root := c.Root()
-		root.DisableAutoGenTag = true // pages are the same with the same SOURCE_DATE_EPOCH
+		root.DisableAutoGenTag = true // so that SOURCE_DATE_EPOCH makes pages reproducible
 		for _, command := range append(root.Commands(), root) {
 			if command.Hidden || command.Name() == "help" {
 				continue
@@ -51,11 +51,11 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// A flag is written with its default, and its value's name before what it means:
-// "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
+// manualFlag matches a flag with its default, and its value's name before the
+// meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
-// readableFlags has flags written as one gives them.
+// readableFlags rewrites flags as users type them.
 func readableFlags(page []byte) []byte {
 	return manualFlag.ReplaceAll(page, []byte(".TP\n$1 \\fI$2\\fP\n"))
 }

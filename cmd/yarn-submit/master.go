@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery/open"
 )
 
-// newMaster is the command that runs a standalone cluster's master until it is
-// told to stop.
+// newMaster returns the command that runs a standalone cluster's master until it
+// is interrupted.
 func newMaster(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "master",
@@ -73,11 +73,11 @@ func newMaster(t terminal) *cobra.Command {
 	return c
 }
 
-// lookupTimeout bounds the look for this machine's own name.
+// lookupTimeout bounds the lookup of this machine's name.
 const lookupTimeout = 5 * time.Second
 
-// isLoopback reports whether a host's addresses all are of the machine itself, as
-// that of a Debian machine's own name is.
+// isLoopback reports whether a host has loopback addresses only, as a Debian
+// machine's own name does.
 func isLoopback(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

@@ -11,8 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// processFlags are what the commands have in common that run a part of a
-// standalone cluster until they are stopped.
+// processFlags are the flags that master and worker have in common.
 type processFlags struct {
 	host       string
 	workDir    string
@@ -20,7 +19,7 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags; name is the part's, and that of its directory.
+// addProcess adds the flags; name is the process's and its directory's.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
 	flags := c.Flags()
@@ -32,7 +31,7 @@ func addProcess(c *cobra.Command, name string) *processFlags {
 	return f
 }
 
-// load fills in what was not given, and reads the settings.
+// load sets defaults and loads the settings.
 func (f *processFlags) load(name string) (*config.Config, error) {
 	values, err := confValues(f.conf)
 	if err != nil {
@@ -57,7 +56,7 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	return settings, nil
 }
 
-// checkPort refuses what is no port; least is 0, or -1 where that means none.
+// checkPort fails if port is no port; least is 0, or -1 if that means none.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
 		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))

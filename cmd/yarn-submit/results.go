@@ -20,35 +20,36 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// resultsDirectory is where results lie below a user's directory.
+// resultsDirectory is the directory of results below a user's directory.
 const resultsDirectory = "/.bobbin/results"
 
-// lastWords is how long the records of a driver that was killed are waited for.
-const lastWords = 2 * time.Second
+// recordsTimeout is how long the records of a killed driver may take to appear.
+const recordsTimeout = 2 * time.Second
 
-// lateFinish bounds what is done after an interruption.
-const lateFinish = 30 * time.Second
+// interruptTimeout bounds the work after an interruption.
+const interruptTimeout = 30 * time.Second
 
-// finisher brings back what the tasks leave, and says what became of them.
-type finisher struct {
+// resultCollector collects the tasks' results when the application has ended, and
+// writes the summary.
+type resultCollector struct {
 	t       terminal
 	plan    *command.Plan
 	files   *storage.Files
 	summary string // "" for none
-	// alone tells that the directory of results is this run's own, so that the
-	// application need not be known by its id.
-	alone bool
-	// keeps leaves the results of an application that has succeeded: a later run with
-	// the same key asks for them again.
-	keeps  bool
-	maxAge time.Duration // of results that others have left
+	// ownDirectory is set if the directory of results holds this run's only, so
+	// that the application's id is not needed to find them.
+	ownDirectory bool
+	// keepOnSuccess keeps the results of an application that succeeded: a later
+	// run with the same idempotency key needs them.
+	keepOnSuccess bool
+	maxAge        time.Duration // of other runs' results
 }
 
-// newFinisher chooses where the results are to lie: on this machine where all of
-// the application is, and otherwise beside what is staged.
-func (w *work) newFinisher(t terminal) (*finisher, error) {
-	f := &finisher{t: t, plan: w.plan, summary: w.flags.summary, alone: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
-		keeps: config.IdempotencyKey.In(w.settings) != ""}
+// newCollector chooses the directory of results: on this machine if the
+// application runs on it, otherwise beside the staged files.
+func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
+	f := &resultCollector{t: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
+		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
 	if w.target.oneMachine {
 		directory, err := os.MkdirTemp("", "yarn-submit-results-")
 		if err != nil {
@@ -59,11 +60,11 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 		return f, nil
 	}
 	var err error
-	if f.files, f.plan.Results, err = shared(t, w.settings, w.flags.verbose); err != nil {
+	if f.files, f.plan.Results, err = sharedResults(t, w.settings, w.flags.verbose); err != nil {
 		return nil, err
 	}
-	if f.alone {
-		if f.keeps && !w.target.keepsResults {
+	if f.ownDirectory {
+		if f.keepOnSuccess && !w.target.keepsResults {
 			return nil, client.Usage(errors.Join(errors.New("--collect and --summary with an idempotency key are for YARN: "+
 				"elsewhere only the run that submits a driver finds its results"), f.files.Close()))
 		}
@@ -72,9 +73,9 @@ func (w *work) newFinisher(t terminal) (*finisher, error) {
 	return f, nil
 }
 
-// shared is the file system that this machine and all nodes reach, and the
-// directory of this user's results there, a URI.
-func shared(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
+// sharedResults returns the file system that this machine and all nodes reach,
+// and the URI of this user's results there.
+func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) {
 		hadoop, err = nil, nil
@@ -99,20 +100,20 @@ func shared(t terminal, settings *config.Config, verbose bool) (*storage.Files, 
 	return files, base, nil
 }
 
-func (f *finisher) close() {
+func (f *resultCollector) close() {
 	if err := f.files.Close(); err != nil {
 		f.t.logger(false).Debug("closing the connections to HDFS", "error", err)
 	}
 }
 
-// run finishes an application that ended with err, which stays what is told
-// last.
-func (f *finisher) run(ctx context.Context, report *client.Report, err error) error {
-	ctx, cancel := late(ctx)
+// run collects the results of an application that ended with err. It returns err
+// as the last of its errors.
+func (f *resultCollector) run(ctx context.Context, report *client.Report, err error) error {
+	ctx, cancel := finishContext(ctx)
 	defer cancel()
 	var failure *client.Failure
 	if errors.As(err, &failure) {
-		f.keeps = false // with the same key another is started
+		f.keepOnSuccess = false // the same key starts another application
 	}
 	about := command.Summary{Now: time.Now()}
 	if report != nil {
@@ -144,12 +145,12 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 		f.t.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
 	}
 	if complete && about.ApplicationID != "" {
-		if f.alone {
+		if f.ownDirectory {
 			own = f.plan.Results
 		}
 		f.clean(ctx, own)
 		if results.Open() {
-			f.cleanAgain(ctx, own)
+			f.removeLate(ctx, own)
 		}
 	}
 	if problem != nil {
@@ -161,12 +162,13 @@ func (f *finisher) run(ctx context.Context, report *client.Report, err error) er
 	return err
 }
 
-// late is a context for what is done after an interruption too, within limits.
-func late(ctx context.Context) (context.Context, context.CancelFunc) {
+// finishContext returns a context for the work after the end of ctx, which is
+// limited.
+func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(context.WithoutCancel(ctx), lateFinish)
+	return context.WithTimeout(context.WithoutCancel(ctx), interruptTimeout)
 }
 
 func ofStep(name string) string {
@@ -176,17 +178,18 @@ func ofStep(name string) string {
 	return " of step " + name
 }
 
-// results reads what became of the tasks, and where what they gave lies.
-func (f *finisher) results(ctx context.Context, about *command.Summary) (own string, results *command.Results, err error) {
-	if f.alone { // a standalone cluster's report has the driver's id
+// results reads the records of the tasks, and returns the directory of their
+// results.
+func (f *resultCollector) results(ctx context.Context, about *command.Summary) (own string, results *command.Results, err error) {
+	if f.ownDirectory { // a standalone cluster's report has the driver's id
 		about.ApplicationID = f.latest(ctx)
 	}
 	if about.ApplicationID == "" {
 		return f.plan.Results, command.NoResults(f.plan), nil
 	}
 	own = command.ResultsOf(f.plan.Results, about.ApplicationID)
-	// A driver that was killed writes what it knows last in its last moments.
-	for last := time.Now().Add(lastWords); ; {
+	// A killed driver may still be writing its last records.
+	for last := time.Now().Add(recordsTimeout); ; {
 		if results, err = command.ReadResults(ctx, f.files, own, f.plan); err != nil {
 			return own, command.NoResults(f.plan), err
 		}
@@ -195,14 +198,14 @@ func (f *finisher) results(ctx context.Context, about *command.Summary) (own str
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lastWords / 4):
+		case <-time.After(recordsTimeout / 4):
 		}
 	}
 }
 
-// latest is the application that has results here: the last one, where a driver
-// was started again.
-func (f *finisher) latest(ctx context.Context) string {
+// latest returns the application with the newest results: a driver that was
+// started again has several.
+func (f *resultCollector) latest(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
 		return ""
@@ -210,8 +213,9 @@ func (f *finisher) latest(ctx context.Context) string {
 	return slices.MaxFunc(entries, func(a, b storage.Info) int { return a.ModTime.Compare(b.ModTime) }).Name
 }
 
-// writeSummary writes the JUnit file in one go, so that nobody reads half of it.
-func (f *finisher) writeSummary(results *command.Results, about command.Summary) error {
+// writeSummary writes the JUnit file and renames it, so that readers never see an
+// incomplete one.
+func (f *resultCollector) writeSummary(results *command.Results, about command.Summary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
 	}
@@ -229,14 +233,14 @@ func (f *finisher) writeSummary(results *command.Results, about command.Summary)
 	return nil
 }
 
-// cleanAgain removes what a driver has written that was killed and was not gone
-// yet: a file of its makes the directory anew.
-func (f *finisher) cleanAgain(ctx context.Context, own string) {
-	for last := time.Now().Add(lastWords); time.Now().Before(last); {
+// removeLate removes files of a killed driver that had not ended yet, which
+// creates its directory again.
+func (f *resultCollector) removeLate(ctx context.Context, own string) {
+	for last := time.Now().Add(recordsTimeout); time.Now().Before(last); {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(lastWords / 4):
+		case <-time.After(recordsTimeout / 4):
 		}
 		if there, err := f.files.Exists(ctx, own); err == nil && there {
 			f.clean(ctx, own)
@@ -244,10 +248,10 @@ func (f *finisher) cleanAgain(ctx context.Context, own string) {
 	}
 }
 
-// clean removes what this run has left, and what others left long ago: their
-// submitters have not seen the end.
-func (f *finisher) clean(ctx context.Context, own string) {
-	if !f.keeps {
+// clean removes the results of this run, and old results that other runs did not
+// collect.
+func (f *resultCollector) clean(ctx context.Context, own string) {
+	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, own); err != nil {
 			f.t.console.Warn("%v; remove it by hand", err)
 		}
@@ -262,8 +266,8 @@ func (f *finisher) clean(ctx context.Context, own string) {
 	}
 	for _, entry := range entries {
 		if time.Since(entry.ModTime) > f.maxAge {
-			_ = f.files.RemoveAll(ctx, entry.Path) // the next one tries again
+			_ = f.files.RemoveAll(ctx, entry.Path) // after an error the next run tries again
 		}
 	}
-	_ = f.files.Remove(ctx, all) // where nothing is left in it
+	_ = f.files.Remove(ctx, all) // fails unless it is empty
 }

@@ -37,7 +37,7 @@ reached or refused.`,
 			return client.Usage(fmt.Errorf("unknown command %q%s; see yarn-submit --help", args[0], didYouMean(args[0], commandNames())))
 		},
 	}
-	root.CompletionOptions.DisableDefaultCmd = true // this one has no other shells
+	root.CompletionOptions.DisableDefaultCmd = true // newCompletion replaces it
 	root.SetFlagErrorFunc(flagError)
 	root.SetUsageFunc(usage(t))
 	root.AddCommand(newSubmit(t), newRun(t), newHiddenRun(), newStatus(t), newKill(t), newList(t), newLogs(t), newWait(t), newMaster(t), newWorker(t), newDecommission(t), newCompletion(t), newMan(), newVersion(t))
@@ -59,7 +59,7 @@ func commandNames() []string {
 	return names
 }
 
-// flagError says which flag was meant where one is unknown.
+// flagError suggests a flag if one is unknown.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -78,7 +78,7 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// exactArgs wants so many arguments, named in the error.
+// exactArgs demands an argument for each name.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {

@@ -12,16 +12,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// carriedStatus is the exit status of a command that ran in the cluster.
-type carriedStatus struct {
+// commandStatus is an error with the exit status of a command that ran in the
+// cluster.
+type commandStatus struct {
 	status int
 	err    error
 }
 
-func (c *carriedStatus) Error() string { return c.err.Error() }
-func (c *carriedStatus) Unwrap() error { return c.err }
+func (c *commandStatus) Error() string { return c.err.Error() }
+func (c *commandStatus) Unwrap() error { return c.err }
 
-// runFlags are the values of run's own flags.
+// runFlags are the flags of run.
 type runFlags struct {
 	*settingsFlags
 	tasks, retries int
@@ -29,7 +30,7 @@ type runFlags struct {
 	summary        string
 	dryRun         bool
 	json           *bool
-	// jobFile is the one that is named in place of a command; "" for none.
+	// jobFile is the job file's path; "" for a command.
 	jobFile string
 }
 
@@ -69,22 +70,21 @@ for submit.`,
 	c.Args = f.arguments
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Lookup("help").Changed {
-			return c.Help() // it stood behind the job file
+			return c.Help() // --help was behind the job file
 		}
-		w, err := f.work(t, args)
+		w, err := f.runJob(t, args)
 		if err != nil {
 			return err
 		}
 		if f.dryRun {
-			return w.show(t, *f.json)
+			return w.printDryRun(t, *f.json)
 		}
-		return w.do(c.Context(), t)
+		return w.execute(c.Context(), t)
 	}
 	return c
 }
 
-// arguments checks what follows the flags, and reads the flags behind a job
-// file.
+// arguments checks the arguments, and parses the flags behind a job file.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
 	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
@@ -115,11 +115,11 @@ func isJobFile(name string) bool {
 	return ending == ".yaml" || ending == ".yml"
 }
 
-// hiddenRun is the command that yarn-submit is started with in the cluster.
+// hiddenRun is the command with which yarn-submit starts itself in the cluster.
 const hiddenRun = "__run"
 
-// newHiddenRun is what yarn-submit run starts in the cluster, or in its own
-// place on this machine.
+// newHiddenRun returns the command that runs a plan, in the cluster or in this
+// process.
 func newHiddenRun() *cobra.Command {
 	c := &cobra.Command{Use: hiddenRun, Hidden: true}
 	plan := c.Flags().String("plan", "", "")
@@ -136,21 +136,22 @@ func newHiddenRun() *cobra.Command {
 	return c
 }
 
-// carry gives the error of a failed application the status with which the
-// command ended.
-func carry(report *client.Report, err error) error {
+// withCommandStatus gives the error of a failed application the exit status of
+// its command.
+func withCommandStatus(report *client.Report, err error) error {
 	if err == nil || report == nil {
 		return err
 	}
-	const most = 125 // above it statuses are a shell's: not found, killed by a signal
+	const most = 125 // higher ones are a shell's: not found, killed by a signal
 	if status, ok := command.ExitStatus(report.Diagnostics); ok && status >= 1 && status <= most {
-		return &carriedStatus{status: status, err: err}
+		return &commandStatus{status: status, err: err}
 	}
 	return err
 }
 
-// self is the path of this program, which runs the commands in the cluster.
-func self() (string, error) {
+// executablePath returns the path of this program, which runs the commands in the
+// cluster.
+func executablePath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", client.Usage(fmt.Errorf("finding yarn-submit itself, which runs the command in the cluster: %w", err))

@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// settingFlags are the flags that have a key of the configuration, named as
-// spark-submit's are.
+// settingFlags are the flags of submit and run that set a setting. Their names
+// are spark-submit's if it has them.
 var settingFlags = []struct{ flag, key, value, usage string }{
 	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
@@ -31,7 +31,7 @@ var settingFlags = []struct{ flag, key, value, usage string }{
 	{"idempotency-key", config.IdempotencyKey.Name(), "KEY", "follow the application that was submitted with it, rather than start a second"},
 }
 
-// settingsFlags are the values of a command's flags about settings.
+// settingsFlags are the parsed flags of submit or run.
 type settingsFlags struct {
 	command    *cobra.Command
 	conf       []string
@@ -61,14 +61,13 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	return s
 }
 
-// addProgram adds the flag by which a command that submits yarn-submit itself is
-// told which build of it goes to the cluster.
+// addProgram adds the flag that names the build of yarn-submit for the cluster.
 func (s *settingsFlags) addProgram() {
 	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: yarn-submit for the cluster's nodes, where this one is not "+
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 
-// confValues returns the settings that --conf was given, by key.
+// confValues returns the settings of --conf, by key.
 func confValues(entries []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, entry := range entries {
@@ -81,7 +80,7 @@ func confValues(entries []string) (map[string]string, error) {
 	return values, nil
 }
 
-// load reads the settings of all sources.
+// load loads the settings from all sources.
 func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	values, err := confValues(s.conf)
 	if err != nil {
@@ -117,8 +116,8 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	return settings, nil
 }
 
-// printSettings prints every setting that there is, and where its value came
-// from. Values that may be secrets are not shown.
+// printSettings prints every setting with its source. It hides values that may be
+// secrets.
 func printSettings(t terminal, settings *config.Config) {
 	set := redacted(settings)
 	for _, setting := range config.Settings() {
@@ -131,7 +130,7 @@ func printSettings(t terminal, settings *config.Config) {
 	}
 }
 
-// redacted returns the settings that were set, by key, as they may be shown.
+// redacted returns the settings that are set, by key, without secrets.
 func redacted(settings *config.Config) map[string]string {
 	set := settings.Map()
 	for key, value := range set {

@@ -48,7 +48,7 @@ and executors; elsewhere a line each time.`,
 	return c
 }
 
-// leastInterval keeps a watcher from being a load for the cluster.
+// leastInterval limits the load that --watch causes.
 const leastInterval = 100 * time.Millisecond
 
 func watchApplication(ctx context.Context, t terminal, interval time.Duration, look func(ctx context.Context) (*client.Report, error)) error {
@@ -66,11 +66,11 @@ func watchApplication(ctx context.Context, t terminal, interval time.Duration, l
 		}
 	}
 	if hasColours(t.stdout) {
-		screen.Paint = painted
+		screen.Paint = paintState
 	}
 	err := client.Watch(ctx, screen, interval, look)
 	if err != nil && ctx.Err() != nil && interrupt.IsByHand(context.Cause(ctx)) {
-		return nil // which is how one leaves it
+		return nil // Ctrl-C is how users end --watch
 	}
 	return err
 }

@@ -11,22 +11,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// lastLines is how long containers' last lines are waited for when their
-// application is over.
-const lastLines = 30 * time.Second
+// lastLinesTimeout is how long to wait for the last lines of an ended
+// application.
+const lastLinesTimeout = 30 * time.Second
 
-// streaming prints what an application's containers write while it is followed.
-type streaming struct {
+// logPrinter prints the lines of a submitted application's containers.
+type logPrinter struct {
 	cluster clusterClient
 	t       terminal
 	group   sync.WaitGroup
 	stop    context.CancelCauseFunc
 }
 
-// errOver ends the streaming of an application that is over.
-var errOver = errors.New("the application is over")
+// errEnded ends the printing for an ended application.
+var errEnded = errors.New("the application is over")
 
-// checkStreaming reports why the submission's logs cannot be printed.
+// checkStreaming fails if the submission's logs cannot be printed.
 func (s submission) checkStreaming() error {
 	switch {
 	case !s.logs:
@@ -43,13 +43,13 @@ func (s submission) checkStreaming() error {
 	return nil
 }
 
-// stream has the submission's logs printed from when it has an id on, where they
-// are wanted; end is to be called when it is over.
+// stream prints the submission's logs, if they were asked for, from when the
+// application has an id. The caller calls end after the application's end.
 func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
 	}
-	printed := &streaming{cluster: cluster, t: t}
+	printed := &logPrinter{cluster: cluster, t: t}
 	tell := job.Submitted
 	job.Submitted = func(id string) {
 		tell(id)
@@ -58,20 +58,20 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 	return printed.end
 }
 
-// begin prints the lines of an application from now on. A signal that ends ctx
-// ends the application, whose last words are of interest.
-func (s *streaming) begin(ctx context.Context, id string) {
+// begin prints an application's lines in the background. A signal that ends ctx
+// kills the application, and its last lines are printed too.
+func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
 		err := s.cluster.FollowLogs(ctx, id, logs.Selection{}, s.t.console, s.writer().write)
-		if err != nil && !errors.Is(err, errOver) {
+		if err != nil && !errors.Is(err, errEnded) {
 			s.t.console.Warn("the logs of %s are not printed any more: %v", id, err)
 		}
 	})
 }
 
-// writer puts lines between the console's where both are on one terminal.
-func (s *streaming) writer() *lineWriter {
+// writer writes lines through the console if both are on one terminal.
+func (s *logPrinter) writer() *lineWriter {
 	writer := newLineWriter(s.t.stdout)
 	if s.t.sameScreen {
 		writer.w = s.t.console
@@ -80,11 +80,11 @@ func (s *streaming) writer() *lineWriter {
 }
 
 // end waits for the last lines.
-func (s *streaming) end() {
+func (s *logPrinter) end() {
 	if s.stop == nil {
 		return // nothing was submitted
 	}
-	timer := time.AfterFunc(lastLines, func() { s.stop(errOver) })
+	timer := time.AfterFunc(lastLinesTimeout, func() { s.stop(errEnded) })
 	s.group.Wait()
 	timer.Stop()
 	s.stop(nil)

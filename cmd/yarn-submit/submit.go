@@ -59,14 +59,13 @@ type submission struct {
 	settings *config.Config
 	target   target
 	json     bool // print the report
-	logs     bool // print what the containers write
+	logs     bool // print the containers' lines
 	verbose  bool
 }
 
 // run submits the program, or replaces this process by it if the driver runs
-// here. The application's id goes to stdout as soon as it is known, or the report
-// at the end if that was asked for. If the driver runs here stdout is the
-// program's.
+// here. It prints the application's id as soon as it is known, or the report at
+// the end if that was asked for. If the driver runs here stdout is the program's.
 func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
 		return nil, s.driveHere(t)
@@ -91,7 +90,7 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	return report, err
 }
 
-// job is the submission as clusters take it.
+// job returns the submission as a cluster's job.
 func (s submission) job(t terminal) client.Job {
 	return client.Job{
 		Program: s.program, Own: s.own, Args: s.args, Settings: s.settings, Console: t.console,

@@ -23,6 +23,9 @@ type target struct {
 	local bool
 	// driverHere is set if the driver runs in the process that submits.
 	driverHere bool
+	// submitsItself is set if the program submits an application to YARN and is its
+	// driver.
+	submitsItself bool
 	// oneMachine is set if all processes run on this machine.
 	oneMachine bool
 	// keepsResults is set if the results of an application can be found by its id
@@ -42,9 +45,10 @@ func newTarget(settings *config.Config) (target, error) {
 		return target{}, client.Usage(err)
 	}
 	oneMachine := url.Kind == masterurl.Local || url.Kind == masterurl.LocalCluster
+	driverHere := oneMachine || config.ClientMode(settings)
 	return target{
 		url: url, local: url.Kind == masterurl.Local, oneMachine: oneMachine,
-		driverHere: oneMachine || config.ClientMode(settings), keepsResults: url.Kind != masterurl.Standalone,
+		driverHere: driverHere, submitsItself: driverHere && url.Kind == masterurl.YARN, keepsResults: url.Kind != masterurl.Standalone,
 	}, nil
 }
 
@@ -68,8 +72,8 @@ type yarnCluster struct {
 	*logs.Reader
 }
 
-// connect returns the cluster of the target. Local masters are none: what they ran
-// is not known any more, so connect takes them for YARN.
+// connect returns the cluster of the target. For a local master that is YARN:
+// such a master keeps no applications.
 func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
 	if d.url.Kind == masterurl.Standalone {
 		return standalone.Connect(settings, t.logger(verbose))

@@ -11,19 +11,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// terminal is where a command's results and its words to the user go.
+// terminal is where a command prints results and messages.
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen tells that both are the same terminal, so that what the console
-	// says need not be repeated.
+	// sameScreen is set if both are the same terminal, so that results need not
+	// repeat messages.
 	sameScreen bool
-	// stays tells that something is left to do here once a program has ended that
-	// otherwise takes this process's place.
-	stays bool
+	// waitForChild is set if work is left after the program that would replace
+	// this process.
+	waitForChild bool
 }
 
-// printJSON writes one value as JSON on stdout.
+// printJSON writes a value as JSON to stdout.
 func (t terminal) printJSON(value any) error {
 	encoder := json.NewEncoder(t.stdout)
 	encoder.SetEscapeHTML(false)
@@ -31,7 +31,7 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// logger writes the libraries' logs between the console's lines.
+// logger logs through the console.
 func (t terminal) logger(verbose bool) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
@@ -45,8 +45,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColours tells whether what is written may be coloured: on a terminal that
-// knows how, unless NO_COLOR is set.
+// hasColours reports whether w is a terminal with colours. NO_COLOR turns them
+// off.
 func hasColours(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -58,7 +58,7 @@ const (
 	colourReset  = "\x1b[0m"
 )
 
-// stateColour is that of an application's state or final status; "" for none.
+// stateColour returns the colour of a state or final status; "" for none.
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":
@@ -71,8 +71,8 @@ func stateColour(state string) string {
 	return ""
 }
 
-// painted is a state in its colour, and any other word as it is.
-func painted(word string) string {
+// paintState colours a word that is a state.
+func paintState(word string) string {
 	if colour := stateColour(word); colour != "" {
 		return colour + word + colourReset
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and revision are set by the linker (-X main.version=…) where a build
-// has a name of its own, or was made without git.
+// version and revision are set by the linker (-X main.version=…) in named builds
+// and in builds without git.
 var version, revision string
 
-// build is what is known of this binary.
+// build describes this binary.
 type build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source
-	Modified bool   `json:"modified,omitempty"` // the source was not that of the revision
+	Modified bool   `json:"modified,omitempty"` // the source differed from the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -39,7 +39,6 @@ func newVersion(t terminal) *cobra.Command {
 	return c
 }
 
-// String is one line.
 func (v build) String() string {
 	revision := v.Revision
 	if v.Modified {

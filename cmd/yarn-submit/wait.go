@@ -47,7 +47,7 @@ one of yarn-submit run.`,
 		if *timeout < 0 || c.Flags().Changed("timeout") && *timeout == 0 {
 			return client.Usage(errors.New("--timeout: want a time above 0, as 30m"))
 		}
-		finish, err := newWaitFinish(t, target, settings, *collect, *summary)
+		finish, err := newWaitResults(t, target, settings, *collect, *summary)
 		if err != nil {
 			return client.Usage(err)
 		}
@@ -60,34 +60,34 @@ one of yarn-submit run.`,
 		if *asJSON && report != nil {
 			err = errors.Join(err, t.printJSON(report))
 		}
-		return finish.end(c.Context(), report, carry(report, err))
+		return finish.end(c.Context(), report, withCommandStatus(report, err))
 	})
 	return c
 }
 
-// keptTag is the tag of applications that keep results for who waits for them.
+// keptTag is the tag of applications whose results yarn-submit wait collects.
 const keptTag = "bobbin-results"
 
-// waitFinish brings back what an application leaves that was submitted with
+// waitResults collects the results of an application that was submitted with
 // --detach.
-type waitFinish struct {
+type waitResults struct {
 	t            terminal
 	settings     *config.Config
-	asked        bool // for results, by flags
+	requested    bool // by flags
 	keepsResults bool // of target
 	collects     []command.Collect
-	summary      string // absolute; "" for as it was submitted
+	summary      string // absolute; "" for the one of the submission
 	directory    string // this process's
 	user         string
 
 	tags      []string       // the application's
-	files     *storage.Files // nil where there is nothing to bring back
+	files     *storage.Files // nil if there is nothing to collect
 	base, own string         // URIs of all results, and of the application's
 }
 
-// newWaitFinish checks the flags.
-func newWaitFinish(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitFinish, error) {
-	w := &waitFinish{t: t, keepsResults: target.keepsResults, settings: settings, asked: len(collect) > 0 || summary != ""}
+// newWaitResults checks the flags.
+func newWaitResults(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitResults, error) {
+	w := &waitResults{t: t, keepsResults: target.keepsResults, settings: settings, requested: len(collect) > 0 || summary != ""}
 	user, err := security.CurrentUser()
 	if err != nil {
 		return nil, err
@@ -109,11 +109,11 @@ func newWaitFinish(t terminal, target target, settings *config.Config, collect [
 	return w, err
 }
 
-// begin finds out before the application is waited for whether it keeps anything,
-// and refuses what it cannot give.
-func (w *waitFinish) begin(ctx context.Context, cluster clusterClient, id string) error {
+// begin checks before the application's end whether it keeps results, and refuses
+// flags that it cannot satisfy.
+func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
-		if w.asked {
+		if w.requested {
 			return client.Usage(errors.New("--collect and --summary: on a standalone cluster only who submits an application gets what it leaves: give them to yarn-submit run, without --detach"))
 		}
 		return nil
@@ -125,21 +125,21 @@ func (w *waitFinish) begin(ctx context.Context, cluster clusterClient, id string
 	w.tags = report.Tags
 	switch {
 	case !slices.Contains(w.tags, keptTag):
-		if w.asked {
+		if w.requested {
 			return client.Usage(fmt.Errorf("%s keeps nothing to collect: --collect and --summary of wait are for what was submitted by yarn-submit run with --detach and one of them", id))
 		}
 		return nil
-	case !w.asked && report.User != w.user:
+	case !w.requested && report.User != w.user:
 		w.t.console.Print("what %s leaves is %s's to collect", id, report.User)
 		return nil
 	}
 	var base string
-	if w.files, base, err = shared(w.t, w.settings, false); err != nil {
+	if w.files, base, err = sharedResults(w.t, w.settings, false); err != nil {
 		return err
 	}
 	w.base, w.own = base, command.ResultsOf(base, id)
 	if len(w.collects) > 0 {
-		// The application may not have begun.
+		// The application may not have started yet.
 		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
 			return errors.Join(err, w.files.Close())
 		}
@@ -147,9 +147,8 @@ func (w *waitFinish) begin(ctx context.Context, cluster clusterClient, id string
 	return nil
 }
 
-// plan is what the application has kept of its plan, with the places that are
-// wanted here.
-func (w *waitFinish) plan(ctx context.Context) (*command.Plan, error) {
+// plan reads the application's plan and changes its directories as the flags say.
+func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
 		return nil, err
@@ -167,25 +166,25 @@ func (w *waitFinish) plan(ctx context.Context) (*command.Plan, error) {
 	return plan, nil
 }
 
-// end brings back what the application leaves that ended with err, which stays
-// what is told last.
-func (w *waitFinish) end(ctx context.Context, report *client.Report, err error) error {
+// end collects the results of an application that ended with err. It returns err
+// as the last of its errors.
+func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
-		return err // there is nothing, or it is nobody's here
+		return err // there is nothing to collect, or it is another user's
 	}
-	finish := &finisher{
+	finish := &resultCollector{
 		t: w.t, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
-		keeps: slices.ContainsFunc(w.tags, client.IsKeyTag),
+		keepOnSuccess: slices.ContainsFunc(w.tags, client.IsKeyTag),
 	}
 	defer finish.close()
 	if report == nil {
-		return err // it goes on, or nobody knows
+		return err // it goes on, or its end is unknown
 	}
-	reading, cancel := late(ctx)
+	reading, cancel := finishContext(ctx)
 	defer cancel()
 	plan, problem := w.plan(reading)
-	if errors.Is(problem, command.ErrNoSavedPlan) && !w.asked {
-		return err // it was collected before, or the driver has not begun
+	if errors.Is(problem, command.ErrNoSavedPlan) && !w.requested {
+		return err // collected before, or the driver has not started
 	}
 	if problem != nil {
 		if errors.Is(problem, command.ErrNoSavedPlan) {

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// workerFlags are the flags of a worker that have a key of the configuration.
+// workerFlags are the flags of worker that set a setting.
 var workerFlags = []struct{ flag, key, value, usage string }{
 	{"cores", config.WorkerCores.Name(), "N", "cores for executors and drivers (default: all of this machine)"},
 	{"memory", config.WorkerMem.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
@@ -24,8 +24,8 @@ var workerFlags = []struct{ flag, key, value, usage string }{
 	{"web-port", config.WorkerUIPort.Name(), "PORT", "where its page is (default: 8081 or the next free one); 0 takes any free one"},
 }
 
-// newWorker is the command that runs a standalone cluster's worker until it is
-// told to stop.
+// newWorker returns the command that runs a standalone cluster's worker until it
+// is interrupted.
 func newWorker(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker bobbin://HOST[:PORT][,HOST[:PORT]…]",
@@ -75,7 +75,7 @@ func newWorker(t terminal) *cobra.Command {
 		})
 		var refused *worker.RefusedError
 		if errors.As(err, &refused) {
-			return &carriedStatus{status: client.ExitCluster, err: err}
+			return &commandStatus{status: client.ExitCluster, err: err}
 		}
 		return err
 	}
@@ -83,22 +83,23 @@ func newWorker(t terminal) *cobra.Command {
 }
 
 const (
-	// secretPatience is how long a worker waits for the secret that a master on this
-	// machine, started in the same moment, is making.
-	secretPatience = 5 * time.Second
-	secretPause    = 50 * time.Millisecond
+	// secretTimeout is how long a worker waits for the secret file of a master
+	// that was started at the same time.
+	secretTimeout = 5 * time.Second
+	secretPause   = 50 * time.Millisecond
 )
 
-// awaitSecret loads the cluster's credentials, and again where there are none yet.
+// awaitSecret loads the cluster's credentials, and waits for them if there are
+// none yet.
 func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
-	over := time.Now().Add(secretPatience)
+	over := time.Now().Add(secretTimeout)
 	for first := true; ; first = false {
 		credentials, err := load()
 		if err == nil || !errors.Is(err, protocol.ErrNoSecret) || time.Now().After(over) {
 			return credentials, err
 		}
 		if first {
-			logger.Info("waiting for the cluster's secret, which a master may be making", "for", secretPatience)
+			logger.Info("waiting for the cluster's secret, which a master may be making", "for", secretTimeout)
 		}
 		select {
 		case <-time.After(secretPause):

@@ -27,7 +27,7 @@ func TestAWorkerWaitsForTheSecretThatItsMasterMakes(t *testing.T) {
 	}{
 		{"there", 0, nil, 0, ""},
 		{"soon", time.Second, nil, time.Second, ""},
-		{"never", time.Hour, nil, secretPatience + secretPause, "no secret of a standalone cluster was found"},
+		{"never", time.Hour, nil, secretTimeout + secretPause, "no secret of a standalone cluster was found"},
 		{"unreadable", 0, errors.New("can be read by others"), 0, "can be read by others"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/jobfile"
 )
 
-// work is what one yarn-submit run is to do.
-type work struct {
+// runJob is the job of one yarn-submit run.
+type runJob struct {
 	flags    *runFlags
 	job      *jobfile.Job // nil for a command
 	plan     *command.Plan
@@ -26,9 +26,9 @@ type work struct {
 	target   target
 }
 
-// work reads the job file or takes the command, with the settings for it.
-func (f *runFlags) work(t terminal, args []string) (*work, error) {
-	w := &work{flags: f}
+// runJob reads the job file or the command, and the settings.
+func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
+	w := &runJob{flags: f}
 	if f.jobFile != "" {
 		job, err := jobfile.Read(f.jobFile, os.LookupEnv)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 		}
 		f.settingsFlags.job = map[string]config.Placed{}
 		for _, one := range made {
-			f.settingsFlags.job[one.Key] = config.Placed{Value: one.Value, Place: place(f.jobFile, one.At)}
+			f.settingsFlags.job[one.Key] = config.Placed{Value: one.Value, Place: position(f.jobFile, one.At)}
 		}
 	}
 	var err error
@@ -57,15 +57,15 @@ func (f *runFlags) work(t terminal, args []string) (*work, error) {
 	if err = w.makePlan(args); err == nil {
 		err = w.checkCores()
 	}
-	if err == nil && w.finishes() && !w.target.driverHere && !config.WaitForEnd.In(w.settings) {
-		err = w.leaveToWait()
+	if err == nil && w.hasResults() && !w.target.driverHere && !config.WaitForEnd.In(w.settings) {
+		err = w.saveForWait()
 	}
 	return w, client.Usage(err)
 }
 
-// leaveToWait has the application keep what yarn-submit wait must know to bring
-// back what its tasks leave.
-func (w *work) leaveToWait() (err error) {
+// saveForWait makes the application save what yarn-submit wait needs to collect
+// its results.
+func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster both come at the application's end, and only to who follows it: leave out --detach")
 	}
@@ -84,21 +84,21 @@ func (w *work) leaveToWait() (err error) {
 	return err
 }
 
-// place tells where in a job file a setting stands.
-func place(file string, at jobfile.Position) string {
+// position returns where a setting stands in a job file.
+func position(file string, at jobfile.Position) string {
 	if at.Line == 0 {
 		return file
 	}
 	return fmt.Sprintf("%s:%d:%d", file, at.Line, at.Column)
 }
 
-// finishes tells whether something is left to do when the application has ended.
-func (w *work) finishes() bool {
+// hasResults reports whether there are results to collect at the end.
+func (w *runJob) hasResults() bool {
 	return w.flags.summary != "" || len(w.flags.collect) > 0 ||
 		w.plan != nil && slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return len(s.Collect) > 0 })
 }
 
-func (w *work) makePlan(args []string) error {
+func (w *runJob) makePlan(args []string) error {
 	here, err := os.Getwd()
 	if err != nil {
 		return err
@@ -128,18 +128,18 @@ func (w *work) makePlan(args []string) error {
 		w.plan.Name = name
 	}
 	if w.target.local {
-		return w.stayHere()
+		return w.prepareLocal()
 	}
 	return nil
 }
 
-// planCommand is the plan of a command: one step without a name.
-func (w *work) planCommand(args []string, collects []command.Collect) error {
+// planCommand makes the plan of a command: one step without a name.
+func (w *runJob) planCommand(args []string, collects []command.Collect) error {
 	settings := w.settings
 	own := len(collects) > 0
 	if !w.target.local || own {
 		var err error
-		if args, settings, err = shipped(args, settings); err != nil {
+		if args, settings, err = shipCommand(args, settings); err != nil {
 			return err
 		}
 	}
@@ -162,9 +162,9 @@ func (w *work) planCommand(args []string, collects []command.Collect) error {
 	return nil
 }
 
-// shipped adds the command to the files that go with the application, where it
-// is a file of this machine, and names the application after it.
-func shipped(args []string, settings *config.Config) ([]string, *config.Config, error) {
+// shipCommand ships the command with the application if it is a file of this
+// machine, and names the application after it.
+func shipCommand(args []string, settings *config.Config) ([]string, *config.Config, error) {
 	changes := map[string]string{}
 	name := filepath.Base(args[0])
 	if config.AppName.In(settings) == "" {
@@ -183,9 +183,9 @@ func shipped(args []string, settings *config.Config) ([]string, *config.Config, 
 	return args, changed, err
 }
 
-// stayHere has the tasks of a plan run on this machine. Where they have
-// directories of their own, these have links to what a cluster would be shipped.
-func (w *work) stayHere() error {
+// prepareLocal makes the tasks run on this machine. Tasks with directories of
+// their own get links to the files that a cluster would get.
+func (w *runJob) prepareLocal() error {
 	w.plan.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
 		return nil
@@ -205,12 +205,12 @@ func (w *work) stayHere() error {
 		w.plan.Links = append(w.plan.Links, command.Link{Name: name, Path: absolute})
 	}
 	var err error
-	w.settings, err = w.settings.Without(config.Files.Name()) // it has had its effect
+	w.settings, err = w.settings.Without(config.Files.Name()) // the links replace it
 	return err
 }
 
-// checkCores finds tasks that no executor has the cores for.
-func (w *work) checkCores() error {
+// checkCores fails if a task needs more cores than an executor has.
+func (w *runJob) checkCores() error {
 	if w.target.local {
 		return nil
 	}
@@ -224,21 +224,21 @@ func (w *work) checkCores() error {
 	return nil
 }
 
-// do submits the work, follows it and brings back what is to come back.
-func (w *work) do(ctx context.Context, t terminal) error {
-	program, err := self()
+// execute submits the job, follows it and collects its results.
+func (w *runJob) execute(ctx context.Context, t terminal) error {
+	program, err := executablePath()
 	if err != nil {
 		return err
 	}
-	var finish *finisher
-	if w.finishes() {
-		if finish, err = w.newFinisher(t); err != nil {
+	var finish *resultCollector
+	if w.hasResults() {
+		if finish, err = w.newCollector(t); err != nil {
 			return err
 		}
 		defer finish.close()
-		t.stays = true
+		t.waitForChild = true
 	}
-	args, remove, err := w.hiddenArgs()
+	args, remove, err := w.runArgs()
 	if err != nil {
 		return client.Usage(err)
 	}
@@ -246,7 +246,7 @@ func (w *work) do(ctx context.Context, t terminal) error {
 	report, err := submission{
 		program: program, own: true, args: args, settings: w.settings, target: w.target, json: *w.flags.json, logs: w.flags.logs, verbose: w.flags.verbose,
 	}.run(ctx, t)
-	err = carry(report, err)
+	err = withCommandStatus(report, err)
 	switch {
 	case finish == nil:
 		return err
@@ -259,10 +259,10 @@ func (w *work) do(ctx context.Context, t terminal) error {
 	return finish.run(ctx, report, err)
 }
 
-// hiddenArgs are the arguments with which this program runs the plan. A plan of
-// a job file travels as a file: it may be long, and have secrets. remove removes
-// that file, once it is where it is needed.
-func (w *work) hiddenArgs() (args []string, remove func(), err error) {
+// runArgs returns the arguments with which this program runs the plan. A job
+// file's plan is written to a file, as it may be long and contain secrets; remove
+// removes that file.
+func (w *runJob) runArgs() (args []string, remove func(), err error) {
 	if w.job == nil {
 		encoded, err := json.Marshal(w.plan)
 		return []string{hiddenRun, "--plan", string(encoded)}, func() {}, err
