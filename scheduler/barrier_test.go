@@ -9,13 +9,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-func TestABarrierSetStartsAtOnceOrNotAtAll(t *testing.T) {
+func TestBarrierSetLaunchesAllTasksOrNone(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: time.Hour}, Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")
 	s.submit(TaskSet{ID: 2, Tasks: 4, Barrier: true, Preferences: on("A", "B", "A", "A")})
 	s.submit(TaskSet{ID: 3, Tasks: 1})
-	s.at(0, "3/0@b:no-pref") // others go on
+	s.at(0, "3/0@b:no-pref") // other sets run
 	s.end("1/0", success)
 	s.at(0)
 	s.end("3/0", success)
@@ -30,7 +30,7 @@ func TestABarrierSetStartsAtOnceOrNotAtAll(t *testing.T) {
 	require.IsType(t, TaskSetDone{}, events[4])
 }
 
-func TestABarrierSetFailsAsOne(t *testing.T) {
+func TestBarrierSetRetriesAllTasks(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Name: "gang", Tasks: 3, Barrier: true, MaxFailures: 2})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref", "1/2@a:no-pref")
@@ -53,7 +53,7 @@ func TestABarrierSetFailsAsOne(t *testing.T) {
 	require.Len(t, events, 3)
 }
 
-func TestABarrierSetThatWaitsTooLongIsNotPassedOver(t *testing.T) {
+func TestCoresAreReservedForBarrierSet(t *testing.T) {
 	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {
 		s := play(t, Config{Mode: mode, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 		s.submit(TaskSet{ID: 1, Tasks: 1})
@@ -64,7 +64,7 @@ func TestABarrierSetThatWaitsTooLongIsNotPassedOver(t *testing.T) {
 		s.end("3/0", success)
 		s.at(time.Minute-1, "3/1@a:no-pref")
 		s.end("3/1", success)
-		s.at(time.Minute) // the core is kept
+		s.at(time.Minute) // the core is reserved
 		s.end("1/0", success)
 		s.at(time.Minute, "2/0@a:no-pref", "2/1@a:no-pref")
 		s.end("2/0", success)
@@ -72,7 +72,7 @@ func TestABarrierSetThatWaitsTooLongIsNotPassedOver(t *testing.T) {
 	}
 }
 
-func TestABarrierSetThatNothingCanHold(t *testing.T) {
+func TestBarrierSetWithTooManyTasksIsAborted(t *testing.T) {
 	s := play(t, Config{BarrierTimeout: time.Minute}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Name: "gang", Tasks: 2, CPUs: 2, Barrier: true})
 	s.submit(TaskSet{ID: 2, Tasks: 9})
@@ -85,15 +85,15 @@ func TestABarrierSetThatNothingCanHold(t *testing.T) {
 	deadline, ok := s.NextDeadline()
 	require.True(t, ok)
 	require.Equal(t, start.Add(time.Minute), deadline)
-	s.at(2*time.Minute-1, "2/0@a:no-pref", "2/1@a:no-pref", "2/2@a:no-pref") // no core is kept for it
+	s.at(2*time.Minute-1, "2/0@a:no-pref", "2/1@a:no-pref", "2/2@a:no-pref") // no core is reserved for it
 	require.Equal(t, []Event{TaskSetAborted{TaskSet: 1, Reason: reason + ", and no other came within 1m0s"}}, s.Advance(deadline))
 	_, ok = s.NextDeadline()
 	require.False(t, ok)
 }
 
-// A pool that is always as needy goes first by its rank: the barrier set must
-// get its cores in spite of it.
-func TestABarrierSetIsNotStarvedByNeedyPools(t *testing.T) {
+// Both pools use as many cores, so that the first is always preferred. The barrier
+// set must get its cores nevertheless.
+func TestBarrierSetIsNotStarvedByOtherPools(t *testing.T) {
 	s := play(t, Config{Mode: pool.FAIR, BarrierReserveDelay: time.Minute}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 100, Pool: "first"})
 	s.submit(TaskSet{ID: 2, Tasks: 2, Barrier: true, Pool: "gang"})

@@ -11,13 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// waitingTasks is how many tasks wait at least in each benchmark, with three
-// preferred hosts each.
+// waitingTasks is the least number of waiting tasks in each benchmark. Each prefers
+// three hosts.
 const waitingTasks = 100_000
 
 var benchSizes = []int{100, 1_000, 10_000}
 
-// BenchmarkOffer is one round that fills all executors of an idle cluster.
+// BenchmarkOffer measures one offer that fills all executors of an idle cluster.
 func BenchmarkOffer(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) {
@@ -34,24 +34,24 @@ func BenchmarkOffer(b *testing.B) {
 	}
 }
 
-// BenchmarkFreedCore is the steady state of a full cluster: an attempt ends, and
-// its core goes to a waiting task.
+// BenchmarkFreedCore measures the steady state of a full cluster: an attempt ends,
+// and its core goes to a waiting task.
 func BenchmarkFreedCore(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors) })
 	}
 }
 
-// BenchmarkIdleCores is the same while half of the executors stand idle because
-// all waiting tasks prefer the others: they must cost nothing.
+// BenchmarkIdleCores is the same while half of the executors are idle, because all
+// waiting tasks prefer the others. The idle ones must cost nothing.
 func BenchmarkIdleCores(b *testing.B) {
 	for _, executors := range benchSizes {
 		b.Run(fmt.Sprintf("executors=%d", executors), func(b *testing.B) { benchmarkEvents(b, executors, executors/2) })
 	}
 }
 
-// benchmarkEvents ends one attempt after the other, of tasks that prefer the
-// first hosts and wait for them for ever.
+// benchmarkEvents ends one attempt after the other. The tasks prefer the first
+// hosts, and never run elsewhere.
 func benchmarkEvents(b *testing.B, executors, preferred int) {
 	s := farm(b, Config{LocalityWaitNode: 1e6 * time.Hour}, executors)
 	now := time.Unix(0, 0)
@@ -88,9 +88,8 @@ func benchmarkEvents(b *testing.B, executors, preferred int) {
 	m.report()
 }
 
-// BenchmarkPools is the steady state of a full cluster that 100 pools share, a
-// task set each: an attempt ends, and its core goes to the pool that it is due
-// to.
+// BenchmarkPools measures the steady state of a full cluster that 100 pools with a
+// task set each share: an attempt ends, and its core goes to the pool that is due.
 func BenchmarkPools(b *testing.B) {
 	const pools, tasks = 100, 10_000
 	for _, mode := range []pool.Mode{pool.FIFO, pool.FAIR} {
@@ -126,7 +125,7 @@ func BenchmarkPools(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmit is what a waiting task costs.
+// BenchmarkSubmit measures the memory and time that a waiting task costs.
 func BenchmarkSubmit(b *testing.B) {
 	for _, test := range []struct {
 		name        string
@@ -160,7 +159,7 @@ func heap() float64 {
 	return float64(stats.HeapAlloc)
 }
 
-// meter reports time and allocations by assignments.
+// meter reports time and allocations per assignment.
 type meter struct {
 	b                  *testing.B
 	assignments        int

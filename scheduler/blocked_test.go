@@ -15,8 +15,8 @@ func TestWhyWaiting(t *testing.T) {
 	s := play(t, config)
 	why := func(id uint64, expected WaitReason, text string) {
 		t.Helper()
-		hindrance, reason := s.WhyWaiting(id)
-		require.Equal(t, expected, hindrance)
+		why, reason := s.WhyWaiting(id)
+		require.Equal(t, expected, why)
 		require.Equal(t, text, reason)
 	}
 	why(1, NotBlocked, "")
@@ -52,4 +52,24 @@ func TestWhyWaiting(t *testing.T) {
 	s.DecommissionExecutor("a")
 	s.DecommissionExecutor("b")
 	why(6, AllDecommissioning, "what is large enough is being decommissioned: 2 executors")
+}
+
+// With exclusion enabled, Advance and NextDeadline do not look at sets without
+// failures.
+func TestAdvanceIgnoresSetsWithoutFailures(t *testing.T) {
+	allocations := func(sets uint64) float64 {
+		s := New(Config{Exclusion: exclusion.Rules{Enabled: true}})
+		for id := range sets {
+			require.NoError(t, s.Submit(TaskSet{ID: id, Tasks: 1}))
+		}
+		now := start
+		advance := func() {
+			now = now.Add(time.Millisecond)
+			s.Advance(now)
+			s.NextDeadline()
+		}
+		require.Empty(t, s.mayBlock)
+		return testing.AllocsPerRun(100, advance)
+	}
+	require.Equal(t, allocations(1), allocations(1000))
 }

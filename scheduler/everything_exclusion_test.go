@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fold follows what the failures of a set that succeeded exclude.
-func (w *watcher) fold(set *watchedSet) {
+// addFailures counts the failures of a set that succeeded for the application.
+func (w *watcher) addFailures(set *watchedSet) {
 	byExecutor := map[string]map[int]time.Time{}
 	for _, f := range set.failures {
 		if byExecutor[f.executor] == nil {
@@ -41,8 +41,8 @@ func (w *watcher) fold(set *watchedSet) {
 	}
 }
 
-// isExcluded is whether a task must not run on an executor, from the failures
-// alone.
+// isExcluded reports whether a task is excluded from an executor, derived from the
+// failures alone.
 func (w *watcher) isExcluded(set *watchedSet, index int, e *watchedExecutor) bool {
 	_, itself := w.excluded[e.ID]
 	_, node := w.nodes[e.Host]

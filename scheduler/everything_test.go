@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// watcher holds a scheduler in which everything is enabled to what must never be
-// otherwise, by books of its own.
+// watcher checks the invariants of a scheduler with everything enabled. It keeps
+// its own records of cores, failures and exclusions.
 type watcher struct {
 	t         *rapid.T
 	s         *Scheduler
@@ -28,8 +28,8 @@ type watcher struct {
 	running   map[AttemptID]*watchedAttempt
 	commits   *commit.Coordinator
 	number    int
-	// failures are those that the application counts; excluded and nodes what they
-	// led to, with its end.
+	// failures are those counted for the application; excluded and nodes are the
+	// resulting exclusions, with their ends.
 	failures        map[string][]time.Time
 	excluded, nodes map[string]time.Time
 	hosts           map[string]string
@@ -40,10 +40,10 @@ type watchedExecutor struct {
 	decommissioning bool
 	free            int
 	used            map[string]float64
-	// queue is the attempts that wait for cores there by what was reported, waiting
-	// those that really do.
+	// queue are the attempts that are queued there as far as was reported, waiting
+	// those that really are.
 	queue, waiting []*watchedAttempt
-	// sent are all attempts that have not ended.
+	// sent are all attempts there that have not ended.
 	sent []*watchedAttempt
 	// unreported are attempts that have ended, in order.
 	unreported []*watchedAttempt
@@ -55,8 +55,8 @@ type watchedSet struct {
 	done     map[int]bool
 	launched map[int]bool
 	failures []watchedFailure
-	// charged is how many failures that count each task has.
-	charged map[int]int
+	// counted is how many failures of each task count.
+	counted map[int]int
 }
 
 type watchedFailure struct {
@@ -71,11 +71,11 @@ type watchedAttempt struct {
 	set    *watchedSet
 	on     *watchedExecutor
 	killed bool
-	// committed is whether it was allowed to commit.
+	// committed reports whether it was allowed to commit.
 	committed bool
-	// recalled is whether its executor was asked to give it back.
+	// recalled reports whether its executor was asked to return it.
 	recalled bool
-	// ended is how it ended, nil as long as it has not.
+	// ended is its outcome, nil if it has not ended.
 	ended *Outcome
 }
 
@@ -99,8 +99,8 @@ func TestWithEverythingEnabled(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"": w.check, "add": w.add, "submit": w.submit, "finish": w.finish, "more": w.finish, "tick": w.tick,
-			"remove": w.remove, "drain": w.drain, "speculate": w.speculate, "ask": w.ask,
-			"grant": w.grant, "report": w.report, "give back": w.giveBack,
+			"remove": w.remove, "decommission": w.decommission, "speculate": w.speculate, "ask": w.ask,
+			"set window": w.setWindow, "report": w.report, "return queued": w.returnQueued,
 		})
 		w.runOut()
 	})
@@ -135,11 +135,11 @@ func (w *watcher) submit(t *rapid.T) {
 		set.Preferences = func(int) Preferences { return Preferences{Hosts: []string{fmt.Sprint("host", host)}} }
 	}
 	require.NoError(t, w.s.Submit(set))
-	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}, launched: map[int]bool{}, charged: map[int]int{}}
+	w.sets[set.ID] = &watchedSet{TaskSet: set, done: map[int]bool{}, launched: map[int]bool{}, counted: map[int]int{}}
 	w.offer()
 }
 
-// tick lets time pass and has the scheduler do what is due.
+// tick lets time pass and advances the scheduler.
 func (w *watcher) tick(t *rapid.T) {
 	w.now = w.now.Add(time.Duration(rapid.IntRange(1, 60).Draw(t, "ticks")) * 100 * time.Millisecond)
 	w.advance()
@@ -165,7 +165,7 @@ func (w *watcher) speculate(*rapid.T) {
 	w.offer()
 }
 
-func (w *watcher) drain(t *rapid.T) {
+func (w *watcher) decommission(t *rapid.T) {
 	if e := w.any(t); e != nil {
 		e.decommissioning = true
 		w.act(w.s.DecommissionExecutor(e.ID))
@@ -188,7 +188,7 @@ func (w *watcher) remove(t *rapid.T) {
 	counts := rapid.Bool().Draw(t, "counts")
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a.on == e {
-			// Charged are those that had a core from the beginning, and really run.
+			// The loss counts for attempts with a core since their launch.
 			outcome := Outcome{Result: Killed}
 			if counts && !a.Queued {
 				require.Nil(t, a.ended, "an attempt on a core of its own is reported when it ends")
@@ -203,7 +203,7 @@ func (w *watcher) remove(t *rapid.T) {
 	w.offer()
 }
 
-// ended does the books for an attempt that the scheduler is about to hear of.
+// ended records the end of an attempt that is about to be reported.
 func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	delete(w.running, a.Attempt)
 	e := a.on
@@ -222,12 +222,12 @@ func (w *watcher) ended(a *watchedAttempt, outcome Outcome) {
 	w.commits.AttemptEnded(a.TaskSet, a.Index, uint64(a.Attempt), outcome.Result == Succeeded)
 	if outcome.Result == Failed && outcome.CountsAsFailure && !a.set.over && !a.set.done[a.Index] {
 		a.set.failures = append(a.set.failures, watchedFailure{a.Index, a.Executor, e.Host, w.now})
-		a.set.charged[a.Index]++
+		a.set.counted[a.Index]++
 	}
 }
 
-// finish ends an attempt that really runs. The end of one that was queued waits
-// for the next report, that of another is reported at once.
+// finish ends an attempt that really runs. The end of one that was queued may be
+// reported later, that of another is reported at once.
 func (w *watcher) finish(t *rapid.T) {
 	var begun []AttemptID
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
@@ -253,7 +253,7 @@ func (w *watcher) finish(t *rapid.T) {
 	w.reportAll(a.on)
 }
 
-// stop ends an attempt at its executor, which starts what waits there.
+// stop ends an attempt at its executor, which starts attempts that are queued.
 func (a *watchedAttempt) stop(outcome Outcome) {
 	e := a.on
 	a.ended = &outcome
@@ -272,7 +272,7 @@ func (a *watchedAttempt) stop(outcome Outcome) {
 	e.sent = slices.DeleteFunc(e.sent, func(other *watchedAttempt) bool { return other.ended != nil })
 }
 
-// reportAll has an executor report all that ended there.
+// reportAll reports all attempts that ended at an executor.
 func (w *watcher) reportAll(e *watchedExecutor) {
 	unreported := e.unreported
 	e.unreported = nil
@@ -289,8 +289,8 @@ func (w *watcher) report(t *rapid.T) {
 	}
 }
 
-// grant has an executor report all that ended there, and grant a window.
-func (w *watcher) grant(t *rapid.T) {
+// setWindow sets the window of an executor, and reports attempts that ended there.
+func (w *watcher) setWindow(t *rapid.T) {
 	sets := slices.DeleteFunc(slices.Sorted(maps.Keys(w.sets)), func(id uint64) bool { return w.sets[id].over })
 	if e := w.any(t); e != nil && len(sets) > 0 {
 		w.s.SetWindow(e.ID, rapid.SampledFrom(sets).Draw(t, "set"), rapid.IntRange(0, 5).Draw(t, "window"))
@@ -298,22 +298,22 @@ func (w *watcher) grant(t *rapid.T) {
 	}
 }
 
-// giveBack has an executor give back what waits there, as it does when it is told
-// to and when nothing has started for some time.
-func (w *watcher) giveBack(t *rapid.T) {
+// returnQueued returns the attempts queued at an executor, as executors do on a
+// recall and if none has started for some time.
+func (w *watcher) returnQueued(t *rapid.T) {
 	if e := w.any(t); e != nil {
-		w.giveBackFrom(e)
+		w.returnQueuedOf(e)
 	}
 }
 
-func (w *watcher) giveBackFrom(e *watchedExecutor) {
+func (w *watcher) returnQueuedOf(e *watchedExecutor) {
 	for _, a := range slices.Clone(e.waiting) {
 		a.stop(Outcome{Result: Recalled})
 	}
 	w.reportAll(e)
 }
 
-// ask has an attempt ask whether it may commit: one at a time may.
+// ask asks whether an attempt may commit: only one at a time may.
 func (w *watcher) ask(t *rapid.T) {
 	if len(w.running) == 0 {
 		t.Skip("nothing runs")
@@ -339,12 +339,12 @@ func (w *watcher) act(events []Event) {
 			set := w.sets[event.TaskSet]
 			require.Len(w.t, set.done, set.Tasks)
 			set.over = true
-			w.fold(set)
+			w.addFailures(set)
 		case AttemptEnded:
 			set := w.sets[event.TaskSet]
-			require.Equal(w.t, set.charged[event.Index], event.Failures, "%+v: charged for what it did not do", event)
+			require.Equal(w.t, set.counted[event.Index], event.Failures, "%+v: a failure was counted that is not its own", event)
 			if set.Barrier {
-				w.commits.Forget(event.TaskSet) // what was committed is to be committed again
+				w.commits.Forget(event.TaskSet) // its tasks commit again
 			}
 		case TaskSetFailed:
 			w.sets[event.TaskSet].over = true
@@ -373,24 +373,24 @@ func (w *watcher) offer() {
 		if w.s.barriers > 0 || set.prefers() || set.isSelective() || set.waiting == 0 {
 			continue
 		}
-		require.Less(w.t, p.free.most, set.cpus, "cores are left though nobody else wants them")
+		require.Less(w.t, p.free.most, set.cpus, "cores are free although a set waits")
 	}
 	for _, a := range w.running {
-		if slices.Contains(a.on.queue, a) && !a.killed && w.mustMakeWay(a) {
-			require.True(w.t, a.recalled, "%+v waits where it must not run, or before others", a.Launch)
+		if slices.Contains(a.on.queue, a) && !a.killed && w.mustBeRecalled(a) {
+			require.True(w.t, a.recalled, "%+v is queued where it must not run, or before others", a.Launch)
 		}
 	}
 }
 
-// mustMakeWay is whether a queued attempt must not run where it waits, or another
-// set has a right to the core that it waits for.
-func (w *watcher) mustMakeWay(a *watchedAttempt) bool {
+// mustBeRecalled reports whether a queued attempt must not run on its executor, or
+// another set has a right to the core that it waits for.
+func (w *watcher) mustBeRecalled(a *watchedAttempt) bool {
 	if a.on.decommissioning || w.isExcluded(a.set, -1, a.on) {
 		return true
 	}
 	for _, set := range w.sets {
 		if set == a.set || set.over || w.waiting(set) == 0 || w.s.sets[set.ID].waiting == 0 {
-			continue // tasks of a barrier set that are done may count yet as waiting
+			continue // finished tasks of a barrier set may still count as waiting here
 		}
 		if !a.set.over && !w.s.sets[a.TaskSet].node.Precedes(w.s.sets[set.ID].node) {
 			return true
@@ -406,14 +406,14 @@ func (w *watcher) offerOnce() {
 	for _, l := range launches {
 		set, e := w.sets[l.TaskSet], w.executors[l.Executor]
 		require.NotNil(w.t, e, "%+v: no such executor", l)
-		require.False(w.t, set.over || set.done[l.Index], "%+v: without cause", l)
-		require.False(w.t, e.decommissioning, "%+v: it is decommissioning", l)
-		require.False(w.t, w.isExcluded(set, l.Index, e), "%+v: it is excluded", l)
+		require.False(w.t, set.over || set.done[l.Index], "%+v: the task needs no attempt", l)
+		require.False(w.t, e.decommissioning, "%+v: the executor is decommissioning", l)
+		require.False(w.t, w.isExcluded(set, l.Index, e), "%+v: the executor is excluded", l)
 		others := 0
 		for _, a := range w.running {
 			if a.set == set && a.Index == l.Index {
 				others++
-				require.NotEqual(w.t, a.Executor, l.Executor, "%+v: beside its original", l)
+				require.NotEqual(w.t, a.Executor, l.Executor, "%+v: the original runs there", l)
 				require.NotEqual(w.t, a.Number, l.Number)
 			}
 		}
@@ -443,15 +443,15 @@ func (w *watcher) offerOnce() {
 	}
 	for set, n := range started {
 		if set.Barrier {
-			require.Equal(w.t, set.Tasks, n, "a part of barrier set %d", set.ID)
+			require.Equal(w.t, set.Tasks, n, "only some tasks of barrier set %d", set.ID)
 			for _, a := range w.running {
-				require.True(w.t, a.set != set || !a.killed, "an attempt of the time before runs beside it")
+				require.True(w.t, a.set != set || !a.killed, "an earlier attempt still runs")
 			}
 		}
 	}
 }
 
-// waiting is how many tasks of a set run nowhere and are not done.
+// waiting returns how many tasks of a set neither run nor are done.
 func (w *watcher) waiting(set *watchedSet) int {
 	busy := map[int]bool{}
 	for _, a := range w.running {
@@ -470,15 +470,15 @@ func (w *watcher) check(*rapid.T) {
 		require.Equal(w.t, w.executors[status.ID].free, status.FreeCores)
 	}
 	for id, set := range w.sets {
-		if hindrance, reason := w.s.WhyWaiting(id); set.over {
-			require.Equal(w.t, NotBlocked, hindrance)
+		if why, reason := w.s.WhyWaiting(id); set.over {
+			require.Equal(w.t, NotBlocked, why)
 		} else {
-			require.Equal(w.t, hindrance == NotBlocked, reason == "")
+			require.Equal(w.t, why == NotBlocked, reason == "")
 		}
 	}
 }
 
-// endAll ends all attempts that run, and reports them.
+// endAll ends and reports all attempts that run.
 func (w *watcher) endAll(outcome Outcome) {
 	for _, id := range slices.Sorted(maps.Keys(w.running)) {
 		if a := w.running[id]; a != nil && a.ended == nil {
@@ -494,8 +494,7 @@ func (w *watcher) endAll(outcome Outcome) {
 	}
 }
 
-// runOut gives the sets new executors, ends their attempts and lets time pass:
-// all sets end.
+// runOut adds executors, ends attempts and lets time pass until all sets are over.
 func (w *watcher) runOut() {
 	for round := 0; ; round++ {
 		open := 0
@@ -507,7 +506,7 @@ func (w *watcher) runOut() {
 		if open == 0 {
 			break
 		}
-		require.Less(w.t, round, 200, "sets don't end: %+v", w.s.Snapshot())
+		require.Less(w.t, round, 200, "sets do not end: %+v", w.s.Snapshot())
 		if round%10 == 0 {
 			w.number++
 			w.addThis(Executor{ID: fmt.Sprint("e", w.number), Host: fmt.Sprint("new", w.number), Cores: 16, Resources: gpus("0", "1", "2", "3", "4", "5", "6", "7")})

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// The owner tells the scheduler what happened, acts upon the events it answers
-// with, and asks for what to launch.
+// The owner reports to the scheduler what happened, acts on the events that it
+// returns, and launches attempts.
 func Example() {
 	s := scheduler.New(scheduler.Config{LocalityWaitNode: 3 * time.Second})
 	now := time.Unix(0, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// modelPools are the pools of a profile, in the order in which they were made.
+// modelPools are the pools of a profile, in the order in which they were added.
 type modelPools struct {
 	fair bool
 	all  []*modelPool // the root first
@@ -60,7 +60,7 @@ type child struct {
 	set  *modelSet
 }
 
-// round is an offer as it is followed.
+// round is an offer that the model follows.
 type round struct {
 	*model
 	profile  int
@@ -84,7 +84,7 @@ func (m *model) offer(launches []Launch) {
 		}
 		launches = r.launches
 	}
-	require.Empty(m.t, launches, "launches of sets that are over or out of turn")
+	require.Empty(m.t, launches, "launches of sets that are over or go later")
 }
 
 func (m *model) delay(set *modelSet, delayed bool) {
@@ -93,7 +93,7 @@ func (m *model) delay(set *modelSet, delayed bool) {
 	}
 }
 
-// running is how many cores a child holds.
+// running returns how many cores a child uses.
 func (r *round) running(c child) int {
 	cores := 0
 	for _, a := range r.attempts {
@@ -108,8 +108,8 @@ func (r *round) running(c child) int {
 	return cores
 }
 
-// before is whether a child of a FAIR pool has more right to a core than one
-// that comes after it in order.
+// before reports whether a child of a FAIR pool has more right to a core than one
+// after it in order.
 func (r *round) before(a, b child) bool {
 	share := func(c child) (needy bool, share float64) {
 		pool := pool.Pool{Weight: 1}
@@ -140,7 +140,7 @@ func (r *round) mostFree() int {
 	return most
 }
 
-// one follows the launch of one task of a pool, if one is due.
+// one follows the launch of one task of a pool, if there is one.
 func (r *round) one(from *modelPool) bool {
 	for r.mostFree() > 0 {
 		var next *child
@@ -186,9 +186,9 @@ func (r *round) oneOf(set *modelSet) bool {
 			}
 			left = true
 			if r.mayRun(set, task, e) && e.hasFor(set) {
-				require.NotEmpty(r.t, r.launches, "task %d of set %d is left waiting though %s has %d cores free at level %s",
+				require.NotEmpty(r.t, r.launches, "task %d of set %d waits although %s has %d cores free at level %s",
 					i, set.ID, e.ID, e.free, r.level(task, e))
-				require.Equal(r.t, set.ID, r.launches[0].TaskSet, "it is the turn of task %d (%+v) of set %d for %s at level %s", i, task, set.ID, e.ID, r.level(task, e))
+				require.Equal(r.t, set.ID, r.launches[0].TaskSet, "task %d (%+v) of set %d goes first on %s at level %s", i, task, set.ID, e.ID, r.level(task, e))
 				r.launch(set, r.launches[0])
 				r.launches = r.launches[1:]
 				r.took[set] = true
@@ -202,12 +202,12 @@ func (r *round) oneOf(set *modelSet) bool {
 	return false
 }
 
-// isLargeFor is whether an executor that runs nothing could run a set's task.
+// isLargeFor reports whether an idle executor could run a task of a set.
 func (e *modelExecutor) isLargeFor(set *modelSet) bool {
 	return e.Cores >= set.CPUs && float64(len(e.Resources["gpu"])) >= set.Resources["gpu"]
 }
 
-// hasFor is whether an executor has the GPUs for a set's task.
+// hasFor reports whether an executor has free GPUs for a task of a set.
 func (e *modelExecutor) hasFor(set *modelSet) bool {
 	amount, enough := set.Resources["gpu"], 0
 	for _, gpu := range e.Resources["gpu"] {
@@ -218,7 +218,7 @@ func (e *modelExecutor) hasFor(set *modelSet) bool {
 	return amount == 0 || enough >= max(int(amount), 1)
 }
 
-// takeGPUs checks the GPUs of a launch and takes them.
+// takeGPUs checks and reserves the GPUs of a launch.
 func (m *model) takeGPUs(set *modelSet, e *modelExecutor, l Launch) []string {
 	amount := set.Resources["gpu"]
 	if amount == 0 {

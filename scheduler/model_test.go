@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// model says what a scheduler must do, by looking at every task and every
-// executor each time. It shares nothing with the scheduler but its API: it is
-// told the same, checks the answers, and follows the launches.
+// model is a simple reimplementation of a scheduler, which looks at every task and
+// every executor each time. It gets the same events, checks what the scheduler
+// returns, and follows its launches.
 type model struct {
 	t         require.TestingT
 	config    Config
@@ -54,7 +54,7 @@ type modelAttempt struct {
 	index    int
 	executor *modelExecutor
 	gpus     []string
-	ran      bool // it has given its cores back
+	freed    bool // its cores are free
 }
 
 func newModel(t require.TestingT, config Config) *model {
@@ -86,7 +86,7 @@ func (m *model) rack(host string) string {
 	return m.learned[host]
 }
 
-// forget drops the racks of hosts that nothing names any more.
+// forget drops the racks of hosts that no executor or task names.
 func (m *model) forget() {
 	for host := range m.learned {
 		named := slices.ContainsFunc(m.executors, func(e *modelExecutor) bool { return e.Host == host })
@@ -135,7 +135,7 @@ func (m *model) end(set *modelSet, reason string) []Event {
 	return events
 }
 
-// running are the attempts that run, by id.
+// running returns the attempts that run, by id.
 func (m *model) running() []*modelAttempt {
 	var running []*modelAttempt
 	for id := AttemptID(1); id <= m.last; id++ {
@@ -167,7 +167,7 @@ func (m *model) remove(id string, loss Loss) []Event {
 	var events []Event
 	for _, a := range attempts {
 		result := Killed
-		if loss.CountsAsFailure && !a.ran {
+		if loss.CountsAsFailure && !a.freed {
 			result = Failed
 		}
 		events = append(events, m.conclude(a, Outcome{Result: result, Reason: loss.Reason, CountsAsFailure: loss.CountsAsFailure})...)
@@ -181,25 +181,25 @@ func (m *model) finished(id AttemptID, outcome Outcome) []Event {
 		return nil
 	}
 	delete(m.attempts, id)
-	a.giveBack()
+	a.free()
 	return m.conclude(a, outcome)
 }
 
-// giveBack frees what an attempt has of its executor, once.
-func (a *modelAttempt) giveBack() {
-	if a.ran {
+// free frees the cores and resources of an attempt, once.
+func (a *modelAttempt) free() {
+	if a.freed {
 		return
 	}
-	a.ran = true
+	a.freed = true
 	a.executor.free += a.set.CPUs
 	for _, gpu := range a.gpus {
 		a.executor.used[gpu] -= min(a.set.Resources["gpu"], 1)
 	}
 }
 
-// cpus is how many cores an attempt has.
+// cpus returns how many cores an attempt uses.
 func (a *modelAttempt) cpus() int {
-	if a.ran {
+	if a.freed {
 		return 0
 	}
 	return a.set.CPUs
@@ -239,7 +239,7 @@ func (m *model) conclude(a *modelAttempt, outcome Outcome) []Event {
 	}}
 }
 
-// level is how local a task would be on an executor.
+// level returns how local a task would be on an executor.
 func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 	sameRack := func(host string) bool { return m.rack(host) != "" && m.rack(host) == m.rack(e.Host) }
 	switch {
@@ -256,8 +256,8 @@ func (m *model) level(task *modelTask, e *modelExecutor) Locality {
 	}
 }
 
-// live is whether some waiting task could be at a level on some executor: one on
-// the host that it prefers is in the rack of that host, too.
+// live reports whether some waiting task prefers an available executor at a level.
+// An executor on the host that a task prefers is in the rack of that host, too.
 func (m *model) live(set *modelSet, level Locality) bool {
 	for i := range set.tasks {
 		task := &set.tasks[i]
@@ -288,7 +288,7 @@ func (set *modelSet) elapsed(now time.Time) time.Duration {
 	return set.waited
 }
 
-// opens is how long the clock of a set must have run for a level to be open.
+// opens returns how long the delay clock of a set must run to open a level.
 func (m *model) opens(set *modelSet, level Locality) time.Duration {
 	var wait time.Duration
 	for l, w := range map[Locality]time.Duration{
@@ -301,7 +301,7 @@ func (m *model) opens(set *modelSet, level Locality) time.Duration {
 	return wait
 }
 
-// mayRun is whether an executor may be given a task, apart from free cores.
+// mayRun reports whether a task may run on an executor, apart from free cores.
 func (m *model) mayRun(set *modelSet, task *modelTask, e *modelExecutor) bool {
 	if !task.waiting || e.decommissioning || e.Profile != set.Profile {
 		return false
@@ -332,14 +332,14 @@ func (m *model) launch(set *modelSet, l Launch) {
 	require.GreaterOrEqual(m.t, e.free, set.CPUs, "%+v: cores are over-committed", l)
 	gpus := m.takeGPUs(set, e, l)
 	require.Equal(m.t, level, l.Locality, "%+v", l)
-	require.True(m.t, m.mayRun(set, task, e), "%+v: out of time or place", l)
+	require.True(m.t, m.mayRun(set, task, e), "%+v: the level is not open, or the task avoids the executor", l)
 	require.Equal(m.t, task.attempts, l.Number, "%+v", l)
 	require.Greater(m.t, l.Attempt, m.last)
 	if level != RackLocal {
 		for i := range set.tasks {
 			other := &set.tasks[i]
 			if m.mayRun(set, other, e) && m.level(other, e) == level {
-				require.False(m.t, task.attempts == 0 && other.attempts > 0, "%+v: task %d came back and goes first", l, i)
+				require.False(m.t, task.attempts == 0 && other.attempts > 0, "%+v: task %d is retried and goes first", l, i)
 				require.False(m.t, task.attempts == 0 && other.attempts == 0 && i < l.Index, "%+v: task %d goes first", l, i)
 			}
 		}
@@ -384,7 +384,7 @@ func (m *model) status(set *modelSet) TaskSetStatus {
 	return status
 }
 
-// check compares all that a scheduler says of its state with a count.
+// check compares the demand and the snapshot of a scheduler with the model.
 func (m *model) check(s *Scheduler) {
 	demands := map[int]*Demand{}
 	hosts := map[int]map[string]int{}

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-func TestFairPoolsTakeTurns(t *testing.T) {
+func TestFairPoolsAlternate(t *testing.T) {
 	s := play(t, Config{Mode: pool.FAIR}, Executor{ID: "a", Host: "A", Cores: 6})
 	s.submit(TaskSet{ID: 1, Tasks: 4, Pool: "x"})
 	s.submit(TaskSet{ID: 2, Tasks: 4, Pool: "x"})
@@ -24,7 +24,7 @@ func TestFairPoolsTakeTurns(t *testing.T) {
 	s.end("1/0", success)
 	s.at(0, "2/0@a:no-pref")
 	s.end("3/3", success)
-	s.at(0, "2/1@a:no-pref") // y has no more
+	s.at(0, "2/1@a:no-pref") // y has no waiting tasks
 }
 
 func TestMinimumSharesGoFirst(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPoolsNest(t *testing.T) {
 	require.Equal(t, map[uint64]int{0: 4, 1: 2, 2: 6}, running)
 }
 
-func TestASetThatWaitsForAPlaceLeavesItsTurnToOthers(t *testing.T) {
+func TestSetThatWaitsForLocalityIsSkipped(t *testing.T) {
 	s := play(t, Config{Mode: pool.FAIR, LocalityWaitNode: time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 3, Pool: "x", Preferences: on("A", "A", "A")})
 	s.submit(TaskSet{ID: 2, Tasks: 1, Pool: "y"})
@@ -61,15 +61,15 @@ func TestASetThatWaitsForAPlaceLeavesItsTurnToOthers(t *testing.T) {
 	s.at(time.Second, "1/1@b:any")
 }
 
-func TestWithoutFairSharingThereAreNoPools(t *testing.T) {
+func TestPoolsHaveNoEffectWithFIFO(t *testing.T) {
 	s := play(t, Config{Pools: []pool.Pool{{Name: "x"}, {Name: "y"}}}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 2, Pool: "y"})
 	s.submit(TaskSet{ID: 2, Tasks: 2, Pool: "x"})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref", "2/0@a:no-pref")
 }
 
-// Pools that always have tasks hold cores in the proportion of their weights,
-// whatever ends and whatever order it ends in.
+// Pools that always have waiting tasks use cores in the proportion of their
+// weights, in whatever order attempts end.
 func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	weights := []int{1, 2, 3, 4}
 	config := Config{Mode: pool.FAIR}
@@ -79,7 +79,7 @@ func TestFairSharesConvergeToTheWeights(t *testing.T) {
 	s := New(config)
 	random := rand.New(rand.NewPCG(1, 2))
 	var running []Launch
-	// At first one pool has everything.
+	// At first one pool uses all cores.
 	require.NoError(t, s.Submit(TaskSet{ID: 0, Tasks: 1000, Pool: "pool0"}))
 	for i := range 50 {
 		require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i), Cores: 4}))

@@ -24,7 +24,7 @@ func TestTasksRunOnExecutorsOfTheirProfile(t *testing.T) {
 	s.at(0, "2/2@a:no-pref")
 }
 
-func TestARackIsLearnedForAllProfiles(t *testing.T) {
+func TestRackIsLearnedForAllProfiles(t *testing.T) {
 	s := play(t, Config{LocalityWaitRack: 1}, Executor{ID: "a", Host: "A", Rack: "left", Cores: 1, Profile: 1},
 		Executor{ID: "b", Host: "A", Cores: 1}, Executor{ID: "c", Host: "C", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1, Preferences: on("B")})

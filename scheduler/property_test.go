@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// compared drives a scheduler and its model by the same events.
+// compared feeds the same events to a scheduler and its model.
 type compared struct {
 	t       *rapid.T
 	s       *Scheduler
@@ -20,7 +20,7 @@ type compared struct {
 	now     time.Time
 	sets    uint64
 	started int
-	// known are the ids of executors that are or were there.
+	// known are the ids of all executors so far.
 	known []string
 }
 
@@ -29,17 +29,17 @@ var fairPools = []pool.Pool{
 	{Name: "b", Mode: pool.FAIR, MinShare: 3, Pools: []pool.Pool{{Name: "b1", Mode: pool.FAIR}, {Name: "b2", Weight: 3, MinShare: 2}}},
 }
 
-// profiles are those that executors and task sets have in the model's tests.
+// profiles are those of executors and task sets in these tests.
 var profiles = profileIDs{0, 3}
 
 type profileIDs []int
 
-// draw is more often the first.
+// draw returns the first more often than the others.
 func (p profileIDs) draw(t *rapid.T) int {
 	return p[max(0, rapid.IntRange(-2, len(p)-1).Draw(t, "profile"))]
 }
 
-func TestSchedulerDoesAsTheModelSays(t *testing.T) {
+func TestSchedulerFollowsModel(t *testing.T) {
 	racks := map[string]string{"host0": "rack0", "host1": "rack0", "host2": "rack1", "host3": "rack1"}
 	rackOf := func(host string) string { return racks[host] }
 	second, long := time.Second, 3*time.Second
@@ -56,20 +56,20 @@ func TestSchedulerDoesAsTheModelSays(t *testing.T) {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			c := &compared{t: t, s: New(config), m: newModel(t, config), now: start}
 			t.Repeat(map[string]func(*rapid.T){
-				"":       func(*rapid.T) { c.m.check(c.s) },
-				"add":    c.add,
-				"submit": c.submit,
-				"offer":  c.offer,
-				"tick":   c.tick,
-				"wait":   c.wait,
-				"finish": c.finish,
-				"ran":    c.ran,
-				"more":   c.finish,
-				"late":   c.late,
-				"remove": c.remove,
-				"drain":  c.drain,
-				"cancel": c.cancel,
-				"await":  c.await,
+				"":               func(*rapid.T) { c.m.check(c.s) },
+				"add":            c.add,
+				"submit":         c.submit,
+				"offer":          c.offer,
+				"tick":           c.tick,
+				"wait":           c.wait,
+				"finish":         c.finish,
+				"result pending": c.resultPending,
+				"more":           c.finish,
+				"late":           c.late,
+				"remove":         c.remove,
+				"decommission":   c.decommission,
+				"cancel":         c.cancel,
+				"expect":         c.expect,
 			})
 			c.runOut()
 		}))
@@ -100,7 +100,7 @@ func (c *compared) add(t *rapid.T) {
 	c.known = append(c.known, e.ID)
 }
 
-func (c *compared) await(*rapid.T) {
+func (c *compared) expect(*rapid.T) {
 	c.m.expecting = !c.m.expecting
 	c.s.ExpectExecutors(c.m.expecting)
 }
@@ -155,7 +155,7 @@ func (c *compared) tick(t *rapid.T) {
 	}
 }
 
-// wait goes on to the next deadline: one instant before, then at it.
+// wait makes an offer just before the next deadline, then at it.
 func (c *compared) wait(t *rapid.T) {
 	c.offer(t)
 	deadline, ok := c.s.NextDeadline()
@@ -188,22 +188,22 @@ func (c *compared) finish(t *rapid.T) {
 	}
 }
 
-// ran has an attempt's result wait at its executor.
-func (c *compared) ran(t *rapid.T) {
+// resultPending reports that the result of an attempt is still at its executor.
+func (c *compared) resultPending(t *rapid.T) {
 	running := c.m.running()
 	if len(running) == 0 {
 		c.s.ResultPending(0, 0)
 		t.Skip("nothing runs")
 	}
 	a := rapid.SampledFrom(running).Draw(t, "attempt")
-	a.giveBack()
+	a.free()
 	c.s.ResultPending(a.id, 0)
 	if rapid.Bool().Draw(t, "offer") {
 		c.offer(t)
 	}
 }
 
-// late reports attempts that are not there any more, or never were.
+// late reports attempts that have ended, or that there never were.
 func (c *compared) late(t *rapid.T) {
 	id := AttemptID(rapid.Uint64Range(0, uint64(c.m.last)+2).Draw(t, "attempt"))
 	if c.m.attempts[id] == nil {
@@ -213,7 +213,7 @@ func (c *compared) late(t *rapid.T) {
 
 func (c *compared) remove(t *rapid.T) {
 	if len(c.m.executors) == 0 {
-		require.Empty(t, c.s.RemoveExecutor("nobody", Loss{}))
+		require.Empty(t, c.s.RemoveExecutor("unknown", Loss{}))
 		return
 	}
 	id := rapid.SampledFrom(c.m.executors).Draw(t, "executor").ID
@@ -221,8 +221,8 @@ func (c *compared) remove(t *rapid.T) {
 	require.Equal(t, c.m.remove(id, loss), c.s.RemoveExecutor(id, loss))
 }
 
-func (c *compared) drain(t *rapid.T) {
-	c.s.DecommissionExecutor("nobody")
+func (c *compared) decommission(t *rapid.T) {
+	c.s.DecommissionExecutor("unknown")
 	if len(c.m.executors) == 0 {
 		t.Skip("no executors")
 	}
@@ -236,7 +236,8 @@ func (c *compared) cancel(t *rapid.T) {
 	require.Equal(t, c.m.cancel(id, "cancelled"), c.s.Cancel(id, "cancelled"))
 }
 
-// runOut gives all sets an executor that is large enough and time: they end.
+// runOut adds executors that are large enough, and lets time pass until all sets
+// are done.
 func (c *compared) runOut() {
 	for _, p := range profiles {
 		c.started++
@@ -249,7 +250,7 @@ func (c *compared) runOut() {
 		running := c.m.running()
 		if len(running) == 0 {
 			deadline, ok := c.s.NextDeadline()
-			require.True(c.t, ok, "sets wait for ever: %+v", c.s.Snapshot())
+			require.True(c.t, ok, "sets wait forever: %+v", c.s.Snapshot())
 			c.now = deadline
 		}
 		for _, a := range running {
@@ -265,7 +266,7 @@ func (c *compared) runOut() {
 		require.Equal(c.t, c.m.remove(e.ID, Loss{}), c.s.RemoveExecutor(e.ID, Loss{}))
 	}
 	for _, p := range c.s.profiles {
-		require.Empty(c.t, p.hosts, "hosts that nothing names are forgotten")
+		require.Empty(c.t, p.hosts, "unused hosts are removed")
 		require.Empty(c.t, p.racks)
 		require.Zero(c.t, p.free.executors)
 	}

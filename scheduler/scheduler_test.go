@@ -11,7 +11,7 @@ import (
 
 var start = time.Unix(1_000_000, 0)
 
-// script plays events on a scheduler and says what was launched in short:
+// script feeds events to a scheduler. It writes a launch as
 // "set/index@executor:locality".
 type script struct {
 	*testing.T
@@ -38,7 +38,7 @@ func (s *script) at(after time.Duration, expected ...string) {
 	require.Equal(s, expected, names)
 }
 
-// launched are the launches of an offer.
+// launched returns the launches of an offer.
 func launched(s *Scheduler, now time.Time) []Launch {
 	launches, _ := s.Offer(now)
 	return launches
@@ -60,7 +60,7 @@ func (s *script) submit(set TaskSet) {
 	require.NoError(s, s.Submit(set))
 }
 
-// on makes the preferences of tasks for one host each; "" is none.
+// on returns preferences for one host for each task; "" is none.
 func on(hosts ...string) func(int) Preferences {
 	return func(index int) Preferences {
 		if hosts[index] == "" {
@@ -90,7 +90,7 @@ func TestSetsAreServedInOrder(t *testing.T) {
 	s.at(0, "3/1@a:no-pref", "1/0@a:no-pref")
 }
 
-func TestLaterSetsTakeWhatIsTooSmallForEarlierOnes(t *testing.T) {
+func TestLaterSetsTakeCoresTooFewForEarlierOnes(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 3})
 	s.submit(TaskSet{ID: 1, Tasks: 2, CPUs: 2})
 	s.submit(TaskSet{ID: 2, Tasks: 2, CPUs: 1})
@@ -111,7 +111,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 4})
 	s.at(0, "3/0@c:no-pref", "3/1@a:no-pref", "3/2@c:no-pref")
 
-	for _, executors := range []int{2, 20} { // few and many beside the places
+	for _, executors := range []int{2, 20} { // fewer and more than the places
 		s := play(t, Config{})
 		for i := range executors {
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i/2), Cores: 4}))
@@ -121,7 +121,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	}
 }
 
-func TestTheMostLocalTaskGoesFirst(t *testing.T) {
+func TestMostLocalTaskGoesFirst(t *testing.T) {
 	s := play(t, Config{RackOf: func(host string) string { return "rack of " + host[:1] }}, Executor{ID: "a", Host: "A1", Cores: 5})
 	preferences := []Preferences{
 		{Hosts: []string{"B1"}}, {Hosts: []string{"A2"}}, {}, {Hosts: []string{"A1"}}, {Executors: []string{"a"}, Hosts: []string{"A1"}},
@@ -184,8 +184,8 @@ func TestLevelsOpenWithTime(t *testing.T) {
 	}
 }
 
-// What SPARK-18886 complains of: as long as a busy host launches its tasks one
-// after the other, all other hosts stand idle.
+// This is the case of SPARK-18886: as long as a busy host launches its tasks one
+// after the other, all other hosts are idle in Spark.
 func TestLocalLaunchesDontKeepOtherExecutorsIdle(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 20, Preferences: func(int) Preferences { return Preferences{Hosts: []string{"A"}} }})
@@ -206,7 +206,7 @@ func TestLocalLaunchesDontKeepOtherExecutorsIdle(t *testing.T) {
 	s.at(4*time.Second, "1/6@b:any")
 }
 
-func TestTheClockStandsStillWhileNothingIsLeftUnused(t *testing.T) {
+func TestDelayClockStopsWhileNoCoreIsUnused(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second})
 	s.submit(TaskSet{ID: 1, Tasks: 4, Preferences: on("A", "A", "A", "A")})
 	s.at(0)
@@ -214,17 +214,17 @@ func TestTheClockStandsStillWhileNothingIsLeftUnused(t *testing.T) {
 	require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 1}))
 	s.at(hour, "1/0@a:node-local")
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
-	s.at(hour + time.Second) // b is left unused from here
+	s.at(hour + time.Second) // b is unused from now on
 	s.RemoveExecutor("b", Loss{})
 	s.end("1/0", success)
-	s.at(hour+2*time.Second, "1/1@a:node-local") // until here
+	s.at(hour+2*time.Second, "1/1@a:node-local") // until now
 	require.NoError(t, s.AddExecutor(Executor{ID: "c", Host: "C", Cores: 1}))
 	s.at(2 * hour)
 	s.at(2*hour + 2*time.Second - 1)
 	s.at(2*hour+2*time.Second, "1/2@c:any")
 }
 
-func TestTimeThatGoesBackStandsStill(t *testing.T) {
+func TestEarlierTimeIsIgnored(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 2, Preferences: on("A", "A")})
 	s.at(10*time.Second, "1/0@a:node-local")
@@ -233,18 +233,18 @@ func TestTimeThatGoesBackStandsStill(t *testing.T) {
 	s.at(13*time.Second, "1/1@b:any")
 }
 
-func TestLevelsFollowTheExecutors(t *testing.T) {
+func TestLiveLevelsFollowExecutors(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 3, Preferences: on("A", "A", "C")})
 	s.at(0, "1/0@a:node-local")
 	s.DecommissionExecutor("a")
-	s.at(1*time.Second, "1/1@b:any") // no executor is left that a task prefers
+	s.at(1*time.Second, "1/1@b:any") // no task prefers any executor that is left
 	require.NoError(t, s.AddExecutor(Executor{ID: "c", Host: "C", Cores: 1}))
 	s.end("1/1", success)
 	s.at(1*time.Second, "1/2@c:node-local")
 }
 
-func TestTheLastTaskOfAHostOpensTheOthersLevel(t *testing.T) {
+func TestLastTaskOfHostOpensNextLevel(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")
@@ -254,18 +254,18 @@ func TestTheLastTaskOfAHostOpensTheOthersLevel(t *testing.T) {
 	s.at(1, "2/0@a:node-local", "2/1@b:any")
 }
 
-func TestARackLearnedLateMakesItsExecutorsRackLocal(t *testing.T) {
+func TestExecutorsBecomeRackLocalWhenRackIsLearned(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: time.Second, LocalityWaitRack: time.Second},
 		Executor{ID: "a", Host: "A", Rack: "left", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 3, Preferences: on("A", "A", "A")})
 	s.at(0, "1/0@a:node-local")
-	s.at(time.Second) // the rack is open, but b is not known to be in it
+	s.at(time.Second) // the level is open, but the rack of b is not known
 	require.NoError(t, s.AddExecutor(Executor{ID: "b2", Host: "B", Rack: "left", Cores: 1}))
 	s.DecommissionExecutor("b2")
 	s.at(time.Second, "1/1@b:rack-local", "1/2@b:rack-local")
 }
 
-func TestEveryHostOfARackHasItsTurn(t *testing.T) {
+func TestHostsOfRackAlternate(t *testing.T) {
 	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 2})
 	preferences := []Preferences{
 		{Hosts: []string{"X"}}, {Hosts: []string{"X"}}, {Hosts: []string{"A"}}, {Hosts: []string{"Y"}}, {Hosts: []string{"Z", "A"}},
@@ -279,9 +279,9 @@ func TestEveryHostOfARackHasItsTurn(t *testing.T) {
 	s.at(0, "1/1@a:rack-local")
 }
 
-// Z has no task left when its turn comes, X has one that may not run on b again:
-// Y still gets its turn.
-func TestAHostWithoutTasksTakesNoTurnFromOthers(t *testing.T) {
+// Z has no task left when the rotation reaches it, and the task of X must not run
+// on b again. The task of Y must be found nevertheless.
+func TestHostWithoutTasksIsSkipped(t *testing.T) {
 	s := play(t, Config{RackOf: func(string) string { return "rack" }}, Executor{ID: "a", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")
@@ -292,7 +292,7 @@ func TestAHostWithoutTasksTakesNoTurnFromOthers(t *testing.T) {
 	s.at(0, "2/5@b:rack-local")
 }
 
-func TestAFailedTaskGoesElsewhere(t *testing.T) {
+func TestFailedTaskAvoidsHostAndExecutor(t *testing.T) {
 	a, a2 := Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1}
 	b, small := Executor{ID: "b", Host: "B", Cores: 1}, Executor{ID: "small", Host: "B", Cores: 1}
 	for _, test := range []struct {
@@ -320,7 +320,7 @@ func TestAFailedTaskGoesElsewhere(t *testing.T) {
 	}
 }
 
-func TestAFailedTaskWaitsForAnotherExecutorAsLongAsThereIsOne(t *testing.T) {
+func TestFailedTaskWaitsForAnotherExecutor(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 3})
 	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
@@ -332,7 +332,7 @@ func TestAFailedTaskWaitsForAnotherExecutorAsLongAsThereIsOne(t *testing.T) {
 	s.at(0, "1/0@a:no-pref")
 }
 
-func TestTasksThatCameBackGoFirst(t *testing.T) {
+func TestRetriesGoFirst(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 4})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
@@ -371,7 +371,7 @@ func TestFailures(t *testing.T) {
 						TaskSetFailed{TaskSet: 1, Index: 1, Attempt: s.launched["1/1"].Attempt, Failures: test.failures, Reason: "broken"},
 						KillAttempt{Attempt: 1, Executor: "a", Reason: fmt.Sprintf("task 1 of count failed %d times", test.failures)},
 					}, events)
-					require.Equal(t, 1, s.Demand().RunningTasks, "the other attempt holds its core until it is reported")
+					require.Equal(t, 1, s.Demand().RunningTasks, "the other attempt uses its core until it is reported")
 					require.Empty(t, s.end("1/0", success), "a late success is ignored")
 					require.Zero(t, s.Demand())
 					require.Empty(t, s.Snapshot().TaskSets)
@@ -387,7 +387,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestASetEndsWithItsLastResult(t *testing.T) {
+func TestSetIsDoneWithLastResult(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
@@ -419,7 +419,7 @@ func TestExecutorLoss(t *testing.T) {
 			s.at(0)
 			require.NoError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 2}))
 			if counts {
-				s.at(0) // the tasks stay away from A while there is B
+				s.at(0) // the tasks avoid A as long as there is B
 				s.RemoveExecutor("b", Loss{Reason: "lost", CountsAsFailure: counts})
 				s.at(0, "1/0@a:no-pref", "1/2@a:no-pref")
 				require.IsType(t, TaskSetFailed{}, s.RemoveExecutor("a", Loss{CountsAsFailure: true})[0])
@@ -430,7 +430,7 @@ func TestExecutorLoss(t *testing.T) {
 	}
 }
 
-func TestADrainedExecutorFinishesWhatItHas(t *testing.T) {
+func TestDecommissioningExecutorFinishesItsTasks(t *testing.T) {
 	s := play(t, Config{}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
 	s.at(0, "1/0@a:no-pref")

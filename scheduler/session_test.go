@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// farm makes a scheduler over executors of 4 cores, one a host, 100 hosts a rack.
+// farm returns a scheduler with executors of 4 cores, one on each host, and racks
+// of 100 hosts.
 func farm(t testing.TB, config Config, executors int) *Scheduler {
 	config.RackOf = func(host string) string { return "rack of " + host[:len(host)-2] }
 	s := New(config)
@@ -34,9 +35,8 @@ func replicas(hosts int) func(int) Preferences {
 	}
 }
 
-// A session of a million tasks, some of which fail, over a thousand executors,
-// some of which are lost: every task has one result, and most run where their
-// data is.
+// A million tasks run on a thousand executors. Some tasks fail, some executors are
+// lost. Every task has one result, and most are node-local.
 func TestSessionOfAMillionTasks(t *testing.T) {
 	const executors, tasksPerSet = 1000, 50_000
 	sets := 20
@@ -76,7 +76,7 @@ func TestSessionOfAMillionTasks(t *testing.T) {
 		}
 		running = append(running, launches...)
 		require.NotEmpty(t, running, "the session stands still at %s", now)
-		// The attempts end one by one, each 1 ms of the session after the other.
+		// One attempt ends every millisecond.
 		a := running[0]
 		running = running[1:]
 		now = now.Add(time.Millisecond)

@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// queued is a scheduler with an executor of two cores, which has run the first
-// task of a set of twenty and queues four.
+// queued returns a scheduler with an executor of two cores, which has run the first
+// of twenty tasks, runs two and queues four.
 func queued(t *testing.T, config Config) *script {
 	s := play(t, config, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Name: "short", Tasks: 20, MaxFailures: 1})
@@ -20,16 +20,16 @@ func queued(t *testing.T, config Config) *script {
 	s.end("1/0", Outcome{Result: Succeeded, Took: time.Microsecond})
 	s.SetWindow("a", 1, 4)
 	s.at(0, "1/2@a:no-pref", "1/3@a:no-pref", "1/4@a:no-pref", "1/5@a:no-pref", "1/6@a:no-pref")
-	require.False(t, s.launched["1/2"].Queued, "it has the free core")
+	require.False(t, s.launched["1/2"].Queued, "it uses the free core")
 	require.True(t, s.launched["1/3"].Queued)
 	require.Equal(t, 4, s.QueuedAt("a"))
 	return s
 }
 
-func TestAWindowIsFilledAsItEmpties(t *testing.T) {
+func TestWindowIsRefilled(t *testing.T) {
 	s := queued(t, Config{})
 	s.end("1/1", success)
-	require.Equal(t, 3, s.QueuedAt("a"), "the first of them has begun")
+	require.Equal(t, 3, s.QueuedAt("a"), "the first of them has started")
 	s.at(0, "1/7@a:no-pref")
 	s.SetWindow("a", 1, 1)
 	s.end("1/2", success)
@@ -38,7 +38,7 @@ func TestAWindowIsFilledAsItEmpties(t *testing.T) {
 	s.at(0)
 }
 
-func TestFreeCoresComeBeforeWindows(t *testing.T) {
+func TestFreeCoresAreFilledBeforeWindows(t *testing.T) {
 	s := queued(t, Config{})
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 10}))
 	s.SetWindow("a", 1, 8)
@@ -49,18 +49,18 @@ func TestFreeCoresComeBeforeWindows(t *testing.T) {
 	}
 }
 
-func TestOnlyTasksThatSurelyRanAreCharged(t *testing.T) {
+func TestLossCountsOnlyForAttemptsRunningSinceLaunch(t *testing.T) {
 	s := queued(t, Config{})
 	s.end("1/1", success)
-	// Task 3 has begun and may have ended, 4 to 6 wait or have begun since. Task 2
-	// runs: the set may not fail once.
+	// Task 3 has started and may have ended, 4 to 6 may have started. Only task 2 is
+	// known to be running.
 	events := s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true})
 	require.Equal(t, 2, events[0].(TaskSetFailed).Index)
 
 	s = queued(t, Config{})
 	s.end("1/1", success)
 	s.end("1/2", success)
-	require.Len(t, s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true}), 4, "nobody is charged")
+	require.Len(t, s.RemoveExecutor("a", Loss{Reason: "was killed", CountsAsFailure: true}), 4, "no failure is counted")
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
 	s.SetWindow("b", 1, 100)
 	for _, task := range []string{"1/3", "1/4", "1/5"} {
@@ -74,7 +74,7 @@ func TestOnlyTasksThatSurelyRanAreCharged(t *testing.T) {
 	require.False(t, last[0].Queued)
 }
 
-func TestQueuedTasksAreRecalledFromAnExecutorThatLeaves(t *testing.T) {
+func TestDecommissioningRecallsQueuedAttempts(t *testing.T) {
 	s := queued(t, Config{})
 	require.Equal(t, []Event{Recall{Executor: "a"}}, s.DecommissionExecutor("a"))
 	require.Equal(t, []Event{AttemptEnded{TaskSet: 1, Index: 4, Attempt: s.launched["1/4"].Attempt}}, s.end("1/4", Outcome{Result: Recalled}))
@@ -84,7 +84,7 @@ func TestQueuedTasksAreRecalledFromAnExecutorThatLeaves(t *testing.T) {
 	require.Empty(t, s.DecommissionExecutor("a"), "nothing is queued there")
 }
 
-func TestQueuedTasksAreRecalledFromAnExcludedExecutor(t *testing.T) {
+func TestExclusionRecallsQueuedAttempts(t *testing.T) {
 	s := play(t, Config{Exclusion: exclusion.Rules{Enabled: true, SetFailedTasksPerExecutor: 1}}, Executor{ID: "a", Host: "A", Cores: 2})
 	s.submit(TaskSet{ID: 1, Tasks: 20, MaxFailures: 9})
 	s.at(0, "1/0@a:no-pref", "1/1@a:no-pref")
@@ -94,7 +94,7 @@ func TestQueuedTasksAreRecalledFromAnExcludedExecutor(t *testing.T) {
 	require.Equal(t, []Event{Excluded{TaskSet: 1, Executor: "a", Host: "A", Failures: 1}, Recall{Executor: "a"}}, s.end("1/1", Outcome{Result: Failed, CountsAsFailure: true})[:2])
 }
 
-func TestQueuedTasksMakeWayForASetWithARightToTheCore(t *testing.T) {
+func TestQueuedAttemptsAreRecalledForSetThatGoesFirst(t *testing.T) {
 	recalled := func(s *script, set TaskSet) []Event {
 		s.submit(set)
 		_, events := s.Offer(start)
@@ -107,13 +107,13 @@ func TestQueuedTasksMakeWayForASetWithARightToTheCore(t *testing.T) {
 	require.Empty(t, recalled(queued(t, Config{Mode: pool.FAIR}), TaskSet{ID: 2, Tasks: 1}), "it comes later in the same pool")
 }
 
-func TestTheMedianIsOfTimesThatExecutorsMeasured(t *testing.T) {
+func TestMedianIsOfDurationsMeasuredByExecutors(t *testing.T) {
 	s := queued(t, Config{Speculation: speculation.Rules{Enabled: true, Quantile: 0.1, MinTaskRuntime: 1}})
-	// All end at one moment of the scheduler's clock, after a second each.
+	// All are reported at the same time, each with a duration of a second.
 	for _, task := range []string{"1/1", "1/2", "1/3", "1/4"} {
 		s.end(task, Outcome{Result: Succeeded, Took: time.Second})
 	}
-	require.Empty(t, s.CheckSpeculation(start.Add(3*time.Second)), "what began now may take three times the median")
+	require.Empty(t, s.CheckSpeculation(start.Add(3*time.Second)), "an attempt may take three times the median")
 	require.Len(t, s.CheckSpeculation(start.Add(3*time.Second+1)), 2)
 }
 

@@ -13,9 +13,8 @@
 //	</allocations>
 //
 // schedulingMode is FIFO (the default) or FAIR, weight at least 1 (the default),
-// and minShare a number of cores, 0 by default. A pool may have pools inside,
-// which Spark's have not. What Spark only warns of is an error here: whoever
-// wrote it meant something.
+// and minShare a number of cores, 0 by default. Unlike in Spark, pools may be
+// nested, and what Spark only warns of is an error.
 package pools
 
 import (
@@ -53,8 +52,8 @@ func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	return Parse(config.AllocationFile.In(c), described)
 }
 
-// Content is that of the file of pools that settings name, which Parse can read;
-// nil where they name none, or want no pools.
+// Content returns the content of the file that the settings name, after it was
+// parsed without an error; nil if they name none, or want no pools.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
 	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
@@ -86,7 +85,7 @@ func read(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Parse reads the pools that the content of a file describes. Errors have the
+// Parse returns the pools that the content of a file describes. Errors include the
 // file's name and the line.
 func Parse(name string, content []byte) ([]pool.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
@@ -104,7 +103,7 @@ func Parse(name string, content []byte) ([]pool.Pool, error) {
 	return all.Pools, r.rest()
 }
 
-// reader goes through a file.
+// reader reads a file.
 type reader struct {
 	file    string
 	decoder *xml.Decoder
@@ -116,7 +115,7 @@ func (r *reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("pools: %s:%d: %w", r.file, line, fmt.Errorf(format, args...))
 }
 
-// token is the next that is not a comment or the like.
+// token returns the next start or end of an element.
 func (r *reader) token() (xml.Token, error) {
 	for {
 		token, err := r.decoder.Token()
@@ -147,10 +146,10 @@ func (r *reader) root() (xml.StartElement, error) {
 	if err != nil {
 		return xml.StartElement{}, err
 	}
-	return token.(xml.StartElement), nil // the decoder knows an end without a start
+	return token.(xml.StartElement), nil // the decoder rejects an end without a start
 }
 
-// rest makes sure that nothing follows the root.
+// rest returns an error if an element follows the root.
 func (r *reader) rest() error {
 	for {
 		token, err := r.decoder.Token()
@@ -166,7 +165,7 @@ func (r *reader) rest() error {
 	}
 }
 
-// children reads what stands in an element up to its end into a pool.
+// children reads the children of an element into a pool.
 func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
 		return r.errorf("pools stand more than %d deep in pools", maxDepth)
@@ -257,7 +256,7 @@ func (r *reader) number(into *pool.Pool, name, value string, least int) (int, er
 	return n, nil
 }
 
-// text is the text of an element that has nothing else in it.
+// text returns the text of an element without children.
 func (r *reader) text(name string) (string, error) {
 	var text strings.Builder
 	for {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTasksWaitForTheHostsOfExecutorsOnTheirWay(t *testing.T) {
+func TestTasksWaitForHostsOfExpectedExecutors(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "hostA", Cores: 1})
 	s.ExpectExecutors(true)
 	s.submit(TaskSet{ID: 1, Tasks: 4, Preferences: on("hostB", "hostA", "hostB", "hostB")})
@@ -22,7 +22,7 @@ func TestTasksWaitForTheHostsOfExecutorsOnTheirWay(t *testing.T) {
 	s.at(5*time.Second, "1/3@a:any")
 }
 
-func TestAwaitedExecutorsHoldUpNoTaskWithoutPreference(t *testing.T) {
+func TestExpectedExecutorsDelayNoTaskWithoutPreference(t *testing.T) {
 	s := play(t, Config{LocalityWaitNode: 3 * time.Second}, Executor{ID: "a", Host: "hostA", Cores: 2})
 	s.ExpectExecutors(true)
 	s.submit(TaskSet{ID: 1, Tasks: 2, Preferences: on("", "hostB")})

@@ -14,7 +14,7 @@ func excluding(x exclusion.Rules) Config {
 	return Config{Exclusion: x}
 }
 
-func TestATaskIsNotTriedWhereItFailed(t *testing.T) {
+func TestTaskIsNotRetriedWhereItFailed(t *testing.T) {
 	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "a2", Host: "A", Cores: 1},
 		Executor{ID: "a3", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 1})
@@ -27,7 +27,7 @@ func TestATaskIsNotTriedWhereItFailed(t *testing.T) {
 	s.at(0, "1/0@b:no-pref")
 }
 
-func TestASetLeavesExecutorsAndNodesAlone(t *testing.T) {
+func TestExclusionForSet(t *testing.T) {
 	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "a2", Host: "A", Cores: 2},
 		Executor{ID: "a3", Host: "A", Cores: 1})
 	s.submit(TaskSet{ID: 1, Tasks: 9})
@@ -46,13 +46,13 @@ func TestASetLeavesExecutorsAndNodesAlone(t *testing.T) {
 	}, s.end("1/4", failed))
 	s.end("1/2", success)
 	s.at(0)
-	s.submit(TaskSet{ID: 2, Tasks: 1}) // another set uses them
+	s.submit(TaskSet{ID: 2, Tasks: 1}) // other sets still use the executors
 	s.at(0, "2/0@a:no-pref")
 	require.Empty(t, s.ExcludedNodes())
 }
 
-// failOnce runs a set whose tasks all fail on the executors that have cores free
-// and then succeed on another.
+// failOnce runs a set whose tasks all fail on the executors with free cores, and
+// then succeed on another.
 func (s *script) failOnce(id uint64, failures int) []Event {
 	s.Helper()
 	s.submit(TaskSet{ID: id, Tasks: failures})
@@ -75,7 +75,7 @@ func (s *script) failOnce(id uint64, failures int) []Event {
 	return events[:len(events)-1]
 }
 
-func TestTheApplicationExcludesForATime(t *testing.T) {
+func TestExclusionForApplicationEnds(t *testing.T) {
 	s := play(t, excluding(exclusion.Rules{Timeout: time.Minute, KillExcluded: true}),
 		Executor{ID: "a", Host: "A", Cores: 2}, Executor{ID: "a2", Host: "A", Cores: 2})
 	until := start.Add(time.Minute)
@@ -103,7 +103,7 @@ func TestTheApplicationExcludesForATime(t *testing.T) {
 	s.at(time.Minute, "2/1@a:no-pref", "2/2@a4:no-pref")
 }
 
-func TestASetThatMayRunNowhere(t *testing.T) {
+func TestSetExcludedEverywhereIsAborted(t *testing.T) {
 	s := play(t, excluding(exclusion.Rules{}), Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "small", Host: "S", Cores: 1, Profile: 1})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 2})
 	s.at(0, "1/0@a:no-pref")
@@ -111,7 +111,7 @@ func TestASetThatMayRunNowhere(t *testing.T) {
 	const reason = "task 0 of count may run nowhere: all 1 executors that are large enough are excluded"
 	until := start.Add(2 * time.Minute)
 	require.Equal(t, []Event{TaskSetUnschedulable{TaskSet: 1, Index: 0, Reason: reason, Until: until}}, s.Advance(start))
-	s.at(0, "1/1@a:no-pref") // the other task goes on
+	s.at(0, "1/1@a:no-pref") // the other task may run
 	s.end("1/1", failed)     // and excludes the executor for the set
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1}))
 	require.Empty(t, s.Advance(until.Add(-1)), "another executor came")

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// straggle runs nine tasks that take a second and one that doesn't end.
+// straggle runs nine tasks that take a second, and one that does not end.
 func straggle(t *testing.T, executors ...Executor) *script {
 	s := play(t, Config{Speculation: speculation.Rules{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 10})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 10})
@@ -28,7 +28,7 @@ func straggle(t *testing.T, executors ...Executor) *script {
 	return s
 }
 
-func TestACopyWins(t *testing.T) {
+func TestCopyWins(t *testing.T) {
 	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
 	s.at(time.Hour, "1/9@b:no-pref")
 	require.Equal(t, Launch{Attempt: 11, TaskSet: 1, Index: 9, Number: 1, Executor: "b", Locality: NoPref, Speculative: true}, s.launched["1/9"])
@@ -41,7 +41,7 @@ func TestACopyWins(t *testing.T) {
 	require.Zero(t, s.Demand())
 }
 
-func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
+func TestAttemptWithResultPendingIsNotCopiedOrCounted(t *testing.T) {
 	s := play(t, Config{Speculation: speculation.Rules{Enabled: true}}, Executor{ID: "a", Host: "A", Cores: 1}, Executor{ID: "b", Host: "B", Cores: 1})
 	s.submit(TaskSet{ID: 1, Name: "count", Tasks: 3, MaxFailures: 1})
 	s.at(0, "1/0@a:no-pref", "1/1@b:no-pref")
@@ -60,7 +60,7 @@ func TestWhatHasRunIsNotCopiedAndItsLossDoesNotCount(t *testing.T) {
 	require.Zero(t, s.Demand())
 }
 
-func TestTheOriginalWins(t *testing.T) {
+func TestOriginalWins(t *testing.T) {
 	s := straggle(t, Executor{ID: "b", Host: "B", Cores: 1})
 	require.Len(t, s.Finished(10, success), 2)
 	s.at(time.Hour)
@@ -79,9 +79,9 @@ func TestOneOfTwoAttemptsFails(t *testing.T) {
 	require.Len(t, s.end("1/9", success), 2)
 }
 
-func TestACopyGoesToAnotherHost(t *testing.T) {
+func TestCopyGoesToAnotherHost(t *testing.T) {
 	s := straggle(t)
-	s.at(time.Hour) // there is but one executor
+	s.at(time.Hour) // there is only one executor
 	require.NoError(t, s.AddExecutor(Executor{ID: "a2", Host: "A", Cores: 1}))
 	require.NoError(t, s.AddExecutor(Executor{ID: "b", Host: "B", Cores: 1, Profile: 1}))
 	s.at(time.Hour, "1/9@a2:no-pref")
