@@ -357,7 +357,7 @@ func (a *Allocator) Register(ctx context.Context) error {
 	if granted != nil {
 		a.limits.take(granted)
 		a.state.ignoresCores = !granted.ChecksCores
-		a.launcher.Trust(granted.NMTokens)
+		a.launcher.SetTokens(granted.NMTokens)
 		a.options.Logger.Info("registered with the ResourceManager", "queue", granted.Queue, "max", granted.MaxResource)
 	}
 	select {
@@ -378,7 +378,7 @@ func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 // apply applies a heartbeat's answer, and reports whether it had containers.
 func (a *Allocator) apply(working context.Context, response *yarn.AllocateResponse, now time.Time) bool {
 	s := a.state
-	a.launcher.Trust(response.NMTokens)
+	a.launcher.SetTokens(response.NMTokens)
 	a.clusterNodes = int(response.ClusterNodes)
 	s.completed(response.Completed, now)
 	for _, node := range s.nodesChanged(response.UpdatedNodes, now) {

@@ -27,7 +27,7 @@ func BenchmarkLaunch(b *testing.B) {
 			for b.Loop() {
 				l := New(25, func(yarn.NodeID, security.Token) NodeManager { return instantNode{} },
 					func(Executor) yarn.ContainerLaunchContext { return yarn.ContainerLaunchContext{} }, slog.New(slog.DiscardHandler))
-				l.Trust(tokens)
+				l.SetTokens(tokens)
 				var left sync.WaitGroup
 				left.Add(len(executors))
 				l.Launch(b.Context(), executors, func(yarn.ContainerID, error) { left.Done() })

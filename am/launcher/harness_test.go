@@ -143,7 +143,7 @@ func newLaunching(threads int) *launching {
 }
 
 func (l *launching) give(host, token string) {
-	l.Trust([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
+	l.SetTokens([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
 }
 
 // begin launches containers on a host, which has a token already.

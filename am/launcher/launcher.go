@@ -20,29 +20,28 @@ import (
 )
 
 const (
-	// launchTimeout bounds one call to a NodeManager.
-	launchTimeout = time.Minute
-	// launchPatience is how long an executor waits for a NodeManager that cannot
-	// be reached, is starting, or does not take the token. One that restarts is
-	// back before; one whose machine died is not, and the ResourceManager notices
-	// that only after ten minutes, during which other nodes could run the executor.
-	launchPatience = 45 * time.Second
-	// firstRetryDelay and lastRetryDelay are the least and the most between two
-	// tries to reach a NodeManager.
-	firstRetryDelay = 200 * time.Millisecond
-	lastRetryDelay  = 5 * time.Second
-	// idleNodeTimeout is how long the connection to a NodeManager is kept unused,
-	// and maxIdleNodes how many such there are at the most: with thousands of nodes
-	// they would take more memory than connecting again takes time.
-	idleNodeTimeout = 30 * time.Second
-	maxIdleNodes    = 128
-	// dialTimeout bounds the opening of a connection: a machine that is gone does
-	// not even refuse, and holds one of the launcher's threads for so long.
+	// callTimeout bounds one call to a NodeManager.
+	callTimeout = time.Minute
+	// launchTimeout is how long an executor waits for a NodeManager that cannot be
+	// reached, is starting, or refuses the token. A restart takes less. If the machine
+	// is dead, the ResourceManager notices only after ten minutes, in which other
+	// nodes could run the executor.
+	launchTimeout = 45 * time.Second
+	// minRetryDelay and maxRetryDelay bound the pause between two tries to reach a
+	// NodeManager.
+	minRetryDelay = 200 * time.Millisecond
+	maxRetryDelay = 5 * time.Second
+	// idleTimeout is how long the connection to a NodeManager stays open unused, and
+	// maxIdle how many such connections there are. Connections to thousands of nodes
+	// would take much memory.
+	idleTimeout = 30 * time.Second
+	maxIdle     = 128
+	// dialTimeout bounds the opening of a connection, which occupies a worker.
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager is what the launcher needs of a NodeManager; *yarn.NodeClient is
-// one. Its calls make one try each.
+// NodeManager is what the launcher needs of a NodeManager; *yarn.NodeClient
+// implements it. A call makes one try.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
 	StopContainers(ctx context.Context, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -51,8 +50,8 @@ type NodeManager interface {
 	Close() error
 }
 
-// Connect makes a client of a NodeManager that leaves trying again to the
-// launcher, whose threads have other nodes to call meanwhile.
+// Connect makes a client of a NodeManager that does not retry: the launcher does,
+// and calls other nodes meanwhile.
 func Connect(node yarn.NodeID, token security.Token, logger *slog.Logger) NodeManager {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: logger, RetryFor: -1, Dial: dialer.DialContext})
@@ -65,30 +64,30 @@ type Executor struct {
 	Profile   profile.Profile
 }
 
-// Launcher starts executors' containers, several nodes at once. One call at a
-// time goes to a node, with all that have come for it since the last. A node
-// that waits for something, as for its next try, has no goroutine.
+// Launcher starts executors' containers on several nodes at once. A pool of workers
+// serves the nodes that have something to do. A node that waits, for its next try or
+// for a new token, has a timer but no goroutine.
 type Launcher struct {
 	connect func(node yarn.NodeID, token security.Token) NodeManager
 	context func(Executor) yarn.ContainerLaunchContext
-	threads int // as many calls may be under way
+	threads int // the most workers
 	logger  *slog.Logger
 
 	mu      sync.Mutex
 	closed  bool
 	tokens  map[yarn.NodeID]nodeToken // the newest of each node
 	nodes   map[yarn.NodeID]*nodeQueue
-	ready   []*nodeQueue // with work that nobody does yet, in order
+	ready   []*nodeQueue // with work, and without a worker, in order
 	idle    list.List    // of *nodeQueue with a connection and no work, the longest unused first
-	sweep   *time.Timer  // closes what was idle for long; nil where nothing is idle
-	workers int          // that run
+	sweep   *time.Timer  // closes idle connections; nil if there are none
+	workers int          // the number that run
 	calls   sync.WaitGroup
 }
 
-// nodeToken is a token and how many came before it for its node.
+// nodeToken is a node's newest token.
 type nodeToken struct {
 	token  security.Token
-	serial int
+	serial int // counts the node's tokens
 }
 
 func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
@@ -103,9 +102,9 @@ func New(threads int, connect func(yarn.NodeID, security.Token) NodeManager,
 	}
 }
 
-// Trust keeps the newest token of each node. Executors that wait for a token
-// are tried again.
-func (l *Launcher) Trust(tokens []yarn.NMToken) {
+// SetTokens sets the newest tokens of nodes. Executors that wait for a token are
+// tried again.
+func (l *Launcher) SetTokens(tokens []yarn.NMToken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, token := range tokens {
@@ -125,9 +124,9 @@ func (l *Launcher) Trust(tokens []yarn.NMToken) {
 	}
 }
 
-// Launch starts the executors and reports each one's outcome: an error or nil.
-// It returns at once; report is called from the launcher's goroutines. Nothing
-// is reported once ctx has ended, nor of executors that were stopped.
+// Launch starts executors. It returns at once; the launcher's goroutines call report
+// for each executor, with nil once it is started. They do not call it after ctx has
+// ended, or for an executor that was stopped.
 func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func(id yarn.ContainerID, err error)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,18 +137,17 @@ func (l *Launcher) Launch(ctx context.Context, executors []Executor, report func
 	}
 }
 
-// Stop ends containers that are not wanted any more: those that were not started
-// are not, and the others are told to end as soon as their node can be asked.
-// It is tried once, as the ResourceManager sees to containers that were released
-// in any case, a heartbeat or two later.
+// Stop stops released containers: it removes those that are not started yet, and
+// tells the node to stop the others. It tries that once, as the ResourceManager stops
+// released containers, too, a heartbeat or two later.
 func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.ContainerID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	node := l.node(id)
 	for _, container := range containers {
 		named := func(item *launchItem) bool { return item.id() == container }
-		if at := slices.IndexFunc(node.underWay, named); at >= 0 {
-			node.underWay[at].stopped = ctx
+		if at := slices.IndexFunc(node.current, named); at >= 0 {
+			node.current[at].stopped = ctx
 			continue
 		}
 		at := slices.IndexFunc(node.starts, named)
@@ -164,11 +162,11 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 	l.schedule(node)
 }
 
-// ErrNodeLost is why executors are given up on a node that the ResourceManager
-// has lost.
+// ErrNodeLost is reported for executors on a node that the ResourceManager has lost.
 var ErrNodeLost = errors.New("the ResourceManager has lost the node")
 
-// NodeLost gives up what waits for a node that is lost, or is under way to it.
+// NodeLost gives up the executors that wait for a lost node, and cancels the current
+// call to it.
 func (l *Launcher) NodeLost(id yarn.NodeID) {
 	l.mu.Lock()
 	node, ok := l.nodes[id]
@@ -176,7 +174,7 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 		l.mu.Unlock()
 		return
 	}
-	given := node.starts
+	lost := node.starts
 	node.starts, node.stops = nil, nil
 	node.stopTimer()
 	node.failures = 0
@@ -186,15 +184,15 @@ func (l *Launcher) NodeLost(id yarn.NodeID) {
 	if !node.busy {
 		l.disconnect(node)
 	}
-	l.settle(node)
+	l.park(node)
 	l.mu.Unlock()
-	for _, item := range given {
+	for _, item := range lost {
 		item.report(item.id(), ErrNodeLost)
 	}
 }
 
-// Close gives up what has not been started, ends the calls under way and closes
-// the connections. It returns when no goroutine of the launcher is left.
+// Close drops what has not been started, cancels the current calls and closes the
+// connections. It returns when no goroutine of the launcher is left.
 func (l *Launcher) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -224,7 +222,7 @@ func (l *Launcher) Close() error {
 	return errors.Join(problems...)
 }
 
-// node finds or makes the queue of a node.
+// node returns the queue of a node, which it makes if there is none.
 func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	node, ok := l.nodes[id]
 	if !ok {
@@ -234,13 +232,12 @@ func (l *Launcher) node(id yarn.NodeID) *nodeQueue {
 	return node
 }
 
-// schedule has a worker look after a node that has work, unless one does, or the
-// node has to wait.
+// schedule queues a node for a worker if it has work, no worker, and need not wait.
 func (l *Launcher) schedule(node *nodeQueue) {
 	if l.closed || node.busy || node.queued || node.timer != nil || !node.hasWork() {
 		return
 	}
-	l.leaveIdle(node)
+	l.removeIdle(node)
 	node.queued = true
 	l.ready = append(l.ready, node)
 	if l.workers < l.threads {
@@ -249,7 +246,7 @@ func (l *Launcher) schedule(node *nodeQueue) {
 	}
 }
 
-// work makes calls until there is nothing to do.
+// work is a worker: it serves nodes until none has work.
 func (l *Launcher) work() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,54 +255,53 @@ func (l *Launcher) work() {
 		l.ready = l.ready[1:]
 		node.queued = false
 		if !node.hasWork() {
-			l.settle(node)
+			l.park(node)
 			continue
 		}
 		node.busy = true
 		l.step(node)
 		node.busy = false
 		l.schedule(node)
-		l.settle(node)
+		l.park(node)
 	}
 	l.workers--
 }
 
-// settle parks a node without work: with the idle ones where it has a
-// connection, nowhere where it has none.
-func (l *Launcher) settle(node *nodeQueue) {
+// park makes a node idle if it has no work, or forgets it if it has no connection.
+func (l *Launcher) park(node *nodeQueue) {
 	switch {
 	case node.busy || node.queued || node.hasWork() || l.closed:
 	case node.manager == nil:
-		l.leaveIdle(node)
+		l.removeIdle(node)
 		delete(l.nodes, node.id)
-	case node.parked == nil:
-		node.parked = l.idle.PushBack(node)
-		node.parkedAt = time.Now()
-		if l.idle.Len() > maxIdleNodes {
+	case node.idle == nil:
+		node.idle = l.idle.PushBack(node)
+		node.idleSince = time.Now()
+		if l.idle.Len() > maxIdle {
 			l.retire(l.idle.Front())
 		}
 		if l.sweep == nil {
-			l.sweep = time.AfterFunc(idleNodeTimeout, l.sweepIdle)
+			l.sweep = time.AfterFunc(idleTimeout, l.sweepIdle)
 		}
 	}
 }
 
-func (l *Launcher) leaveIdle(node *nodeQueue) {
-	if node.parked != nil {
-		l.idle.Remove(node.parked)
-		node.parked = nil
+func (l *Launcher) removeIdle(node *nodeQueue) {
+	if node.idle != nil {
+		l.idle.Remove(node.idle)
+		node.idle = nil
 	}
 }
 
-// retire closes the connection of an idle node.
+// retire closes the connection of an idle node and forgets it.
 func (l *Launcher) retire(element *list.Element) {
 	node := l.idle.Remove(element).(*nodeQueue)
-	node.parked = nil
+	node.idle = nil
 	l.disconnect(node)
 	delete(l.nodes, node.id)
 }
 
-// sweepIdle closes the connections that were idle for long.
+// sweepIdle closes the connections that were idle for idleTimeout.
 func (l *Launcher) sweepIdle() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -314,7 +310,7 @@ func (l *Launcher) sweepIdle() {
 	}
 	l.sweep = nil
 	for front := l.idle.Front(); front != nil; front = l.idle.Front() {
-		if wait := idleNodeTimeout - time.Since(front.Value.(*nodeQueue).parkedAt); wait > 0 {
+		if wait := idleTimeout - time.Since(front.Value.(*nodeQueue).idleSince); wait > 0 {
 			l.sweep = time.AfterFunc(wait, l.sweepIdle)
 			return
 		}
@@ -322,7 +318,7 @@ func (l *Launcher) sweepIdle() {
 	}
 }
 
-// disconnect closes a node's connection, for which nobody waits.
+// disconnect closes a node's connection in the background.
 func (l *Launcher) disconnect(node *nodeQueue) {
 	manager := node.manager
 	node.manager = nil
@@ -336,7 +332,7 @@ func (l *Launcher) disconnect(node *nodeQueue) {
 	})
 }
 
-// connection is the connection to a node's NodeManager, made where there is none.
+// connection returns the connection to a NodeManager, which it makes if there is none.
 func (l *Launcher) connection(node *nodeQueue) (NodeManager, error) {
 	if node.manager == nil {
 		token, ok := l.tokens[node.id]

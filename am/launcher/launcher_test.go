@@ -97,7 +97,7 @@ func TestANodeThatRestartsIsTriedAgain(t *testing.T) {
 				l.begin(t.Context(), "b", 2)
 				synctest.Wait()
 				require.Equal(t, map[int64][]error{2: ok}, l.outcomes(), "the only thread is free for other nodes")
-				time.Sleep(20*time.Second + lastRetryDelay)
+				time.Sleep(20*time.Second + maxRetryDelay)
 				require.Equal(t, map[int64][]error{1: ok, 2: ok}, l.outcomes())
 				require.Less(t, len(l.nodes.said()), 15, "the tries are few")
 			})
@@ -112,14 +112,14 @@ func TestANodeThatStaysAwayIsGivenUp(t *testing.T) {
 		}
 		l.give("a", "t")
 		l.begin(t.Context(), "a", 1)
-		time.Sleep(launchPatience / 2)
+		time.Sleep(launchTimeout / 2)
 		l.begin(t.Context(), "a", 2)
-		time.Sleep(launchPatience/2 + lastRetryDelay)
+		time.Sleep(launchTimeout/2 + maxRetryDelay)
 		told := l.outcomes()
 		require.Len(t, told, 1, "each has its own time")
 		require.ErrorContains(t, told[1][0], "connection refused")
 		require.ErrorContains(t, told[1][0], "tried for 4")
-		time.Sleep(launchPatience)
+		time.Sleep(launchTimeout)
 		require.Len(t, l.outcomes()[2], 1)
 	})
 }
@@ -165,7 +165,7 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 		}
 		l.give("a", "old")
 		l.begin(t.Context(), "a", 1)
-		time.Sleep(launchPatience / 2)
+		time.Sleep(launchTimeout / 2)
 		require.Equal(t, []string{"start a [1]"}, l.nodes.said(), "it is not tried again with the same token")
 		rolled = true
 		l.give("a", "new")
@@ -175,12 +175,12 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 
 		rolled = false
 		l.begin(t.Context(), "a", 2)
-		time.Sleep(launchPatience / 2)
+		time.Sleep(launchTimeout / 2)
 		l.begin(t.Context(), "a", 3)
-		time.Sleep(launchPatience/2 + time.Second)
+		time.Sleep(launchTimeout/2 + time.Second)
 		require.ErrorContains(t, l.outcomes()[2][0], "expired")
 		require.Empty(t, l.outcomes()[3], "it came later")
-		time.Sleep(launchPatience)
+		time.Sleep(launchTimeout)
 		require.ErrorContains(t, l.outcomes()[3][0], "expired")
 	})
 }
@@ -294,7 +294,7 @@ func TestAnAnswerThatWasLostIsAskedFor(t *testing.T) {
 				}
 				l.give("a", "t")
 				l.begin(t.Context(), "a", 1)
-				time.Sleep(lastRetryDelay)
+				time.Sleep(maxRetryDelay)
 				require.Equal(t, test.calls, l.nodes.said())
 				errs := l.outcomes()[1]
 				require.Len(t, errs, 1)
@@ -316,7 +316,7 @@ func TestANodeThatNeverAnswersIsGivenUp(t *testing.T) {
 		}
 		l.give("a", "t")
 		l.begin(t.Context(), "a", 1)
-		time.Sleep(launchTimeout + lastRetryDelay)
+		time.Sleep(callTimeout + maxRetryDelay)
 		require.ErrorContains(t, l.outcomes()[1][0], "no answer within 1m0s")
 	})
 }
@@ -350,7 +350,7 @@ func TestStop(t *testing.T) {
 
 func TestConnectionsThatAreIdleAreClosed(t *testing.T) {
 	inBubble(t, 4, func(t *testing.T, l *launching) {
-		const count = maxIdleNodes + 10
+		const count = maxIdle + 10
 		for i := range count {
 			name := fmt.Sprintf("n%03d", i)
 			l.give(name, "t")
@@ -367,16 +367,16 @@ func TestConnectionsThatAreIdleAreClosed(t *testing.T) {
 			}
 			return total
 		}
-		require.Equal(t, maxIdleNodes, open())
-		require.Len(t, l.Launcher.nodes, maxIdleNodes)
-		time.Sleep(idleNodeTimeout / 2)
+		require.Equal(t, maxIdle, open())
+		require.Len(t, l.Launcher.nodes, maxIdle)
+		time.Sleep(idleTimeout / 2)
 		l.begin(t.Context(), fmt.Sprintf("n%03d", count-1), 999)
 		synctest.Wait()
-		time.Sleep(idleNodeTimeout/2 + time.Second)
+		time.Sleep(idleTimeout/2 + time.Second)
 		synctest.Wait()
 		require.Equal(t, 1, open(), "the one that was used is kept")
 		require.Len(t, l.nodes.connected, count)
-		time.Sleep(idleNodeTimeout)
+		time.Sleep(idleTimeout)
 		synctest.Wait()
 		require.Zero(t, open())
 		require.Empty(t, l.Launcher.nodes)

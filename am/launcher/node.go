@@ -14,47 +14,44 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// node is what the launcher has to do on one node. The launcher's mutex
+// nodeQueue is what the launcher has to do on one node. The launcher's mutex
 // guards it.
 type nodeQueue struct {
-	id       yarn.NodeID
-	starts   []*launchItem // to be started, in order
-	stops    []stopItem
-	underWay []*launchItem           // in the call that is made just now
-	cancel   context.CancelCauseFunc // of that call
+	id      yarn.NodeID
+	starts  []*launchItem // to be started, in order
+	stops   []stopItem
+	current []*launchItem           // in the current call
+	cancel  context.CancelCauseFunc // of the current call
 
-	busy   bool        // a worker has it
-	queued bool        // a worker will have it
-	timer  *time.Timer // until which nothing is done; nil for none
-	// failures counts tries in a row that did not reach the NodeManager.
-	failures int
-	// refused says that the NodeManager did not take the newest token, and problem
-	// how it put that.
-	refused bool
-	problem error
+	busy     bool        // a worker serves it
+	queued   bool        // it is in ready
+	timer    *time.Timer // nothing is done until it fires; nil for none
+	failures int         // tries in a row that did not reach the NodeManager
+	refused  bool        // the NodeManager refused the newest token
+	refusal  error       // its error
 
-	manager  NodeManager // nil for no connection
-	serial   int         // of the token that the connection was made with
-	parked   *list.Element
-	parkedAt time.Time
+	manager   NodeManager   // nil for no connection
+	serial    int           // of the connection's token
+	idle      *list.Element // in the launcher's list; nil if it is not idle
+	idleSince time.Time
 }
 
-// launchItem is one executor to be started.
+// launchItem is an executor to start.
 type launchItem struct {
 	executor Executor
 	ctx      context.Context
 	report   func(id yarn.ContainerID, err error)
 	since    time.Time       // the first try; zero before
-	problem  error           // of the last try
+	failure  error           // of the last try
 	tried    bool            // an earlier call may have started it
-	doubtful bool            // whether one has is to be asked
-	alone    bool            // it goes in a call of its own
-	stopped  context.Context // of the stop that came while a call was under way; nil for none
+	askFirst bool            // the node must be asked whether one has
+	alone    bool            // it needs a call of its own
+	stopped  context.Context // of a Stop during the current call; nil for none
 }
 
 func (i *launchItem) id() yarn.ContainerID { return i.executor.Container.ID }
 
-// stopItem is one container to be ended.
+// stopItem is a container to stop.
 type stopItem struct {
 	id  yarn.ContainerID
 	ctx context.Context
@@ -69,32 +66,32 @@ func (n *nodeQueue) stopTimer() {
 	}
 }
 
-// step does the next thing on a node: ends containers, asks for those that may
-// have been started, or starts some. It is called with the mutex held and gives
-// it up while it makes a call or reports.
+// step makes the next call to a node: it stops containers, asks which have been
+// started, or starts some. The caller holds the mutex, which step unlocks during
+// calls and reports.
 func (l *Launcher) step(node *nodeQueue) {
-	l.giveUp(node)
+	l.expire(node)
 	if !node.hasWork() {
 		return
 	}
 	now := time.Now()
 	if node.refused {
-		node.stops = nil // tried once, as others are
+		node.stops = nil // a stop is tried once
 		for _, item := range node.starts {
-			if item.since.IsZero() { // it came when the token had been refused
-				item.since, item.problem = now, node.problem
+			if item.since.IsZero() { // it was added after the refusal
+				item.since, item.failure = now, node.refusal
 			}
 		}
 		if node.hasWork() {
-			l.pause(node, node.patience(now))
+			l.pause(node, node.untilExpiry(now))
 		}
 		return
 	}
 	manager, err := l.connection(node)
 	if err != nil {
-		given := node.starts
+		failed := node.starts
 		node.starts, node.stops = nil, nil
-		l.report(given, func(*launchItem) error { return err })
+		l.report(failed, func(*launchItem) error { return err })
 		return
 	}
 	if len(node.stops) > 0 {
@@ -107,20 +104,19 @@ func (l *Launcher) step(node *nodeQueue) {
 			item.since = now
 		}
 	}
-	if batch[0].doubtful {
+	if batch[0].askFirst {
 		l.ask(node, manager, batch)
 	} else {
 		l.start(node, manager, batch)
 	}
 }
 
-// take removes the next executors to make one call for: those of one context,
-// all of which are to be started, or all of which are to be asked for; or the
-// first, where that goes alone.
+// take removes the next executors for one call: those of one context that are all to
+// be started, or all to be asked for; or the first one, if it needs a call of its own.
 func (n *nodeQueue) take() []*launchItem {
 	first := n.starts[0]
 	other := func(item *launchItem) bool {
-		return item != first && (first.alone || item.alone || item.ctx != first.ctx || item.doubtful != first.doubtful)
+		return item != first && (first.alone || item.alone || item.ctx != first.ctx || item.askFirst != first.askFirst)
 	}
 	if !slices.ContainsFunc(n.starts, other) {
 		batch := n.starts
@@ -139,37 +135,37 @@ func (n *nodeQueue) take() []*launchItem {
 	return batch
 }
 
-// giveUp reports executors that have waited for their node for too long, and
-// drops those that nobody waits for.
-func (l *Launcher) giveUp(node *nodeQueue) {
-	var given []*launchItem
+// expire gives up the executors that have waited for launchTimeout, and drops those
+// whose context has ended.
+func (l *Launcher) expire(node *nodeQueue) {
+	var expired []*launchItem
 	node.starts = slices.DeleteFunc(node.starts, func(item *launchItem) bool {
 		if item.ctx.Err() != nil {
 			return true
 		}
-		late := item.problem != nil && time.Since(item.since) >= launchPatience
+		late := item.failure != nil && time.Since(item.since) >= launchTimeout
 		if late {
-			given = append(given, item)
+			expired = append(expired, item)
 		}
 		return late
 	})
-	if len(given) > 0 {
-		l.report(given, func(item *launchItem) error {
-			return fmt.Errorf("tried for %v: %w", time.Since(item.since).Truncate(time.Second), item.problem)
+	if len(expired) > 0 {
+		l.report(expired, func(item *launchItem) error {
+			return fmt.Errorf("tried for %v: %w", time.Since(item.since).Truncate(time.Second), item.failure)
 		})
 	}
 }
 
-// patience is how long until the first executor has waited too long.
-func (n *nodeQueue) patience(now time.Time) time.Duration {
-	wait := launchPatience
+// untilExpiry returns how long until expire gives up the first executor.
+func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
+	wait := launchTimeout
 	for _, item := range n.starts {
-		wait = min(wait, launchPatience-now.Sub(item.since))
+		wait = min(wait, launchTimeout-now.Sub(item.since))
 	}
 	return max(wait, 0)
 }
 
-// pause leaves a node alone for a time.
+// pause makes no call to a node for a time.
 func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	if l.closed {
 		return
@@ -186,24 +182,24 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call gives the mutex up and makes one call for a batch, within launchTimeout.
+// call makes a call for a batch, with the mutex unlocked and within callTimeout.
 func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, make func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	limited, release := context.WithTimeoutCause(ctx, launchTimeout, fmt.Errorf("no answer within %v", launchTimeout))
+	limited, release := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("no answer within %v", callTimeout))
 	defer release()
-	node.underWay, node.cancel = batch, cancel
+	node.current, node.cancel = batch, cancel
 	l.mu.Unlock()
 	err := make(limited)
 	l.mu.Lock()
-	node.underWay, node.cancel = nil, nil
+	node.current, node.cancel = nil, nil
 	if err != nil && limited.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(limited), err)
 	}
 	return err
 }
 
-// start makes the call that starts a batch.
+// start starts a batch.
 func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchItem) {
 	var started []yarn.ContainerID
 	var failed map[yarn.ContainerID]error
@@ -241,15 +237,15 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchIt
 	})
 }
 
-// startedBefore tells that a container is not started because it was already
-// (ContainerManagerImpl of Hadoop 3, whose exceptions tell it by their texts).
+// startedBefore reports whether a container was refused because it was started
+// already. ContainerManagerImpl of Hadoop 3 says so in the exception's text only.
 func startedBefore(reason error) bool {
 	text := reason.Error()
 	return strings.Contains(text, "already is running on this node") || strings.Contains(text, "Attempt to relaunch the same")
 }
 
-// ask finds out which of a batch an earlier call has started, whose answer was
-// lost. The others are started again.
+// ask asks which executors of a batch were started by an earlier call whose answer
+// was lost. The others are started again.
 func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem) {
 	ids := make([]yarn.ContainerID, len(batch))
 	for i, item := range batch {
@@ -270,27 +266,26 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	for _, status := range statuses {
 		known[status.ID] = true
 	}
-	var there, again []*launchItem
+	var running, again []*launchItem
 	for _, item := range batch {
-		// One that ended since is known as recently stopped: its end comes through
-		// the ResourceManager.
+		// The ResourceManager reports the end of one that was recently stopped.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
-			there = append(there, item)
+			running = append(running, item)
 			continue
 		}
-		item.doubtful = false
+		item.askFirst = false
 		again = append(again, item)
 	}
-	l.logger.Info("asked what became of containers", "node", node.id, "started", len(there), "not", len(again))
+	l.logger.Info("asked what became of containers", "node", node.id, "started", len(running), "not", len(again))
 	l.requeue(node, again)
-	l.conclude(node, there, func(*launchItem) error { return nil })
+	l.conclude(node, running, func(*launchItem) error { return nil })
 }
 
-// failed decides what to do after a call that was not answered as it should be.
+// failed decides what to do after a call that failed.
 func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	if l.closed || batch[0].ctx.Err() != nil {
-		return // nobody waits for it
+		return // the launches were cancelled
 	}
 	var lost *ipc.ConnectionError
 	switch {
@@ -298,25 +293,25 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 		l.disconnect(node)
 		l.conclude(node, batch, func(*launchItem) error { return ErrNodeLost })
 		return
-	case errors.Is(err, yarn.ErrInvalidToken) && !atTheDoor(err):
+	case errors.Is(err, yarn.ErrInvalidToken) && !isConnectionRefusal(err):
 		if len(batch) == 1 {
 			l.conclude(node, batch, func(*launchItem) error { return fmt.Errorf("%w: %w", ErrContainerToken, err) })
 			return
 		}
-		// The token of one container fails the call, in which others may have been
-		// started before it (ContainerManagerImpl.startContainers).
+		// One container's token fails the whole call, in which others may have been
+		// started before (ContainerManagerImpl.startContainers).
 		for _, item := range batch {
 			item.alone, item.tried = true, true
 		}
 	case errors.Is(err, yarn.ErrInvalidToken):
-		// A new connection takes the newest token.
+		// The next connection uses the newest token.
 		l.disconnect(node)
-		node.refused, node.problem = l.tokens[node.id].serial <= node.serial, err
+		node.refused, node.refusal = l.tokens[node.id].serial <= node.serial, err
 	case errors.As(err, &lost) && !lost.Sent, errors.Is(err, yarn.ErrNodeNotReady), errors.Is(err, ipc.RetriableException):
 		l.backOff(node)
 	case lost != nil, errors.Is(err, context.DeadlineExceeded):
 		for _, item := range batch {
-			item.tried, item.doubtful = true, true
+			item.tried, item.askFirst = true, true
 		}
 		l.backOff(node)
 	default:
@@ -325,35 +320,35 @@ func (l *Launcher) failed(node *nodeQueue, batch []*launchItem, err error) {
 	}
 	l.logger.Info("containers are not started yet", "node", node.id, "containers", len(batch), "error", err)
 	for _, item := range batch {
-		item.problem = err
+		item.failure = err
 	}
 	l.requeue(node, batch)
 }
 
-// ErrContainerToken is why an executor is given up whose container's token its
-// node refuses: neither the executor nor the node is to blame.
+// ErrContainerToken is reported for an executor whose node refused the container's
+// token. That is a failure neither of the executor nor of the node.
 var ErrContainerToken = errors.New("the node refuses the container's token")
 
-// atTheDoor reports whether an exception ended the connection, as that of a
-// token with which a connection is made does: the call was not looked at.
-func atTheDoor(err error) bool {
+// isConnectionRefusal reports whether an exception is about the connection, for
+// example its token, and not about the call.
+func isConnectionRefusal(err error) bool {
 	var remote *ipc.RemoteError
 	return errors.As(err, &remote) && remote.Fatal
 }
 
-// backOff has the next try wait, the longer the more have failed.
+// backOff delays the next try, the longer the more have failed.
 func (l *Launcher) backOff(node *nodeQueue) {
-	delay := lastRetryDelay
+	delay := maxRetryDelay
 	if node.failures < 10 {
-		delay = min(firstRetryDelay<<node.failures, lastRetryDelay)
+		delay = min(minRetryDelay<<node.failures, maxRetryDelay)
 	}
 	node.failures++
 	delay -= time.Duration(rand.Int64N(int64(delay)/2 + 1))
 	l.pause(node, delay)
 }
 
-// requeue puts executors back to the front, without those that are not wanted
-// any more.
+// requeue puts executors back to the front of the queue. It drops those that were
+// stopped meanwhile, and stops them on the node if they may have been started.
 func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	var kept []*launchItem
 	for _, item := range items {
@@ -367,8 +362,8 @@ func (l *Launcher) requeue(node *nodeQueue, items []*launchItem) {
 	node.starts = append(kept, node.starts...)
 }
 
-// conclude reports what became of executors, and has those ended that are not
-// wanted any more.
+// conclude reports the outcomes of executors. It reports nothing for those that were
+// stopped meanwhile, and stops them on the node if they were started.
 func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*launchItem) error) {
 	var wanted []*launchItem
 	for _, item := range items {
@@ -381,7 +376,7 @@ func (l *Launcher) conclude(node *nodeQueue, items []*launchItem, outcome func(*
 	l.report(wanted, outcome)
 }
 
-// report gives the mutex up and tells the outcomes.
+// report reports outcomes, with the mutex unlocked.
 func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) {
 	l.mu.Unlock()
 	defer l.mu.Lock()
@@ -390,7 +385,7 @@ func (l *Launcher) report(items []*launchItem, outcome func(*launchItem) error) 
 	}
 }
 
-// stopContainers ends containers, in one try.
+// stopContainers stops containers, in one try.
 func (l *Launcher) stopContainers(node *nodeQueue, manager NodeManager) {
 	ctx := node.stops[0].ctx
 	var ids []yarn.ContainerID
