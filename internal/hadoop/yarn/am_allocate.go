@@ -16,18 +16,14 @@ type AllocateRequest struct {
 	ResponseID int32
 	// Progress of the application, 0 to 1.
 	Progress float32
-	// Asks are the rows that change in the table of wants.
+	// Asks are the requests that have changed.
 	Asks []ResourceRequest
-	// Releases gives containers back, started or not.
+	// Releases are containers to release, started or not.
 	Releases []ContainerID
-	// BlacklistAdd and BlacklistRemove change the hosts and racks on which
-	// nothing is to be allocated.
+	// BlacklistAdd and BlacklistRemove change the hosts and racks on which nothing
+	// must be allocated.
 	BlacklistAdd    []string
 	BlacklistRemove []string
-	// Updates asks to change containers.
-	Updates []UpdateRequest
-	// TrackingURL replaces the one registered, empty to keep it.
-	TrackingURL string
 }
 
 // AMCommand is an order of the ResourceManager.
@@ -39,50 +35,35 @@ const (
 	NoCommand AMCommand = 0
 	// Resync orders to register again.
 	Resync AMCommand = 1
-	// Shutdown orders to end without unregistering.
+	// Shutdown orders to stop without unregistering.
 	Shutdown AMCommand = 2
 )
 
-// AllocateResponse is what happened since the last one.
+// AllocateResponse is what has happened since the last response.
 type AllocateResponse struct {
 	Command AMCommand
 	// ResponseID goes into the next request.
 	ResponseID int32
-	// Allocated containers are to be started, or released, within
+	// Allocated containers must be started, or released, within
 	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min).
 	Allocated []Container
-	// Completed containers have ended; each is told of once, and again after a
-	// restart of the ResourceManager.
+	// Completed containers have ended. Each is reported once, and again after a restart
+	// of the ResourceManager.
 	Completed []ContainerStatus
-	// Headroom is what the application could still get now.
-	Headroom Resource
 	// UpdatedNodes are nodes of which the state has changed.
 	UpdatedNodes []NodeReport
 	// ClusterNodes counts the cluster's NodeManagers.
 	ClusterNodes int32
-	// Preemption is nil where nothing is to be taken.
+	// Preemption is nil if nothing will be preempted.
 	Preemption *Preemption
 	// NMTokens are for nodes of which the application has no valid token yet.
 	NMTokens []NMToken
-	// AMRMToken replaces the ApplicationMaster's own token; nil where it stays.
-	// Allocate has already passed it on to SetToken. Every response brings it
-	// again until the old one becomes invalid, or a connection uses the new one;
-	// connections made with the old one go on.
-	AMRMToken *security.Token
-	// Priority of the application in its queue.
-	Priority int32
-	// UpdateErrors and UpdatedContainers answer AllocateRequest.Updates.
-	UpdateErrors      []UpdateError
-	UpdatedContainers []UpdatedContainer
-	// PreviousContainers of earlier attempts were reported by their nodes only
-	// after the registration.
-	PreviousContainers []Container
 }
 
-// Allocate sends a heartbeat. It must come at least every
-// yarn.am.liveness-monitor.expiry-interval-ms (10 min), or the attempt is given
-// up. A heartbeat whose answer was lost is sent again with the same response
-// id, which the ResourceManager recognizes.
+// Allocate sends a heartbeat. The ResourceManager gives up an attempt that sends none
+// for yarn.am.liveness-monitor.expiry-interval-ms (10 min). A heartbeat whose answer
+// was lost must be sent again with the same response id. Allocate applies the new
+// token of a roll-over itself.
 func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*AllocateResponse, error) {
 	response := &pb.AllocateResponse{}
 	err := c.rpc.Call(ctx, "allocate", &pb.AllocateRequest{
@@ -91,31 +72,23 @@ func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*Allo
 		BlacklistRequest: blacklist(request.BlacklistAdd, request.BlacklistRemove),
 		ResponseId:       &request.ResponseID,
 		Progress:         &request.Progress,
-		UpdateRequests:   convert(request.Updates, UpdateRequest.proto),
-		TrackingUrl:      optionalString(request.TrackingURL),
 	}, response, ipc.Idempotent())
 	if err != nil {
 		return nil, err
 	}
-	r := &AllocateResponse{
-		Command:            AMCommand(response.GetCommand()),
-		ResponseID:         response.GetResponseId(),
-		Allocated:          convert(response.GetAllocatedContainers(), container),
-		Completed:          convert(response.GetCompletedContainerStatuses(), containerStatus),
-		Headroom:           resource(response.GetLimit()),
-		UpdatedNodes:       convert(response.GetUpdatedNodes(), nodeReport),
-		ClusterNodes:       response.GetNumClusterNodes(),
-		Preemption:         preemption(response.GetPreempt()),
-		NMTokens:           convert(response.GetNmTokens(), nmToken),
-		Priority:           response.GetApplicationPriority().GetPriority(),
-		UpdateErrors:       convert(response.GetUpdateErrors(), updateError),
-		UpdatedContainers:  convert(response.GetUpdatedContainers(), updatedContainer),
-		PreviousContainers: convert(response.GetContainersFromPreviousAttempts(), container),
-	}
+	// Every response has the new token until the old one expires or a connection uses
+	// the new one. Connections made with the old one stay open.
 	if rolled := response.GetAmRmToken(); rolled != nil {
-		token := security.TokenFromProto(rolled)
-		r.AMRMToken = &token
-		c.SetToken(token)
+		c.SetToken(security.TokenFromProto(rolled))
 	}
-	return r, nil
+	return &AllocateResponse{
+		Command:      AMCommand(response.GetCommand()),
+		ResponseID:   response.GetResponseId(),
+		Allocated:    convert(response.GetAllocatedContainers(), container),
+		Completed:    convert(response.GetCompletedContainerStatuses(), containerStatus),
+		UpdatedNodes: convert(response.GetUpdatedNodes(), nodeReport),
+		ClusterNodes: response.GetNumClusterNodes(),
+		Preemption:   preemption(response.GetPreempt()),
+		NMTokens:     convert(response.GetNmTokens(), nmToken),
+	}, nil
 }

@@ -22,9 +22,8 @@ const amRetryFor = 15 * time.Minute
 var ErrNoAMRMToken = errors.New("the credentials hold no token of kind " + security.KindAMRM +
 	": only a process that the ResourceManager started as ApplicationMaster has one")
 
-// AMRMToken returns the ApplicationMaster's token out of its credentials. The
-// kind finds it, as its service is empty or the ResourceManager's address. The
-// error is ErrNoAMRMToken.
+// AMRMToken returns the ApplicationMaster's token of the credentials, which it finds
+// by its kind, or ErrNoAMRMToken.
 func AMRMToken(c *security.Credentials) (security.Token, error) {
 	token, ok := c.TokenOfKind(security.KindAMRM)
 	if !ok {
@@ -33,9 +32,8 @@ func AMRMToken(c *security.Credentials) (security.Token, error) {
 	return token, nil
 }
 
-// AMClient calls the ResourceManager's scheduler on behalf of one
-// ApplicationMaster. It is safe for concurrent use; but the ResourceManager
-// wants Allocate calls one after the other.
+// AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe
+// for concurrent use, but there must be one call of Allocate at a time.
 type AMClient struct{ rpc *ipc.Client }
 
 // NewAMClient returns a client of the scheduler at addresses
@@ -45,55 +43,37 @@ func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 	return &AMClient{rpc: ipc.NewClient(addresses, options.ipcOptions(ApplicationMasterProtocol, amRetryFor))}
 }
 
-// SetToken replaces the token for connections made from now on. Allocate does
-// so itself when the ResourceManager rolls the token over.
+// SetToken replaces the token for new connections.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
 // Serving returns the index, among the addresses that NewAMClient got, of the
 // ResourceManager that serves.
 func (c *AMClient) Serving() int { return c.rpc.Serving() }
 
-// Close closes the connection and waits until its goroutines have ended. Calls
-// under way fail with ipc.ErrClosed.
+// Close closes the connection and waits until its goroutines have ended. Pending
+// calls fail with ipc.ErrClosed.
 func (c *AMClient) Close() error { return c.rpc.Close() }
 
-// RegisterRequest tells where an ApplicationMaster is.
+// RegisterRequest has the addresses of an ApplicationMaster.
 type RegisterRequest struct {
 	// Host is where the ApplicationMaster runs.
 	Host string
-	// RPCPort is where it listens to clients, -1 for nowhere.
+	// RPCPort is the port for clients, -1 for none.
 	RPCPort int32
 	// TrackingURL is its web interface, empty for none.
 	TrackingURL string
 }
 
-// RegisterResponse tells what the ResourceManager grants.
+// RegisterResponse is the answer to a registration.
 type RegisterResponse struct {
-	// MaxResource is the largest container that can be had.
+	// MaxResource is the size of the largest container.
 	MaxResource Resource
 	// Queue is where the application runs.
 	Queue string
-	// ACLs are the application's, as submitted.
-	ACLs map[Access]string
-	// PreviousContainers still run from earlier attempts, where the submission
-	// asked to keep them; NMTokens are for their nodes.
-	PreviousContainers []Container
-	NMTokens           []NMToken
-	// ClientToAMKey is the key by which the ApplicationMaster can check its
-	// clients' tokens; empty where security is off.
-	ClientToAMKey []byte
-	// ChecksCores tells that the scheduler counts cores, and not memory alone.
+	// NMTokens are for the nodes of containers that earlier attempts have left.
+	NMTokens []NMToken
+	// ChecksCores is false if the scheduler counts only memory.
 	ChecksCores bool
-	// ResourceTypes are the types that the cluster knows.
-	ResourceTypes []ResourceTypeInfo
-}
-
-// ResourceTypeInfo describes a type of resource.
-type ResourceTypeInfo struct {
-	// Name is memory-mb, vcores, yarn.io/gpu and so on.
-	Name string
-	// Units is what amounts are counted in: "Mi", "G", "" and so on.
-	Units string
 }
 
 // NMToken authenticates to the NodeManager at Node.
@@ -106,8 +86,8 @@ func nmToken(p *pb.NMToken) NMToken {
 	return NMToken{Node: nodeID(p.GetNodeId()), Token: security.TokenFromProto(p.GetToken())}
 }
 
-// Register makes the attempt known. It comes first, once; a second
-// registration with the same ResourceManager fails with ErrInvalidMasterRequest.
+// Register registers the attempt. It must be called first, once; a second call to the
+// same ResourceManager fails with ErrInvalidMasterRequest.
 func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*RegisterResponse, error) {
 	response := &pb.RegisterApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "registerApplicationMaster", &pb.RegisterApplicationMasterRequest{
@@ -119,18 +99,9 @@ func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*Regi
 		return nil, err
 	}
 	r := &RegisterResponse{
-		MaxResource:        resource(response.GetMaximumCapability()),
-		Queue:              response.GetQueue(),
-		ACLs:               map[Access]string{},
-		PreviousContainers: convert(response.GetContainersFromPreviousAttempts(), container),
-		NMTokens:           convert(response.GetNmTokensFromPreviousAttempts(), nmToken),
-		ClientToAMKey:      response.GetClientToAmTokenMasterKey(),
-		ResourceTypes: convert(response.GetResourceTypes(), func(p *pb.ResourceTypeInfo) ResourceTypeInfo {
-			return ResourceTypeInfo{Name: p.GetName(), Units: p.GetUnits()}
-		}),
-	}
-	for _, acl := range response.GetAcls() {
-		r.ACLs[Access(acl.GetAccess())] = acl.GetAcl()
+		MaxResource: resource(response.GetMaximumCapability()),
+		Queue:       response.GetQueue(),
+		NMTokens:    convert(response.GetNmTokensFromPreviousAttempts(), nmToken),
 	}
 	for _, kind := range response.GetSchedulerResourceTypes() {
 		r.ChecksCores = r.ChecksCores || kind == pb.SchedulerResourceType_SCHEDULER_RESOURCE_CPU
@@ -138,7 +109,7 @@ func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*Regi
 	return r, nil
 }
 
-// FinalStatus is how an application ended, by its own account.
+// FinalStatus is how an application ended, as its ApplicationMaster reports it.
 type FinalStatus int32
 
 // Final statuses, with the protocol's numbers.
@@ -149,23 +120,19 @@ const (
 	FinalKilled    FinalStatus = 3
 )
 
-// FinishRequest is an ApplicationMaster's last word.
+// FinishRequest unregisters an attempt.
 type FinishRequest struct {
 	Status FinalStatus
 	// Diagnostics is shown to the user as the reason.
 	Diagnostics string
-	// TrackingURL is where the application's history is shown, empty for none.
-	TrackingURL string
 }
 
-// Finish unregisters the attempt, and returns true once the ResourceManager has
-// stored that: until then it answers false, and Finish is to be called again
-// after a moment (Hadoop's own client: 100 ms).
+// Finish unregisters the attempt, and reports whether the ResourceManager has stored
+// that. If not, Finish must be called again after a moment (Hadoop's client: 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "finishApplicationMaster", &pb.FinishApplicationMasterRequest{
 		Diagnostics: &request.Diagnostics,
-		TrackingUrl: optionalString(request.TrackingURL),
 		FinalStatus: pb.FinalApplicationStatus(request.Status).Enum(),
 	}, response, ipc.Idempotent())
 	return response.GetIsUnregistered(), err

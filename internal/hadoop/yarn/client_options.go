@@ -13,12 +13,11 @@ import (
 // ClientOptions configures an AMClient, a NodeClient or an RMClient. Token must
 // be set except for an RMClient; every other zero value means a default.
 type ClientOptions struct {
-	// Token authenticates: an AMRMToken, the node's NMToken, or a client's
-	// delegation token.
+	// Token is an AMRMToken, the node's NMToken, or a client's delegation token.
 	Token security.Token
-	// Logger takes connections, retries and failover. Default: discard.
+	// Logger logs connections, retries and failover. Default: none.
 	Logger *slog.Logger
-	// RetryFor is for how long a call is tried again while no server answers.
+	// RetryFor is how long a call is retried while no server answers.
 	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
 	// (yarn.resourcemanager.connect.max-wait.ms,
 	// yarn.client.nodemanager-connect.max-wait-ms).
@@ -38,7 +37,7 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,
-		// A NodeManager says so while it recovers its containers.
+		// A NodeManager returns this while it recovers its containers.
 		Retriable: []ipc.ErrorClass{ErrNodeNotReady},
 	}
 }

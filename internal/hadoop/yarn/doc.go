@@ -4,7 +4,7 @@
 // ApplicationClientProtocol the call by which an unmanaged ApplicationMaster
 // gets its token (RMClient).
 //
-// It knows what the daemons accept and say, in types of its own, and nothing
-// of policy: what to ask for, and what to do about an answer, is the caller's.
+// It defines Go types for the requests and answers. What to ask for, and how to react
+// to an answer, is decided by the caller.
 // Numbers and names of the protocol are those of Hadoop 3.3 to 3.5.
 package yarn

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// ExitStatus says how a container ended: its process's exit code where that is
-// not negative, otherwise YARN's reason (ContainerExitStatus).
+// ExitStatus is the exit code of a container's process if it is not negative, else
+// YARN's reason for the end (ContainerExitStatus).
 type ExitStatus int32
 
 // YARN's own exit statuses.
@@ -29,7 +29,7 @@ const (
 // signalBase is what a shell adds to the signal that ended a command.
 const signalBase = 128
 
-// Meaning says in words what the status means.
+// Meaning describes the status.
 func (s ExitStatus) Meaning() string {
 	switch s {
 	case ExitSuccess:

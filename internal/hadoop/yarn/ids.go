@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ApplicationID names an application in its cluster.
+// ApplicationID is the id of an application.
 type ApplicationID struct {
 	// ClusterTimestamp is when the ResourceManager that accepted the
 	// application started, in milliseconds since 1970.
@@ -25,10 +25,10 @@ func (id ApplicationID) String() string {
 	return fmt.Sprintf("application_%d_%04d", id.ClusterTimestamp, id.Sequence)
 }
 
-// IsZero reports whether id names no application.
+// IsZero reports whether id is the zero value.
 func (id ApplicationID) IsZero() bool { return id == ApplicationID{} }
 
-// AttemptID names one attempt of an application: one run of its
+// AttemptID is the id of an attempt of an application: one run of its
 // ApplicationMaster.
 type AttemptID struct {
 	Application ApplicationID
@@ -45,22 +45,22 @@ func (id AttemptID) String() string {
 // (ContainerId.CONTAINER_ID_BITMASK).
 const epochShift = 40
 
-// ContainerID names a container. It is comparable, so it can key a map.
+// ContainerID is the id of a container. It can be the key of a map.
 type ContainerID struct {
 	Attempt AttemptID
-	// ID is the container's sequence number in its low 40 bits and the
-	// ResourceManager's epoch, counting its restarts, above them.
+	// ID has the container's sequence number in its low 40 bits and the
+	// ResourceManager's epoch above them.
 	ID int64
 }
 
-// Epoch counts the restarts of the ResourceManager before it made the id.
+// Epoch returns how often the ResourceManager was restarted before it made the id.
 func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
 
-// Sequence is the container's number in its attempt and epoch.
+// Sequence returns the container's number in its attempt and epoch.
 func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
 
-// String returns "container_e17_1410901177871_0001_01_000005", without the
-// epoch's part where the epoch is 0.
+// String returns "container_e17_1410901177871_0001_01_000005", without "e17_" if the
+// epoch is 0.
 func (id ContainerID) String() string {
 	app, epoch := id.Attempt.Application, ""
 	if e := id.Epoch(); e > 0 {
@@ -69,7 +69,7 @@ func (id ContainerID) String() string {
 	return fmt.Sprintf("container_%s%d_%04d_%02d_%06d", epoch, app.ClusterTimestamp, app.Sequence, id.Attempt.Attempt, id.Sequence())
 }
 
-// NodeID names a NodeManager by the address of its RPC server.
+// NodeID is the id of a NodeManager: the address of its RPC server.
 type NodeID struct {
 	Host string
 	Port int32

@@ -14,31 +14,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ResourceType says what a NodeManager does with a localized file.
+// ResourceType is what a NodeManager does with a localized file.
 type ResourceType int32
 
 // The types of local resources, with the protocol's numbers.
 const (
 	// ArchiveResource is unpacked.
 	ArchiveResource ResourceType = 1
-	// FileResource is left as it is.
+	// FileResource is not changed.
 	FileResource ResourceType = 2
-	// PatternResource is an archive of which the entries that match Pattern
-	// are unpacked.
-	PatternResource ResourceType = 3
 )
 
-// Visibility says who shares a NodeManager's localized copy of a file.
+// Visibility is for which containers a NodeManager shares a localized file.
 type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
 const (
-	// PublicVisibility shares with every user of the node. The file must be
+	// PublicVisibility shares it among all users of the node. The file must be
 	// readable, and its directories searchable, by all.
 	PublicVisibility Visibility = 1
-	// PrivateVisibility shares among the user's own applications.
+	// PrivateVisibility shares it among the user's own applications.
 	PrivateVisibility Visibility = 2
-	// ApplicationVisibility shares among one application's containers.
+	// ApplicationVisibility shares it among one application's containers.
 	ApplicationVisibility Visibility = 3
 )
 
@@ -54,8 +51,6 @@ type LocalResource struct {
 	Timestamp  int64
 	Type       ResourceType
 	Visibility Visibility
-	// Pattern is a Java regular expression, for PatternResource.
-	Pattern string
 }
 
 func (r LocalResource) proto() (*pb.LocalResource, error) {
@@ -86,9 +81,6 @@ func (r LocalResource) proto() (*pb.LocalResource, error) {
 	if u.User != nil {
 		p.Resource.UserInfo = proto.String(u.User.String())
 	}
-	if r.Pattern != "" {
-		p.Pattern = &r.Pattern
-	}
 	return p, nil
 }
 
@@ -116,12 +108,9 @@ type ContainerLaunchContext struct {
 	// Tokens is an encoded credentials file, which the container finds by
 	// HADOOP_TOKEN_FILE_LOCATION; empty for none.
 	Tokens []byte
-	// ServiceData goes to the node's auxiliary services by name.
-	ServiceData map[string][]byte
 	// ACLs grants rights: users and groups as "user1,user2 group1,group2", or "*".
 	ACLs map[Access]string
-	// Shared is what the context has in common with others, in addition to the
-	// fields above; nil for nothing. A name must not be in both.
+	// Shared is added to the fields above; nil for nothing. A name must not be in both.
 	Shared *SharedLaunch
 }
 
@@ -131,8 +120,8 @@ type SharedLaunch struct {
 	context ContainerLaunchContext
 }
 
-// NewSharedLaunch encodes a context for others to share. It fails where the URL
-// of a local resource is none.
+// NewSharedLaunch encodes a context for others to share. It fails if the URL of a
+// local resource is invalid.
 func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	message, err := context.proto()
 	if err != nil {
@@ -145,11 +134,10 @@ func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	return &SharedLaunch{encoded: encoded, context: context}, nil
 }
 
-// Context is what is shared.
+// Context returns the shared context.
 func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
-// String tells how much there is and nothing that may be secret: environments
-// and service data carry secrets as well as tokens do.
+// String returns the sizes only: environments and tokens may be secret.
 func (c ContainerLaunchContext) String() string {
 	return fmt.Sprintf("launch context (%d local resources, %d variables, %d commands)", len(c.LocalResources), len(c.Env), len(c.Commands))
 }
@@ -162,13 +150,13 @@ func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
 // LogValue logs String.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// proto lists every map in the order of its keys, so that equal contexts are
-// equal bytes.
+// proto encodes maps in the order of their keys, so that equal contexts have equal
+// bytes.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
 	if c.Shared != nil {
-		// Encoded fields of one message may stand after one another: as unknown
-		// fields they are copied as they are.
+		// The shared fields are already encoded; as unknown fields they are copied
+		// unchanged.
 		p.ProtoReflect().SetUnknown(c.Shared.encoded)
 	}
 	if len(c.Tokens) > 0 {
@@ -183,9 +171,6 @@ func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		p.Environment = append(p.Environment, &pb.StringString{Key: &name, Value: proto.String(c.Env[name])})
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.ServiceData)) {
-		p.ServiceData = append(p.ServiceData, &pb.StringBytes{Key: &name, Value: c.ServiceData[name]})
 	}
 	for _, access := range slices.Sorted(maps.Keys(c.ACLs)) {
 		p.Acls = append(p.Acls, &pb.ApplicationAcl{Access: pb.ApplicationAccess(access).Enum(), Acl: proto.String(c.ACLs[access])})

@@ -23,8 +23,8 @@ type NodeClient struct {
 	rpc  *ipc.Client
 }
 
-// NewNodeClient returns a client of the NodeManager at node; the token is the
-// NMToken that came for it. It connects with the first call.
+// NewNodeClient returns a client of the NodeManager at node, with its NMToken as the
+// token. It connects with the first call.
 func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	return &NodeClient{
 		node: node,
@@ -32,11 +32,11 @@ func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	}
 }
 
-// SetToken replaces the token for connections made from now on.
+// SetToken replaces the token for new connections.
 func (c *NodeClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Close closes the connection and waits until its goroutines have ended. Calls
-// under way fail with ipc.ErrClosed.
+// Close closes the connection and waits until its goroutines have ended. Pending
+// calls fail with ipc.ErrClosed.
 func (c *NodeClient) Close() error { return c.rpc.Close() }
 
 // StartRequest starts one container.
@@ -46,10 +46,10 @@ type StartRequest struct {
 	Launch         ContainerLaunchContext
 }
 
-// StartContainers starts containers that were allocated on the node. started
-// were accepted, which is before their files are localized; failed tells for
-// each other one the node's reason. Where err is not nil nothing is known of
-// any; a *ipc.ConnectionError in it with Sent unset tells that none was started.
+// StartContainers starts containers that were allocated on the node. It returns those
+// that the node accepted, before it localizes their files, and the node's reason for
+// each other one. After an error it is not known which were started, but none were if
+// the error has a *ipc.ConnectionError with Sent unset.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -69,9 +69,8 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// StopContainers kills containers of the application on the node. Stopping one
-// that has ended not long ago succeeds; failed tells of those that the node does
-// not know.
+// StopContainers kills containers of the application on the node. It also succeeds for
+// containers that ended recently. failed has those that the node does not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -81,8 +80,8 @@ func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (sto
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// Statuses tells how containers are. failed holds those that the node does not
-// know, or no more.
+// Statuses returns the statuses of containers. failed has those that the node does not
+// know, or no longer.
 func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses []ContainerStatus, failed map[ContainerID]error, err error) {
 	response := &pb.GetContainerStatusesResponse{}
 	request := &pb.GetContainerStatusesRequest{ContainerIds: convert(ids, ContainerID.proto)}

@@ -61,14 +61,13 @@ func TestStartContainers(t *testing.T) {
 		Launch: ContainerLaunchContext{
 			LocalResources: map[string]LocalResource{
 				"b": {URL: "hdfs://nn:8020/dir/a%20file", Size: 3, Timestamp: 4, Type: FileResource, Visibility: PrivateVisibility},
-				"a": {URL: "hdfs://service/x.zip", Type: PatternResource, Visibility: PublicVisibility, Pattern: "lib/.*"},
+				"a": {URL: "hdfs://service/x.zip", Type: ArchiveResource, Visibility: PublicVisibility},
 				"c": {URL: "file:///local", Type: ArchiveResource, Visibility: ApplicationVisibility},
 			},
-			Env:         map[string]string{"B": "2", "A": "1"},
-			Commands:    []string{"exec ./b"},
-			Tokens:      []byte("HDTS"),
-			ServiceData: map[string][]byte{"shuffle": {1}},
-			ACLs:        map[Access]string{ViewAccess: "alice", ModifyAccess: "*"},
+			Env:      map[string]string{"B": "2", "A": "1"},
+			Commands: []string{"exec ./b"},
+			Tokens:   []byte("HDTS"),
+			ACLs:     map[Access]string{ViewAccess: "alice", ModifyAccess: "*"},
 		},
 	}})
 	require.NoError(t, err)
@@ -80,8 +79,8 @@ func TestStartContainers(t *testing.T) {
 			LocalResources: []*pb.StringLocalResource{
 				{Key: proto.String("a"), Value: &pb.LocalResource{
 					Resource: &pb.Url{Scheme: proto.String("hdfs"), Host: proto.String("service"), File: proto.String("/x.zip")},
-					Size:     proto.Int64(0), Timestamp: proto.Int64(0), Pattern: proto.String("lib/.*"),
-					Type: pb.LocalResourceType_LOCAL_RESOURCE_PATTERN.Enum(), Visibility: pb.LocalResourceVisibility_LOCAL_RESOURCE_PUBLIC.Enum(),
+					Size:     proto.Int64(0), Timestamp: proto.Int64(0),
+					Type: pb.LocalResourceType_LOCAL_RESOURCE_ARCHIVE.Enum(), Visibility: pb.LocalResourceVisibility_LOCAL_RESOURCE_PUBLIC.Enum(),
 				}},
 				{Key: proto.String("b"), Value: &pb.LocalResource{
 					Resource: &pb.Url{Scheme: proto.String("hdfs"), Host: proto.String("nn"), Port: proto.Int32(8020), File: proto.String("/dir/a file")},
@@ -95,7 +94,6 @@ func TestStartContainers(t *testing.T) {
 				}},
 			},
 			Tokens:      []byte("HDTS"),
-			ServiceData: []*pb.StringBytes{{Key: proto.String("shuffle"), Value: []byte{1}}},
 			Environment: []*pb.StringString{{Key: proto.String("A"), Value: proto.String("1")}, {Key: proto.String("B"), Value: proto.String("2")}},
 			Commands:    []string{"exec ./b"},
 			Acls: []*pb.ApplicationAcl{
@@ -178,7 +176,7 @@ func TestNodeThatIsGone(t *testing.T) {
 
 func TestLaunchContextKeepsItsSecrets(t *testing.T) {
 	c := ContainerLaunchContext{
-		Tokens: []byte("geheim"), Env: map[string]string{"PASSWORD": "geheim"}, ServiceData: map[string][]byte{"s": []byte("geheim")},
+		Tokens: []byte("geheim"), Env: map[string]string{"PASSWORD": "geheim"},
 		Commands: []string{"exec ./app"},
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {

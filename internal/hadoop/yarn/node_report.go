@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// NodeState is the state of a node in the ResourceManager's eyes.
+// NodeState is the state of a node at the ResourceManager.
 type NodeState int32
 
 // The states of a node, with the protocol's numbers.
@@ -31,7 +31,7 @@ func (s NodeState) String() string {
 	return names[s]
 }
 
-// NodeReport tells of a node whose state has changed.
+// NodeReport is a node whose state has changed.
 type NodeReport struct {
 	ID           NodeID
 	HTTPAddress  string
@@ -42,8 +42,8 @@ type NodeReport struct {
 	Containers   int32
 	HealthReport string
 	Labels       []string
-	// DecommissioningTimeout is how long the node's containers have left where
-	// State is NodeDecommissioning; 0 where the ResourceManager does not say.
+	// DecommissioningTimeout is when the containers of a decommissioning node are
+	// killed; 0 if it is not known.
 	DecommissioningTimeout time.Duration
 }
 

@@ -2,16 +2,16 @@ package yarn
 
 import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 
-// Preemption is the ResourceManager's notice that it will take containers away.
+// Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
 	// Strict containers will be killed whatever the application does.
 	Strict []ContainerID
-	// Containers may be kept by giving back as much as Resources asks for.
+	// Containers are not preempted if the application releases Resources in time.
 	Containers []ContainerID
 	Resources  []ResourceRequest
 }
 
-// preemption returns nil where there is no notice.
+// preemption returns nil if there is no notice.
 func preemption(p *pb.PreemptionMessage) *Preemption {
 	if p == nil {
 		return nil

@@ -11,21 +11,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Names under which the protocol lists memory and cores among the other types
-// of a resource.
+// The protocol's names of memory and cores.
 const (
 	resourceMemory = "memory-mb"
 	resourceVCores = "vcores"
 )
 
-// Resource is an amount of what a node offers.
+// Resource is an amount of memory, cores and other resources of nodes.
 type Resource struct {
 	// MemoryMB is in MiB.
 	MemoryMB int64
 	// VCores counts virtual cores.
 	VCores int32
-	// Others holds further types by name, such as "yarn.io/gpu", in the unit
-	// that the cluster configures for the type.
+	// Others has the amounts of other types by name, such as "yarn.io/gpu", in the
+	// cluster's unit for the type.
 	Others map[string]int64
 }
 
@@ -39,8 +38,7 @@ func (r Resource) String() string {
 	return b.String()
 }
 
-// Equal reports whether r and other are the same amounts; a type of amount 0
-// is the same as none.
+// Equal reports whether r and other are the same amounts. A missing type is 0.
 func (r Resource) Equal(other Resource) bool {
 	return r.MemoryMB == other.MemoryMB && r.VCores == other.VCores &&
 		contains(r.Others, other.Others) && contains(other.Others, r.Others)
@@ -69,7 +67,7 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto leaves units out: the ResourceManager then takes the type's own
+// proto sends no units, so the ResourceManager uses those of the types
 // (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}

@@ -14,14 +14,14 @@ import (
 // (ApplicationClientProtocolPB's ProtocolInfo; version 1).
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
-// RMClient calls the ResourceManager on behalf of a user. It has the one call
-// that REST has no equal of: only its answer brings the AMRMToken of an
-// unmanaged ApplicationMaster. It is safe for concurrent use.
+// RMClient calls the ResourceManager for a user. It has the calls that REST cannot
+// replace: only an RPC returns the AMRMToken of an unmanaged ApplicationMaster. It is
+// safe for concurrent use.
 type RMClient struct{ rpc *ipc.Client }
 
 // NewRMClient returns a client of the ResourceManagers at addresses
 // (yarn.resourcemanager.address: host:port, port 8032 by default). Without
-// options.Token it names user and is believed, as where security is off. It
+// options.Token it only sends the name of user, which is enough without security. It
 // connects with the first call.
 func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
 	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
@@ -29,11 +29,11 @@ func NewRMClient(addresses []string, user security.UserGroup, options ClientOpti
 	return &RMClient{rpc: ipc.NewClient(addresses, rpc)}
 }
 
-// Close closes the connection and waits until its goroutines have ended. Calls
-// under way fail with ipc.ErrClosed.
+// Close closes the connection and waits until its goroutines have ended. Pending
+// calls fail with ipc.ErrClosed.
 func (c *RMClient) Close() error { return c.rpc.Close() }
 
-// ApplicationState is where an application stands in its life.
+// ApplicationState is a step in an application's life.
 type ApplicationState int32
 
 // The states of an application, with the protocol's numbers.
@@ -57,17 +57,17 @@ func (s ApplicationState) String() string {
 	return names[s]
 }
 
-// Ended reports whether the application is over.
+// Ended reports whether the application has ended.
 func (s ApplicationState) Ended() bool { return s >= ApplicationFinished }
 
-// ApplicationReport is an application in the ResourceManager's eyes.
+// ApplicationReport is the state of an application at the ResourceManager.
 type ApplicationReport struct {
 	ID    ApplicationID
 	User  string
 	Queue string
 	Name  string
 	State ApplicationState
-	// Attempt is the current one. Its zero value means that there is none yet.
+	// Attempt is the current one, zero before the first.
 	Attempt AttemptID
 	// Host and RPCPort are what the ApplicationMaster registered: "N/A" and -1
 	// before that.
@@ -76,14 +76,13 @@ type ApplicationReport struct {
 	TrackingURL string
 	Diagnostics string
 	FinalStatus FinalStatus
-	// AMRMToken is that of an unmanaged ApplicationMaster. Only the application's
-	// own user gets it, and only while the attempt is launched and not registered
-	// (RMAppImpl.createAndGetApplicationReport); nil otherwise.
+	// AMRMToken is the token of an unmanaged ApplicationMaster, for the application's
+	// user, while the attempt is launched and not registered; else nil
+	// (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }
 
-// ApplicationReport asks for one application; the error is
-// ErrApplicationNotFound where the ResourceManager does not know it.
+// ApplicationReport returns the state of an application, or ErrApplicationNotFound.
 func (c *RMClient) ApplicationReport(ctx context.Context, id ApplicationID) (*ApplicationReport, error) {
 	response := &pb.GetApplicationReportResponse{}
 	request := &pb.GetApplicationReportRequest{ApplicationId: id.proto()}

@@ -11,25 +11,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission is an application to be submitted, with a managed
-// ApplicationMaster.
+// Submission is an application to submit, with a managed ApplicationMaster.
 type Submission struct {
-	ID       ApplicationID // which the ResourceManager gave
+	ID       ApplicationID // from the ResourceManager
 	Name     string
 	Queue    string
 	Type     string // at most 20 characters
 	Tags     []string
 	Priority *int32 // nil for the queue's default
-	// MaxAttempts is how often the ApplicationMaster may be started; 0 for as
-	// often as the cluster allows.
+	// MaxAttempts is how often the ApplicationMaster may be started; 0 for the cluster's
+	// limit.
 	MaxAttempts int32
-	// AttemptValidity makes failures that are older not count; 0 counts all.
+	// AttemptValidity is how long a failure counts towards MaxAttempts; 0 for ever.
 	AttemptValidity time.Duration
 	// Resource of the ApplicationMaster's container, and the label of its node.
 	Resource  Resource
 	NodeLabel string
 	AM        ContainerLaunchContext
-	// LogPatterns is nil where the cluster's rules hold for all log files.
+	// LogPatterns is nil for all log files.
 	LogPatterns *LogPatterns
 }
 
@@ -40,11 +39,11 @@ type LogPatterns struct {
 	RolledInclude, RolledExclude string // while it runs
 }
 
-// SubmitApplication submits an application. REST does the same, but passes over
-// every resource type of the ApplicationMaster's container but memory and cores
-// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). Submitting the
-// same application again succeeds (ClientRMService.submitApplication), so it is
-// tried again where an answer was lost.
+// SubmitApplication submits an application. REST does the same, but ignores resource
+// types of the ApplicationMaster's container other than memory and cores
+// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). The call is retried if
+// the answer is lost, as submitting an application again succeeds
+// (ClientRMService.submitApplication).
 func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 	launch, err := s.AM.proto()
 	if err != nil {

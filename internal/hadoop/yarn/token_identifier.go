@@ -10,63 +10,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AMRMIdentifier is what an AMRMToken says.
-type AMRMIdentifier struct {
-	Attempt AttemptID
-	// KeyID is that of the master key, which the ResourceManager rolls.
-	KeyID int32
-}
-
-// NMIdentifier is what an NMToken says.
-type NMIdentifier struct {
-	Attempt AttemptID
-	Node    NodeID
-	// User is who submitted the application.
-	User  string
-	KeyID int32
-}
-
-// ContainerIdentifier is what a container token says.
+// ContainerIdentifier is the content of a container token.
 type ContainerIdentifier struct {
 	Container ContainerID
-	// NodeAddress is the host:port of the node that takes the token.
+	// NodeAddress is the host:port of the node that accepts the token.
 	NodeAddress string
-	// User is who submitted the application.
+	// User is the one who submitted the application.
 	User     string
 	Resource Resource
 	Priority int32
-	// Created is when the container was allocated; by Expires it must be started.
+	// Created is when the container was allocated. It must be started by Expires.
 	Created time.Time
 	Expires time.Time
 	KeyID   int32
-	// RMIdentifier is when the ResourceManager that allocated started, in
-	// milliseconds since 1970. Nodes refuse tokens of another than theirs.
+	// RMIdentifier is when the ResourceManager started, in milliseconds since 1970.
+	// Nodes refuse tokens of another ResourceManager than theirs.
 	RMIdentifier  int64
 	ExecutionType ExecutionType
 	Version       int32
-}
-
-// ParseAMRMIdentifier reads the identifier of a token of kind KindAMRM.
-func ParseAMRMIdentifier(token security.Token) (AMRMIdentifier, error) {
-	p := &pb.AMRMTokenIdentifier{}
-	if err := parseIdentifier(token, security.KindAMRM, p); err != nil {
-		return AMRMIdentifier{}, err
-	}
-	return AMRMIdentifier{Attempt: attemptID(p.GetAttemptId()), KeyID: p.GetKeyId()}, nil
-}
-
-// ParseNMIdentifier reads the identifier of a token of kind KindNM.
-func ParseNMIdentifier(token security.Token) (NMIdentifier, error) {
-	p := &pb.NMTokenIdentifier{}
-	if err := parseIdentifier(token, security.KindNM, p); err != nil {
-		return NMIdentifier{}, err
-	}
-	return NMIdentifier{
-		Attempt: attemptID(p.GetAttemptId()),
-		Node:    nodeID(p.GetNodeId()),
-		User:    p.GetSubmitter(),
-		KeyID:   p.GetKeyId(),
-	}, nil
 }
 
 // ParseContainerIdentifier reads the identifier of a token of kind
