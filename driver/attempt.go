@@ -1,40 +1,253 @@
 package driver
 
 import (
+	"time"
+
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// attempt is one try of a task at an executor.
+// attempt is one attempt of a task on an executor.
 type attempt struct {
-	id       scheduler.AttemptID
-	run      *runningSet
-	executor *executor
-	index    int
-	try      int    // 0 for the task's first attempt
-	killed   bool   // it was told to end
-	asked    bool   // whether it may commit its output
-	waits    bool   // at a barrier
-	held     bool   // it has a result that counts when all of its barrier set have
-	lost     string // how its executor was lost; "" where it was not
+	id              scheduler.AttemptID
+	set             *runningSet
+	executor        *executor
+	index           int
+	number          int  // 0 for the task's first attempt
+	killed          bool // the executor was told to kill it
+	requestedCommit bool
+	// awaitsBarrierSet is set if it succeeded in a barrier set: its result counts
+	// when all tasks of the set have one.
+	awaitsBarrierSet bool
+	lossText         string // how its executor was lost; "" if it was not
 
-	away     *awayResult        // nil unless it has run and its result waits at the executor
-	progress *wire.TaskProgress // its latest, until its result counts; nil for none
-	result   *wire.TaskUpdate   // while its success is looked at, and as long as it is held
+	stored   *storedResult      // nil unless it has ended and the executor stores its result
+	progress *wire.TaskProgress // the latest; nil for none, and once its result counts
+	result   *wire.TaskUpdate   // while its success is handled, or as long as it awaits its barrier set
 	failure  *wire.Failure      // once it failed
 }
 
-// awayResult is a result that waits at its executor.
-type awayResult struct {
-	update *wire.TaskUpdate // that told of it
-	coming bool             // it was asked for
-	value  []byte           // what of it has come
+// isAtExecutor reports whether the executor runs the attempt or stores its
+// result.
+func (a *attempt) isAtExecutor() bool { return a.executor.attempts[a.id] != nil }
+
+func (a *attempt) isStored() bool { return a.stored != nil }
+
+// updateAttempt handles an executor's update of an attempt.
+func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
+	var outcome scheduler.Outcome
+	switch update.GetState() {
+	case wire.TaskState_TASK_STATE_PART:
+		a.addPart(update.GetResult())
+		return
+	case wire.TaskState_TASK_STATE_STORED:
+		l.resultStored(a, update)
+		return
+	case wire.TaskState_TASK_STATE_FINISHED:
+		if !a.killed {
+			a.executor.done++
+		}
+		a.result = a.wholeResult(update)
+		if set := a.set; set.spec.Barrier && !set.ended {
+			a.awaitsBarrierSet = true
+			if !a.killed {
+				l.releaseFromBarrier(set.barrier, set.barrier.succeeded(a.index))
+			}
+		}
+		outcome.Result, outcome.Took = scheduler.Succeeded, coreTime(update.GetMetrics())
+	case wire.TaskState_TASK_STATE_RECALLED:
+		outcome.Result = scheduler.Recalled
+	case wire.TaskState_TASK_STATE_KILLED:
+		outcome.Result, outcome.Reason = scheduler.Killed, update.GetFailure().GetMessage()
+	default:
+		a.executor.failed++
+		if a.failure = update.GetFailure(); a.failure == nil {
+			a.failure = &wire.Failure{Message: "the executor gave no reason"}
+		}
+		outcome = scheduler.Outcome{Result: scheduler.Failed, Reason: a.failure.GetMessage(), CountsAsFailure: !a.failure.GetUncounted()}
+	}
+	a.countEnd()
+	e, set := a.executor, a.set
+	delete(e.attempts, a.id)
+	awaits := a.awaitsBarrierSet // the events may complete its barrier set
+	l.act(l.scheduler.Finished(a.id, outcome))
+	if !awaits {
+		delete(l.attempts, a.id)
+	}
+	if a.isStored() {
+		l.fetch(set)
+	}
+	if len(e.attempts) > 0 {
+		return
+	}
+	if e.decommission != nil {
+		l.stopIdle(e)
+		return
+	}
+	e.idleSince = l.now
+	if e.member != nil {
+		e.member.Idle(l.now)
+	}
 }
 
-// isGone is whether the executor runs the attempt no more: it has ended there, or
-// the executor was lost.
-func (a *attempt) isGone() bool { return a.executor.attempts[a.id] == nil }
+// coreTime is how long an attempt used its cores.
+func coreTime(m *wire.Metrics) time.Duration {
+	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
+}
 
-// attemptAt is the attempt of an id where the executor runs it, and nil where it
-// does not: it is another's, or was given up before.
-func (l *loop) attemptAt(e *executor, id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
+// countEnd updates counts for an attempt that has ended at its executor or is lost
+// with it.
+func (a *attempt) countEnd() {
+	set := a.set
+	delete(set.reporting, a.id)
+	if !a.isStored() {
+		set.running--
+		return
+	}
+	a.executor.stored--
+	set.fetches.remove(a)
+}
+
+// act acts on the scheduler's events. An event may end a task set for a reason of
+// the driver's; later events of that set are ignored.
+func (l *loop) act(events []scheduler.Event) {
+	for _, event := range events {
+		switch event := event.(type) {
+		case scheduler.TaskDone:
+			if a := l.attempts[event.Attempt]; a != nil && !a.set.ended {
+				l.taskDone(a)
+			}
+		case scheduler.TaskSetDone:
+			if set := l.sets[event.TaskSet]; set != nil {
+				l.endSet(set, nil)
+			}
+		case scheduler.AttemptEnded:
+			l.attemptFailed(event.Attempt, event.Failures)
+		case scheduler.TaskSetFailed:
+			if a := l.attempts[event.Attempt]; !a.set.ended {
+				l.countFailure(a)
+				a.reportFailure(event.Failures)
+				l.endSet(a.set, a.set.taskError(a.index, event.Failures, a.executor, a.failure))
+			}
+		case scheduler.TaskSetAborted:
+			if set := l.sets[event.TaskSet]; set != nil {
+				l.endSet(set, set.unschedulable(event.Reason))
+			}
+		case scheduler.TaskSetUnschedulable:
+			l.logger.Warn("a job cannot go on with the executors that there are", "job", event.TaskSet, "reason", event.Reason,
+				"until", event.Until, "givenUp", event.IdleExecutor)
+			if e := l.executors[event.IdleExecutor]; e != nil && l.cluster.manager != nil {
+				l.decommissionOwn(e, "it is excluded, and a job needs another")
+			}
+		case scheduler.Excluded:
+			l.exclude(event)
+		case scheduler.ExclusionEnded:
+			l.logger.Info("no longer excluded", "host", event.Host, "executor", event.Executor)
+			l.exclusions.remove(event)
+			l.cluster.changed = true
+		case scheduler.KillExecutor:
+			if e := l.executors[event.Executor]; e != nil {
+				l.decommissionOwn(e, event.Reason)
+			}
+		case scheduler.Recall:
+			if e := l.executors[event.Executor]; e != nil {
+				l.send.recall(e)
+			}
+		case scheduler.KillAttempt:
+			if a := l.attempts[event.Attempt]; a != nil {
+				a.killed = true
+				l.send.kill(a, event.Reason)
+			}
+		}
+	}
+}
+
+// taskDone gives the listener a task's result.
+func (l *loop) taskDone(a *attempt) {
+	set, update := a.set, a.result
+	result := Result{
+		Index: set.spec.indexOf(a.index), Value: update.GetResult(), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
+		RunTime: time.Duration(update.GetMetrics().GetRunNanos()),
+	}
+	l.endCommit(a, true)
+	if a.progress = nil; a.awaitsBarrierSet {
+		delete(l.attempts, a.id)
+	}
+	if size := int64(len(result.Value)); size > 0 {
+		if err := set.receiveResult(size); err != nil {
+			l.endSet(set, err)
+			return
+		}
+		set.unreleased.Add(size)
+	}
+	set.values.add(update.GetValues())
+	set.metrics.add(update.GetMetrics())
+	set.done++
+	l.history.totals.Done++
+	set.listener.TaskDone(result)
+}
+
+// attemptFailed handles the end of an attempt without a result that counts.
+// failures is how often its task has failed.
+func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
+	a := l.attempts[id]
+	if a == nil || a.set.ended {
+		return
+	}
+	l.endCommit(a, false)
+	switch {
+	case a.awaitsBarrierSet: // another attempt of its barrier set has failed
+		delete(l.attempts, a.id)
+	case a.failure != nil:
+		l.countFailure(a)
+		a.reportFailure(failures)
+		if a.failure.GetPermanent() {
+			l.endSet(a.set, a.set.taskError(a.index, failures, a.executor, a.failure))
+		}
+	case a.lossText != "" || a.killed:
+		a.reportFailure(failures)
+	}
+}
+
+// reportFailure tells the listener that an attempt has no result.
+func (a *attempt) reportFailure(failures int) {
+	failure := TaskFailure{
+		Index: a.set.spec.indexOf(a.index), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
+		Message: a.failure.GetMessage(), Stack: a.failure.GetStack(), Failures: failures,
+	}
+	switch {
+	case a.lossText != "":
+		failure.Reason, failure.Message = LostExecutor, "the executor "+a.lossText
+	case a.killed:
+		failure.Reason = KilledAttempt
+	}
+	a.set.listener.TaskFailed(failure)
+}
+
+func (l *loop) countFailure(a *attempt) {
+	a.set.failedAttempts++
+	l.history.totals.FailedAttempts++
+	l.logger.Warn("task failed", "job", a.set.id, "name", a.set.spec.Name, "task", a.set.spec.indexOf(a.index), "try", a.number,
+		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
+}
+
+// answerCommit answers an attempt that asks whether it may commit its output. A
+// killed attempt may not.
+func (l *loop) answerCommit(e *executor, attempt uint64) {
+	allowed := false
+	if a := e.attempt(attempt); a != nil && !a.killed && !a.set.ended {
+		a.requestedCommit = true
+		allowed = l.commits.MayCommit(a.set.id, a.index, attempt)
+		if !allowed {
+			l.logger.Info("another attempt of the task commits its output", "job", a.set.id, "task", a.index, "try", a.number, "executor", e.id)
+		}
+	}
+	l.send.commitReply(e, attempt, allowed)
+}
+
+// endCommit reports the end of an attempt that may have committed its output.
+func (l *loop) endCommit(a *attempt, succeeded bool) {
+	if a.requestedCommit && !a.set.ended {
+		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)
+	}
+}

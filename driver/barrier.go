@@ -2,140 +2,151 @@ package driver
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// gathering is a barrier set at work: one attempt of each task, from their
-// launches, which come all at once, to the end of the last of them.
-type gathering struct {
-	attempts []scheduler.AttemptID // in the order of their indexes
-	waiting  []scheduler.AttemptID // at the barrier that comes next
-	passed   uint32                // barriers
-	problem  string                // why no further barrier can be passed
+// barrier is the state of a barrier set from the launch of its tasks, which the
+// scheduler launches together, to their next launch.
+type barrier struct {
+	tasks    int
+	attempts []scheduler.AttemptID // in the order of the tasks
+	arrived  map[scheduler.AttemptID]struct{}
+	passed   uint32 // barriers
+	problem  string // why no further barrier can be passed
 }
 
-// gather notes the launch of an attempt of a barrier set.
-func (r *runningSet) gather(a *attempt) {
-	if r.gathering == nil || r.gathering.isComplete(r) {
-		r.gathering = &gathering{}
-	}
-	r.gathering.attempts = append(r.gathering.attempts, a.id)
+func newBarrier(tasks int) *barrier {
+	return &barrier{tasks: tasks, arrived: map[scheduler.AttemptID]struct{}{}}
 }
 
-// isComplete is whether all tasks of the run were launched.
-func (g *gathering) isComplete(r *runningSet) bool { return len(g.attempts) == len(r.job.Tasks) }
-
-// introduce tells the executors of a barrier set where all its tasks run.
-func (l *loop) introduce(r *runningSet) {
-	gang := &wire.BarrierPeers{TaskSet: r.id}
-	told := map[*executor]struct{}{}
-	for _, id := range r.gathering.attempts {
-		a := l.attempts[id]
-		gang.Peers = append(gang.Peers, &wire.BarrierPeer{ExecutorId: a.executor.id, Host: a.executor.host})
-		told[a.executor] = struct{}{}
-	}
-	for e := range told {
-		l.outgoing(e).BarrierPeers = append(l.outgoing(e).BarrierPeers, gang)
-	}
+// launched adds an attempt. It reports whether all tasks have one now.
+func (b *barrier) launched(id scheduler.AttemptID) bool {
+	b.attempts = append(b.attempts, id)
+	return b.complete()
 }
 
-// arrived notes that an attempt waits at a barrier, and lets all pass once all
-// are there.
-func (l *loop) arrived(e *executor, arrival *wire.BarrierArrival) {
-	a := l.attemptAt(e, arrival.GetAttempt())
-	if a == nil || a.killed || a.run.ended || a.run.gathering == nil || a.waits {
-		return // it ends, or has come already
+func (b *barrier) complete() bool { return len(b.attempts) == b.tasks }
+
+// arrive adds an attempt that waits at a barrier after it has passed so many. It
+// returns the attempts to release: all if the last one arrived or there is a
+// problem.
+func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []scheduler.AttemptID {
+	if _, again := b.arrived[id]; again {
+		return nil
 	}
-	g := a.run.gathering
-	if g.problem == "" && arrival.GetPassed() != g.passed {
-		g.problem = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", a.index, arrival.GetPassed()+1, g.passed+1)
+	if b.problem == "" && passed != b.passed {
+		b.problem = fmt.Sprintf("task %d comes to barrier %d, the others to barrier %d", index, passed+1, b.passed+1)
 	}
-	a.waits = true
-	g.waiting = append(g.waiting, a.id)
-	if len(g.waiting) == len(a.run.job.Tasks) {
-		g.passed++
-		l.letPass(g)
-	} else if g.problem != "" {
-		l.letPass(g)
+	b.arrived[id] = struct{}{}
+	switch {
+	case len(b.arrived) == b.tasks:
+		b.passed++
+	case b.problem == "":
+		return nil
 	}
+	return b.release()
 }
 
-// letPass answers those who wait.
-func (l *loop) letPass(g *gathering) {
-	for _, id := range g.waiting {
-		a := l.attempts[id]
-		if a == nil {
-			continue
+// succeeded records that a task has ended: it will arrive at no barrier, so that
+// the others would wait for ever. It returns the attempts to release.
+func (b *barrier) succeeded(index int) []scheduler.AttemptID {
+	if b.problem == "" {
+		b.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.passed)
+	}
+	return b.release()
+}
+
+func (b *barrier) release() []scheduler.AttemptID {
+	released := slices.Sorted(maps.Keys(b.arrived))
+	clear(b.arrived)
+	return released
+}
+
+// launchedInBarrier records the launch of an attempt of a barrier set.
+func (l *loop) launchedInBarrier(a *attempt) {
+	set := a.set
+	if set.barrier == nil || set.barrier.complete() {
+		set.barrier = newBarrier(len(set.spec.Tasks))
+	}
+	if set.barrier.launched(a.id) {
+		all := make([]*attempt, len(set.barrier.attempts))
+		for i, id := range set.barrier.attempts {
+			all[i] = l.attempts[id]
 		}
-		if a.waits = false; !a.killed && !a.isGone() {
-			message := l.outgoing(a.executor)
-			message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: g.problem})
-		}
+		l.send.barrierPeers(set, all)
 	}
-	g.waiting = g.waiting[:0]
 }
 
-// leftGathering notes that an attempt of a barrier set has its result: it will
-// come to no barrier any more, so that others would wait there for ever.
-func (l *loop) leftGathering(a *attempt) {
-	g := a.run.gathering
-	if g.problem == "" {
-		g.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", a.index, g.passed)
-	}
-	l.letPass(g)
-}
-
-// disperse drops the results that a barrier set has when its run ends.
-func (l *loop) disperse(r *runningSet) {
-	if r.gathering == nil {
+// arriveAtBarrier handles the arrival of an attempt at a barrier.
+func (l *loop) arriveAtBarrier(e *executor, arrival *wire.BarrierArrival) {
+	a := e.attempt(arrival.GetAttempt())
+	if a == nil || a.killed || a.set.ended || a.set.barrier == nil {
 		return
 	}
-	for _, id := range r.gathering.attempts {
-		if a := l.attempts[id]; a != nil && a.held {
+	l.releaseFromBarrier(a.set.barrier, a.set.barrier.arrive(a.id, a.index, arrival.GetPassed()))
+}
+
+func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
+	for _, id := range released {
+		if a := l.attempts[id]; a != nil && !a.killed && a.isAtExecutor() {
+			l.send.barrierRelease(a, b.problem)
+		}
+	}
+}
+
+// dropBarrier drops the results of a barrier set that ends.
+func (l *loop) dropBarrier(set *runningSet) {
+	if set.barrier == nil {
+		return
+	}
+	for _, id := range set.barrier.attempts {
+		if a := l.attempts[id]; a != nil && a.awaitsBarrierSet {
 			delete(l.attempts, id)
 		}
 	}
-	r.gathering = nil
+	set.barrier = nil
 }
 
-// endTooWide ends barrier jobs that do not fit on the executors of this process,
-// once these are there.
-func (l *loop) endTooWide() {
+// endUnschedulable ends barrier sets that do not fit on the executors of this
+// process.
+func (l *loop) endUnschedulable() {
 	if !l.isLocal() {
 		return
 	}
-	for _, r := range l.runs {
-		if problem := l.tooMany(r); problem != "" {
-			l.endRun(r, fmt.Errorf("job %q: %w: %s", r.job.Name, ErrUnschedulable, problem))
+	for _, set := range l.sets {
+		if problem := l.barrierTooLarge(set); problem != "" {
+			l.endSet(set, set.unschedulable(problem))
 		}
 	}
 }
 
-// tooMany says why the tasks of a barrier job can never run all at once; "" where
-// they can, or may yet be able to.
-func (l *loop) tooMany(r *runningSet) string {
+// barrierTooLarge says why the tasks of a barrier set can never run at once; ""
+// if they can, or may once more executors have registered.
+func (l *loop) barrierTooLarge(set *runningSet) string {
 	slots, executors := 0, 0
 	switch {
-	case !r.job.Barrier:
+	case !set.spec.Barrier:
 		return ""
 	case l.isLocal():
 		for _, e := range l.executors {
 			executors++
-			slots += e.cores / r.cpus
+			slots += e.cores / set.cpus
 		}
-	case r.kind.pool != nil:
+	case set.profile.pool != nil:
 		executors = config.MaxExecutors(l.d.options.Config)
-		slots = executors * r.slots
+		slots = executors * set.slots
 	default:
-		executors = r.kind.total()
-		slots = executors * r.slots
+		executors = set.profile.total()
+		slots = executors * set.slots
 	}
-	if executors == 0 || slots >= len(r.job.Tasks) {
+	if executors == 0 || slots >= len(set.spec.Tasks) {
 		return ""
 	}
 	return fmt.Sprintf("its %d tasks must run at once, and there is room for %d on as many executors as there may be (%d): allow more executors, or run fewer tasks",
-		len(r.job.Tasks), slots, executors)
+		len(set.spec.Tasks), slots, executors)
 }

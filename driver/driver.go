@@ -1,11 +1,13 @@
-// Package driver is the driver's endpoint: it knows which executors are
-// registered and what they run, turns the scheduler's decisions into messages
-// to them, and their messages into results. It knows nothing of where
-// executors come from: a ClusterManager makes them.
+// Package driver is the driver's endpoint for executors: it knows which executors
+// are registered, sends them the tasks that package scheduler assigns, and gives
+// the results to the caller. It does not know where executors come from: it asks a
+// [ClusterManager] for them.
 //
-// One goroutine owns the scheduler, the table of executors and the jobs. The
-// goroutines of the streams feed its inbox and empty the outbox of their
-// executor, so nothing that one executor does holds up another.
+// A [Driver] runs task sets: [Driver.Run] yields results, and [Driver.Submit] calls
+// a [Listener]. Its state is in one struct, loop, which one goroutine owns; the
+// goroutines of executors' streams send it events and empty the executors'
+// mailboxes, so that a slow executor delays no other. Callers must call
+// [Driver.Stop].
 package driver
 
 import (
@@ -28,45 +30,40 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// ErrStopped ends what runs when the driver stops.
+// ErrStopped ends task sets when the driver stops.
 var ErrStopped = errors.New("the driver was stopped")
 
-// stopWait bounds how long Stop waits for executors to leave.
+// stopWait bounds how long Stop waits for executors.
 const stopWait = 5 * time.Second
 
 // Options describe a driver.
 type Options struct {
 	ApplicationID string
-	User          string            // as whom tasks reach HDFS
-	Config        *config.Config    // nil is the default configuration
-	Hadoop        map[string]string // what was set of Hadoop's configuration, for the executors
+	User          string            // that tasks are in HDFS
+	Config        *config.Config    // of the driver and, by Bootstrap, of its executors; nil for the defaults
+	Hadoop        map[string]string // Hadoop's configuration for executors
 
-	// Identity is what executors over the network join by; where it is nil, the
-	// driver does not listen and takes executors of its own process only.
+	// Identity authenticates executors that connect over the network. If it is nil,
+	// the driver does not listen, and all executors are of its process.
 	Identity *identity.Identity
-	// BindAddress is the host:port to listen on; port 0 takes a free one.
+	// BindAddress is the host:port to listen on; port 0 for any free one.
 	BindAddress string
-
-	// Manager is asked for executors; it may be set later by SetManager, and is
-	// nil where the executors are there anyway.
-	Manager ClusterManager
 	// Services registers further gRPC services on the driver's port. It is called
 	// once, before the port is served; nil registers none.
 	Services func(d *Driver, server grpc.ServiceRegistrar)
-	// RackOf names a host's rack; nil, or "" of a host, where racks are unknown.
+
+	// Manager is asked for executors. SetManager may set it later; nil if no
+	// executors are to be requested.
+	Manager ClusterManager
+	// RackOf returns a host's rack, "" if that is unknown. nil knows none.
 	RackOf func(host string) string
-	// Pools are those that jobs share the executors by where scheduler.mode is
-	// FAIR.
+	// Pools are the pools of task sets if scheduler.mode is FAIR.
 	Pools []pool.Pool
-	// Excluded reports whether executors on a host are refused; nil refuses none.
-	// It is called by the driver's event loop and must not block.
-	Excluded func(host string) bool
 
 	Logger *slog.Logger // nil logs nothing
 }
 
-// Driver is a driver at work, from New to Stop. Its methods are safe for
-// concurrent use.
+// Driver is a running driver. Its methods are safe for concurrent use.
 type Driver struct {
 	options  Options
 	listener net.Listener
@@ -78,18 +75,17 @@ type Driver struct {
 
 	streams struct {
 		sync.Mutex
-		closed         bool                 // no further one is taken
-		open           map[*outbox]struct{} // of those that are served
-		sync.WaitGroup                      // for those that serve them
+		closed         bool // no further streams are served
+		open           map[*mailbox]struct{}
+		sync.WaitGroup // of the goroutines that serve them
 	}
 	serving sync.WaitGroup
 
 	progress atomic.Uint32 // the bits of a float32
-	lastRun  atomic.Uint64 // id of a task set
+	lastSet  atomic.Uint64 // id
 }
 
-// New starts a driver: it listens, where it has an identity, and runs its
-// event loop until Stop.
+// New starts a driver. It listens if it has an identity.
 func New(options Options) (*Driver, error) {
 	if options.Config == nil {
 		options.Config = config.Default()
@@ -100,9 +96,6 @@ func New(options Options) (*Driver, error) {
 	if options.RackOf == nil {
 		options.RackOf = func(string) string { return "" }
 	}
-	if options.Excluded == nil {
-		options.Excluded = func(string) bool { return false }
-	}
 	if err := pool.Check(options.Pools); err != nil {
 		return nil, err
 	}
@@ -111,7 +104,7 @@ func New(options Options) (*Driver, error) {
 		inbox:   make(chan event, inboxDepth),
 		ended:   make(chan struct{}),
 	}
-	d.streams.open = map[*outbox]struct{}{}
+	d.streams.open = map[*mailbox]struct{}{}
 	if options.Identity != nil {
 		if err := d.listen(); err != nil {
 			return nil, err
@@ -121,7 +114,7 @@ func New(options Options) (*Driver, error) {
 	return d, nil
 }
 
-// Addr is the host:port on which the driver listens; "" where it does not.
+// Addr is the host:port on which the driver listens; "" if it does not.
 func (d *Driver) Addr() string {
 	if d.listener == nil {
 		return ""
@@ -129,55 +122,43 @@ func (d *Driver) Addr() string {
 	return d.listener.Addr().String()
 }
 
-// ApplicationID is the application's, as the options gave it.
+// ApplicationID is the application's, from the options.
 func (d *Driver) ApplicationID() string { return d.options.ApplicationID }
 
-// SetManager gives the driver whom to ask for executors, and asks at once.
+// SetManager sets the cluster manager and requests executors at once.
 func (d *Driver) SetManager(manager ClusterManager) {
-	d.do(func(l *loop) { l.demand.setManager(manager) })
+	d.do(func(l *loop) { l.cluster.set(manager) })
 }
 
-// ExecutorLost is said by the cluster manager when an executor has ended or
-// cannot be reached, also where it never registered, or had its stream break
-// before. Its tasks run elsewhere.
+// ExecutorLost reports that an executor has ended or is unreachable. The cluster
+// manager calls it, for executors that never registered too. The executor's tasks
+// run elsewhere.
 func (d *Driver) ExecutorLost(id string, loss Loss) {
-	d.do(func(l *loop) { l.managerSaysLost(id, loss) })
+	d.do(func(l *loop) { l.executorLost(id, loss) })
 }
 
-// Status is a snapshot of the driver; of a stopped one, an empty Status.
+// Status returns a snapshot of the driver; an empty Status after it has stopped.
 func (d *Driver) Status() Status {
-	snapshot := make(chan Status, 1)
-	if !d.do(func(l *loop) { snapshot <- l.status() }) {
-		return Status{}
-	}
-	select {
-	case status := <-snapshot:
-		return status
-	case <-d.ended:
-		return Status{}
-	}
+	status, _ := ask(d, (*loop).status)
+	return status
 }
 
-// Stop ends every run with ErrStopped, tells every executor to stop, and waits
-// until they have left, at most 5 s or until ctx ends, and then for every
-// goroutine of the driver. The error names executors that had not left.
+// Stop ends every task set with ErrStopped, tells every executor to stop, and
+// waits until they have, at most 5 s or until ctx ends. Then it waits for all
+// goroutines of the driver. The error names executors that had not stopped.
 func (d *Driver) Stop(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
 	empty := make(chan struct{})
-	d.do(func(l *loop) { l.stopExecutors(empty) })
+	d.do(func(l *loop) { l.stop(empty) })
 	var err error
 	select {
 	case <-empty:
 	case <-d.ended:
 	case <-limited.Done():
-		remaining := make(chan []string, 1)
-		if d.do(func(l *loop) { remaining <- slices.Sorted(maps.Keys(l.executors)) }) {
-			select {
-			case ids := <-remaining:
-				err = fmt.Errorf("executors %s had not left when the driver stopped", few(ids))
-			case <-d.ended:
-			}
+		ids, ok := ask(d, func(l *loop) []string { return slices.Sorted(maps.Keys(l.executors)) })
+		if ok {
+			err = fmt.Errorf("executors %s had not left when the driver stopped", shortList(ids))
 		}
 	}
 	d.stop.Do(func() {
@@ -196,8 +177,8 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// few names ids, of many the first.
-func few(ids []string) string {
+// shortList joins ids, at most ten.
+func shortList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
 		return strings.Join(ids, ", ")
@@ -205,8 +186,28 @@ func few(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
-// do has the event loop call a function. It reports whether the loop is there
-// to do so.
+// ask returns what a call on the event loop returns. ok is false if the loop has
+// ended without it.
+func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
+	answers := make(chan T, 1)
+	if !d.do(func(l *loop) { answers <- call(l) }) {
+		return answer, false
+	}
+	select {
+	case answer = <-answers:
+		return answer, true
+	case <-d.ended:
+	}
+	select {
+	case answer = <-answers: // from the last turn
+		return answer, true
+	default:
+		return answer, false
+	}
+}
+
+// do makes a call on the event loop, without waiting for it. It returns false if
+// the loop has ended.
 func (d *Driver) do(call func(*loop)) bool { return d.post(event{call: call}) }
 
 func (d *Driver) post(e event) bool {
@@ -216,9 +217,9 @@ func (d *Driver) post(e event) bool {
 	default:
 	}
 	select {
-	case d.inbox <- e:
+	case d.inbox <- e: // cheaper than a select over two channels
 		return true
-	default: // it is full, or there is nobody to empty it
+	default:
 	}
 	select {
 	case d.inbox <- e:

@@ -22,7 +22,6 @@ func TestRegistrationRefused(t *testing.T) {
 		reason   string
 	}{
 		"duplicate":       {&wire.Register{ExecutorId: "1", Host: "other", Cores: 1, Version: wire.Version}, "registered already, on h"},
-		"excluded node":   {&wire.Register{ExecutorId: "2", Host: "bad", Cores: 1, Version: wire.Version}, "node bad is excluded"},
 		"unknown profile": {&wire.Register{ExecutorId: "2", Host: "h", Cores: 1, ResourceProfile: 3, Version: wire.Version}, "resource profile 3 is unknown"},
 		"other version":   {&wire.Register{ExecutorId: "2", Host: "h", Cores: 1}, "version 0 of the protocol"},
 		"no cores":        {&wire.Register{ExecutorId: "2", Host: "h", Version: wire.Version}, "0 cores"},
@@ -30,7 +29,7 @@ func TestRegistrationRefused(t *testing.T) {
 		"no id":           {&wire.Register{Host: "h", Cores: 1, Version: wire.Version}, "no id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := start(t, driver.Options{Excluded: func(host string) bool { return host == "bad" }})
+			d := start(t, driver.Options{})
 			first := join(t, d, "1", "h", 1)
 			p := play(t, d)
 			p.send(&wire.ExecutorMessage{Register: test.register})

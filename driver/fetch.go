@@ -6,171 +6,194 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
-	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// fetchWindow is how many bytes of a job's large results are fetched ahead of who
-// takes them. A larger result is fetched alone.
+// fetchWindow is how many bytes of a task set's results may be in the driver
+// before the listener releases them. A larger result is fetched alone.
 const fetchWindow = 64 << 20
 
-// ResultSizeError ends a job of whose results the driver would have to have more
-// at once than driver.maxResultSize.
+// ResultSizeError ends a task set if the driver would keep more of its results at
+// once than driver.maxResultSize.
 type ResultSizeError struct {
 	Job     string
-	Results int   // how many were too much: 1 where a single one was
-	Bytes   int64 // that they take, encoded
+	Results int   // that exceed the limit; 1 for a single one
+	Bytes   int64 // of these results, encoded
 	Limit   int64 // driver.maxResultSize
 }
 
-// Error is one line.
+// Error describes the error in one line.
 func (e *ResultSizeError) Error() string {
 	return fmt.Sprintf("the results of %q are too large: %d of them take %d bytes (%s) encoded, and the driver may have %d (%s) of a job's at once: "+
 		"return less, write results to files, take them one after the other with Stream, or raise %s",
 		e.Job, e.Results, e.Bytes, config.Size(e.Bytes), e.Limit, config.Size(e.Limit), config.DriverMaxResult.Name())
 }
 
-// intake is what a run takes of results: as much as there is room for. What is
-// too large for a task's last update waits at its executor. The event loop owns it.
-type intake struct {
-	limit  int64
-	window int64
-	queue  []scheduler.AttemptID // whose results are not asked for yet
-	coming int64                 // bytes that were asked for and have not come whole
-	sizes  map[int]int64         // of results that wait at executors or are coming, by task
-	away   int64                 // the sum of sizes
-	taken  int64                 // bytes of all results that were handed on
+// fetches are the results of one task set that executors store, because they are
+// too large for a task's last update or the driver has too many. The driver
+// fetches them as the listener releases earlier ones.
+type fetches struct {
+	limit       int64
+	window      int64
+	queue       []*attempt    // whose results are not fetched yet
+	fetching    int64         // bytes that were requested and have not all arrived
+	sizes       map[int]int64 // of stored results, by task
+	storedBytes int64         // the sum of sizes
+	received    int64         // bytes of all results that the listener was given
 }
 
-func newIntake(c *config.Config, job *TaskSet) intake {
-	in := intake{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
-	if in.limit == 0 {
-		in.limit = math.MaxInt64
+func newFetches(c *config.Config, spec *TaskSet) fetches {
+	f := fetches{limit: int64(config.DriverMaxResult.In(c)), sizes: map[int]int64{}}
+	if f.limit == 0 {
+		f.limit = math.MaxInt64
 	}
-	in.window = min(fetchWindow, in.limit)
-	if job.Barrier {
-		// None of its results is handed on before the last one is here.
-		in.window = math.MaxInt64
+	f.window = min(fetchWindow, f.limit)
+	if spec.Barrier {
+		// The listener is given no result before the driver has all.
+		f.window = math.MaxInt64
 	}
-	return in
+	return f
 }
 
-// ran notes that an attempt has run, and its result waits at its executor.
-func (l *loop) ran(a *attempt, update *wire.TaskUpdate) {
-	if a.away != nil {
-		return // said twice
+// add queues a stored result. Of a task's attempts only the first counts.
+func (f *fetches) add(a *attempt) {
+	if _, counted := f.sizes[a.index]; !counted {
+		f.sizes[a.index] = a.stored.size()
+		f.storedBytes += a.stored.size()
 	}
-	r := a.run
-	a.away = &awayResult{update: update}
-	r.progressed(a, &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()})
-	a.executor.ran++
-	r.running--
-	l.scheduler.ResultPending(a.id, tookOf(update.GetMetrics()))
-	if r.ended || a.killed {
-		return // it is told to drop its result
+	f.queue = append(f.queue, a)
+}
+
+// remove removes a result that has arrived, or is lost or dropped.
+func (f *fetches) remove(a *attempt) {
+	if size, known := f.sizes[a.index]; known {
+		delete(f.sizes, a.index)
+		f.storedBytes -= size
 	}
-	in, size := &r.intake, int64(update.GetStoredBytes())
-	if _, twin := in.sizes[a.index]; !twin {
-		in.sizes[a.index] = size
-		in.away += size
-	}
-	switch {
-	case r.job.Collect && in.taken+in.away > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: r.done + len(in.sizes), Bytes: in.taken + in.away, Limit: in.limit})
-	case size > in.limit:
-		l.endRun(r, &ResultSizeError{Job: r.job.Name, Results: 1, Bytes: size, Limit: in.limit})
-	default:
-		in.queue = append(in.queue, a.id)
-		l.fetch(r)
+	if a.stored.fetching {
+		a.stored.fetching = false
+		f.fetching -= a.stored.size()
 	}
 }
 
-// fetch asks for the results that there is room for.
-func (l *loop) fetch(r *runningSet) {
-	in := &r.intake
-	for len(in.queue) > 0 && !r.ended {
-		a := l.attempts[in.queue[0]]
-		if a == nil || a.killed || a.isGone() {
-			in.queue = in.queue[1:]
-			continue
+// peek returns the first result of the queue that can be fetched; nil if there is
+// none.
+func (f *fetches) peek() *attempt {
+	for len(f.queue) > 0 {
+		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
+			return a
 		}
-		// Said before it is looked what there is: who takes results calls again.
-		r.fetchWaits.Store(true)
-		size := a.away.size()
-		if have := in.coming + r.unreleased.Load(); have > 0 && have+size > in.window {
+		f.queue = f.queue[1:]
+	}
+	f.queue = nil
+	return nil
+}
+
+// start begins to fetch the first result of the queue. It reports false if the
+// window is full: unreleased is how many bytes the listener has.
+func (f *fetches) start(unreleased int64) bool {
+	a := f.queue[0]
+	if used := f.fetching + unreleased; used > 0 && used+a.stored.size() > f.window {
+		return false
+	}
+	f.queue = f.queue[1:]
+	f.fetching += a.stored.size()
+	a.stored.fetching = true
+	return true
+}
+
+// storedResult is a result that an attempt's executor stores.
+type storedResult struct {
+	update   *wire.TaskUpdate // that reported it
+	fetching bool
+	value    []byte // the parts that have arrived
+}
+
+func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
+
+// resultStored handles the end of an attempt whose result its executor stores.
+func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
+	if a.isStored() {
+		return // a repeated update
+	}
+	set := a.set
+	a.stored = &storedResult{update: update}
+	set.addProgress(a, &wire.TaskProgress{Values: update.GetValues(), Metrics: update.GetMetrics()})
+	a.executor.stored++
+	set.running--
+	l.scheduler.ResultPending(a.id, coreTime(update.GetMetrics()))
+	if set.ended || a.killed {
+		return // the executor drops the result when it is told to kill the attempt
+	}
+	f, size := &set.fetches, a.stored.size()
+	f.add(a)
+	switch {
+	case set.spec.Collect && f.received+f.storedBytes > f.limit:
+		l.endSet(set, set.resultsTooLarge(set.done+len(f.sizes), f.received+f.storedBytes))
+	case size > f.limit:
+		l.endSet(set, set.resultsTooLarge(1, size))
+	default:
+		l.fetch(set)
+	}
+}
+
+// fetch requests stored results, as far as the window allows.
+func (l *loop) fetch(set *runningSet) {
+	for !set.ended {
+		a := set.fetches.peek()
+		if a == nil {
+			break
+		}
+		// Set fetchPending before reading unreleased, so that a listener which releases
+		// results at the same time calls fetch again.
+		set.fetchPending.Store(true)
+		if !set.fetches.start(set.unreleased.Load()) {
 			return
 		}
-		in.queue = in.queue[1:]
-		in.coming += size
-		a.away.coming = true
-		message := l.outgoing(a.executor)
-		message.Fetches = append(message.Fetches, uint64(a.id))
+		l.send.fetch(a)
 	}
-	in.queue = nil
-	r.fetchWaits.Store(false)
+	set.fetchPending.Store(false)
 }
 
-// size is how many bytes the result has.
-func (r *awayResult) size() int64 { return int64(r.update.GetStoredBytes()) }
-
-// took notes a part of a result.
-func (a *attempt) took(part []byte) {
-	away := a.away
-	if away == nil || a.run.ended || a.killed {
+// addPart adds a part of a fetched result.
+func (a *attempt) addPart(part []byte) {
+	if !a.isStored() || a.set.ended || a.killed {
 		return
 	}
-	if away.value == nil {
-		away.value = make([]byte, 0, away.size())
+	if a.stored.value == nil {
+		a.stored.value = make([]byte, 0, a.stored.size())
 	}
-	away.value = append(away.value, part...)
+	a.stored.value = append(a.stored.value, part...)
 }
 
-// whole is an attempt's last update with all of its result.
-func (a *attempt) whole(last *wire.TaskUpdate) *wire.TaskUpdate {
-	away := a.away
-	if away == nil {
+// wholeResult is an attempt's last update with all parts of its result.
+func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
+	if !a.isStored() {
 		return last
 	}
 	value := last.GetResult()
-	if away.value != nil {
-		value, away.value = append(away.value, value...), nil
+	if a.stored.value != nil {
+		value, a.stored.value = append(a.stored.value, value...), nil
 	}
 	return &wire.TaskUpdate{Attempt: last.GetAttempt(), State: last.GetState(), Result: value,
-		Metrics: away.update.GetMetrics(), Values: away.update.GetValues()}
+		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
 }
 
-// stopped notes that an attempt has ended, in whatever way, for the counts of
-// those that run and of results that wait.
-func (l *loop) stopped(a *attempt) {
-	r := a.run
-	delete(r.reporting, a.id)
-	if a.away == nil {
-		r.running--
-		return
-	}
-	a.executor.ran--
-	in := &r.intake
-	if size, known := in.sizes[a.index]; known {
-		delete(in.sizes, a.index)
-		in.away -= size
-	}
-	if a.away.coming {
-		a.away.coming = false
-		in.coming -= a.away.size()
-	}
-}
-
-// admit counts a result that is to be handed on, and says why the job ends where
-// that is too much. What a stream does not take in time is too much for nobody:
-// offer has further results wait at their executors.
-func (r *runningSet) admit(size int64) error {
-	in := &r.intake
-	in.taken += size
+// receiveResult counts a result that the listener is given. It fails if a single
+// result, or with Collect all results, exceed the limit. Results that the
+// listener has not released do not: executors store further ones.
+func (set *runningSet) receiveResult(size int64) error {
+	f := &set.fetches
+	f.received += size
 	results, bytes := 1, size
-	if r.job.Collect {
-		results, bytes = r.done+1+len(in.sizes), in.taken+in.away
+	if set.spec.Collect {
+		results, bytes = set.done+1+len(f.sizes), f.received+f.storedBytes
 	}
-	if bytes > in.limit {
-		return &ResultSizeError{Job: r.job.Name, Results: results, Bytes: bytes, Limit: in.limit}
+	if bytes > f.limit {
+		return set.resultsTooLarge(results, bytes)
 	}
 	return nil
+}
+
+func (set *runningSet) resultsTooLarge(results int, bytes int64) error {
+	return &ResultSizeError{Job: set.spec.Name, Results: results, Bytes: bytes, Limit: set.fetches.limit}
 }

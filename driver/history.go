@@ -3,29 +3,30 @@ package driver
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
 
-// kept is how many lost executors and how many ended jobs the status shows.
-const kept = 100
+// maxHistory is how many lost executors and how many ended jobs the status shows.
+const maxHistory = 100
 
-// history is what the status shows beyond what is now.
+// history is what the status shows of the past.
 type history struct {
 	executors []ExecutorStatus // lost, the latest last
 	jobs      []JobStatus      // ended, the latest last
 	totals    Totals
 }
 
-func (h *history) lost(e *executor, text string, now time.Time) {
-	status := e.status()
+// addExecutor adds an executor that was lost.
+func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time) {
 	status.State, status.Running, status.Lost, status.LossText = ExecutorLost, 0, &now, text
-	h.executors = appendKept(h.executors, status)
+	h.executors = appendLatest(h.executors, status)
 	h.totals.ExecutorsLost++
 }
 
-// explain adds the cluster manager's word to an executor that was lost before.
-// The driver knew of one whose end was announced, and why.
+// explain replaces the text of a loss by the cluster manager's, unless a
+// decommission had announced the loss.
 func (h *history) explain(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
@@ -37,62 +38,75 @@ func (h *history) explain(id, text string) {
 	}
 }
 
-func appendKept[T any](list []T, item T) []T {
-	if len(list) >= kept {
-		list = slices.Delete(list, 0, len(list)-kept+1)
+func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, status) }
+
+// appendLatest appends an item and removes the oldest beyond maxHistory.
+func appendLatest[T any](list []T, item T) []T {
+	if len(list) >= maxHistory {
+		list = slices.Delete(list, 0, len(list)-maxHistory+1)
 	}
 	return append(list, item)
 }
 
+// Progress is how much of the known work is done, 0 to 1, as of the event loop's
+// latest turn. It is cheap.
+func (d *Driver) Progress() float32 { return math.Float32frombits(d.progress.Load()) }
+
+func (l *loop) storeProgress() {
+	demand := l.scheduler.Demand()
+	totals := Totals{Done: l.history.totals.Done, Running: demand.RunningTasks, Waiting: demand.WaitingTasks}
+	l.d.progress.Store(math.Float32bits(totals.Progress()))
+}
+
 func (e *executor) status() ExecutorStatus {
 	status := ExecutorStatus{
-		ID: e.id, Host: e.host, DataAddress: e.data, State: ExecutorRegistered, Profile: e.kind.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.ran,
+		ID: e.id, Host: e.host, DataAddress: e.dataAddress, State: ExecutorRegistered, Profile: e.profile.ID, Cores: e.cores, Running: len(e.attempts) - e.stored,
 		Done: e.done, Failed: e.failed, ResidentBytes: e.resident, LogURLs: e.logURLs,
-		Holding: len(e.holds), Holds: e.shown(), Registered: e.registered, LastHeard: e.lastHeard,
+		Holding: len(e.held.keys), Holds: e.held.shown(), Registered: e.registered, LastHeard: e.lastHeard,
 	}
-	if e.departure != nil {
-		status.State, status.Decommission = ExecutorDecommissioning, e.departure.Reason
-		if deadline := e.departure.Deadline; !deadline.IsZero() {
+	if e.decommission != nil {
+		status.State, status.Decommission = ExecutorDecommissioning, e.decommission.Reason
+		if deadline := e.decommission.Deadline; !deadline.IsZero() {
 			status.Deadline = &deadline
 		}
 	}
 	return status
 }
 
-func (r *runningSet) status(state string) JobStatus {
+func (set *runningSet) status(state string) JobStatus {
 	return JobStatus{
-		ID: r.id, Name: r.job.Name, Description: r.job.Description, Group: r.job.Group, Pool: r.pool, Barrier: r.job.Barrier, State: state,
-		Profile: r.kind.profile.ID, Total: len(r.job.Tasks), Done: r.done, Running: r.running, Copies: r.copies, Waits: r.hindrance, Metrics: r.metrics,
-		FailedAttempts: r.failedAttempts, Locality: r.locality, Submitted: r.submitted,
+		ID: set.id, Name: set.spec.Name, Description: set.spec.Description, Group: set.spec.Group, Pool: set.pool, Barrier: set.spec.Barrier, State: state,
+		Profile: set.profile.ID, Total: len(set.spec.Tasks), Done: set.done, Running: set.running, Copies: set.copies, Waits: set.blocked, Metrics: set.metrics,
+		FailedAttempts: set.failedAttempts, Locality: set.locality, Submitted: set.submitted,
 	}
 }
 
-// status is a snapshot of everything.
+// status returns a snapshot of the driver.
 func (l *loop) status() Status {
 	status := Status{
 		ApplicationID: l.d.options.ApplicationID,
 		User:          l.d.options.User,
 		Started:       l.started,
 		Executors:     make([]ExecutorStatus, 0, len(l.executors)+len(l.history.executors)),
-		Jobs:          make([]JobStatus, 0, len(l.runs)+len(l.history.jobs)),
-		Exclusions:    l.shownExclusions(),
+		Jobs:          make([]JobStatus, 0, len(l.sets)+len(l.history.jobs)),
+		Exclusions:    l.exclusions.status(),
 		Notes:         l.notes(),
 		Totals:        l.history.totals,
 	}
-	for _, k := range l.kinds {
-		if k.used {
-			status.Profiles = append(status.Profiles, k.status())
+	for _, p := range l.profiles.list {
+		if p.inUse {
+			status.Profiles = append(status.Profiles, p.status())
 		}
 	}
 	for _, e := range l.executors {
 		shown := e.status()
 		shown.Running -= l.scheduler.QueuedAt(e.id)
 		status.Executors = append(status.Executors, shown)
-		if e.departure == nil {
+		if e.decommission == nil {
 			status.Totals.Cores += e.cores
 		}
 	}
-	status.Totals.Decommissioning = len(l.departures.announced)
+	status.Totals.Decommissioning = len(l.decommissions.executors)
 	slices.SortFunc(status.Executors, func(a, b ExecutorStatus) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) // 2 before 10
 	})
@@ -100,12 +114,12 @@ func (l *loop) status() Status {
 	status.Executors = append(status.Executors, l.history.executors...)
 
 	status.Jobs = append(status.Jobs, l.history.jobs...)
-	running, metrics := l.runningValues(), l.runningMetrics()
-	for _, id := range slices.Sorted(maps.Keys(l.runs)) {
-		r := l.runs[id]
-		job := r.status(JobRunning)
-		job.Counters, job.Gauges = running[r].status()
-		job.Metrics = *metrics[r]
+	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
+		set := l.sets[id]
+		job := set.status(JobRunning)
+		values, metrics := set.current()
+		job.Counters, job.Gauges = values.copies()
+		job.Metrics = metrics
 		status.Jobs = append(status.Jobs, job)
 	}
 	demand := l.scheduler.Demand()

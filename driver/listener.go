@@ -2,45 +2,45 @@ package driver
 
 import "time"
 
-// Listener is told what becomes of a task set that was submitted. The driver's
-// event loop calls it, one call after the other: a method must return at once, and
-// must not call the driver but for [Submission.Release].
+// Listener receives the results of a task set. The driver's event loop calls it,
+// one call after the other: a method must return at once, and of the driver's
+// methods may call only [Submission.Release].
 type Listener interface {
-	// TaskDone has the result of a task. It is called once for each task; for those
-	// of a barrier set when all have their results.
+	// TaskDone receives the result of a task, once for each task; for a barrier set
+	// when all tasks have results.
 	TaskDone(Result)
-	// TaskFailed has an attempt that ended without a result. Its task is tried
-	// again, unless the set ends.
+	// TaskFailed receives an attempt that ended without a result. Its task is retried
+	// unless the set ends.
 	TaskFailed(TaskFailure)
-	// Ended is the last call. err is nil if all tasks have their results, else
-	// *TaskError, *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or
-	// what Cancel was given.
+	// Ended is the last call. err is nil if all tasks have results, else *TaskError,
+	// *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the argument of
+	// Cancel.
 	Ended(err error)
 }
 
-// Result is what one task returned.
+// Result is the result of one task.
 type Result struct {
-	Index         int // the task's, as Task has it
+	Index         int // of the task
 	Value         []byte
-	AttemptNumber int // 0 where the task's first attempt succeeded
+	AttemptNumber int // 0 if the task's first attempt succeeded
 	ExecutorID    string
 	Host          string
-	RunTime       time.Duration // of the function, in the executor
+	RunTime       time.Duration // of the function
 }
 
 // FailureReason is why an attempt has no result.
 type FailureReason int
 
-// The reasons of failures.
+// Reasons of failures.
 const (
 	// FailedFunction: the task's function returned an error or panicked, or the
-	// executor could not call it. It counts, but for a denied commit.
+	// executor could not call it. It counts, unless a commit was denied.
 	FailedFunction FailureReason = iota
-	// LostExecutor: the executor was lost while the task ran, waited or had its
-	// result there. It counts if the task ran, and the loss is a failure by the
-	// cluster manager's word, which may come later.
+	// LostExecutor: the executor was lost while it ran the task, queued it or stored
+	// its result. It counts if the task ran and the cluster manager reports the loss
+	// as a failure, which it may do later.
 	LostExecutor
-	// KilledAttempt: the attempt was ended on request. It does not count.
+	// KilledAttempt: the driver killed the attempt. It does not count.
 	KilledAttempt
 )
 
@@ -53,29 +53,29 @@ type TaskFailure struct {
 	Reason        FailureReason
 	Message       string
 	Stack         string // of a panic
-	Failures      int    // of the task so far, of those that count
+	Failures      int    // of the task so far that count
 }
 
-// ExecutorListener is told of executors that come and go. The driver's event
-// loop calls it, as it calls a [Listener].
+// ExecutorListener is told when executors register and are lost. The driver's
+// event loop calls it, with the same rules as for a [Listener].
 type ExecutorListener interface {
-	// ExecutorAdded has an executor that has registered.
+	// ExecutorAdded receives an executor that has registered.
 	ExecutorAdded(ExecutorInfo)
-	// ExecutorLost has an executor that is gone, with all that it kept, and why. One
-	// whose connection broke and that registers again is lost and added.
+	// ExecutorLost receives an executor that is lost, with all its blocks, and the
+	// reason. One that reconnects is lost and added.
 	ExecutorLost(executor ExecutorInfo, reason string)
 }
 
-// ExecutorInfo is an executor, as it registered.
+// ExecutorInfo is an executor as it registered.
 type ExecutorInfo struct {
 	ID      string
 	Host    string
 	Cores   int
-	Profile int // the id of its resource profile
+	Profile int // id of its resource profile
 }
 
-// Listen has a listener told of all executors: first of those that are
-// registered, then of what happens. The function that it returns ends that.
+// Listen tells a listener of all executors: first of those that are registered,
+// then of changes, until stop is called.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 	d.do(func(l *loop) {
 		l.listeners[listener] = struct{}{}
@@ -84,8 +84,4 @@ func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 		}
 	})
 	return func() { d.do(func(l *loop) { delete(l.listeners, listener) }) }
-}
-
-func (e *executor) info() ExecutorInfo {
-	return ExecutorInfo{ID: e.id, Host: e.host, Cores: e.cores, Profile: e.kind.profile.ID}
 }

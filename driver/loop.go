@@ -4,83 +4,104 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/bobbin-yarn/bobbin/internal/profile"
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 	"github.com/bobbin-yarn/bobbin/scheduler"
 	"github.com/bobbin-yarn/bobbin/scheduler/commit"
 )
 
-// loop is the driver's state. One goroutine, run, touches it: it takes
-// everything that has reached the inbox, then offers what cores are free, then
-// hands each executor all that is for it as one message.
+const (
+	// inboxDepth is how many events may wait for the event loop before further
+	// senders block: one of each executor of a large application.
+	inboxDepth = 16 << 10
+	// turnEvents bounds the events of one turn, so that the first does not wait
+	// for launches that follow from the last. Four times as many are slower: what
+	// they launch falls out of the processor's cache.
+	turnEvents = 1 << 8
+)
+
+// event is what the event loop handles: a message of an executor, or a call. The
+// zero event does nothing but begin a turn.
+type event struct {
+	link    *link
+	message *wire.ExecutorMessage
+	call    func(*loop)
+}
+
+// loop is the driver's state, which only the goroutine of run touches. A turn
+// handles the events that have arrived, does what time requires, offers free
+// cores, and sends each executor one message.
+//
+// Each part below owns its state and knows nothing of the loop: it says what is
+// due, and the loop's methods act on that for several parts.
 type loop struct {
 	d       *Driver
 	logger  *slog.Logger
 	started time.Time
 	now     time.Time // of this turn
 
-	scheduler  *scheduler.Scheduler
-	executors  map[string]*executor   // registered, by id
-	dirty      []*executor            // those with a message of this turn
-	runs       map[uint64]*runningSet // not ended, by task set
-	listeners  map[ExecutorListener]struct{}
-	attempts   map[scheduler.AttemptID]*attempt // running, and those whose results barrier sets hold
-	demand     demand
-	kinds      []*kind // of executors, in the order of the ids of their profiles; the settings' first
-	lastKind   int     // id
-	vigil      vigil
-	commits    *commit.Coordinator
-	stragglers stragglers
-	patience   patience
-	arrival    arrival
-	losses     map[string]*openLoss // of executors whose end nobody has explained yet
-	departures departures
-	exclusions map[place]ExclusionStatus // for all jobs
-	history    history
-	values     values          // of jobs that have ended
-	emptied    []chan struct{} // closed when no executor is registered any more
-	success    wire.TaskUpdate // that is looked at; one serves for all
-	stopping   bool
-	over       bool // this is the last turn
+	scheduler *scheduler.Scheduler
+	send      sender
+	executors map[string]*executor // registered, by id
+	sets      map[uint64]*runningSet
+	attempts  map[scheduler.AttemptID]*attempt // running, or succeeded in a barrier set that has not
+	listeners map[ExecutorListener]struct{}
+
+	cluster       cluster
+	profiles      profiles
+	registration  registrationWait
+	liveness      liveness
+	losses        unexplainedLosses
+	decommissions decommissions
+	exclusions    exclusions
+	commits       *commit.Coordinator
+	speculation   speculationTimer
+	blocked       blockedCheck
+	history       history
+	values        values // of ended task sets
+
+	success  wire.TaskUpdate // the one that is being read, reused
+	stopping bool
+	empty    []chan struct{} // closed when no executor is registered
+	over     bool            // this is the last turn
 }
 
 func newLoop(d *Driver) *loop {
-	now := time.Now()
+	now, settings := time.Now(), d.options.Config
 	return &loop{
-		d:          d,
-		logger:     d.options.Logger,
-		started:    now,
-		now:        now,
-		scheduler:  scheduler.New(schedulerConfig(&d.options)),
-		commits:    commit.NewCoordinator(),
-		stragglers: newStragglers(d.options.Config),
-		executors:  map[string]*executor{},
-		runs:       map[uint64]*runningSet{},
-		listeners:  map[ExecutorListener]struct{}{},
-		attempts:   map[scheduler.AttemptID]*attempt{},
-		demand:     demand{manager: d.options.Manager, changed: true},
-		kinds:      []*kind{newKind(d.options.Config, profile.Default(d.options.Config))},
-		vigil:      newVigil(d.options.Config, now),
-		arrival:    newArrival(d.options.Config),
-		losses:     map[string]*openLoss{},
-		departures: newDepartures(),
-		exclusions: map[place]ExclusionStatus{},
+		d:             d,
+		logger:        d.options.Logger,
+		started:       now,
+		now:           now,
+		scheduler:     scheduler.New(schedulerConfig(&d.options)),
+		executors:     map[string]*executor{},
+		sets:          map[uint64]*runningSet{},
+		attempts:      map[scheduler.AttemptID]*attempt{},
+		listeners:     map[ExecutorListener]struct{}{},
+		cluster:       cluster{manager: d.options.Manager, changed: true},
+		profiles:      newProfiles(settings),
+		registration:  newRegistrationWait(settings),
+		liveness:      newLiveness(settings, now),
+		losses:        unexplainedLosses{},
+		decommissions: newDecommissions(),
+		exclusions:    exclusions{},
+		commits:       commit.NewCoordinator(),
+		speculation:   newSpeculationTimer(settings),
 	}
 }
 
-// run turns until the driver stops.
+// run handles events until the driver stops.
 func (l *loop) run() {
-	defer l.end()
+	defer l.close()
 	alarm := newAlarm(l.d.inbox)
-	defer alarm.stop()
+	defer alarm.timer.Stop()
 	for !l.over {
-		alarm.set(l.turn(), l.now)
+		alarm.set(l.endTurn(), l.now)
 		e := <-l.d.inbox
 		l.now = time.Now()
 		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
-		// What else is there is handled before anything is offered, so that
-		// one round of offers serves many updates.
+		// Further events that have arrived are handled before cores are offered, so
+		// that one offer serves many updates.
 		for range min(len(l.d.inbox), turnEvents) {
 			l.handle(<-l.d.inbox)
 		}
@@ -89,46 +110,41 @@ func (l *loop) run() {
 
 func (l *loop) handle(e event) {
 	switch {
-	case e.link == nil && e.call == nil: // the alarm, or nothing
 	case e.call != nil:
 		e.call(l)
+	case e.link == nil: // the alarm
 	case e.message.GetRegister() != nil:
 		l.register(e.link, e.message)
 	case e.link.executor != nil:
-		l.heard(e.link.executor, e.message)
+		l.receive(e.link.executor, e.message)
 	}
 }
 
-// turn does what follows from the events of this turn, and says when time
-// alone will be a reason for the next one; the zero time where it will not.
-func (l *loop) turn() time.Time {
+// endTurn does what follows from the turn's events. It returns when the next
+// turn is due though no event arrives; the zero time for never.
+func (l *loop) endTurn() time.Time {
 	l.expireExecutors()
 	l.expireLosses()
-	l.expireDepartures()
-	arrivalEnd := l.arrivalEnd()
-	l.scheduler.ExpectExecutors(!arrivalEnd.IsZero())
+	l.expireDecommissions()
+	registration := l.registrationDeadline()
+	l.scheduler.ExpectExecutors(!registration.IsZero())
 	speculation := l.speculate()
 	if !l.stopping {
 		l.offer()
 	}
-	hindrance := l.warnOfHindrances()
-	l.noteProgress()
-	reallocation := l.reallocate()
-	release := l.releaseKinds()
-	wake := earliest(release, l.vigil.next, arrivalEnd, l.nextLoss(), l.departures.next, speculation, hindrance, reallocation, l.updateDemand())
+	blocked := l.checkBlocked()
+	l.storeProgress()
+	allocation := l.allocate()
+	release := l.releaseProfiles()
+	wake := earliest(release, l.liveness.next, registration, l.losses.next(), l.decommissions.next, speculation, blocked, allocation, l.updateRequest())
 	if deadline, ok := l.scheduler.NextDeadline(); ok && !l.stopping {
 		wake = earliest(wake, deadline)
 	}
-	for _, e := range l.dirty {
-		e.outgoing.Forget, e.forget, e.forgotten = e.forget, nil, 0
-		e.link.out.put(e.outgoing)
-		e.outgoing = nil
-	}
-	l.dirty = l.dirty[:0]
+	l.send.flush()
 	return wake
 }
 
-// earliest of the times that are set.
+// earliest returns the first of the times that are not zero.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
@@ -139,45 +155,62 @@ func earliest(times ...time.Time) time.Time {
 	return first
 }
 
-// outgoing is this turn's message to an executor.
-func (l *loop) outgoing(e *executor) *wire.DriverMessage {
-	if e.outgoing == nil {
-		e.outgoing = &wire.DriverMessage{}
-		l.dirty = append(l.dirty, e)
-	}
-	return e.outgoing
-}
-
-// stopExecutors ends every run and tells every executor to leave; empty is
-// closed when all have.
-func (l *loop) stopExecutors(empty chan struct{}) {
+// stop ends all task sets and tells all executors to stop. empty is closed when
+// none is registered any more.
+func (l *loop) stop(empty chan struct{}) {
 	l.stopping = true
-	for _, r := range l.runs {
-		l.endRun(r, ErrStopped)
+	for _, set := range l.sets {
+		l.endSet(set, ErrStopped)
 	}
 	for _, e := range l.executors {
-		l.outgoing(e).Stop = &wire.Stop{Reason: "the application ends"}
+		l.send.stop(e, "the application ends")
 	}
-	l.emptied = append(l.emptied, empty)
-	l.noteEmpty()
+	l.empty = append(l.empty, empty)
+	l.reportEmpty()
 }
 
-func (l *loop) noteEmpty() {
+func (l *loop) reportEmpty() {
 	if len(l.executors) > 0 {
 		return
 	}
-	for _, empty := range l.emptied {
+	for _, empty := range l.empty {
 		close(empty)
 	}
-	l.emptied = nil
+	l.empty = nil
 }
 
-// end leaves no run behind that waits for the loop. Streams see for themselves
-// that it has ended.
-func (l *loop) end() {
-	for _, r := range l.runs {
-		l.endRun(r, ErrStopped)
+// close ends all task sets and the mailboxes of all streams.
+func (l *loop) close() {
+	for _, set := range l.sets {
+		l.endSet(set, ErrStopped)
 	}
 	close(l.d.ended)
 	l.d.closeStreams()
+}
+
+// alarm wakes the event loop at a time, by an empty event.
+type alarm struct {
+	timer *time.Timer
+	due   time.Time // zero if it was never set
+}
+
+func newAlarm(inbox chan<- event) *alarm {
+	timer := time.AfterFunc(0, func() {
+		select {
+		case inbox <- event{}:
+		default: // other events wake the loop
+		}
+	})
+	return &alarm{timer: timer}
+}
+
+// set makes the alarm wake the loop at a time or earlier; not at all for the zero
+// time. An early alarm is set again at the end of the turn that it begins, so a
+// pending one needs no change, which keeps the call cheap.
+func (a *alarm) set(wake, now time.Time) {
+	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
+		return
+	}
+	a.due = wake
+	a.timer.Reset(max(wake.Sub(now), time.Millisecond))
 }

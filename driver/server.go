@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// Read buffers are one for each executor, and write buffers are shared among
-	// those who write: ten thousand executors are to fit into a modest driver.
+	// Small buffers let ten thousand executors fit into a modest driver. Each
+	// executor has a read buffer; write buffers are shared.
 	readBufferBytes  = 4 << 10
 	writeBufferBytes = 8 << 10
-	// windowBytes bounds what one executor has on its way that the driver has not
-	// read. It is fixed, because gRPC's estimation of the bandwidth costs a ping
-	// for nearly every message.
+	// windowBytes bounds what one executor may send before the driver reads it. It is
+	// fixed, because gRPC's estimate of the bandwidth costs a ping for nearly every
+	// message.
 	windowBytes = 1 << 20
-	// maxReceive is well above what executors put into one message.
+	// maxReceive is well above the size of executors' messages.
 	maxReceive = 4 * wire.MaxPart
-	// minPing is how often an executor may ask whether the driver is there.
+	// minPing is the least time between an executor's pings.
 	minPing = 5 * time.Second
 )
 
@@ -39,8 +39,8 @@ func (d *Driver) listen() error {
 	if err != nil {
 		return fmt.Errorf("the driver cannot listen on %q: %w", d.options.BindAddress, err)
 	}
-	// A dead executor is noticed by its heartbeats. Pings find dead connections
-	// sooner, and keep middle boxes from forgetting them.
+	// Missing heartbeats reveal dead executors. Pings reveal dead connections sooner,
+	// and keep idle ones open in firewalls.
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
@@ -66,7 +66,7 @@ func (d *Driver) listen() error {
 	return nil
 }
 
-// service is the driver as its executors see it.
+// service implements the gRPC service of executors.
 type service struct {
 	wire.UnimplementedDriverServer
 	driver *Driver
@@ -74,8 +74,8 @@ type service struct {
 
 func (s *service) Bootstrap(_ context.Context, request *wire.BootstrapRequest) (*wire.BootstrapReply, error) {
 	options := &s.driver.options
-	resources, known := s.driver.resourcesOf(int(request.GetResourceProfile()))
-	if !known {
+	resources, exists := s.driver.taskResources(int(request.GetResourceProfile()))
+	if !exists {
 		return nil, status.Errorf(codes.PermissionDenied, "resource profile %d is unknown", request.GetResourceProfile())
 	}
 	return &wire.BootstrapReply{
@@ -95,6 +95,6 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	// Unavailable is what an executor takes for a connection that broke.
+	// Not Unavailable, which executors take for a broken connection.
 	return status.Error(codes.Aborted, err.Error())
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// Status is a driver at one moment.
+// Status is a snapshot of a driver.
 type Status struct {
 	ApplicationID string           `json:"applicationId"`
 	User          string           `json:"user"`
 	Started       time.Time        `json:"started"`
-	Executors     []ExecutorStatus `json:"executors"` // those that live by id, then the latest of the lost ones
-	Profiles      []ProfileStatus  `json:"profiles"`  // in use, in the order of their ids
-	Jobs          []JobStatus      `json:"jobs"`      // in the order in which they were submitted; of the ended ones the latest
-	// Exclusions are the executors and nodes that no job uses for now.
+	Executors     []ExecutorStatus `json:"executors"` // registered ones by id, then the latest lost ones
+	Profiles      []ProfileStatus  `json:"profiles"`  // in use, by id
+	Jobs          []JobStatus      `json:"jobs"`      // by id: all that run, and the latest ended ones
+	// Exclusions are executors and nodes that get no tasks for a while.
 	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
-	// Notes are what somebody should look at: "job 3 (count) waits: …".
+	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
 	Totals Totals   `json:"totals"`
 }
@@ -24,7 +24,7 @@ type Status struct {
 // States of an executor.
 const (
 	ExecutorRegistered = "registered"
-	// ExecutorDecommissioning gets no further task and leaves when it has none.
+	// ExecutorDecommissioning gets no further task and stops when it has none.
 	ExecutorDecommissioning = "decommissioning"
 	ExecutorLost            = "lost"
 )
@@ -41,8 +41,7 @@ type ExecutorStatus struct {
 	Done          int    `json:"done"`
 	Failed        int    `json:"failed"`
 	ResidentBytes uint64 `json:"residentBytes"`
-	// Holding is under how many keys it has something that others may want, Holds
-	// the first of them.
+	// Holding is how many keys of data it holds (Task.Hold), Holds the first of them.
 	Holding    int               `json:"holding,omitempty"`
 	Holds      []string          `json:"holds,omitempty"`
 	LogURLs    map[string]string `json:"logUrls,omitempty"`
@@ -50,8 +49,8 @@ type ExecutorStatus struct {
 	LastHeard  time.Time         `json:"lastHeard"`
 	Lost       *time.Time        `json:"lost,omitempty"`
 	LossText   string            `json:"lossText,omitempty"`
-	// Decommission is why the executor is or was being taken away, and Deadline
-	// when it is at the latest, where that is known.
+	// Decommission is why the executor is or was to be taken away, and Deadline when
+	// at the latest; nil if that is not known.
 	Decommission string     `json:"decommission,omitempty"`
 	Deadline     *time.Time `json:"deadline,omitempty"`
 }
@@ -68,11 +67,10 @@ type ProfileStatus struct {
 	Wanted        int              `json:"wanted"` // executors
 }
 
-func (k *kind) status() ProfileStatus {
-	p := k.profile
+func (p *resourceProfile) status() ProfileStatus {
 	return ProfileStatus{
 		ID: p.ID, MemoryBytes: int64(p.Memory), OverheadBytes: int64(p.Overhead), Cores: p.Cores, Resources: p.Resources,
-		NodeLabel: p.NodeLabel, Opportunistic: p.Opportunistic, Wanted: k.total(),
+		NodeLabel: p.NodeLabel, Opportunistic: p.Opportunistic, Wanted: p.total(),
 	}
 }
 
@@ -84,41 +82,41 @@ const (
 	JobCancelled = "cancelled"
 )
 
-// JobStatus is one run of a task set.
+// JobStatus is one job, which is one task set.
 type JobStatus struct {
 	ID             uint64     `json:"id"`
 	Name           string     `json:"name"`
 	Description    string     `json:"description,omitempty"`
 	Group          string     `json:"group,omitempty"`
-	Pool           string     `json:"pool,omitempty"` // "" where there are none
+	Pool           string     `json:"pool,omitempty"` // "" without pools
 	Barrier        bool       `json:"barrier,omitempty"`
 	State          string     `json:"state"`   // one of the Job constants
 	Profile        int        `json:"profile"` // of its executors
 	Total          int        `json:"total"`   // tasks
 	Done           int        `json:"done"`
 	Running        int        `json:"running"`
-	Copies         int        `json:"copies,omitempty"` // of tasks that took long
+	Copies         int        `json:"copies,omitempty"` // speculative attempts
 	FailedAttempts int        `json:"failedAttempts"`
-	Waits          string     `json:"waits,omitempty"` // why nothing of it is launched, where that is worth a look
+	Waits          string     `json:"waits,omitempty"` // why nothing of it is launched, if a person may have to change something
 	Locality       Locality   `json:"locality"`
 	Metrics        Metrics    `json:"metrics"`
 	Submitted      time.Time  `json:"submitted"`
 	Ended          *time.Time `json:"ended,omitempty"`
 	Error          string     `json:"error,omitempty"`
-	// Counters are sums over tasks that are done, and over attempts that run as far
-	// as they have told; of an ended job over its tasks only.
+	// Counters are sums over tasks that are done and, as of their latest heartbeats,
+	// running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Gauges are as attempts that run have told.
+	// Gauges are of running attempts, as of their latest heartbeats.
 	Gauges map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
 // GaugeStatus is a gauge over several attempts.
 type GaugeStatus struct {
-	Attempts int   `json:"attempts"` // that run and have set it, whose values the next three are of
+	Attempts int   `json:"attempts"` // running ones that have set it; Sum, Min and Max are of their values
 	Sum      int64 `json:"sum"`
 	Min      int64 `json:"min"`
 	Max      int64 `json:"max"`
-	Peak     int64 `json:"peak"` // the largest that an attempt, running or ended, has told
+	Peak     int64 `json:"peak"` // the largest value of any attempt, running or ended
 }
 
 // Locality counts launched attempts by how close to their data they ran.
@@ -145,7 +143,7 @@ func (l *Locality) count(level scheduler.Locality) {
 	}
 }
 
-// Totals are over the driver's whole life, but for what is now.
+// Totals are sums over the driver's lifetime; those marked "now" are current.
 type Totals struct {
 	Executors       int      `json:"executors"`       // now
 	Decommissioning int      `json:"decommissioning"` // executors of these, now

@@ -12,54 +12,45 @@ type Values struct {
 	Gauges   map[string]GaugeStatus
 }
 
-// Values reads the counters and gauges of all jobs: of tasks that are done, of
-// ended jobs too, and of attempts that run as far as they have told. What an
-// attempt counted that then did not succeed is not in it any more. A stopped
-// driver has none.
+// Values returns the counters and gauges of all jobs: of tasks that are done, and
+// of running attempts as of their latest heartbeats. Attempts that failed do not
+// count. A stopped driver returns none.
 func (d *Driver) Values() Values {
-	answer := make(chan Values, 1)
-	if !d.do(func(l *loop) {
-		all := &values{}
-		all.join(&l.values)
-		for _, v := range l.runningValues() {
-			all.join(v)
+	all, _ := ask(d, func(l *loop) Values {
+		sum := &values{}
+		sum.join(&l.values)
+		for _, set := range l.sets {
+			running, _ := set.current()
+			sum.join(running)
 		}
-		counters, gauges := all.status()
-		answer <- Values{Counters: counters, Gauges: gauges}
-	}) {
-		return Values{}
-	}
-	select {
-	case values := <-answer:
-		return values
-	case <-d.ended:
-		return Values{}
-	}
+		counters, gauges := sum.copies()
+		return Values{Counters: counters, Gauges: gauges}
+	})
+	return all
 }
 
-// values are sums of attempts' counters, and their gauges. The zero value has
-// none.
+// values are the sums of attempts' counters, and their gauges. The zero value is
+// ready for use.
 type values struct {
 	counters map[string]int64
 	gauges   map[string]GaugeStatus
 }
 
-// add adds the counters of a task that is done. Its gauges have ended with it,
-// but for their peaks.
-func (v *values) add(told *wire.TaskValues) {
-	if told == nil {
+// add adds the counters of a task that is done, and the peaks of its gauges.
+func (v *values) add(reported *wire.TaskValues) {
+	if reported == nil {
 		return
 	}
-	v.count(told.GetCounters())
-	for name, value := range told.GetGauges() {
+	v.count(reported.GetCounters())
+	for name, value := range reported.GetGauges() {
 		v.gauge(name, GaugeStatus{Peak: value})
 	}
 }
 
-// addRunning adds what an attempt that runs has told.
-func (v *values) addRunning(told *wire.TaskValues) {
-	v.count(told.GetCounters())
-	for name, value := range told.GetGauges() {
+// addRunning adds what a running attempt reported.
+func (v *values) addRunning(reported *wire.TaskValues) {
+	v.count(reported.GetCounters())
+	for name, value := range reported.GetGauges() {
 		v.gauge(name, GaugeStatus{Attempts: 1, Sum: value, Min: value, Max: value, Peak: value})
 	}
 }
@@ -95,7 +86,7 @@ func (v *values) gauge(name string, other GaugeStatus) {
 	v.gauges[name] = own
 }
 
-// join adds all of others.
+// join adds other values.
 func (v *values) join(other *values) {
 	v.count(other.counters)
 	for name, gauge := range other.gauges {
@@ -103,41 +94,62 @@ func (v *values) join(other *values) {
 	}
 }
 
-// status is a copy; nil for none.
-func (v *values) status() (counters map[string]int64, gauges map[string]GaugeStatus) {
+// copies returns copies; nil for none.
+func (v *values) copies() (counters map[string]int64, gauges map[string]GaugeStatus) {
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
-// progressed takes what an attempt that runs has told.
-func (l *loop) progressed(e *executor, progress *wire.TaskProgress) {
-	a := l.attemptAt(e, progress.GetAttempt())
-	if a == nil || a.away != nil {
-		return // it has ended, and told more then
-	}
-	a.run.progressed(a, progress)
+// Metrics are sums over attempts: those whose results count, and running ones as
+// of their latest heartbeats.
+type Metrics struct {
+	QueueNanos  uint64 `json:"queueNanos"`  // between the launch's arrival at its executor and a free core there
+	DecodeNanos uint64 `json:"decodeNanos"` // of inputs
+	RunNanos    uint64 `json:"runNanos"`    // of the functions
+	EncodeNanos uint64 `json:"encodeNanos"` // of results
+	ResultBytes uint64 `json:"resultBytes"` // encoded
+	// BytesRead and BytesWritten are of files that tasks opened and created with
+	// their own context, as they are stored.
+	BytesRead    uint64 `json:"bytesRead"`
+	BytesWritten uint64 `json:"bytesWritten"`
+	// PeakMemoryBytes is the largest heap of an executor, measured at heartbeats and
+	// at the end of attempts that took 10 ms or more. Go cannot tell the tasks of an
+	// executor apart.
+	PeakMemoryBytes uint64 `json:"peakMemoryBytes"`
+}
+
+func (m *Metrics) add(reported *wire.Metrics) {
+	m.QueueNanos += reported.GetQueueNanos()
+	m.DecodeNanos += reported.GetDecodeNanos()
+	m.RunNanos += reported.GetRunNanos()
+	m.EncodeNanos += reported.GetEncodeNanos()
+	m.ResultBytes += reported.GetResultBytes()
+	m.BytesRead += reported.GetBytesRead()
+	m.BytesWritten += reported.GetBytesWritten()
+	m.PeakMemoryBytes = max(m.PeakMemoryBytes, reported.GetPeakMemoryBytes())
+}
+
+// addProgress replaces the progress of an attempt that runs or whose result is
+// stored.
+func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
+	a.progress = progress
+	set.reporting[a.id] = a
 	for name, value := range progress.GetValues().GetGauges() {
-		a.run.values.gauge(name, GaugeStatus{Peak: value})
+		set.values.gauge(name, GaugeStatus{Peak: value})
 	}
 }
 
-// runningValues are the values of each job that runs, its attempts that run
-// included.
-func (l *loop) runningValues() map[*runningSet]*values {
-	all := make(map[*runningSet]*values, len(l.runs))
-	for _, r := range l.runs {
-		all[r] = &values{}
-		all[r].join(&r.values)
-		for _, a := range r.reporting {
-			if values := a.progress.GetValues(); values != nil {
-				all[r].addRunning(values)
-			}
+// current returns the values and metrics of a set's tasks that are done and of its
+// running attempts.
+func (set *runningSet) current() (*values, Metrics) {
+	all, metrics := &values{}, set.metrics
+	all.join(&set.values)
+	for _, a := range set.reporting {
+		if reported := a.progress.GetValues(); reported != nil {
+			all.addRunning(reported)
+		}
+		if reported := a.progress.GetMetrics(); reported != nil {
+			metrics.add(reported)
 		}
 	}
-	return all
-}
-
-// progressed notes what an attempt that runs has reported.
-func (r *runningSet) progressed(a *attempt, progress *wire.TaskProgress) {
-	a.progress = progress
-	r.reporting[a.id] = a
+	return all, metrics
 }

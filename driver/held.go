@@ -1,0 +1,86 @@
+package driver
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+)
+
+// maxShownHolds is how many of an executor's keys the status shows.
+const maxShownHolds = 20
+
+// heldKeys are the keys of data that an executor holds (Task.Hold).
+type heldKeys struct {
+	keys      map[string]struct{}
+	releasing map[string]struct{} // released, and not yet acknowledged by the executor
+}
+
+// add records that data is held.
+func (h *heldKeys) add(keys []string) {
+	if h.keys == nil {
+		h.keys = map[string]struct{}{}
+	}
+	for _, key := range keys {
+		h.keys[key] = struct{}{}
+	}
+}
+
+// release removes a key. It reports whether the executor is to be told.
+func (h *heldKeys) release(key string) bool {
+	if _, held := h.keys[key]; !held {
+		return false
+	}
+	delete(h.keys, key)
+	if h.releasing == nil {
+		h.releasing = map[string]struct{}{}
+	}
+	h.releasing[key] = struct{}{}
+	return true
+}
+
+// shown returns the first keys in order.
+func (h *heldKeys) shown() []string {
+	keys := slices.Sorted(maps.Keys(h.keys))
+	return keys[:min(len(keys), maxShownHolds)]
+}
+
+// Release releases what executors hold under a key: an executor that holds
+// nothing else may be removed when it is idle. Data that is held under the key
+// later is not affected.
+func (d *Driver) Release(key string) {
+	key = wire.HoldKey(key)
+	d.do(func(l *loop) {
+		for _, e := range l.executors {
+			l.release(e, key)
+		}
+		for _, loss := range l.losses {
+			loss.executor.held.release(key) // it may register again
+		}
+	})
+}
+
+func (l *loop) release(e *executor, key string) {
+	if e.held.release(key) {
+		l.send.release(e, key)
+		e.updateHolding()
+	}
+}
+
+// receiveHolds handles what an executor reports about held data.
+func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
+	for _, key := range message.GetReleased() {
+		delete(e.held.releasing, key)
+	}
+	if keys := message.GetHolds(); len(keys) > 0 {
+		e.held.add(keys)
+		e.updateHolding()
+	}
+}
+
+// updateHolding tells dynamic allocation whether the executor holds data.
+func (e *executor) updateHolding() {
+	if e.member != nil {
+		e.member.Hold(len(e.held.keys) > 0)
+	}
+}

@@ -1,0 +1,58 @@
+package driver
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+)
+
+// liveness finds executors that have sent nothing, not even a heartbeat, for
+// network.timeout.
+type liveness struct {
+	timeout time.Duration
+	period  time.Duration // between two checks
+	next    time.Time     // check
+}
+
+func newLiveness(c *config.Config, now time.Time) liveness {
+	timeout := max(config.NetworkTimeout.In(c), time.Millisecond)
+	period := max(timeout/4, time.Millisecond)
+	return liveness{timeout: timeout, period: period, next: now.Add(period)}
+}
+
+// silent returns the executors that have timed out, if a check is due.
+func (v *liveness) silent(executors map[string]*executor, now time.Time) []*executor {
+	late := now.Sub(v.next)
+	if late < 0 {
+		return nil
+	}
+	v.next = now.Add(v.period)
+	if late > v.period {
+		// This process was suspended. Messages that arrived meanwhile are not read
+		// yet, so every timeout starts again.
+		for _, e := range executors {
+			e.lastHeard = now
+		}
+		return nil
+	}
+	var silent []*executor
+	for _, e := range executors {
+		if now.Sub(e.lastHeard) >= v.timeout {
+			silent = append(silent, e)
+		}
+	}
+	return silent
+}
+
+// expireExecutors gives up silent executors and kills them.
+func (l *loop) expireExecutors() {
+	var ids []string
+	for _, e := range l.liveness.silent(l.executors, l.now) {
+		ids = append(ids, e.id)
+		// The loss counts now: the cluster manager would only report the kill.
+		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
+		l.lose(e, Loss{Text: text, CountsAsFailure: true})
+	}
+	l.cluster.kill(ids)
+}

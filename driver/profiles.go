@@ -1,0 +1,253 @@
+package driver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/allocation"
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/profile"
+)
+
+// resourceProfile is the executors of one resource profile.
+type resourceProfile struct {
+	profile.Profile
+	inUse       bool             // its executors are wanted: the default profile's always, others' until released
+	sets        int              // that run
+	unusedSince time.Time        // when the last of them ended
+	executors   int              // that are registered
+	instances   int              // that are wanted, without dynamic allocation
+	pool        *allocation.Pool // nil without dynamic allocation
+	work        allocation.Work  // of this turn
+}
+
+// total is how many executors are wanted.
+func (p *resourceProfile) total() int {
+	switch {
+	case !p.inUse:
+		return 0
+	case p.pool != nil:
+		return p.pool.Target()
+	}
+	return p.instances
+}
+
+// beginSet counts a task set that runs on the profile's executors.
+func (p *resourceProfile) beginSet() {
+	p.inUse = true
+	p.sets++
+}
+
+func (p *resourceProfile) endSet(now time.Time) {
+	p.sets--
+	p.unusedSince = now
+}
+
+// slots is how many tasks an executor runs at once if each takes these cores and
+// resources. Resources that a discovery script finds are not known in advance, so
+// they do not count.
+func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string]float64) int {
+	slots := p.Cores / cpus
+	if len(resources) == 0 {
+		return slots
+	}
+	has, usual := config.TaskResourceNames(c, p.Resources), config.TaskResourceNames(c, config.ExecutorResources(c))
+	scripts := config.ResourceScripts(c)
+	for name, amount := range resources {
+		if amount <= 0 || scripts[name] != "" && usual[name] == 0 {
+			continue
+		}
+		if amount < 1 {
+			slots = min(slots, int(has[name])*int(1/amount))
+		} else {
+			slots = min(slots, int(float64(has[name])/amount))
+		}
+	}
+	return slots
+}
+
+// profiles are the resource profiles that task sets use, or that have executors.
+type profiles struct {
+	config      *config.Config
+	list        []*resourceProfile // by id; the first is the default profile
+	lastID      int
+	idleTimeout time.Duration // after which an unused profile is released
+}
+
+func newProfiles(c *config.Config) profiles {
+	p := profiles{config: c, lastID: profile.DefaultID, idleTimeout: config.IdleTimeout.In(c)}
+	p.add(profile.Default(c)).inUse = true
+	return p
+}
+
+func (p *profiles) add(added profile.Profile) *resourceProfile {
+	r := &resourceProfile{Profile: added, instances: config.ExecutorCount.In(p.config)}
+	if config.DynamicAllocation.In(p.config) {
+		r.pool = allocation.New(allocation.FromConfig(p.config))
+	}
+	p.list = append(p.list, r)
+	return r
+}
+
+// byID returns the profile of an id, nil if there is none.
+func (p *profiles) byID(id int) *resourceProfile {
+	if at := slices.IndexFunc(p.list, func(r *resourceProfile) bool { return r.ID == id }); at >= 0 {
+		return p.list[at]
+	}
+	return nil
+}
+
+// of returns the profile of executors that a task set wants, whose ID is ignored.
+// It adds one if there is none alike.
+func (p *profiles) of(wanted profile.Profile) (r *resourceProfile, added bool) {
+	for _, r := range p.list {
+		if r.Same(wanted) {
+			return r, false
+		}
+	}
+	p.lastID++
+	wanted.ID = p.lastID
+	return p.add(wanted), true
+}
+
+func (p *profiles) remove(removed *resourceProfile) {
+	p.list = slices.DeleteFunc(p.list, func(r *resourceProfile) bool { return r == removed })
+}
+
+// total is how many executors are wanted, of all profiles.
+func (p *profiles) total() int {
+	total := 0
+	for _, r := range p.list {
+		total += r.total()
+	}
+	return total
+}
+
+// unused returns the profiles that no task set has used for the idle timeout, and
+// when the next one is due. Profiles whose executors hold data are not among them.
+func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
+	for _, r := range p.list[1:] {
+		if r.sets > 0 || holdsData(r) {
+			continue
+		}
+		if due := r.unusedSince.Add(p.idleTimeout); now.Before(due) {
+			next = earliest(next, due)
+		} else {
+			unused = append(unused, r)
+		}
+	}
+	return unused, next
+}
+
+// releaseProfiles decommissions the executors of unused profiles, and forgets a
+// profile when its last executor is gone. It returns when the next one is due.
+func (l *loop) releaseProfiles() (next time.Time) {
+	unused, next := l.profiles.unused(l.now, l.holdsData)
+	for _, p := range unused {
+		if p.inUse {
+			p.inUse, l.cluster.changed = false, true
+			l.logger.Info("no job uses a resource profile any more", "profile", p.ID, "executors", p.executors)
+			var ids []string
+			for _, e := range l.executors {
+				if e.profile == p && e.decommission == nil {
+					ids = append(ids, e.id)
+					l.startDecommission(e, Notice{Reason: "no job uses its resource profile any more"}, false)
+				}
+			}
+			slices.Sort(ids)
+			l.killSurplus(ids)
+		}
+		if p.executors == 0 {
+			l.scheduler.ForgetProfile(p.ID)
+			l.profiles.remove(p)
+		}
+	}
+	return next
+}
+
+// holdsData reports whether an executor of a profile holds data.
+func (l *loop) holdsData(p *resourceProfile) bool {
+	for _, e := range l.executors {
+		if e.profile == p && len(e.held.keys) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// profileOf returns the profile of a task set's executors. If all executors are
+// of this process, they run the task sets of every profile.
+func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
+	if spec.Profile == nil || l.isLocal() {
+		return l.profiles.list[0]
+	}
+	p, added := l.profiles.of(*spec.Profile)
+	if added {
+		l.logger.Info("executors of a further resource profile", "profile", p.ID, "memory", p.Memory, "overhead", p.Overhead,
+			"cores", p.Cores, "resources", p.Resources, "nodeLabel", p.NodeLabel, "opportunistic", p.Opportunistic)
+	}
+	return p
+}
+
+// allocate is dynamic allocation: it adapts the number of wanted executors to the
+// work, and decommissions idle executors. It returns when it is due again though
+// nothing changes; the zero time for never. Its cost is proportional to the
+// number of task sets.
+func (l *loop) allocate() (next time.Time) {
+	if l.stopping || l.profiles.list[0].pool == nil {
+		return time.Time{}
+	}
+	for _, p := range l.profiles.list {
+		p.work = allocation.Work{Backlog: l.scheduler.DemandOf(p.ID).WaitingTasks > 0}
+	}
+	for _, set := range l.sets {
+		set.profile.work.Executors += float64(len(set.spec.Tasks)-set.done) / float64(set.slots)
+	}
+	var idle []string
+	for _, p := range l.profiles.list {
+		if !p.inUse {
+			continue
+		}
+		before := p.pool.Target()
+		for _, member := range p.pool.Update(p.work, l.now) {
+			e := l.executors[member.ID]
+			idle = append(idle, e.id)
+			l.startDecommission(e, Notice{Reason: fmt.Sprintf("it was idle for %v", l.now.Sub(e.idleSince).Round(time.Millisecond))}, false)
+		}
+		if target := p.pool.Target(); target != before {
+			l.cluster.changed = true
+			l.logger.Info("number of executors wanted", "profile", p.ID, "before", before, "now", target)
+		}
+		next = earliest(next, p.pool.Next())
+	}
+	l.killSurplus(idle)
+	return next
+}
+
+// taskResources is what executors of a profile have of further resources, by the
+// names that tasks use. It reports whether the profile exists.
+func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
+	if id == profile.DefaultID {
+		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true
+	}
+	p, _ := ask(d, func(l *loop) *resourceProfile { return l.profiles.byID(id) })
+	if p == nil {
+		return nil, false
+	}
+	return config.TaskResourceNames(d.options.Config, p.Resources), true
+}
+
+// amountsText describes amounts of resources.
+func amountsText[N int64 | float64](amounts map[string]N) string {
+	if len(amounts) == 0 {
+		return "none"
+	}
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		words = append(words, fmt.Sprintf("%v %s", amounts[name], name))
+	}
+	return strings.Join(words, " and ")
+}

@@ -1,0 +1,178 @@
+package driver
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+// runningSet is a task set that was submitted and has not ended. Submit sets its
+// id, spec and listener; all else is the event loop's.
+type runningSet struct {
+	id       uint64
+	spec     TaskSet
+	listener Listener
+	flow     // of its results to the listener
+
+	profile     *resourceProfile // of the executors that run it
+	cpus        int              // of each task
+	resources   map[string]float64
+	pool        string // "" without pools
+	slots       int    // tasks that an executor runs at once
+	maxFailures int
+	sentTo      map[*executor]struct{} // executors that have the common part
+	submitted   time.Time
+	scheduled   bool // the scheduler has it, or had it
+	ended       bool
+
+	done           int // tasks
+	running        int // attempts
+	copies         int // speculative attempts
+	failedAttempts int
+	launches       int    // attempts
+	launchesBefore int    // at the latest blockedCheck
+	blocked        string // why nothing is launched; "" if time alone ends that
+	locality       Locality
+	barrier        *barrier // of a barrier set
+	fetches        fetches
+	values         values // of tasks that are done
+	metrics        Metrics
+	reporting      map[scheduler.AttemptID]*attempt // that run and have reported progress
+}
+
+// submit begins a task set, or ends it at once if it can never run.
+func (l *loop) submit(set *runningSet) {
+	settings := l.d.options.Config
+	set.submitted = l.now
+	set.cpus = set.spec.CPUs
+	if set.cpus < 1 {
+		set.cpus = config.TaskCPUs.In(settings)
+	}
+	set.maxFailures = set.spec.MaxFailures
+	if set.maxFailures < 1 {
+		set.maxFailures = config.TaskMaxFailures.In(settings)
+	}
+	if set.resources = set.spec.Resources; set.resources == nil {
+		set.resources = config.TaskResources(settings)
+	}
+	set.profile = l.profileOf(&set.spec)
+	set.pool = l.poolOf(&set.spec)
+	slots := set.profile.slots(settings, set.cpus, set.resources)
+	set.slots = max(1, slots)
+	set.fetches = newFetches(settings, &set.spec)
+	set.sentTo = map[*executor]struct{}{}
+	set.reporting = map[scheduler.AttemptID]*attempt{}
+	l.history.totals.Jobs++
+	l.sets[set.id] = set
+	switch cores := set.profile.Cores; {
+	case l.stopping:
+		l.endSet(set, ErrStopped)
+		return
+	case len(set.spec.Tasks) == 0:
+		l.endSet(set, nil)
+		return
+	case l.isLocal():
+	case set.cpus > cores:
+		l.endSet(set, set.unschedulable(fmt.Sprintf("each takes %d cores, and its executors have %d: lower task.cpus (or what the job says), "+
+			"or raise executor.cores (or what the job's resource profile says)", set.cpus, cores)))
+		return
+	case slots < 1:
+		l.endSet(set, set.unschedulable(fmt.Sprintf("each takes %v of the resources of its executor, and its executors have %v: lower "+
+			"task.resource.NAME.amount (or what the job says), or raise executor.resource.NAME.amount (or what the job's resource profile says)",
+			amountsText(set.resources), amountsText(config.TaskResourceNames(settings, set.profile.Resources)))))
+		return
+	}
+	if problem := l.barrierTooLarge(set); problem != "" {
+		l.endSet(set, set.unschedulable(problem))
+		return
+	}
+	set.profile.beginSet()
+	set.scheduled = true
+	withPreferences := 0
+	for i := range set.spec.Tasks {
+		if t := &set.spec.Tasks[i]; len(t.Hosts)+len(t.Executors) > 0 {
+			withPreferences++
+		}
+	}
+	priority := set.spec.Priority
+	if priority.Job == 0 {
+		priority.Job = set.id
+	}
+	submitted := scheduler.TaskSet{ID: set.id, Name: set.spec.Name, Profile: set.profile.ID,
+		Tasks: len(set.spec.Tasks), CPUs: set.cpus, MaxFailures: set.maxFailures,
+		Resources: set.resources, Pool: set.spec.Pool, Barrier: set.spec.Barrier, Priority: priority}
+	if withPreferences > 0 {
+		submitted.Preferences = func(index int) scheduler.Preferences {
+			return scheduler.Preferences{Executors: set.spec.Tasks[index].Executors, Hosts: set.spec.Tasks[index].Hosts}
+		}
+	}
+	if err := l.scheduler.Submit(submitted); err != nil {
+		l.endSet(set, fmt.Errorf("job %q: %w", set.spec.Name, err))
+		return
+	}
+	l.cluster.changed = true
+	l.logger.Info("job submitted", "job", set.id, "name", set.spec.Name, "tasks", len(set.spec.Tasks), "preferPlaces", withPreferences,
+		"profile", set.profile.ID, "pool", set.pool, "group", set.spec.Group)
+}
+
+// endSet ends a task set and kills its attempts. err is nil if all tasks are done.
+func (l *loop) endSet(set *runningSet, err error) {
+	set.ended = true
+	delete(l.sets, set.id)
+	if set.scheduled {
+		set.profile.endSet(l.now)
+	}
+	if err != nil {
+		l.act(l.scheduler.Cancel(set.id, fmt.Sprintf("the job ended: %v", err)))
+	}
+	for e := range set.sentTo {
+		l.send.forget(e, set)
+	}
+	set.sentTo = nil
+	set.blocked = ""
+	l.commits.Forget(set.id)
+	l.dropBarrier(set)
+	l.cluster.changed = true
+
+	l.values.join(&set.values)
+	status := set.status(endState(err))
+	status.Counters, status.Gauges = set.values.copies()
+	ended := l.now
+	status.Ended = &ended
+	if err != nil {
+		status.Error = err.Error()
+	}
+	l.history.addJob(status)
+	l.logger.Info("job ended", "job", set.id, "name", set.spec.Name, "state", status.State, "tasks", len(set.spec.Tasks), "done", set.done,
+		"failedAttempts", set.failedAttempts, "took", ended.Sub(set.submitted).Round(time.Millisecond))
+	set.listener.Ended(err)
+}
+
+// endState returns the state of a job that ended with an error.
+func endState(err error) string {
+	var failure *TaskError
+	var tooLarge *ResultSizeError
+	switch {
+	case err == nil:
+		return JobSucceeded
+	case errors.As(err, &failure), errors.As(err, &tooLarge), errors.Is(err, ErrUnschedulable):
+		return JobFailed
+	}
+	return JobCancelled
+}
+
+func (set *runningSet) unschedulable(reason string) error {
+	return fmt.Errorf("job %q: %w: %s", set.spec.Name, ErrUnschedulable, reason)
+}
+
+// taskError is the end of a set whose task failed too often.
+func (set *runningSet) taskError(index, failures int, e *executor, failure *wire.Failure) *TaskError {
+	return &TaskError{
+		Job: set.spec.Name, Index: set.spec.indexOf(index), Failures: failures, ExecutorID: e.id, Host: e.host,
+		Message: failure.GetMessage(), Stack: failure.GetStack(),
+	}
+}

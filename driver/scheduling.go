@@ -1,0 +1,231 @@
+package driver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bobbin-yarn/bobbin/internal/config"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
+	"github.com/bobbin-yarn/bobbin/scheduler/pool"
+	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
+)
+
+// schedulerConfig is the scheduler's configuration as the settings have it.
+func schedulerConfig(o *Options) scheduler.Config {
+	c := o.Config
+	process, node, rack := config.LocalityWaits(c)
+	slow := speculation.Rules{
+		Enabled:        config.Speculation.In(c),
+		Quantile:       config.SpeculationQuantile.In(c),
+		Multiplier:     config.SpeculationMultiplier.In(c),
+		MinTaskRuntime: config.SpeculationMinRuntime.In(c),
+	}
+	if threshold := config.SpeculationThreshold.In(c); threshold != nil {
+		slow.DurationThreshold = *threshold
+	}
+	return scheduler.Config{
+		LocalityWaitProcess: process, LocalityWaitNode: node, LocalityWaitRack: rack,
+		RackOf: o.RackOf,
+		Mode:   schedulerMode(c),
+		Pools:  o.Pools,
+		Exclusion: exclusion.Rules{
+			Enabled:                           config.ExcludeTasks.In(c),
+			TaskAttemptsPerExecutor:           config.TaskAttemptsPerExecutor.In(c),
+			TaskAttemptsPerNode:               config.TaskAttemptsPerNode.In(c),
+			SetFailedTasksPerExecutor:         config.JobFailedTasksPerExecutor.In(c),
+			SetFailedExecutorsPerNode:         config.JobFailedExecutorsPerNode.In(c),
+			ApplicationFailedTasksPerExecutor: config.ApplicationFailedTasksPerExecutor.In(c),
+			ApplicationFailedExecutorsPerNode: config.NodeMaxFailures.In(c),
+			Timeout:                           config.ExcludeTimeout.In(c),
+			KillExcluded:                      config.KillExcludedExecutors.In(c),
+			UnschedulableTimeout:              config.UnschedulableTimeout.In(c),
+		},
+		Speculation:         slow,
+		BarrierReserveDelay: config.BarrierPatience.In(c),
+		BarrierTimeout:      config.BarrierTimeout.In(c),
+	}
+}
+
+func schedulerMode(c *config.Config) pool.Mode {
+	if config.SchedulerMode.In(c) == pool.FAIR.String() {
+		return pool.FAIR
+	}
+	return pool.FIFO
+}
+
+// poolOf returns the name of a task set's pool; "" without pools.
+func (l *loop) poolOf(spec *TaskSet) string {
+	switch {
+	case schedulerMode(l.d.options.Config) == pool.FIFO:
+		return ""
+	case spec.Pool == "":
+		return pool.Default
+	}
+	return spec.Pool
+}
+
+// offer has the scheduler assign free cores, and launches what it decides.
+func (l *loop) offer() {
+	launches, events := l.scheduler.Offer(l.now)
+	l.act(events)
+	for i := range launches {
+		launch := &launches[i]
+		if set := l.sets[launch.TaskSet]; set != nil { // the events may have ended it
+			l.launch(l.executors[launch.Executor], set, launch)
+		}
+	}
+}
+
+func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
+	if e.member != nil && len(e.attempts) == 0 {
+		e.member.Busy()
+	}
+	a := &attempt{id: launch.Attempt, set: set, index: launch.Index, number: launch.Number, executor: e}
+	l.attempts[a.id], e.attempts[a.id] = a, a
+	set.running++
+	set.launches++
+	set.blocked = ""
+	if launch.Speculative {
+		set.copies++
+	}
+	set.locality.count(launch.Locality)
+	l.history.totals.Locality.count(launch.Locality)
+	l.send.taskSet(e, set)
+	l.send.launch(a, launch)
+	if set.spec.Barrier {
+		l.launchedInBarrier(a)
+	}
+}
+
+// registrationWait is the time in which an application's executors register. They
+// start together, but the first may register seconds before the last, if nodes
+// have to download the program. Until the deadline, the scheduler does not give
+// tasks that prefer the missing executors' hosts to those that have registered.
+type registrationWait struct {
+	timeout  time.Duration
+	deadline time.Time // zero before the first executor registers
+}
+
+func newRegistrationWait(c *config.Config) registrationWait {
+	return registrationWait{timeout: config.RegisteredWait.In(c)}
+}
+
+// registered starts the wait at the first executor.
+func (w *registrationWait) registered(now time.Time) {
+	if w.deadline.IsZero() {
+		w.deadline = now.Add(w.timeout)
+	}
+}
+
+// until returns the deadline while it is ahead and executors are missing, else the
+// zero time.
+func (w *registrationWait) until(now time.Time, executors, wanted int) time.Time {
+	if executors >= wanted || !now.Before(w.deadline) {
+		return time.Time{}
+	}
+	return w.deadline
+}
+
+func (l *loop) registrationDeadline() time.Time {
+	if l.cluster.manager == nil {
+		return time.Time{}
+	}
+	return l.registration.until(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
+}
+
+// speculationTimer says when slow tasks are looked for.
+type speculationTimer struct {
+	interval time.Duration // 0 if speculation is off
+	next     time.Time
+}
+
+func newSpeculationTimer(c *config.Config) speculationTimer {
+	if !config.Speculation.In(c) {
+		return speculationTimer{}
+	}
+	return speculationTimer{interval: max(config.SpeculationInterval.In(c), time.Millisecond)}
+}
+
+// speculate has the next offer launch copies of slow tasks. It returns when it is
+// due again; the zero time if no task set runs.
+func (l *loop) speculate() (next time.Time) {
+	s := &l.speculation
+	if s.interval == 0 || len(l.sets) == 0 || l.stopping {
+		return time.Time{}
+	}
+	if l.now.Before(s.next) {
+		return s.next
+	}
+	s.next = l.now.Add(s.interval)
+	for _, slow := range l.scheduler.CheckSpeculation(l.now) {
+		l.logger.Info("task takes long and will be run once more", "job", slow.TaskSet, "task", slow.Index, "executor", slow.Executor,
+			"for", slow.RunTime.Round(time.Millisecond), "limit", slow.Limit.Round(time.Millisecond))
+	}
+	return s.next
+}
+
+const (
+	// blockedInterval is how long a task set may launch nothing, while tasks wait,
+	// before the reason is reported.
+	blockedInterval = 15 * time.Second
+	// maxBlockedChecks bounds the task sets of one check, because the scheduler goes
+	// through all executors for each.
+	maxBlockedChecks = 100
+)
+
+// blockedCheck says when task sets that launch nothing are looked for.
+type blockedCheck struct {
+	next time.Time // zero if no task set runs
+}
+
+// due reports whether a check is due.
+func (b *blockedCheck) due(now time.Time, running bool) bool {
+	if !running {
+		b.next = time.Time{}
+		return false
+	}
+	first := b.next.IsZero()
+	if !first && now.Before(b.next) {
+		return false
+	}
+	b.next = now.Add(blockedInterval)
+	return !first
+}
+
+// checkBlocked finds out why task sets launch nothing, and logs what a person may
+// have to change. It returns when it is due again; the zero time for never.
+func (l *loop) checkBlocked() (next time.Time) {
+	if !l.blocked.due(l.now, len(l.sets) > 0 && !l.stopping) {
+		return l.blocked.next
+	}
+	checks := 0
+	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
+		set := l.sets[id]
+		set.blocked = ""
+		if set.launches == set.launchesBefore && l.now.Sub(set.submitted) >= blockedInterval && checks < maxBlockedChecks {
+			checks++
+			switch wait, reason := l.scheduler.WhyWaiting(id); wait {
+			case scheduler.NotBlocked, scheduler.AllBusy, scheduler.WaitingForLocality: // time alone ends these
+			default:
+				set.blocked = reason
+				l.logger.Warn("job waits", "job", id, "name", set.spec.Name, "reason", reason)
+			}
+		}
+		set.launchesBefore = set.launches
+	}
+	return l.blocked.next
+}
+
+// notes are for people who look at the application's status.
+func (l *loop) notes() []string {
+	var notes []string
+	for _, id := range slices.Sorted(maps.Keys(l.sets)) {
+		if set := l.sets[id]; set.blocked != "" {
+			notes = append(notes, fmt.Sprintf("job %d (%s) waits: %s", id, set.spec.Name, set.blocked))
+		}
+	}
+	return notes
+}

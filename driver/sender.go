@@ -1,0 +1,174 @@
+package driver
+
+import (
+	"strings"
+
+	"github.com/bobbin-yarn/bobbin/internal/wire"
+	"github.com/bobbin-yarn/bobbin/scheduler"
+)
+
+// maxForgetBytes is how many bytes of the common parts of ended task sets an
+// executor may keep before a message of its own tells it to forget them.
+const maxForgetBytes = 256 << 10
+
+// sender writes all messages to executors. What one turn of the event loop sends
+// to an executor is one message, which flush puts into the executor's mailbox.
+//
+// To send something new, add a field to wire.DriverMessage, whose comment defines
+// the order in which executors act on fields, a method here, and the field to
+// merge in mailbox.go.
+type sender struct {
+	pending []*executor // with a message of this turn
+}
+
+// outgoing is what is to be sent to one executor.
+type outgoing struct {
+	message     *wire.DriverMessage // of this turn; nil for none
+	launchBytes int                 // of the inputs of the message's last launch
+	forget      []uint64            // ended task sets, sent with the next message
+	forgetBytes int                 // of their common parts
+}
+
+// to returns this turn's message to an executor.
+func (s *sender) to(e *executor) *wire.DriverMessage {
+	if e.out.message == nil {
+		e.out.message = &wire.DriverMessage{}
+		s.pending = append(s.pending, e)
+	}
+	return e.out.message
+}
+
+// flush ends the turn's messages.
+func (s *sender) flush() {
+	for _, e := range s.pending {
+		message := e.out.message
+		message.Forget = e.out.forget
+		e.link.mailbox.put(message)
+		e.out = outgoing{}
+	}
+	s.pending = s.pending[:0]
+}
+
+func (s *sender) registered(e *executor) { s.to(e).Registered = &wire.Registered{} }
+
+// refuse answers a registration that is not accepted, and ends the stream.
+func (s *sender) refuse(to *link, reason string) {
+	to.mailbox.put(&wire.DriverMessage{Refused: &wire.Refused{Reason: reason}})
+	to.mailbox.close(nil)
+}
+
+// decommission announces that the executor gets no further tasks.
+func (s *sender) decommission(e *executor, notice Notice) {
+	message := &wire.Decommission{Reason: validUTF8(notice.Reason)}
+	if !notice.Deadline.IsZero() {
+		message.DeadlineMillis = notice.Deadline.UnixMilli()
+	}
+	s.to(e).Decommission = message
+}
+
+func (s *sender) stop(e *executor, reason string) {
+	s.to(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
+}
+
+// taskSet sends what the tasks of a set share, once to each executor.
+func (s *sender) taskSet(e *executor, set *runningSet) {
+	if _, sent := set.sentTo[e]; sent {
+		return
+	}
+	set.sentTo[e] = struct{}{}
+	message := s.to(e)
+	message.TaskSets = append(message.TaskSets, &wire.TaskSet{
+		Id: set.id, Name: validUTF8(set.spec.Name), Function: set.spec.Function, Common: set.spec.Common,
+	})
+}
+
+// launch starts an attempt. It extends the message's last launch if the two are
+// alike, because a launch of its own costs more than a short task.
+func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
+	set, e := a.set, a.executor
+	own := &wire.Launch{
+		Attempt: uint64(a.id), TaskSet: set.id, AttemptNumber: uint32(a.number), Cpus: uint32(set.cpus), Resources: wire.ResourcesOf(launch.Resources),
+		Queued: launch.Queued, StoreResult: set.unreleased.Load() > set.fetches.window,
+	}
+	message, input := s.to(e), set.spec.Tasks[a.index].Input
+	last := own
+	if n := len(message.Launches); n > 0 {
+		last = message.Launches[n-1]
+	}
+	alike := last != own && last.TaskSet == own.TaskSet && last.Attempt+uint64(len(last.Indexes)) == own.Attempt &&
+		last.AttemptNumber == own.AttemptNumber && last.Queued == own.Queued && last.StoreResult == own.StoreResult &&
+		last.Resources == nil && own.Resources == nil && e.out.launchBytes+len(input) <= wire.MaxPart
+	if !alike {
+		last, e.out.launchBytes = own, 0
+		message.Launches = append(message.Launches, own)
+	}
+	e.out.launchBytes += len(input)
+	last.Indexes = append(last.Indexes, uint32(set.spec.indexOf(a.index)))
+	if len(input) > 0 || last.Inputs != nil {
+		for len(last.Inputs) < len(last.Indexes)-1 {
+			last.Inputs = append(last.Inputs, nil)
+		}
+		last.Inputs = append(last.Inputs, input)
+	}
+}
+
+// barrierPeers tells the executors of a barrier set where all its tasks run.
+func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
+	peers := &wire.BarrierPeers{TaskSet: set.id}
+	executors := map[*executor]struct{}{}
+	for _, a := range attempts {
+		peers.Peers = append(peers.Peers, &wire.BarrierPeer{ExecutorId: a.executor.id, Host: a.executor.host})
+		executors[a.executor] = struct{}{}
+	}
+	for e := range executors {
+		message := s.to(e)
+		message.BarrierPeers = append(message.BarrierPeers, peers)
+	}
+}
+
+// barrierRelease lets an attempt pass the barrier at which it waits, or fails it
+// there if there is a problem.
+func (s *sender) barrierRelease(a *attempt, problem string) {
+	message := s.to(a.executor)
+	message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: problem})
+}
+
+func (s *sender) commitReply(e *executor, attempt uint64, allowed bool) {
+	message := s.to(e)
+	message.CommitReplies = append(message.CommitReplies, &wire.CommitReply{Attempt: attempt, Allowed: allowed})
+}
+
+// fetch asks for a result that is stored at the attempt's executor.
+func (s *sender) fetch(a *attempt) {
+	message := s.to(a.executor)
+	message.Fetches = append(message.Fetches, uint64(a.id))
+}
+
+// recall asks for all queued attempts back.
+func (s *sender) recall(e *executor) { s.to(e).Recall = true }
+
+// kill cancels an attempt. The reason may contain a user's error, with any bytes.
+func (s *sender) kill(a *attempt, reason string) {
+	message := s.to(a.executor)
+	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
+}
+
+// forget tells an executor that a task set has ended. It goes with the next
+// message for another reason, because a message of its own costs more than the
+// tasks of a short set, unless the executor would keep too much until then.
+func (s *sender) forget(e *executor, set *runningSet) {
+	e.out.forget = append(e.out.forget, set.id)
+	e.out.forgetBytes += len(set.spec.Common)
+	if set.spec.Barrier || e.out.forgetBytes > maxForgetBytes {
+		s.to(e)
+	}
+}
+
+// release tells an executor that data which it holds is not wanted any more.
+func (s *sender) release(e *executor, key string) {
+	message := s.to(e)
+	message.Release = append(message.Release, key)
+}
+
+// validUTF8 makes a text fit for protobuf.
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
