@@ -53,7 +53,7 @@ func TestTheLeaderIsFoundThroughAStandby(t *testing.T) {
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetRequest().GetDemands()) == 1 })
 }
 
-func TestTheDriverHearsOfItsExecutors(t *testing.T) {
+func TestOrdersReachTheDriver(t *testing.T) {
 	n, d := newNetwork(), newFakeDriver()
 	master := n.start(t, "one:1", "")
 	start(t, options(n, d, "one:1"))
@@ -77,8 +77,8 @@ func TestTheDriverHearsOfItsExecutors(t *testing.T) {
 	require.Equal(t, "1", within(t, d.lost).id, "a complete list lacks it")
 }
 
-// TestAFailOverIsNothingToTheDriver stops the leader, and has another one lead.
-func TestAFailOverIsNothingToTheDriver(t *testing.T) {
+// TestTheDriverDoesNotNoticeAFailOver stops the leader, and another one takes over.
+func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	n, d := newNetwork(), newFakeDriver()
 	first := n.start(t, "one:1", "")
 	second := n.start(t, "two:1", "one:1")
@@ -93,7 +93,7 @@ func TestAFailOverIsNothingToTheDriver(t *testing.T) {
 	a.KillExecutors([]string{"2", "no number"})
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })
 	n.stop(first)
-	a.RequestExecutors(demand(5)) // nobody hears of it before the second leads
+	a.RequestExecutors(demand(5)) // no master gets it before the second one leads
 	second.mu.Lock()
 	second.leader = ""
 	second.mu.Unlock()
@@ -117,7 +117,7 @@ func TestAFailOverIsNothingToTheDriver(t *testing.T) {
 	require.NoError(t, a.Err())
 }
 
-func TestTheProgramIsThereBeforeExecutorsAreAskedFor(t *testing.T) {
+func TestFilesAreUploadedBeforeTheFirstRequest(t *testing.T) {
 	n := newNetwork()
 	master := n.start(t, "one:1", "")
 	content := bytes.Repeat([]byte("program"), protocol.ChunkBytes/5) // two chunks
@@ -138,7 +138,7 @@ func TestTheProgramIsThereBeforeExecutorsAreAskedFor(t *testing.T) {
 	require.Equal(t, content, master.contents[string(program.GetSha256())])
 }
 
-func TestAFileThatIsGoneOrChangedEndsTheApplication(t *testing.T) {
+func TestAMissingOrChangedFileEndsTheApplication(t *testing.T) {
 	for text, spoil := range map[string]func(path string) error{
 		"no such file":   os.Remove,
 		"it has changed": func(path string) error { return os.WriteFile(path, []byte("y"), 0o700) },
@@ -161,7 +161,7 @@ func TestAFileThatIsGoneOrChangedEndsTheApplication(t *testing.T) {
 	}
 }
 
-func TestAFileThatChangesLaterEndsNothing(t *testing.T) {
+func TestAFileThatChangesAfterTheUploadEndsNothing(t *testing.T) {
 	n := newNetwork()
 	first := n.start(t, "one:1", "")
 	second := n.start(t, "two:1", "one:1")
@@ -178,7 +178,7 @@ func TestAFileThatChangesLaterEndsNothing(t *testing.T) {
 	o.Files = files
 	a := start(t, o)
 	a.RequestExecutors(demand(2))
-	within(t, within(t, first.attached).messages) // it has the files by now
+	within(t, within(t, first.attached).messages) // after the upload of the files
 
 	require.NoError(t, os.WriteFile(local[1].Path, []byte("edited meanwhile"), 0o600))
 	n.stop(first)
@@ -193,7 +193,7 @@ func TestAFileThatChangesLaterEndsNothing(t *testing.T) {
 	require.NoError(t, a.Err())
 }
 
-func TestAnApplicationThatItsMasterEndsIsOver(t *testing.T) {
+func TestAMasterEndsAnApplication(t *testing.T) {
 	for name, end := range map[string]func(n *network, m *fakeMaster, s *fakeStream){
 		"it says so": func(_ *network, _ *fakeMaster, s *fakeStream) {
 			s.orders <- &protocol.ApplicationOrder{End: &protocol.ApplicationEnd{Reason: "too many executors failed"}}
@@ -222,7 +222,7 @@ func TestAnApplicationThatItsMasterEndsIsOver(t *testing.T) {
 	}
 }
 
-func TestNoMasterInTime(t *testing.T) {
+func TestStartTimesOut(t *testing.T) {
 	n := newNetwork()
 	n.start(t, "one:1", "one:1") // a standby that knows no other leader
 	// Within 2 s both answer, even on a busy machine.
@@ -247,7 +247,7 @@ func TestARefusalIsFinal(t *testing.T) {
 	require.ErrorContains(t, err, "another version")
 }
 
-func TestMastersWithAnotherSecretAreToldAtOnce(t *testing.T) {
+func TestAnotherSecretFailsAtOnce(t *testing.T) {
 	theirs, err := protocol.FromSecret([]byte("a secret of the cluster"))
 	require.NoError(t, err)
 	own, err := protocol.FromSecret([]byte("another secret altogether"))

@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// network is where fake masters listen, by their addresses.
+// network has fake masters, by address.
 type network struct {
 	mu      sync.Mutex
 	masters map[string]*fakeMaster
@@ -27,7 +27,7 @@ type network struct {
 
 func newNetwork() *network { return &network{masters: map[string]*fakeMaster{}} }
 
-// dial are the options by which masters of the network are reached.
+// dial returns the options with which the masters of the network are reached.
 func (n *network) dial() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -43,8 +43,7 @@ func (n *network) dial() []grpc.DialOption {
 	}
 }
 
-// fakeMaster plays a master: the test is told of each stream, and says what is
-// sent over it.
+// fakeMaster is a master whose streams the test controls.
 type fakeMaster struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
@@ -68,7 +67,7 @@ type fakeStream struct {
 	over     chan error // ends the stream with what it gets
 }
 
-// start has a master listen; it leads itself where leader is "".
+// start starts a master, which leads if leader is "".
 func (n *network) start(t *testing.T, address, leader string) *fakeMaster {
 	t.Helper()
 	m := &fakeMaster{
@@ -89,7 +88,7 @@ func (n *network) start(t *testing.T, address, leader string) *fakeMaster {
 	return m
 }
 
-// stop ends a master, and all its connections.
+// stop ends a master and its connections.
 func (n *network) stop(m *fakeMaster) {
 	n.mu.Lock()
 	delete(n.masters, m.address)
@@ -185,7 +184,7 @@ func (m *fakeMaster) Upload(stream grpc.ClientStreamingServer[protocol.UploadReq
 	return stream.SendAndClose(&protocol.UploadReply{})
 }
 
-// fakeDriver notes what it is told.
+// fakeDriver records the calls.
 type fakeDriver struct {
 	lost    chan lost
 	notices chan driver.Notice
@@ -203,7 +202,7 @@ func newFakeDriver() *fakeDriver {
 func (d *fakeDriver) ExecutorLost(id string, loss driver.Loss)      { d.lost <- lost{id, loss} }
 func (d *fakeDriver) Decommission(_ []string, notice driver.Notice) { d.notices <- notice }
 
-// within waits for something, as long as the test may take.
+// within receives a value before the test's timeout.
 func within[T any](t *testing.T, c <-chan T) T {
 	t.Helper()
 	select {
@@ -215,10 +214,10 @@ func within[T any](t *testing.T, c <-chan T) T {
 	panic("unreachable")
 }
 
-// until waits for a message that is as it should be.
-func until(t *testing.T, messages <-chan *protocol.ApplicationMessage, asItShouldBe func(*protocol.ApplicationMessage) bool) {
+// until waits for a message for which the condition holds.
+func until(t *testing.T, messages <-chan *protocol.ApplicationMessage, condition func(*protocol.ApplicationMessage) bool) {
 	t.Helper()
-	for !asItShouldBe(within(t, messages)) {
+	for !condition(within(t, messages)) {
 		continue
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// toldMaster is what a master knows by what it was told over its stream.
+// toldMaster is what a master knows from the messages on its stream.
 type toldMaster struct {
 	request    *protocol.ExecutorRequest
 	kills      map[uint32]bool
@@ -38,10 +38,10 @@ func (m *toldMaster) hear(message *protocol.ApplicationMessage) {
 	m.finished = m.finished || message.GetFinish() != nil
 }
 
-// TestWhicheverMasterLeadsKnowsAll has masters come and go, and messages be lost
-// with their streams: the one that is there in the end knows what the application
-// wants, and which of its executors live.
-func TestWhicheverMasterLeadsKnowsAll(t *testing.T) {
+// TestTheLastMasterKnowsEverything replaces masters at random and loses messages with
+// their streams. The last master must know what the application wants, and its live
+// executors.
+func TestTheLastMasterKnowsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, master := newTestState(), newToldMaster()
 		s.sendAll()
@@ -91,7 +91,7 @@ func TestWhicheverMasterLeadsKnowsAll(t *testing.T) {
 				for n := range s.kills {
 					kills[n] = true
 				}
-				// What had ended before the master was told of it is told in vain.
+				// A master may get executors that have ended already.
 				for n := range ended {
 					delete(master.registered, n)
 					delete(master.kills, n)

@@ -29,7 +29,7 @@ func executors(ids ...uint32) []*protocol.ApplicationExecutor {
 	return all
 }
 
-func TestAMasterIsToldWhatIsNewAndAnotherAll(t *testing.T) {
+func TestANewMasterGetsEverythingAndThenChanges(t *testing.T) {
 	s := newTestState()
 	require.Nil(t, s.takeUnsent())
 	request := &protocol.ExecutorRequest{ExcludedHosts: []string{"a"}}
@@ -56,7 +56,7 @@ func TestAMasterIsToldWhatIsNewAndAnotherAll(t *testing.T) {
 	requireSame(t, &protocol.ApplicationMessage{Request: request, Registered: []uint32{2}, Kills: []uint32{3}}, s.takeUnsent())
 }
 
-func TestExecutorsThatACompleteListLacksAreMissing(t *testing.T) {
+func TestExecutorsMissingFromACompleteListAreLost(t *testing.T) {
 	s := newTestState()
 	s.receive(&protocol.ApplicationOrder{Executors: executors(1, 2)})
 	s.executorRegistered(3)
@@ -69,14 +69,14 @@ func TestExecutorsThatACompleteListLacksAreMissing(t *testing.T) {
 	require.Empty(t, s.takeUnsent().GetKills(), "who is gone need not be killed")
 }
 
-func TestAcknowledgementsOutliveTheFirstTelling(t *testing.T) {
+func TestSendAllKeepsAcknowledgements(t *testing.T) {
 	s := newTestState()
 	s.receive(&protocol.ApplicationOrder{Ends: []*protocol.ExecutorEnd{{Id: 1, Sequence: 3}}})
 	s.sendAll()
 	require.EqualValues(t, 3, s.takeUnsent().GetAcknowledged())
 }
 
-func TestAHindranceIsNewsOnce(t *testing.T) {
+func TestAHindranceIsReportedOnce(t *testing.T) {
 	s := newTestState()
 	require.Nil(t, s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
 	require.Equal(t, "no room", *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("no room")}).hindrance)
@@ -85,7 +85,7 @@ func TestAHindranceIsNewsOnce(t *testing.T) {
 	require.Empty(t, *s.receive(&protocol.ApplicationOrder{Hindrance: proto.String("")}).hindrance)
 }
 
-func TestRequestsAsMastersReadThem(t *testing.T) {
+func TestEncodeRequest(t *testing.T) {
 	options := Options{TaskResources: func(amounts map[string]int64) map[string]int64 {
 		return map[string]int64{"gpu": amounts["yarn.io/gpu"]}
 	}}
@@ -108,7 +108,7 @@ func TestRequestsAsMastersReadThem(t *testing.T) {
 	}, got)
 }
 
-func TestSettingsOfADriver(t *testing.T) {
+func TestDriverSettings(t *testing.T) {
 	read := func(set map[string]string) *config.Config {
 		settings, err := config.FromMap(set)
 		require.NoError(t, err)

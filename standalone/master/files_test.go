@@ -56,7 +56,7 @@ func fetch(t *testing.T, c protocol.FilesClient, sum []byte) ([]byte, error) {
 	}
 }
 
-func TestFilesAreKeptByTheirContent(t *testing.T) {
+func TestFilesAreStoredByContent(t *testing.T) {
 	m := start(t, nil, nil)
 	c := protocol.NewFilesClient(dial(t, m))
 	content := bytes.Repeat([]byte("bobbin"), protocol.ChunkBytes/3)
@@ -98,7 +98,7 @@ func TestFilesAreKeptByTheirContent(t *testing.T) {
 	require.Empty(t, drafts)
 }
 
-func TestOldFilesAreSweptUnlessTheyAreInUse(t *testing.T) {
+func TestOldFilesAreRemovedUnlessInUse(t *testing.T) {
 	store, err := openFileStore(t.TempDir())
 	require.NoError(t, err)
 	put := func(content string, age time.Duration) []byte {
@@ -128,9 +128,9 @@ func TestOldFilesAreSweptUnlessTheyAreInUse(t *testing.T) {
 	require.True(t, store.touch(used) && store.has(young) && store.has(asked))
 }
 
-// TestAStandbyRemovesWhatTheLeaderDoesNotWant has old files at a standby, of which
-// the leader has one too, and uses another.
-func TestAStandbyRemovesWhatTheLeaderDoesNotWant(t *testing.T) {
+// TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed: of a standby's old files the leader
+// has one and uses another.
+func TestAStandbyRemovesFilesThatTheLeaderDoesNotNeed(t *testing.T) {
 	backend := recovery.Memory()
 	leader := start(t, backend, nil)
 	leads(t, leader)

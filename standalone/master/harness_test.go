@@ -27,7 +27,7 @@ func credentialsOf(t testing.TB, secret string) *protocol.Credentials {
 	return made
 }
 
-// running is a master that runs, and how to stop it before the test's end.
+// running is a running master, with the means to stop it.
 type running struct {
 	*Master
 	stop func()
@@ -57,7 +57,7 @@ func start(t testing.TB, backend recovery.Backend, settings map[string]string) r
 	return running{m, stop}
 }
 
-// leads waits until a master leads.
+// leads waits until the master leads.
 func leads(t testing.TB, m running) {
 	t.Helper()
 	require.Eventually(t, func() bool { return m.leading.Load() != nil }, time.Minute, time.Millisecond)
@@ -77,8 +77,7 @@ type peer[Up, Down any] struct {
 	stream grpc.BidiStreamingClient[Up, Down]
 }
 
-// send sends a message. Where the master has ended the stream before, what is
-// received says why.
+// send sends a message. If the master has ended the stream, receiving returns the reason.
 func (p peer[Up, Down]) send(message *Up) {
 	p.t.Helper()
 	if err := p.stream.Send(message); !errors.Is(err, io.EOF) {
@@ -93,7 +92,7 @@ func (p peer[Up, Down]) next() *Down {
 	return order
 }
 
-// until receives up to the first order that the condition holds of.
+// until receives orders up to the first for which the condition holds.
 func (p peer[Up, Down]) until(holds func(*Down) bool) *Down {
 	p.t.Helper()
 	for {
@@ -103,7 +102,7 @@ func (p peer[Up, Down]) until(holds func(*Down) bool) *Down {
 	}
 }
 
-// end receives all that comes, and returns what the stream ends with.
+// end receives all orders, and returns the error with which the stream ends.
 func (p peer[Up, Down]) end() error {
 	for {
 		if _, err := p.stream.Recv(); err != nil {
@@ -163,7 +162,7 @@ func firstMessage(registration string, total uint32) *protocol.ApplicationMessag
 	}
 }
 
-// report says that the executors of a launch run, or are at another state.
+// report reports a state of launched executors.
 func report(p workerPeer, sequence uint64, state protocol.ExecutorState, launches ...*protocol.LaunchExecutor) {
 	told := &protocol.WorkerReport{Sequence: sequence}
 	for _, launch := range launches {

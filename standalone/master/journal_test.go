@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// slowLease is a store whose writes wait to be answered.
+// slowLease is a store whose writes block until the test answers them.
 type slowLease struct {
 	recovery.Term
 	answers chan error
@@ -79,7 +79,7 @@ func TestOrdersWaitForTheStore(t *testing.T) {
 	})
 }
 
-func TestNothingGoesOutOnceAnotherMasterLeads(t *testing.T) {
+func TestNothingIsSentAfterAnotherMasterLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournalTest()
 		j.note("first", recovery.Record{Kind: "k", ID: "1"})
@@ -91,7 +91,7 @@ func TestNothingGoesOutOnceAnotherMasterLeads(t *testing.T) {
 	})
 }
 
-func TestAJournalIsClosedAmidAWrite(t *testing.T) {
+func TestCloseEndsAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournalTest()
 		j.note("first", recovery.Record{Kind: "k", ID: "1"})
@@ -102,7 +102,7 @@ func TestAJournalIsClosedAmidAWrite(t *testing.T) {
 	})
 }
 
-// away is a store that takes nothing.
+// away is a store whose writes fail.
 type away struct{ recovery.Backend }
 
 type awayTerm struct{ recovery.Term }
@@ -116,7 +116,7 @@ func (awayTerm) Write(context.Context, ...recovery.Record) error {
 	return errors.New("the store is away")
 }
 
-func TestTheStatusIsThereWhileTheStoreIsAway(t *testing.T) {
+func TestStatusWhileTheStoreIsUnavailable(t *testing.T) {
 	m := start(t, away{recovery.Memory()}, nil)
 	leads(t, m)
 	application := attachApplication(t, dial(t, m), firstMessage("app", 1))

@@ -63,7 +63,7 @@ func TestAnApplicationFromItsRegistrationToItsEnd(t *testing.T) {
 	require.Equal(t, cluster.Finished, shown.EndedApplications[0].State)
 }
 
-func TestOfTwoStreamsOfAWorkerTheNewerCounts(t *testing.T) {
+func TestANewerStreamOfAWorkerReplacesTheOlder(t *testing.T) {
 	m := start(t, nil, nil)
 	leads(t, m)
 	connection := dial(t, m)
@@ -77,7 +77,7 @@ func TestOfTwoStreamsOfAWorkerTheNewerCounts(t *testing.T) {
 	require.Equal(t, cluster.WorkerAlive, shown.Workers[0].State)
 }
 
-func TestWhoIsRefused(t *testing.T) {
+func TestRefusedPeers(t *testing.T) {
 	m := start(t, nil, nil)
 	leads(t, m)
 	connection := dial(t, m)
@@ -102,7 +102,7 @@ func TestWhoIsRefused(t *testing.T) {
 	require.Equal(t, codes.Unavailable, status.Code(err))
 }
 
-func TestWhatIsUnknown(t *testing.T) {
+func TestUnknownIDs(t *testing.T) {
 	m := start(t, nil, nil)
 	leads(t, m)
 	c := protocol.NewClusterClient(dial(t, m))
@@ -114,7 +114,7 @@ func TestWhatIsUnknown(t *testing.T) {
 	require.Equal(t, codes.NotFound, status.Code(err))
 }
 
-func TestAKilledApplicationHearsOfIt(t *testing.T) {
+func TestAKilledApplicationGetsTheReason(t *testing.T) {
 	m := start(t, nil, nil)
 	leads(t, m)
 	connection := dial(t, m)
@@ -133,7 +133,7 @@ func TestAKilledApplicationHearsOfIt(t *testing.T) {
 	require.ErrorContains(t, err, "is over (KILLED)")
 }
 
-// TestFailOver has a second master go on where the first one stopped.
+// TestFailOver checks that a second master continues with the state of the first.
 func TestFailOver(t *testing.T) {
 	backend := recovery.Memory()
 	first := start(t, backend, nil)
@@ -180,7 +180,7 @@ func TestFailOver(t *testing.T) {
 	require.Empty(t, order.GetEnds())
 }
 
-func TestThePageAndItsJSON(t *testing.T) {
+func TestPageAndJSON(t *testing.T) {
 	m := start(t, nil, nil)
 	leads(t, m)
 	connection := dial(t, m)
@@ -209,7 +209,7 @@ func TestThePageAndItsJSON(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestAMasterSaysWhatItLacks(t *testing.T) {
+func TestNewChecksItsOptions(t *testing.T) {
 	credentials := credentialsOf(t, secret)
 	for name, options := range map[string]Options{
 		"host":           {WorkDir: t.TempDir(), Credentials: credentials},

@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-func TestOrdersThatWaitAreMerged(t *testing.T) {
+func TestPendingOrdersAreMerged(t *testing.T) {
 	o := newOutbox[*protocol.WorkerOrder]()
 	o.push(&protocol.WorkerOrder{Acknowledged: 1, FinishedApplications: []string{"a"}})
 	o.push(&protocol.WorkerOrder{Acknowledged: 2, FinishedApplications: []string{"b"}, Decommission: true})

@@ -66,7 +66,7 @@ func call(t *testing.T, address string, options ...grpc.DialOption) error {
 	return err
 }
 
-func TestWhoKnowsTheSecretGetsThrough(t *testing.T) {
+func TestTheSameSecretConnects(t *testing.T) {
 	address := serve(t, fromSecret(t, secret))
 	require.NoError(t, call(t, address, fromSecret(t, " "+secret+"\n").DialOptions()...))
 
@@ -75,7 +75,7 @@ func TestWhoKnowsTheSecretGetsThrough(t *testing.T) {
 	require.ErrorContains(t, err, "does not have this cluster's secret")
 }
 
-func TestTheServerTakesNobodyElse(t *testing.T) {
+func TestTheServerRefusesOtherCredentials(t *testing.T) {
 	address := serve(t, fromSecret(t, secret))
 	other := fromSecret(t, "another secret, as long")
 	for name, transport := range map[string]credentials.TransportCredentials{
@@ -98,7 +98,7 @@ func TestTheServerTakesNobodyElse(t *testing.T) {
 	}
 }
 
-func TestCredentialsPrintAsNothing(t *testing.T) {
+func TestPrintingCredentialsShowsNoSecret(t *testing.T) {
 	c := fromSecret(t, secret)
 	var printed strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x"} {
@@ -168,7 +168,7 @@ func loaded(t *testing.T, values map[string]string) *Credentials {
 	return c
 }
 
-func TestCertificatesOfTheSameAuthorityGetThrough(t *testing.T) {
+func TestCertificatesOfTheSameAuthorityConnect(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	master := serve(t, loaded(t, ours.sign(t, "master")))
 	worker := loaded(t, ours.sign(t, "worker"))
@@ -183,7 +183,7 @@ func TestCertificatesOfTheSameAuthorityGetThrough(t *testing.T) {
 	require.NoError(t, call(t, master, loaded(t, handed).DialOptions()...))
 }
 
-func TestCertificatesAreRenewedForNewConnections(t *testing.T) {
+func TestNewConnectionsUseRenewedCertificates(t *testing.T) {
 	old, new := newAuthority(t), newAuthority(t)
 	files := old.sign(t, "master")
 	address := serve(t, loaded(t, files))
@@ -198,7 +198,7 @@ func TestCertificatesAreRenewedForNewConnections(t *testing.T) {
 	renewed := loaded(t, new.sign(t, "worker")).DialOptions()
 	require.Error(t, call(t, address, renewed...))
 
-	// Half of them are replaced: the others hold, and say why when they do no more.
+	// Only some files are replaced: the earlier certificates are used, and errors say so.
 	replacements := new.sign(t, "master")
 	replace := func(key string) {
 		content, err := os.ReadFile(replacements[key])
@@ -216,7 +216,7 @@ func TestCertificatesAreRenewedForNewConnections(t *testing.T) {
 	require.NoError(t, ask(), "a connection that is there goes on")
 }
 
-func TestWhyCertificatesAreOldIsTold(t *testing.T) {
+func TestHandshakeErrorsNameOldCertificates(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	files := a.sign(t, "worker")
 	worker := loaded(t, files)

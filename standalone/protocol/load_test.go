@@ -14,13 +14,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-func TestTheMasterMakesTheSecretAndOthersFindIt(t *testing.T) {
+func TestLoadOrCreateMakesTheSecretThatLoadFinds(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	_, err := Load(config.Default())
 	require.ErrorIs(t, err, ErrNoSecret)
 	require.ErrorContains(t, err, "copy it from the master's machine")
 
-	// Several at once found one cluster.
+	// Several processes at once make one secret.
 	made := make([]*Credentials, 8)
 	var making sync.WaitGroup
 	for i := range made {
@@ -55,7 +55,7 @@ func TestTheMasterMakesTheSecretAndOthersFindIt(t *testing.T) {
 	require.ErrorContains(t, err, "chmod 600 "+path)
 }
 
-func TestWhereSecretsComeFrom(t *testing.T) {
+func TestSourcesOfSecrets(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	file := filepath.Join(t.TempDir(), "secret")
 	require.NoError(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
@@ -80,7 +80,7 @@ func TestWhereSecretsComeFrom(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(os.Getenv("HOME"), ".bobbin"), "a secret is made only where none is named")
 }
 
-func TestASecretIsHandedToAProcess(t *testing.T) {
+func TestHandPassesASecretToAProcess(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "secret"), []byte("old"), 0o644))
 	handed, err := fromSecret(t, secret).Hand(dir)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStatesInWhichNothingChangesAnyMore(t *testing.T) {
+func TestEndedStates(t *testing.T) {
 	var executors, drivers []string
 	for value, name := range ExecutorState_name {
 		if ExecutorState(value).Ended() {

@@ -16,16 +16,16 @@ func TestShortSecretsAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "has 7 bytes")
 }
 
-// TestTheKeyOfASecret pins the derivation, which all parts of a cluster must
-// agree on: where this test must change, so must Version.
-func TestTheKeyOfASecret(t *testing.T) {
+// TestKeyDerivation pins the derivation, on which all parts of a cluster must agree. If
+// this test changes, Version must change.
+func TestKeyDerivation(t *testing.T) {
 	require.Equal(t, 2, Version)
 	require.Equal(t, "08ee0d8761884f1961c23be8463aa634860c7e1e9d6858bd7ae54be6f3272e3b", hex.EncodeToString(fromSecret(t, secret).private.Public().(ed25519.PublicKey)))
 }
 
-// TestAGuessIsExpensive: whoever has the certificate can try secrets offline, and
-// pays for each with as much memory as a process of the cluster does at its start.
-func TestAGuessIsExpensive(t *testing.T) {
+// TestKeyDerivationNeedsMemory: guessing a secret offline costs as much memory for each
+// guess as a process needs at its start.
+func TestKeyDerivationNeedsMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	fromSecret(t, secret)
@@ -33,8 +33,8 @@ func TestAGuessIsExpensive(t *testing.T) {
 	require.Greater(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20))
 }
 
-// TestASecretThatIsAKey costs a process nothing, and gives nothing to guess.
-func TestASecretThatIsAKey(t *testing.T) {
+// TestASecretThatIsAKeyIsNotStretched: it is random and cannot be guessed.
+func TestASecretThatIsAKeyIsNotStretched(t *testing.T) {
 	made := NewSecret()
 	require.NotEqual(t, made, NewSecret())
 	c := fromSecret(t, string(made)+"\n")
@@ -47,9 +47,9 @@ func TestASecretThatIsAKey(t *testing.T) {
 	}
 }
 
-// TestAHandedSecretIsTheKey: programs on a worker are not handed words that
-// somebody may use elsewhere, and need not stretch them again.
-func TestAHandedSecretIsTheKey(t *testing.T) {
+// TestHandWritesTheKey: programs on a worker do not get the secret itself, which may be
+// used elsewhere, and need not stretch it again.
+func TestHandWritesTheKey(t *testing.T) {
 	c := fromSecret(t, secret)
 	handed, err := c.Hand(t.TempDir())
 	require.NoError(t, err)
@@ -58,8 +58,7 @@ func TestAHandedSecretIsTheKey(t *testing.T) {
 	require.Equal(t, secretOf(c.private.Seed()), content)
 }
 
-// BenchmarkFromSecret is what a secret that somebody has chosen adds to the start
-// of a process.
+// BenchmarkFromSecret measures what a chosen secret adds to the start of a process.
 func BenchmarkFromSecret(b *testing.B) {
 	for b.Loop() {
 		if _, err := FromSecret([]byte(secret)); err != nil {

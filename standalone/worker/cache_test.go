@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// shelf is where a test's cache fetches from.
+// shelf has the contents that a test's cache fetches.
 type shelf struct {
 	mu       sync.Mutex
 	contents map[string][]byte
@@ -49,7 +49,7 @@ func (s *shelf) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	if !ok {
 		return errors.New("nobody has it")
 	}
-	// A first try that breaks off leaves nothing behind.
+	// A first try that fails leaves nothing.
 	if _, err := to.Write([]byte("garbage")); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func newTestCache(t *testing.T, s *shelf) *cache {
 	return c
 }
 
-func TestFilesArePlaced(t *testing.T) {
+func TestFilesAreLinked(t *testing.T) {
 	s := &shelf{}
 	c := newTestCache(t, s)
 	plain, program := s.put("a/table.txt", []byte("content")), s.put("program", []byte("content"))
@@ -89,7 +89,7 @@ func TestFilesArePlaced(t *testing.T) {
 	require.Empty(t, c.used)
 }
 
-func TestAContentThatWasCutOffIsFetchedAgain(t *testing.T) {
+func TestAnIncompleteContentIsFetchedAgain(t *testing.T) {
 	s := &shelf{}
 	c := newTestCache(t, s)
 	file := s.put("file", []byte("content"))
@@ -103,7 +103,7 @@ func TestAContentThatWasCutOffIsFetchedAgain(t *testing.T) {
 	require.Equal(t, "content", string(content))
 }
 
-func TestAFetchThatFailsLeavesNothing(t *testing.T) {
+func TestAFailedFetchLeavesNothing(t *testing.T) {
 	s := &shelf{}
 	c := newTestCache(t, s)
 	lacking := &protocol.File{Name: "file", Sha256: make([]byte, 32)}
@@ -117,7 +117,7 @@ func TestAFetchThatFailsLeavesNothing(t *testing.T) {
 	require.Len(t, entries, 1, "of the one that is there")
 }
 
-func TestWhoeverWaitsForAFetchThatIsGivenUpFetchesHimself(t *testing.T) {
+func TestAWaitingCallerRetriesACancelledFetch(t *testing.T) {
 	s := &shelf{gate: make(chan struct{})}
 	c := newTestCache(t, s)
 	file := s.put("file", []byte("content"))
@@ -134,12 +134,12 @@ func TestWhoeverWaitsForAFetchThatIsGivenUpFetchesHimself(t *testing.T) {
 			return len(c.flights) == 1 && c.used[entryOf(file)] == n
 		}
 	}
-	require.Eventually(t, flying(1), patience, time.Millisecond)
+	require.Eventually(t, flying(1), timeout, time.Millisecond)
 	placing.Go(func() {
 		_, err := c.place(t.Context(), []*protocol.File{file}, t.TempDir())
 		require.NoError(t, err)
 	})
-	require.Eventually(t, flying(2), patience, time.Millisecond)
+	require.Eventually(t, flying(2), timeout, time.Millisecond)
 	giveUp()
 	close(s.gate)
 	placing.Wait()

@@ -64,7 +64,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 	require.FileExists(t, filepath.Join(directory.path, lockName))
 }
 
-func TestIdsThatAreOtherPlacesAreRefused(t *testing.T) {
+func TestInvalidIDsAreRefused(t *testing.T) {
 	for _, id := range []string{"app-1", "driver-20261121-0000", "a.b_c"} {
 		require.NoError(t, checkID(id), id)
 	}
@@ -79,7 +79,7 @@ func TestIdsThatAreOtherPlacesAreRefused(t *testing.T) {
 	}
 }
 
-func TestADirectoryIsMadeAnewAndLogsGoOnIfWanted(t *testing.T) {
+func TestPrepareKeepsLogsOnARestart(t *testing.T) {
 	home := processDirectory(filepath.Join(t.TempDir(), "app", "1"))
 	for _, test := range []struct{ again, logs bool }{{false, false}, {true, true}, {false, false}} {
 		require.NoError(t, home.prepare(test.again))

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-func TestAWorkerSaysThatItLives(t *testing.T) {
+func TestHeartbeats(t *testing.T) {
 	m := startMaster(t)
 	startWorker(t, nil, m)
 	s := m.attached()
@@ -24,14 +24,13 @@ func TestAWorkerSaysThatItLives(t *testing.T) {
 	}
 }
 
-// TestAMasterThatWantsNoHeartbeats is not taken for the leader, as it would take
-// the worker for dead, until it names an interval.
-func TestAMasterThatWantsNoHeartbeats(t *testing.T) {
+// TestAMasterWithoutHeartbeatIntervalIsRefused: it would take the worker for dead.
+func TestAMasterWithoutHeartbeatIntervalIsRefused(t *testing.T) {
 	m := startMaster(t)
 	m.want(0)
 	w := startWorker(t, nil, m)
 	m.attached()
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "it wants a heartbeat every 0 ms") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "it wants a heartbeat every 0 ms") }, timeout, time.Millisecond)
 	require.NotContains(t, w.log.String(), "registered with master")
 	m.want(50)
 	for s := m.attached(); ; s = m.attached() {
@@ -41,7 +40,7 @@ func TestAMasterThatWantsNoHeartbeats(t *testing.T) {
 	}
 }
 
-func TestExecutorsGoOnWhileTheMasterIsAway(t *testing.T) {
+func TestExecutorsRunOnWithoutAMaster(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, nil, m)
@@ -77,7 +76,7 @@ func statesOf(hello *protocol.WorkerHello) []protocol.ExecutorState {
 	return states
 }
 
-func TestAWorkerComesBackToAMasterThatRestarts(t *testing.T) {
+func TestAWorkerAttachesToARestartedMaster(t *testing.T) {
 	directory := notes(t)
 	ports := &loopback.Ports{}
 	defer func() { require.NoError(t, ports.Release()) }()
@@ -97,19 +96,19 @@ func TestAWorkerComesBackToAMasterThatRestarts(t *testing.T) {
 
 func TestAWorkerFollowsTheLeader(t *testing.T) {
 	leader, standby, silent := startMaster(t), startMaster(t), startMaster(t)
-	standby.refuse(protocol.StandbyError(leader.address)) // whom the worker was not told of
+	standby.refuse(protocol.StandbyError(leader.address)) // which the worker does not know
 	silent.refuse(protocol.StandbyError(""))
 	startWorker(t, nil, silent, standby)
 	s := leader.attached()
 
-	// It takes its leave, and the other one leads.
+	// It stops, and the other one leads.
 	leader.refuse(protocol.StandbyError(""))
 	standby.refuse(nil)
 	close(s.orders)
 	standby.attached()
 }
 
-func TestFilesComeFromWhicheverMasterHasThem(t *testing.T) {
+func TestFilesAreFetchedFromAnyMaster(t *testing.T) {
 	leader, standby := startMaster(t), startMaster(t)
 	standby.refuse(protocol.StandbyError(leader.address))
 	startWorker(t, nil, leader, standby)
@@ -120,7 +119,7 @@ func TestFilesComeFromWhicheverMasterHasThem(t *testing.T) {
 	s.executor(1, protocol.ExecutorState_EXECUTOR_EXITED)
 }
 
-func TestAMasterOfAnEarlierTermIsNotObeyed(t *testing.T) {
+func TestAMasterOfAnEarlierTermIsRefused(t *testing.T) {
 	newer, older := startMaster(t), startMaster(t)
 	newer.term = 7
 	older.refuse(protocol.StandbyError(newer.address))
@@ -131,13 +130,13 @@ func TestAMasterOfAnEarlierTermIsNotObeyed(t *testing.T) {
 	newer.refuse(status.Error(codes.Unavailable, "cut off"))
 	close(s.orders)
 	older.attached()
-	require.Eventually(t, func() bool { return containsAll(w.log.String(), "another master has taken its place") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return containsAll(w.log.String(), "another master has taken its place") }, timeout, time.Millisecond)
 	newer.refuse(nil)
 	newer.attached()
 }
 
-func TestAMasterThatHangsIsNotWaitedForWhileAnotherAnswers(t *testing.T) {
-	hanging, err := net.Listen("tcp", "127.0.0.1:0") // and nobody accepts
+func TestAMasterThatHangsDoesNotDelayARound(t *testing.T) {
+	hanging, err := net.Listen("tcp", "127.0.0.1:0") // without accepting
 	require.NoError(t, err)
 	defer func() { require.NoError(t, hanging.Close()) }()
 	m := startMaster(t)
@@ -157,7 +156,7 @@ func TestAMasterThatHangsIsNotWaitedForWhileAnotherAnswers(t *testing.T) {
 	found.end(nil)
 }
 
-func TestAWorkerThatIsRefusedEnds(t *testing.T) {
+func TestARefusedWorkerEnds(t *testing.T) {
 	m := startMaster(t)
 	m.refuse(status.Error(codes.InvalidArgument, "a worker of another version"))
 	w := startWorker(t, nil, m)
@@ -167,16 +166,16 @@ func TestAWorkerThatIsRefusedEnds(t *testing.T) {
 	require.Equal(t, "a worker of another version", refused.Reason)
 }
 
-func TestAWorkerWaitsForAMasterThatIsAway(t *testing.T) {
+func TestAWorkerWaitsForAnUnreachableMaster(t *testing.T) {
 	m := startMaster(t)
 	m.refuse(status.Error(codes.Unavailable, "not yet"))
 	w := startWorker(t, nil, m)
-	require.Eventually(t, func() bool { return containsAll(w.log.String(), "cannot register with a master", "not yet") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return containsAll(w.log.String(), "cannot register with a master", "not yet") }, timeout, time.Millisecond)
 	m.refuse(nil)
 	m.attached()
 }
 
-func TestAWorkerThatStopsTakesItsLeaveLast(t *testing.T) {
+func TestAStoppingWorkerUnregistersLast(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
@@ -193,7 +192,7 @@ func TestAWorkerThatStopsTakesItsLeaveLast(t *testing.T) {
 	require.True(t, hasEnded(t, pidfd, 0))
 }
 
-func TestAWorkerThatHasEndedLeavesNoGoroutines(t *testing.T) {
+func TestAnEndedWorkerLeavesNoGoroutines(t *testing.T) {
 	m := startMaster(t)
 	before := goleak.IgnoreCurrent()
 	w := startWorker(t, map[string]string{"worker.killGrace": "50ms"}, m)
@@ -203,7 +202,7 @@ func TestAWorkerThatHasEndedLeavesNoGoroutines(t *testing.T) {
 	s.order(killOrder(1))
 	w.stop()
 	require.NoError(t, w.end())
-	for began := time.Now(); goleak.Find(before) != nil && time.Since(began) < patience; {
+	for began := time.Now(); goleak.Find(before) != nil && time.Since(began) < timeout; {
 		continue // Find waits a little by itself
 	}
 	goleak.VerifyNone(t, before)
@@ -230,7 +229,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 			require.Equal(t, test.reason, said.GetReason())
 			require.Zero(t, said.GetDeadline())
 
-			// It takes nothing new, from a new master neither.
+			// It accepts nothing new, from a new master either.
 			s.order(launchOrder(m.launchOf(2, "wait")))
 			require.Contains(t, s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText(), "is being decommissioned: "+test.reason)
 			close(s.orders)
@@ -246,7 +245,7 @@ func TestADecommissionedWorkerEndsWhenNothingRuns(t *testing.T) {
 	}
 }
 
-func TestADecommissionedWorkerEndsWhatRunsAtItsDeadline(t *testing.T) {
+func TestADecommissionedWorkerStopsEverythingAtItsDeadline(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, map[string]string{"worker.decommissionTimeout": "50ms"}, m)

@@ -23,7 +23,7 @@ const driver = "driver-1"
 
 func terminate(t *testing.T, pid int) { require.NoError(t, syscall.Kill(pid, syscall.SIGTERM)) }
 
-// driverOf orders a driver whose program does something.
+// driverOf returns the order to launch a driver with arguments for act.
 func (m *testMaster) driverOf(launched uint32, supervise bool, arguments ...string) *protocol.WorkerOrder {
 	return &protocol.WorkerOrder{LaunchDrivers: []*protocol.LaunchDriver{{
 		DriverId: driver, Launch: launched,
@@ -37,7 +37,7 @@ func (m *testMaster) driverOf(launched uint32, supervise bool, arguments ...stri
 	}}}
 }
 
-func TestADriverIsToldWhereItsClusterIs(t *testing.T) {
+func TestADriverGetsTheClustersSettings(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
@@ -63,7 +63,7 @@ func TestADriverIsToldWhereItsClusterIs(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestHowADriverEndsIsReported(t *testing.T) {
+func TestReportsOfDriverEnds(t *testing.T) {
 	for _, test := range []struct {
 		arguments []string
 		state     protocol.DriverState
@@ -85,7 +85,7 @@ func TestHowADriverEndsIsReported(t *testing.T) {
 	}
 }
 
-func TestADriverWhoseWorkerStopsIsLostAndMayRunElsewhere(t *testing.T) {
+func TestDriversOfAStoppingWorkerAreLost(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
@@ -94,8 +94,8 @@ func TestADriverWhoseWorkerStopsIsLostAndMayRunElsewhere(t *testing.T) {
 	handle(t, directory, "process")
 	s.driver(protocol.DriverState_DRIVER_RUNNING)
 	w.stop()
-	// The master is to know that the worker takes nothing more before it hears of
-	// what it might launch again.
+	// The master must know that the worker accepts nothing before it gets the report of a
+	// driver that it might launch again.
 	s.await(func(message *protocol.WorkerMessage) bool {
 		require.Empty(t, message.GetReport().GetDrivers())
 		return message.GetDecommissioning().GetReason() == errStopped.Error()
@@ -105,7 +105,7 @@ func TestADriverWhoseWorkerStopsIsLostAndMayRunElsewhere(t *testing.T) {
 	require.NoError(t, w.end())
 }
 
-func TestHowADriverEndsThatWasToldTo(t *testing.T) {
+func TestEndsOfStoppedDrivers(t *testing.T) {
 	for _, test := range []struct {
 		told, failure error
 		code          int
@@ -122,11 +122,11 @@ func TestHowADriverEndsThatWasToldTo(t *testing.T) {
 	}
 }
 
-func TestASupervisedDriverIsStartedAgain(t *testing.T) {
+func TestASupervisedDriverIsRestarted(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
-	// It fails at first, and then finds what it left.
+	// It fails the first time, and finds its own file the second time.
 	order := m.driverOf(1, true, "once", filepath.Join(t.TempDir(), "been here"))
 	s.order(order)
 	again := s.await(func(m *protocol.WorkerMessage) bool {
@@ -139,7 +139,7 @@ func TestASupervisedDriverIsStartedAgain(t *testing.T) {
 	require.Equal(t, "first\nsecond\n", w.file(driver, "1", "logs", "stdout"), "logs go on")
 }
 
-func TestADriverIsKilledAndLaunchedAnew(t *testing.T) {
+func TestADriverIsKilledAndLaunchedAgain(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, nil, m)
@@ -150,7 +150,7 @@ func TestADriverIsKilledAndLaunchedAnew(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(directory, "process")))
 
 	s.order(m.driverOf(2, true, "wait"))
-	require.True(t, hasEnded(t, first, patience), "a later launch ends the earlier one")
+	require.True(t, hasEnded(t, first, timeout), "a later launch ends the earlier one")
 	second, _ := handle(t, directory, "process")
 	s.order(&protocol.WorkerOrder{KillDrivers: []*protocol.KillDriver{{DriverId: driver, Launch: 1}}}) // passed over
 	require.Equal(t, uint32(2), s.driver(protocol.DriverState_DRIVER_RUNNING).GetLaunch())
@@ -169,19 +169,19 @@ func TestADriverIsKilledAndLaunchedAnew(t *testing.T) {
 	require.Equal(t, uint32(3), unknown.GetLaunch())
 }
 
-// failing is a driver that fails after so long each time.
+// failing returns a driver that fails after a duration each time.
 func failing(after ...time.Duration) func() (ending, error) {
 	return func() (ending, error) {
 		if len(after) == 0 {
 			return ending{}, nil
 		}
-		time.Sleep(after[0]) // in a bubble, where nobody waits for it
+		time.Sleep(after[0]) // on the fake clock of a synctest bubble
 		after = after[1:]
 		return ending{code: 1}, nil
 	}
 }
 
-func TestADriverThatFailsIsStartedAgainAfterLongerAndLongerPauses(t *testing.T) {
+func TestRestartsAreDelayedMoreAndMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pauses []time.Duration
 		note := func(_ ending, pause time.Duration) { pauses = append(pauses, pause) }
@@ -195,7 +195,7 @@ func TestADriverThatFailsIsStartedAgainAfterLongerAndLongerPauses(t *testing.T) 
 	})
 }
 
-func TestOnlyASupervisedDriverThatFailedIsStartedAgain(t *testing.T) {
+func TestOnlyFailedSupervisedDriversAreRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never := func(ending, time.Duration) { t.Error("it is started again") }
 		e, err := supervise(t.Context(), false, failing(0), never)

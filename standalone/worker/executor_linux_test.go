@@ -22,7 +22,7 @@ import (
 
 const app = "app-1"
 
-// launchOf orders an executor whose program does something.
+// launchOf returns the order to launch an executor with arguments for act.
 func (m *testMaster) launchOf(id uint32, arguments ...string) *protocol.LaunchExecutor {
 	return &protocol.LaunchExecutor{
 		ApplicationId: app, ExecutorId: id, Cores: 2,
@@ -42,14 +42,14 @@ func killOrder(id uint32) *protocol.WorkerOrder {
 	return &protocol.WorkerOrder{KillExecutors: []*protocol.KillExecutor{{ApplicationId: app, ExecutorId: id}}}
 }
 
-// notes is a directory in which processes of the test leave their ids.
+// notes returns a directory for the ids of processes.
 func notes(t *testing.T) string {
 	directory := t.TempDir()
 	t.Setenv("TEST_NOTES", directory)
 	return directory
 }
 
-func TestAWorkerSaysWhatItHas(t *testing.T) {
+func TestTheHelloHasTheWorkersResources(t *testing.T) {
 	m := startMaster(t)
 	startWorker(t, map[string]string{"worker.resource.gpu.amount": "2", "worker.port": "7"}, m)
 	hello := m.attached().hello
@@ -104,7 +104,7 @@ func TestAnExecutorGetsItsEnvironmentFilesAndSecrets(t *testing.T) {
 	require.NoDirExists(t, home+"/secret", "secrets go with the executor")
 }
 
-func TestThePassIsInAFileOfItsUserAlone(t *testing.T) {
+func TestThePassIsInAPrivateFile(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
@@ -123,7 +123,7 @@ func TestThePassIsInAFileOfItsUserAlone(t *testing.T) {
 	require.Equal(t, "the pass", string(pass))
 }
 
-func TestHowAnExecutorEndsIsReported(t *testing.T) {
+func TestReportsOfExecutorEnds(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
@@ -167,7 +167,7 @@ func TestHowAnExecutorEndsIsReported(t *testing.T) {
 	}
 	require.Equal(t, []string{"1", "2", "3", "5", "6", "7"}, entriesOf(t, filepath.Join(w.directory, app)))
 
-	// One whose program no master has is given up when the master does.
+	// A launch whose program no master has ends when the executor is killed.
 	s.order(launchOrder(lacking))
 	s.executor(4, protocol.ExecutorState_EXECUTOR_LAUNCHING)
 	s.order(killOrder(4))
@@ -184,7 +184,7 @@ func entriesOf(t *testing.T, directory string) []string {
 	return names
 }
 
-func TestAKilledExecutorEndsWithAllItStarted(t *testing.T) {
+func TestKillingAnExecutorKillsItsProcesses(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, map[string]string{"worker.killGrace": "50ms"}, m)
@@ -201,7 +201,7 @@ func TestAKilledExecutorEndsWithAllItStarted(t *testing.T) {
 	}
 }
 
-func TestWhatAnExecutorStartedEndsWithIt(t *testing.T) {
+func TestProcessesOfAnExecutorEndWithIt(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, map[string]string{"worker.killGrace": "50ms"}, m)
@@ -221,7 +221,7 @@ func TestWhatAnExecutorStartedEndsWithIt(t *testing.T) {
 	s.executor(10, protocol.ExecutorState_EXECUTOR_KILLED) // not ended with executor 1, whose name begins its own
 }
 
-func TestAnExecutorMayTakeItsLeave(t *testing.T) {
+func TestAnExecutorMayEndOnSIGTERM(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, map[string]string{"worker.killGrace": "10m"}, m)
@@ -229,11 +229,11 @@ func TestAnExecutorMayTakeItsLeave(t *testing.T) {
 	s.order(launchOrder(m.launchOf(1, "wait")))
 	pidfd, _ := handle(t, directory, "process")
 	s.order(killOrder(1))
-	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // as it was told to end, and long before it would be killed
+	s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED) // by SIGTERM, long before SIGKILL
 	require.True(t, hasEnded(t, pidfd, 0))
 }
 
-func TestOrdersThatComeTwiceDoNoHarm(t *testing.T) {
+func TestRepeatedOrdersHaveNoEffect(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, nil, m)
@@ -245,7 +245,7 @@ func TestOrdersThatComeTwiceDoNoHarm(t *testing.T) {
 	s.order(killOrder(1))
 	s.order(killOrder(1))
 	killed := s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED)
-	s.order(killOrder(1)) // its end was not acknowledged, so it is told again
+	s.order(killOrder(1)) // its end was not acknowledged, so it is reported again
 	require.Equal(t, killed.GetText(), s.executor(1, protocol.ExecutorState_EXECUTOR_KILLED).GetText())
 	s.order(killOrder(2))
 	require.Equal(t, "its worker does not have it", s.executor(2, protocol.ExecutorState_EXECUTOR_LOST).GetText())
@@ -296,7 +296,7 @@ func get(t *testing.T, url string, header http.Header) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-func TestTheStatusTellsWhatRunsAndRan(t *testing.T) {
+func TestStatusShowsRunningAndEnded(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	startWorker(t, nil, m)
@@ -346,7 +346,7 @@ func TestFilesAreFetchedOnce(t *testing.T) {
 	require.Equal(t, 1, m.fetches)
 }
 
-func TestWorkOfAnApplicationGoesWithItAndLogsStay(t *testing.T) {
+func TestAnEndedApplicationLeavesOnlyLogs(t *testing.T) {
 	m := startMaster(t)
 	w := startWorker(t, nil, m)
 	s := m.attached()
@@ -358,11 +358,11 @@ func TestWorkOfAnApplicationGoesWithItAndLogsStay(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(work)
 		return os.IsNotExist(err)
-	}, patience, time.Millisecond)
+	}, timeout, time.Millisecond)
 	require.Equal(t, "to stdout: words\n", w.file(app, "1", "logs", "stdout"))
 }
 
-func TestWhatIsOldIsRemovedUnlessItRuns(t *testing.T) {
+func TestOldDirectoriesOfRunningOnesStay(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, map[string]string{"worker.cleanup.interval": "10ms", "worker.cleanup.appDataTtl": "1ms"}, m)
@@ -374,11 +374,11 @@ func TestWhatIsOldIsRemovedUnlessItRuns(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := os.Stat(filepath.Join(w.directory, "app-2"))
 		return os.IsNotExist(err) && strings.Contains(w.log.String(), "removed an old directory")
-	}, patience, time.Millisecond)
+	}, timeout, time.Millisecond)
 	require.DirExists(t, filepath.Join(w.directory, app, "1", "work"))
 }
 
-func TestNothingIsLeftWhenAWorkerIsKilled(t *testing.T) {
+func TestNoProcessOutlivesAKilledWorker(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		end  func(t *testing.T, pid int)
@@ -393,7 +393,7 @@ func TestNothingIsLeftWhenAWorkerIsKilled(t *testing.T) {
 		{"killed after its guard", func(t *testing.T, pid int) {
 			first := guardOf(t, pid)
 			require.NoError(t, syscall.Kill(first, syscall.SIGKILL))
-			require.Eventually(t, func() bool { return !slices.Contains([]int{0, first}, guardOrNone(pid)) }, patience, 5*time.Millisecond)
+			require.Eventually(t, func() bool { return !slices.Contains([]int{0, first}, guardOrNone(pid)) }, timeout, 5*time.Millisecond)
 			require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		}},
 	} {
@@ -409,13 +409,13 @@ func TestNothingIsLeftWhenAWorkerIsKilled(t *testing.T) {
 			}
 			test.end(t, worker.Process.Pid)
 			for name, pidfd := range everyone {
-				require.True(t, hasEnded(t, pidfd, patience), "%s lives on", name)
+				require.True(t, hasEnded(t, pidfd, timeout), "%s lives on", name)
 			}
 		})
 	}
 }
 
-func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
+func TestExecutorsEndIfWorkerAndGuardAreKilled(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	workerDirectory := t.TempDir()
@@ -433,9 +433,9 @@ func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	require.NoError(t, syscall.Kill(beside, syscall.SIGKILL))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.True(t, hasEnded(t, everyone["process"], patience))
+	require.True(t, hasEnded(t, everyone["process"], timeout))
 	_ = worker.Wait() // the directory is free then
-	// What it started has nobody left to end it but the next worker.
+	// Only the next worker can kill what it started.
 	workerProcess(t, workerDirectory, m)
 	m.attached()
 	for name, pidfd := range everyone {
@@ -444,7 +444,7 @@ func TestAnExecutorEndsWithWorkerAndGuardInOneMoment(t *testing.T) {
 	require.NoDirExists(t, secret)
 }
 
-func TestAWorkerKnowsWhetherTheOneBeforeWasKilled(t *testing.T) {
+func TestPredecessor(t *testing.T) {
 	directory, err := lockDirectory(t.TempDir())
 	require.NoError(t, err)
 	before := func() string {

@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// slowFiles has one content, of which it sends a byte after each pause.
+// slowFiles has one content, and sends it byte by byte with pauses.
 type slowFiles struct {
 	protocol.UnimplementedFilesServer
 	content string
@@ -39,7 +39,7 @@ func (f *slowFiles) Fetch(_ *protocol.FetchRequest, stream grpc.ServerStreamingS
 	return nil
 }
 
-// written is what a fetch wrote at last.
+// written is the content that a fetch has written.
 type written struct{ bytes.Buffer }
 
 func (w *written) restart() error {
@@ -47,7 +47,7 @@ func (w *written) restart() error {
 	return nil
 }
 
-func TestATransferMayTakeLongButNotStandStill(t *testing.T) {
+func TestATransferTimesOutWithoutProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int
 		took time.Duration

@@ -25,10 +25,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// patience is for what happens in milliseconds, on a machine that is busy.
-const patience = time.Minute
+// timeout is for events that take milliseconds, on a busy machine.
+const timeout = time.Minute
 
-// testSecret is that of the test's process and of workers in processes of their own.
+// testSecret is shared by the test and workers in other processes.
 var testSecret = "bobbin-key:" + strings.Repeat("01", 32)
 
 func testCredentials(t testing.TB) *protocol.Credentials {
@@ -37,7 +37,7 @@ func testCredentials(t testing.TB) *protocol.Credentials {
 	return credentials
 }
 
-// testMaster is a master that says what a test wants.
+// testMaster is a master that a test controls.
 type testMaster struct {
 	protocol.UnimplementedWorkerServer
 	protocol.UnimplementedFilesServer
@@ -54,7 +54,7 @@ type testMaster struct {
 	fetches  int
 }
 
-// testStream is a worker's stream that has been welcomed.
+// testStream is the stream of a worker after the welcome.
 type testStream struct {
 	hello  *protocol.WorkerHello
 	orders chan *protocol.WorkerOrder // closed to break the stream
@@ -142,7 +142,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 	}
 }
 
-// keep has the master have a content, and describes it.
+// keep stores a content at the master.
 func (m *testMaster) keep(name string, content []byte) *protocol.File {
 	sum := sha256.Sum256(content)
 	m.mu.Lock()
@@ -151,8 +151,8 @@ func (m *testMaster) keep(name string, content []byte) *protocol.File {
 	return &protocol.File{Name: name, Sha256: sum[:], Size: int64(len(content))}
 }
 
-// program is this test binary as the program of executors and drivers: a script
-// that starts it.
+// program returns a script that starts this test binary, as the program of executors and
+// drivers.
 func (m *testMaster) program() *protocol.File {
 	own, err := os.Executable()
 	require.NoError(m.t, err)
@@ -184,7 +184,7 @@ func (m *testMaster) attached() *testStream {
 	select {
 	case s := <-m.streams:
 		return s
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		require.FailNow(m.t, "no worker has attached itself")
 		return nil
 	}
@@ -194,15 +194,15 @@ func (s *testStream) order(o *protocol.WorkerOrder) {
 	s.t.Helper()
 	select {
 	case s.orders <- o:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		require.FailNow(s.t, "the worker takes no orders")
 	}
 }
 
-// await gives the first message that is wanted, passing over others.
+// await returns the first message for which wanted holds.
 func (s *testStream) await(wanted func(*protocol.WorkerMessage) bool) *protocol.WorkerMessage {
 	s.t.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(timeout)
 	for {
 		select {
 		case message, ok := <-s.heard:
@@ -288,7 +288,7 @@ func startWorker(t testing.TB, settings map[string]string, masters ...*testMaste
 		stop()
 		select {
 		case <-w.ended:
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Error("the worker does not end")
 		}
 		if t.Failed() {
@@ -305,7 +305,7 @@ func (w *testWorker) end() error {
 	case err := <-w.ended:
 		w.ended <- err
 		return err
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		require.FailNow(w.t, "the worker does not end")
 		return nil
 	}
@@ -317,7 +317,7 @@ func (w *testWorker) file(parts ...string) string {
 	return string(content)
 }
 
-// syncBuffer is a log that several goroutines write.
+// syncBuffer is a buffer that several goroutines may write.
 type syncBuffer struct {
 	mu      sync.Mutex
 	content bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-func TestResourcesAreFoundByTheirScripts(t *testing.T) {
+func TestResourceScripts(t *testing.T) {
 	script := func(text string) string {
 		path := filepath.Join(t.TempDir(), "discover.sh")
 		require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\n"), 0o700))
@@ -50,13 +50,13 @@ func TestResourcesAreFoundByTheirScripts(t *testing.T) {
 	}
 }
 
-func TestAMachineKeepsSomeOfItsMemory(t *testing.T) {
+func TestDefaultMemory(t *testing.T) {
 	require.Equal(t, 15*config.GiB, defaultMemory(int64(16*config.GiB)))
 	require.Equal(t, config.GiB, defaultMemory(int64(config.GiB)))
 	require.Equal(t, config.GiB, defaultMemory(0))
 }
 
-func TestTheHostIsWhereTheMasterIsReachedFrom(t *testing.T) {
+func TestFindHost(t *testing.T) {
 	host, err := findHost(t.Context(), []string{"no.such.host.invalid:7077", "127.0.0.1:7077"}, "a name that leads elsewhere", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", host, "nothing is served to others where everything is on this machine")
@@ -64,7 +64,7 @@ func TestTheHostIsWhereTheMasterIsReachedFrom(t *testing.T) {
 	require.ErrorContains(t, err, "set worker.host")
 }
 
-func TestTheEnvironment(t *testing.T) {
+func TestEnvironment(t *testing.T) {
 	e := inherited([]string{
 		"PATH=/bin", "BOBBIN_AUTHENTICATE_SECRET=s", "BOBBIN_LAUNCH_ROLE=worker", "HADOOP_TOKEN_FILE_LOCATION=/f", "GOMAXPROCS=64", "EMPTY=", "odd", "=x", "A=b=c",
 	})
@@ -77,7 +77,7 @@ func TestTheEnvironment(t *testing.T) {
 	}, e.list())
 }
 
-func TestAPageTakesTheNextFreePort(t *testing.T) {
+func TestAPageListensOnTheNextFreePort(t *testing.T) {
 	first, err := listen("127.0.0.1", 0)
 	require.NoError(t, err)
 	defer first.close()
@@ -90,7 +90,7 @@ func TestAPageTakesTheNextFreePort(t *testing.T) {
 	require.ErrorContains(t, err, "see worker.host and worker.ui.port")
 }
 
-func TestWorkersHaveIdsOfTheirOwn(t *testing.T) {
+func TestWorkerIDsAreUnique(t *testing.T) {
 	began := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	var ids []string
 	for range 2 {

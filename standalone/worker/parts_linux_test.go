@@ -26,8 +26,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// This test binary is also what it starts: guards, workers, and programs whose
-// first argument says what they do.
+// The test binary is also the program of guards, workers, executors and drivers. Its first
+// argument says what it does.
 func TestMain(m *testing.M) {
 	if os.Getenv(launch.EnvRole) == string(launch.RoleGuard) {
 		os.Exit(guard.Main())
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// act is a program that a worker has started.
+// act is the main function of a program that a worker has started.
 func act(part string, arguments []string) int {
 	switch part {
 	case "exit": // with a status
@@ -96,7 +96,7 @@ func act(part string, arguments []string) int {
 	return 99
 }
 
-// note leaves a process's id where a test finds it.
+// note writes a process's id to a file for the test.
 func note(name string, pid int) {
 	directory := os.Getenv("TEST_NOTES")
 	draft := filepath.Join(directory, "."+name)
@@ -108,7 +108,7 @@ func note(name string, pid int) {
 	}
 }
 
-// handle waits until a process has noted its id, and gives what tells of its end.
+// handle waits for a process's id, and returns a handle that reports its end.
 func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 	path := filepath.Join(directory, name)
 	var content []byte
@@ -116,7 +116,7 @@ func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 		var err error
 		content, err = os.ReadFile(path)
 		return err == nil
-	}, patience, 2*time.Millisecond, name)
+	}, timeout, 2*time.Millisecond, name)
 	pid, err := strconv.Atoi(string(content))
 	require.NoError(t, err)
 	pidfd, err = unix.PidfdOpen(pid, 0)
@@ -125,7 +125,7 @@ func handle(t *testing.T, directory, name string) (pidfd, pid int) {
 	return pidfd, pid
 }
 
-// hasEnded waits for the end of a process.
+// hasEnded waits until a process has ended.
 func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, int(within.Milliseconds()))
@@ -137,7 +137,7 @@ func hasEnded(t *testing.T, pidfd int, within time.Duration) bool {
 	}
 }
 
-// workerPart has this binary be a worker of the directory and the master named.
+// workerPart runs a worker with a directory and a master.
 const workerPart = "WORKER_TEST_WORKER"
 
 func actWorker() int {
@@ -191,14 +191,14 @@ func workerProcess(t *testing.T, directory string, m *testMaster) *exec.Cmd {
 	return command
 }
 
-// guardOf is the guard of a worker's process.
+// guardOf returns the guard of a worker's process.
 func guardOf(t *testing.T, pid int) int {
 	found := guardOrNone(pid)
 	require.NotZero(t, found, "the worker has no guard")
 	return found
 }
 
-// guardOrNone is 0 where there is none at the moment.
+// guardOrNone returns 0 if there is none.
 func guardOrNone(pid int) int {
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, task := range tasks {

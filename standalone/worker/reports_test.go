@@ -11,10 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// A master that hears a hello and then some of the reports that follow, and
-// acknowledges some of what it has heard, knows of every end: whatever is lost
-// on the way, and however often it is told.
-func TestEveryEndIsHeard(t *testing.T) {
+// TestEveryEndReachesAMaster: a master that gets a hello and some of the later reports,
+// and acknowledges some, gets every end, although messages are lost and repeated.
+func TestEveryEndReachesAMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReports()
 		ended := map[uint32]bool{} // what has
@@ -92,7 +91,7 @@ func TestEveryEndIsHeard(t *testing.T) {
 	})
 }
 
-func TestAnAcknowledgementOfWhatIsNotThereYetIsPassedOver(t *testing.T) {
+func TestAcknowledgementsOfFutureReportsAreIgnored(t *testing.T) {
 	r := newReports()
 	r.setExecutor(&protocol.ExecutorReport{ExecutorId: 1, State: protocol.ExecutorState_EXECUTOR_EXITED})
 	r.acknowledge(2)

@@ -43,7 +43,7 @@ func TestLogsRollBySize(t *testing.T) {
 	}
 }
 
-func TestALogGoesOnOnceItCanBeWrittenAgain(t *testing.T) {
+func TestALogContinuesAfterAWriteError(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "logs")
 	path := filepath.Join(directory, "stdout")
 	require.NoError(t, os.Mkdir(directory, 0o700))
@@ -75,7 +75,7 @@ func logFiles(t require.TestingT, path string) map[string]string {
 	return files
 }
 
-func TestALogGoesOnWhereItWas(t *testing.T) {
+func TestAnExistingLogIsAppended(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stdout")
 	for _, line := range []string{"first\n", "second\n", "third\n"} {
 		log, err := openLog(path, logLimits{13, 1})
@@ -87,7 +87,7 @@ func TestALogGoesOnWhereItWas(t *testing.T) {
 	require.Equal(t, map[string]string{"": "third\n", ".1": "first\nsecond\n"}, logFiles(t, path))
 }
 
-func TestAnyOutputIsKeptInOrderAndBounded(t *testing.T) {
+func TestRandomOutputIsOrderedAndBounded(t *testing.T) {
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
 		directory, err := os.MkdirTemp(root, "")
@@ -118,7 +118,7 @@ func TestAnyOutputIsKeptInOrderAndBounded(t *testing.T) {
 	})
 }
 
-func TestAProcessDoesNotWaitForALogThatCannotBeWritten(t *testing.T) {
+func TestAFullDiskDoesNotBlockAProcess(t *testing.T) {
 	log, err := openLog(filepath.Join(t.TempDir(), "stdout"), logLimits{})
 	require.NoError(t, err)
 	require.NoError(t, log.Close())

@@ -108,7 +108,7 @@ func entriesIn(t *testing.T, directory string) []os.DirEntry {
 	return entries
 }
 
-func TestArchivesLeaveNothingOutside(t *testing.T) {
+func TestArchivesCannotWriteOutside(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"parent.tar":   tarball(t, tar.Header{Name: "../outside", Typeflag: tar.TypeReg, Mode: 0o600}),
 		"absolute.tar": tarball(t, tar.Header{Name: "/outside", Typeflag: tar.TypeReg, Mode: 0o600}),
@@ -131,7 +131,7 @@ func TestArchivesLeaveNothingOutside(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanTheMostIsUnpacked(t *testing.T) {
+func TestUnpackingIsBounded(t *testing.T) {
 	outer := t.TempDir()
 	archive := filepath.Join(outer, "archive")
 	require.NoError(t, os.WriteFile(archive, gzipped(t, tarball(t, packedTree...)), 0o600))

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// crowded is a cluster of 4-core workers, every second of whose cores is wanted,
-// with nothing launched yet.
+// crowded returns a cluster of 4-core workers with requests for half of all cores, and
+// nothing launched.
 func crowded(b *testing.B, workers, applications int, prefer bool) *Cluster {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)
@@ -57,7 +57,7 @@ func BenchmarkScheduleAll(b *testing.B) {
 	}
 }
 
-// BenchmarkHeartbeat is what a heartbeat costs beside its message.
+// BenchmarkHeartbeat measures the handling of a heartbeat without its message.
 func BenchmarkHeartbeat(b *testing.B) {
 	c := crowded(b, 500, 50, false)
 	now := time.Unix(1e9, 0)

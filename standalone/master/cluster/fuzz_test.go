@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// FuzzMessages has workers and applications say anything that can be encoded.
+// FuzzMessages sends arbitrary messages from workers and applications.
 func FuzzMessages(f *testing.F) {
 	encode := func(message proto.Message) []byte {
 		data, err := proto.Marshal(message)

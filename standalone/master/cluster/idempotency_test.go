@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// TestOneDriverForOneKey submits with an idempotency key again and again, while
-// what it stands for goes on and ends in every way.
-func TestOneDriverForOneKey(t *testing.T) {
+// TestIdempotencyKeysInRandomHistories submits with an idempotency key repeatedly, while
+// its driver runs and ends in all ways.
+func TestIdempotencyKeysInRandomHistories(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 8, 100*mib)
 	submissions := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// check looks whether all that must hold whenever the master is at rest does.
+// check checks the invariants that hold between two events.
 func (s *sim) check() {
 	c, t := s.c, s.t
 	for _, w := range c.workers {
@@ -102,7 +102,7 @@ func (s *sim) checkApplication(a *application) {
 	}
 }
 
-// checkStore looks whether a master that started now would know everyone.
+// checkStore checks that a master which starts now would recover everything.
 func (s *sim) checkStore() {
 	t, c := s.t, s.c
 	for id, w := range c.workers {
@@ -130,8 +130,8 @@ func (s *sim) checkStore() {
 	}
 }
 
-// checkViews looks whether workers, applications and the master agree, once all
-// are attached and have said all there is to say.
+// checkViews checks that workers, applications and the master agree after all have
+// attached and all messages have been delivered.
 func (s *sim) checkViews() {
 	t := s.t
 	for id, w := range s.workers {
@@ -163,7 +163,7 @@ func (s *sim) checkViews() {
 	}
 }
 
-// rest brings everyone back, and lets so much time pass that all is decided.
+// rest attaches everything again, and advances the clock past all timeouts.
 func (s *sim) rest() {
 	const rounds = 4
 	for range rounds {

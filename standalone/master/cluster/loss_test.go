@@ -37,7 +37,7 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Equal(t, protocol.ExecutorState_EXECUTOR_LOST, a.ends[0].GetState())
 	require.Contains(t, a.ends[0].GetText(), "nothing was heard of it for 1m0s")
 
-	// It comes back with an executor that nobody wants any more, and gets another.
+	// It attaches with an executor that is not wanted any more, and gets another.
 	s.attachWorker(w)
 	s.settle()
 	s.check()
@@ -52,7 +52,7 @@ func TestASilentWorkerIsLost(t *testing.T) {
 	require.Empty(t, s.stateOf("w0"))
 }
 
-func TestAWorkerThatComesBackAtOnceKeepsItsNewStream(t *testing.T) {
+func TestALostWorkerThatAttachesAgainKeepsItsStream(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 1, 10*mib)
 	s.settle()
@@ -64,7 +64,7 @@ func TestAWorkerThatComesBackAtOnceKeepsItsNewStream(t *testing.T) {
 	require.Equal(t, WorkerAlive, s.stateOf("w0"))
 }
 
-func TestNobodyIsLostByAPauseOfTheMaster(t *testing.T) {
+func TestAPauseOfTheMasterLosesNothing(t *testing.T) {
 	s := newSim(t, testOptions())
 	s.worker("w0", 1, 10*mib)
 	a := s.app("a", 0, demand(0, 1, 1, 1))
@@ -80,7 +80,7 @@ func TestNobodyIsLostByAPauseOfTheMaster(t *testing.T) {
 	require.Len(t, a.known, 1)
 }
 
-func TestASupervisedDriverGoesWithItsApplication(t *testing.T) {
+func TestKillingAnApplicationKillsItsSupervisedDriver(t *testing.T) {
 	for supervise, want := range map[bool]protocol.DriverState{
 		true: protocol.DriverState_DRIVER_KILLED, false: protocol.DriverState_DRIVER_RUNNING,
 	} {
@@ -118,7 +118,7 @@ func TestADisconnectedWorkerGetsNothingNew(t *testing.T) {
 	require.Len(t, a.ends, 2)
 }
 
-func TestAWorkerThatWasRestartedReplacesItself(t *testing.T) {
+func TestARestartedWorkerReplacesTheOldOne(t *testing.T) {
 	s := newSim(t, testOptions())
 	old := s.worker("old", 1, 10*mib)
 	a := s.app("a", 0, demand(0, 1, 1, 1))
@@ -134,7 +134,7 @@ func TestAWorkerThatWasRestartedReplacesItself(t *testing.T) {
 	require.Len(t, again.processes, 1)
 }
 
-func TestALaunchThatNeverArrivedComesAgain(t *testing.T) {
+func TestALostLaunchIsOrderedAgain(t *testing.T) {
 	s := newSim(t, testOptions())
 	s.stuck = true
 	w := s.worker("w0", 1, 10*mib)
@@ -150,7 +150,7 @@ func TestALaunchThatNeverArrivedComesAgain(t *testing.T) {
 	require.Len(t, w.processes, 1)
 }
 
-func TestAnApplicationThatGoesAwayIsLost(t *testing.T) {
+func TestADisconnectedApplicationIsLost(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 2, 10*mib)
 	a := s.app("a", 0, demand(0, 1, 1, 1))
@@ -200,7 +200,7 @@ func TestDecommissioning(t *testing.T) {
 	require.Len(t, other.processes, 1, "its executors are replaced at once")
 	require.Len(t, w.processes, 1)
 
-	// An application that comes back hears it again.
+	// An application that attaches again gets it again.
 	a.notices = nil
 	s.detachApp(a)
 	s.attachApp(a)
@@ -255,7 +255,7 @@ func TestDriversOfALostWorker(t *testing.T) {
 	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(supervised).GetState())
 }
 
-func TestDriversOfAWorkerThatStops(t *testing.T) {
+func TestDriversOfAStoppingWorker(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 3, 10*mib)
 	supervised, plain, killed := submit(t, s, true), submit(t, s, false), submit(t, s, true)
@@ -316,7 +316,7 @@ func TestRecovery(t *testing.T) {
 	require.Equal(t, protocol.DriverState_DRIVER_RUNNING, s.c.DriverStatus(waiting).GetState())
 }
 
-func TestRecoveryEndsOnceAllAreBack(t *testing.T) {
+func TestRecoveryEndsWhenAllHaveAttached(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 3, 10*mib)
 	a := s.app("a", 0, demand(0, 2, 1, 1))
@@ -340,7 +340,7 @@ func TestRecoveryEndsOnceAllAreBack(t *testing.T) {
 	require.Contains(t, a.known, uint32(idBlock+1), "no id is given again that may have been given")
 }
 
-// TestALostStore has a master without a store take over what runs.
+// TestALostStore checks that a master without a store takes over what runs.
 func TestALostStore(t *testing.T) {
 	for name, applicationFirst := range map[string]bool{"application first": true, "worker first": false} {
 		t.Run(name, func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestALostStore(t *testing.T) {
 	}
 }
 
-func TestExecutorsOfAnApplicationThatNeverComesBackAreEnded(t *testing.T) {
+func TestExecutorsOfALostApplicationAreStopped(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 1, 10*mib)
 	s.app("a", 0, demand(0, 1, 1, 1))
@@ -389,7 +389,7 @@ func TestExecutorsOfAnApplicationThatNeverComesBackAreEnded(t *testing.T) {
 	require.Empty(t, s.c.Status().EndedApplications, "nothing is known of it")
 }
 
-func TestOnlySoMuchIsRemembered(t *testing.T) {
+func TestEndedOnesAreRetainedUpToALimit(t *testing.T) {
 	s := newSim(t, testOptions())
 	for range 8 {
 		s.c.KillDriver(s.now, submit(t, s, false))
@@ -415,7 +415,7 @@ func TestOnlySoMuchIsRemembered(t *testing.T) {
 	require.Equal(t, "app-20010909014640-0015", s.c.Status().EndedApplications[0].ID)
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidMessagesAreRefused(t *testing.T) {
 	c := New(testOptions())
 	now := time.Unix(1e9, 0)
 	good := func() *protocol.WorkerHello {

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// drawn draws what happens to a cluster.
+// drawn draws random events.
 type drawn struct {
 	*sim
 	r       *rapid.T
@@ -170,10 +170,10 @@ func (d *drawn) step() {
 	d.check()
 }
 
-// TestWhateverHappens drives a cluster through random histories. At every step
-// nothing may be given out twice and nobody wait beside what it could have; in
-// the end everyone agrees on what runs, and nothing is left of what is over.
-func TestWhateverHappens(t *testing.T) {
+// TestRandomHistories drives a cluster through random histories. At every step nothing
+// may be assigned twice, and no request may wait that fits; in the end all agree on what
+// runs, and nothing is left of what has ended.
+func TestRandomHistories(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		options := testOptions()
 		options.SpreadOut = rapid.Bool().Draw(r, "spread out")

@@ -8,12 +8,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// failed bounds how many executors of an application have failed one after the
-// other, none having registered, as far as the master can know: what it hears
-// late, or forgets when it restarts, is in most and not in least.
+// failed bounds how many executors of an application have failed in a row before any
+// registered, as far as the master can know. Failures that it gets late, or forgets when
+// it restarts, are in most and not in least.
 type failed struct{ most, least int }
 
-// registered sets the count back; known is whether the master surely hears of it.
+// registered resets the count; known is set if the master certainly gets it.
 func (f *failed) registered(known bool) {
 	f.least = 0
 	if known {
@@ -21,16 +21,16 @@ func (f *failed) registered(known bool) {
 	}
 }
 
-// launched reports whether the master has an executor of which it does not know
-// that it has registered.
+// launched reports whether the master has an executor that is not registered to its
+// knowledge.
 func (s *sim) launched(a *simApp, id uint32) bool {
 	known := s.c.applications[a.hello.GetApplicationId()]
 	return known != nil && known.executors[id] != nil && !known.executors[id].registered
 }
 
-// expectEnd looks at an executor's end before it is reported, and returns the
-// look after that: an application is removed by it if, and only if,
-// MaxExecutorRetries have failed and none is at work.
+// expectEnd is called before an executor's end is reported, and returns a check to be
+// called afterwards: the end removes the application if and only if MaxExecutorRetries
+// executors have failed and none is registered.
 func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorState) (judge func()) {
 	var app *simApp
 	for _, a := range s.apps {
@@ -70,7 +70,7 @@ func (s *sim) expectEnd(w *simWorker, key executorKey, state protocol.ExecutorSt
 	}
 }
 
-// checkRetries looks whether applications were removed, or wait, within bounds.
+// checkRetries checks that applications are removed, or wait, within these bounds.
 func (s *sim) checkRetries() {
 	for _, a := range s.apps {
 		if a.over && strings.Contains(a.why, "failed one after the other") {

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// placed is what runs on each worker: cores of each executor.
+// placed returns the cores of each executor, by worker.
 func (s *sim) placed() map[string][]int {
 	where := map[string][]int{}
 	for id, w := range s.workers {
@@ -24,7 +24,7 @@ func (s *sim) placed() map[string][]int {
 	return where
 }
 
-func TestWhereExecutorsGo(t *testing.T) {
+func TestPlacement(t *testing.T) {
 	const all = protocol.Unlimited
 	tests := []struct {
 		name     string
@@ -63,7 +63,7 @@ func TestWhereExecutorsGo(t *testing.T) {
 	}
 }
 
-func TestHostsThatTasksPreferGoFirst(t *testing.T) {
+func TestPreferredHostsComeFirst(t *testing.T) {
 	s := newSim(t, testOptions())
 	for i := range 4 {
 		s.worker(fmt.Sprintf("w%d", i), 8, 100*mib)
@@ -96,7 +96,7 @@ func TestExcludedHostsGetNothing(t *testing.T) {
 	require.Empty(t, a.hinders)
 }
 
-func TestResourcesAreGivenByAddress(t *testing.T) {
+func TestResourcesAreAssignedByAddress(t *testing.T) {
 	s := newSim(t, testOptions())
 	w := s.worker("w0", 8, 10*mib, "0", "1", "2")
 	wanted := demand(0, 5, 1, 1)
@@ -114,7 +114,7 @@ func TestResourcesAreGivenByAddress(t *testing.T) {
 	require.Equal(t, map[string]ResourceUsed{"gpu": {Total: 3, Used: 3}}, shown.Resources)
 }
 
-func TestApplicationsAreServedFirstInFirstOut(t *testing.T) {
+func TestApplicationsAreScheduledFirstInFirstOut(t *testing.T) {
 	s := newSim(t, testOptions())
 	first := s.app("first", 0, demand(0, 3, 1, 1))
 	second := s.app("second", 0, demand(0, 3, 1, 1))
@@ -128,7 +128,7 @@ func TestApplicationsAreServedFirstInFirstOut(t *testing.T) {
 	require.Len(t, second.known, 3)
 }
 
-func TestDriversGoBeforeApplications(t *testing.T) {
+func TestDriversAreLaunchedBeforeExecutors(t *testing.T) {
 	s := newSim(t, testOptions())
 	a := s.app("a", 0, demand(0, protocol.Unlimited, 1, 1))
 	for range 3 {
@@ -145,7 +145,7 @@ func TestDriversGoBeforeApplications(t *testing.T) {
 	require.Len(t, a.known, 1)
 }
 
-func TestWhyThereAreNoExecutors(t *testing.T) {
+func TestHindrances(t *testing.T) {
 	s := newSim(t, testOptions())
 	a := s.app("a", 0, demand(0, 1, 4, 1))
 	s.settle()

@@ -23,8 +23,8 @@ func testOptions() Options {
 	}
 }
 
-// sim is a cluster with workers, applications and a store that behave as the
-// protocol says, all in one goroutine and on a clock of its own.
+// sim is a cluster with simulated workers, applications and a store, in one goroutine and
+// on a simulated clock.
 type sim struct {
 	t       require.TestingT
 	options Options
@@ -80,7 +80,7 @@ type simApp struct {
 	failed   failed
 }
 
-// worker makes a machine and attaches it.
+// worker adds a worker and attaches it.
 func (s *sim) worker(id string, cores uint32, memory int64, gpus ...string) *simWorker {
 	w := &simWorker{
 		hello: &protocol.WorkerHello{
@@ -133,7 +133,7 @@ func (s *sim) detachWorker(w *simWorker) {
 	}
 }
 
-// report tells the master, now or when the worker attaches again.
+// report sends a report, now or when the worker attaches again.
 func (s *sim) report(w *simWorker, report *protocol.WorkerReport) {
 	w.sequence++
 	report.Sequence = w.sequence
@@ -143,7 +143,7 @@ func (s *sim) report(w *simWorker, report *protocol.WorkerReport) {
 	}
 }
 
-// endProcess is the end of an executor on its worker.
+// endProcess ends an executor on its worker.
 func (s *sim) endProcess(w *simWorker, key executorKey, state protocol.ExecutorState, exitCode int32) {
 	p := w.processes[key]
 	delete(w.processes, key)
@@ -167,7 +167,7 @@ func (s *sim) endDriver(w *simWorker, key runKey, state protocol.DriverState) {
 	s.report(w, &protocol.WorkerReport{Drivers: []*protocol.DriverReport{d.report(key)}})
 }
 
-// app makes an application and attaches it.
+// app adds an application and attaches it.
 func (s *sim) app(registration string, coresMax uint32, demands ...*protocol.ExecutorDemand) *simApp {
 	a := &simApp{
 		hello: &protocol.ApplicationHello{
@@ -223,7 +223,7 @@ func (s *sim) killExecutor(a *simApp, id uint32) {
 	}
 }
 
-// register is an executor that has found its driver.
+// register registers an executor with its driver.
 func (s *sim) register(a *simApp, id uint32) {
 	a.up[id] = true
 	a.failed.registered(a.attached && s.launched(a, id))
@@ -232,7 +232,7 @@ func (s *sim) register(a *simApp, id uint32) {
 	}
 }
 
-// pass lets time go by, workers sending heartbeats.
+// pass advances the clock, with heartbeats of workers.
 func (s *sim) pass(d time.Duration) {
 	s.now = s.now.Add(d)
 	for id, w := range s.workers {
@@ -244,7 +244,7 @@ func (s *sim) pass(d time.Duration) {
 	s.settle()
 }
 
-// settle schedules and carries everything out until nothing happens any more.
+// settle schedules and carries out orders until there are no more effects.
 func (s *sim) settle() {
 	for range 1000 {
 		s.c.Schedule(s.now)
@@ -286,7 +286,7 @@ func (s *sim) settle() {
 	require.Fail(s.t, "the master never comes to rest")
 }
 
-// obey is a worker that does what it is told.
+// obey makes a worker carry out an order.
 func (s *sim) obey(w *simWorker, order *protocol.WorkerOrder) {
 	if w == nil || !w.attached {
 		return
@@ -327,14 +327,14 @@ func (s *sim) obey(w *simWorker, order *protocol.WorkerOrder) {
 	}
 }
 
-// start is the process of an executor that has begun to run.
+// start marks an executor's process as running.
 func (s *sim) start(w *simWorker, key executorKey) {
 	p := w.processes[key]
 	p.state = protocol.ExecutorState_EXECUTOR_RUNNING
 	s.report(w, &protocol.WorkerReport{Executors: []*protocol.ExecutorReport{p.report(key)}})
 }
 
-// checkLoad looks at what truly runs on a worker.
+// checkLoad checks that a worker runs no more than it has room for.
 func (s *sim) checkLoad(w *simWorker) {
 	var cores uint32
 	var memory int64
@@ -364,7 +364,7 @@ func (s *sim) checkLoad(w *simWorker) {
 	require.LessOrEqual(s.t, memory, w.hello.GetMemory(), "memory of %s", w.hello.GetWorkerId())
 }
 
-// hear is an application that takes what it is told.
+// hear makes an application apply an order.
 func (s *sim) hear(a *simApp, order *protocol.ApplicationOrder) {
 	if order.GetComplete() {
 		listed := map[uint32]bool{}
@@ -398,8 +398,7 @@ func (s *sim) hear(a *simApp, order *protocol.ApplicationOrder) {
 	}
 }
 
-// restart is another master, or the same one again, with what the store has; or
-// nothing, where it was lost.
+// restart replaces the master, with or without the content of the store.
 func (s *sim) restart(keepStore bool) {
 	for _, w := range s.workers {
 		w.attached = false

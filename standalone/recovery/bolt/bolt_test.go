@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) {
 	recoverytest.Run(t, func(t *testing.T) recoverytest.Store {
 		directory := filepath.Join(t.TempDir(), "state")
 		return recoverytest.Store{
-			Open:  func() (recovery.Backend, error) { return Open(directory) },
+			Open:       func() (recovery.Backend, error) { return Open(directory) },
 			Persistent: true,
 			Damage: func(t *testing.T, kind, id string, change func([]byte) []byte) {
 				db, err := bbolt.Open(filepath.Join(directory, FileName), 0o600, nil)
@@ -77,7 +77,7 @@ func TestStateIsForThisUserAlone(t *testing.T) {
 	}
 }
 
-func TestAFileThatWasReplacedIsAnothersToLead(t *testing.T) {
+func TestAReplacedFileEndsTheTerm(t *testing.T) {
 	for name, change := range map[string]func(path string) error{
 		"removed":  os.Remove,
 		"replaced": func(path string) error { return os.Rename(path, path+".old") },
@@ -103,8 +103,8 @@ func TestAFileThatWasReplacedIsAnothersToLead(t *testing.T) {
 	}
 }
 
-// TestDamagedFile damages files in every way: none of it ends the program,
-// loses a byte of the file, or passes for an empty state.
+// TestDamagedFile damages files in many ways: none of them may end the program, change the
+// file, or look like an empty state.
 func TestDamagedFile(t *testing.T) {
 	made := t.TempDir()
 	b, err := Open(made)
@@ -153,7 +153,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
-// used is how many bytes of a file have pages in use.
+// used returns the size of the pages that a file uses, in bytes.
 func used(t *testing.T, file []byte) int {
 	path := filepath.Join(t.TempDir(), FileName)
 	require.NoError(t, os.WriteFile(path, file, 0o600))
@@ -168,7 +168,7 @@ func used(t *testing.T, file []byte) int {
 	return int(size)
 }
 
-func TestADirectoryThatCannotBe(t *testing.T) {
+func TestAnInvalidDirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	_, err := Open(filepath.Join(file, "state"))
@@ -176,7 +176,7 @@ func TestADirectoryThatCannotBe(t *testing.T) {
 	assert.ErrorContains(t, err, file)
 }
 
-func TestWhoLeadsIsToldWhileADiskIsSlow(t *testing.T) {
+func TestLeaderDoesNotWaitForASlowDisk(t *testing.T) {
 	opened, err := Open(t.TempDir())
 	require.NoError(t, err)
 	defer func() { assert.NoError(t, opened.Close()) }()

@@ -22,9 +22,9 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
-	// lease is short for those who wait until it is over.
+	// lease is short, for tests that wait until it expires.
 	lease = 3 * time.Second
-	// longLease does not run out however busy the machine is.
+	// longLease does not expire even on a busy machine.
 	longLease = time.Minute
 	patience  = time.Minute
 )
@@ -69,7 +69,7 @@ func TestConformance(t *testing.T) {
 		places++
 		o := options(t, server, fmt.Sprintf("/test/%d", places))
 		return recoverytest.Store{
-			Open:  func() (recovery.Backend, error) { return Open(t.Context(), o) },
+			Open:       func() (recovery.Backend, error) { return Open(t.Context(), o) },
 			Persistent: true, Shared: true,
 			Damage: func(t *testing.T, kind, id string, change func([]byte) []byte) {
 				key := o.Directory + "/state/" + kind + "/" + id
@@ -99,9 +99,9 @@ func TestATermEndsWithItsKey(t *testing.T) {
 	assert.NoError(t, next.Write(t.Context(), app))
 }
 
-// TestAnOldLeadersWriteHasNoEffect has a leader write that does not know yet
-// that another one leads.
-func TestAnOldLeadersWriteHasNoEffect(t *testing.T) {
+// TestAWriteOfAnOldLeaderHasNoEffect: a leader writes before it knows that another one
+// leads.
+func TestAWriteOfAnOldLeaderHasNoEffect(t *testing.T) {
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	old := lead(t, open(t, o)).(*term)
@@ -118,7 +118,7 @@ func TestAnOldLeadersWriteHasNoEffect(t *testing.T) {
 	assert.Equal(t, []recovery.Record{app}, loaded)
 }
 
-func TestALeaderThatIsNotHeardStopsInTime(t *testing.T) {
+func TestADisconnectedLeaderStopsInTime(t *testing.T) {
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	o.Lease = lease
@@ -130,13 +130,13 @@ func TestALeaderThatIsNotHeardStopsInTime(t *testing.T) {
 	over(t, leading)
 	assert.Less(t, time.Since(paused), 2*lease, "no later than the lease may run out, and what a busy machine adds to it")
 	resume()
-	// An outage that is over leaves nothing behind: the state is there.
+	// After the outage the state is complete.
 	again := lead(t, backend)
 	assert.Greater(t, again.Number(), leading.Number())
 	assert.NoError(t, again.Write(t.Context(), app))
 }
 
-func TestAnOutageIsWaitedOut(t *testing.T) {
+func TestCampaignSurvivesAnOutage(t *testing.T) {
 	server := etcdtest.Start(t)
 	o := options(t, server, "/bobbin")
 	o.Lease = lease
@@ -175,7 +175,7 @@ func TestARestartShorterThanTheLeaseIsNotNoticed(t *testing.T) {
 		t.Fatal("the term is over")
 	default:
 	}
-	// The watch goes on, too.
+	// The watch works again, too.
 	_, err := server.Client().Delete(t.Context(), "/bobbin/leader/", clientv3.WithPrefix())
 	require.NoError(t, err)
 	over(t, term)
@@ -205,7 +205,7 @@ func TestForeignKeys(t *testing.T) {
 	assert.Equal(t, 5, strings.Count(err.Error(), "its key is none that a master makes"), "%v", err)
 }
 
-func TestServersThatAreNotThere(t *testing.T) {
+func TestUnreachableServers(t *testing.T) {
 	o := Options{Endpoints: []string{"http://127.0.0.1:1"}, Directory: "/bobbin", Timeout: 2 * time.Second}
 	_, err := Open(t.Context(), o)
 	assert.ErrorContains(t, err, "http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused")
@@ -227,7 +227,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-func TestAStandbyEndsWhileTheServerIsAway(t *testing.T) {
+func TestAStandbyClosesDuringAnOutage(t *testing.T) {
 	for name, takeAway := range map[string]func(*etcdtest.Server) (back func()){
 		"it hangs": func(server *etcdtest.Server) func() { return server.Pause(t) },
 		"it is killed": func(server *etcdtest.Server) func() {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkLook is what it takes to find out that nothing is left of an executor.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkSweep measures a sweep that finds nothing.
+func BenchmarkSweep(b *testing.B) {
 	since, err := Started(os.Getpid())
 	if err != nil {
 		b.Fatal(err)

@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// part is what this test binary does where it is started as something else.
+// part is the role of this test binary in another process.
 const part = "GUARD_TEST_PART"
 
 func TestMain(m *testing.M) {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 
 const mark = "guard-test-%d/"
 
-// actWorker starts a guard and an executor, and says their ids.
+// actWorker starts a guard and an executor, and prints their ids.
 func actWorker() {
 	own := fmt.Sprintf(mark, os.Getpid())
 	g, err := Start("/proc/self/exe", own, os.Stderr)
@@ -74,7 +74,7 @@ func actWorker() {
 	_ = executor.Wait()
 }
 
-// actExecutor starts processes that try to get away, each by one sign less.
+// actExecutor starts processes that drop one mark each.
 func actExecutor() {
 	for name, attributes := range map[string]*syscall.SysProcAttr{
 		"child": {}, "group": {Setpgid: true}, "session": {Setsid: true},
@@ -94,7 +94,7 @@ func actExecutor() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// actHeadless ends the first thread of its process, and goes on in another.
+// actHeadless ends the first thread of its process, and continues in another.
 func actHeadless() {
 	going := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func actHeadless() {
 	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
 }
 
-// init has main run in the first thread of the process where that is to end.
+// init makes main run in the first thread of the process if that is to end.
 func init() {
 	if os.Getenv(part) == "headless" {
 		runtime.LockOSThread()
@@ -134,9 +134,9 @@ func TestAProcessWithoutItsFirstThreadEndsToo(t *testing.T) {
 	require.True(t, p.ended())
 }
 
-// In a container whose first process leads no session, all others that lead
-// none appear to be in session 0, as threads of the kernel do.
-func TestProcessesOfASessionFromOutsideEndToo(t *testing.T) {
+// In a container whose first process leads no session, processes without a session of
+// their own appear to be in session 0, as kernel threads do.
+func TestProcessesInASessionFromOutsideTheNamespaceEndToo(t *testing.T) {
 	arguments := []string{"--pid", "--fork", "--kill-child", "--mount-proc"}
 	if exec.Command("unshare", append(arguments, "true")...).Run() != nil { // it is root's
 		arguments = append(arguments, "--user", "--map-root-user")
@@ -153,12 +153,12 @@ func TestProcessesOfASessionFromOutsideEndToo(t *testing.T) {
 	require.Contains(t, string(out), "--- PASS")
 }
 
-// family is a worker, its guard, and what they started.
+// family is a worker, its guard, and the processes that they started.
 type family struct {
 	command *exec.Cmd
 	lines   *bufio.Scanner
 	pids    map[string]int
-	handles map[string]int // pidfds, which tell of a process's end whoever its parent is
+	handles map[string]int // pidfds, which report the end of any process, child or not
 }
 
 func start(t *testing.T) *family {
@@ -201,7 +201,7 @@ func (f *family) hear(t *testing.T) (name string, pid int) {
 	return name, pid
 }
 
-// ended waits until a process has.
+// ended waits until a process has ended.
 func (f *family) ended(t *testing.T, name string) {
 	require.True(t, f.over(t, name, time.Minute), "%s (process %d) lives on", name, f.pids[name])
 }
@@ -219,7 +219,7 @@ func (f *family) over(t *testing.T, name string, within time.Duration) bool {
 
 var everyone = []string{"executor", "child", "group", "session"}
 
-func TestNothingIsLeftOfAWorkerThatWasKilled(t *testing.T) {
+func TestNoProcessOfAKilledWorkerIsLeft(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.command.Process.Kill())
 	for _, name := range append(everyone, "guard") {
@@ -227,7 +227,7 @@ func TestNothingIsLeftOfAWorkerThatWasKilled(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAnExecutorThatStopped(t *testing.T) {
+func TestNoProcessOfAStoppedExecutorIsLeft(t *testing.T) {
 	f := start(t)
 	require.NoError(t, syscall.Kill(f.pids["executor"], syscall.SIGSTOP))
 	require.NoError(t, f.command.Process.Kill())
@@ -258,7 +258,7 @@ func TestCloseReturnsWhenNothingIsLeft(t *testing.T) {
 	}
 }
 
-func TestStrangersAreSpared(t *testing.T) {
+func TestUnmarkedProcessesAreSpared(t *testing.T) {
 	bystander := start(t)
 	f := start(t)
 	require.NoError(t, f.command.Process.Kill())
@@ -273,7 +273,7 @@ func TestStrangersAreSpared(t *testing.T) {
 	}
 }
 
-func TestTheGuardListensToWholeWords(t *testing.T) {
+func TestReadSessionsIgnoresIncompleteLines(t *testing.T) {
 	for said, want := range map[string]map[int]bool{
 		"":                   {},
 		"+12\n+13\n-12\n":    {13: true},
@@ -285,7 +285,7 @@ func TestTheGuardListensToWholeWords(t *testing.T) {
 	}
 }
 
-func TestAGuardThatEndedIsToldOf(t *testing.T) {
+func TestEndedIsClosedWhenTheGuardIsKilled(t *testing.T) {
 	g, err := Start("/proc/self/exe", "guard-test-none/", os.Stderr)
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(g.PID(), syscall.SIGKILL))
