@@ -13,8 +13,8 @@ build:
 	@mkdir -p bin
 	$(BUILD) -o bin/ ./cmd/yarn-submit ./examples/wordcount ./examples/pi
 
-# What is published of yarn-submit, into dist/: archives, Debian packages, container images, bills of materials, checksums.
-# The same commit makes the same bytes anywhere; RELEASE_FLAGS=-dirty tries it with changes that are not committed.
+# Writes what is published of yarn-submit into dist/: archives, Debian packages, container images, bills of materials,
+# checksums. A commit gives the same bytes on every machine; RELEASE_FLAGS=-dirty includes uncommitted changes.
 release:
 	rm -rf dist
 	$(GO) run ./internal/release -o dist $(RELEASE_FLAGS)
@@ -39,16 +39,15 @@ check:
 unit:
 	GORACE="atexit_sleep_ms=50 $$GORACE" $(GO) test -race -timeout 30m ./...
 
-# Runs against real Hadoop clusters that the tests start; needs Java 17 and Maven, and for those in containers root and
-# Docker, of which with-engine starts an engine where none runs. Two packages at a time, those that take longest first:
-# mostly they wait.
+# Runs against real Hadoop clusters that the tests start. Needs Java 17 and Maven, and for clusters in containers root and
+# Docker; with-engine starts an engine if none runs. Two packages run at a time, the longest first: they mostly wait.
 integration:
 	docker/with-engine $(MAKE) integration-with-engine
 
 integration-with-engine: build docker-image
 	$(GO) test -tags integration -count=1 -p 2 -timeout 45m ./integration/acceptance ./integration/faults ./integration/...
 
-# What must hold on other releases and schedulers than the usual cluster's, each a Hadoop release and a scheduler.
+# Tests on other Hadoop releases and schedulers than the default cluster's.
 CLUSTERS = 3.3.6/capacity 3.5.0/capacity 3.4.3/fair
 CLUSTERS_RUN = WordCount|Kill|Logs
 integration-clusters: build
@@ -57,13 +56,13 @@ integration-clusters: build
 			./integration/acceptance -run '$(CLUSTERS_RUN)' || failed="$$failed $$each"; \
 	done; [ -z "$$failed" ] || { echo "failed on Hadoop$$failed"; exit 1; }
 
-# What users meet first, on a cluster of containers; needs Docker, the image of docker-image, and root. All of acceptance
-# runs there: CONTAINERS_RUN=. for that.
+# What users meet first, on a cluster of containers. Needs Docker, the image of docker-image, and root. CONTAINERS_RUN=.
+# runs all acceptance tests there.
 CONTAINERS_RUN = WordCount|Submit|TestRun|Files|Kill|ClientMode|TestFirstResource|Unreach|TestAJobThatWaits|Home|ItsUser
 integration-containers: build
 	$(GO) test -tags integration -count=1 -timeout 45m ./integration/acceptance -cluster=containers -run '$(CONTAINERS_RUN)'
 
-# Writes generated code and pages again.
+# Writes generated code and pages.
 generate:
 	$(GO) run ./internal/protogen
 	$(GO) run ./internal/configdoc > docs/configuration.md
@@ -72,19 +71,19 @@ generate:
 check-generated: generate
 	git diff --exit-code -- '*.pb.go' docs/configuration.md jobfile/job.schema.json
 
-# From yarn-submit starting to both executors registered, beside the cluster's own floor.
-# Prints one JSON object a line on stdout, and nothing else there.
+# The time from the start of yarn-submit until both executors have registered, beside the minimum that the cluster needs.
+# Prints only JSON objects on stdout, one a line.
 bench-launch:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/launch
 
-# Tasks that do nothing on a real cluster, in a second, and Spark's beside it; installs pyspark from PyPI into a folder
-# of its own when it is not there. Prints as bench-launch does, and so does the next.
+# Empty tasks a second on a real cluster, beside Spark's. Installs pyspark from PyPI into a directory of its own if it is
+# missing. Prints JSON as bench-launch does, and so does bench-scale.
 bench-tasks:
 	@$(MAKE) --silent --no-print-directory build >&2
 	@$(GO) run ./bench/tasks
 
-# A driver with 10,000 executors, which are simulated on loopback.
+# A driver with 10,000 executors, simulated on loopback.
 bench-scale:
 	@$(GO) run ./bench/scale
 
@@ -127,11 +126,11 @@ docker-up: build
 docker-down:
 	$(COMPOSE) down --volumes
 
-# A shell on the cluster's client host: yarn-submit is on its PATH, this checkout is /bobbin.
+# A shell on the cluster's client host, where yarn-submit is on the PATH and this checkout is /bobbin.
 docker-shell:
 	$(COMPOSE) exec client bash
 
-# A job on the cluster of containers, which is up for it alone.
+# Runs a job on a cluster of containers that is started for it and stopped after it.
 docker-demo: build
 	@trap '$(COMPOSE) down --volumes' EXIT && $(COMPOSE) up -d && $(GO) run ./docker/await && \
 	$(COMPOSE) exec -T client yarn-submit submit --num-executors 3 bin/pi 24
