@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
-	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -24,48 +24,52 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errOver ends the driver function of an application that is over, where the
-// cluster says nothing worse.
+// errOver is why the context of a driver function ends if its application has
+// succeeded.
 var errOver = errors.New("the application is over")
 
 // clientMode is this process as the driver of an application that it submits
 // itself.
 type clientMode struct {
 	settings *config.Config
-	console  *client.Console
-	logger   *slog.Logger // of the machinery
-	cluster  *client.Cluster
 	function func(ctx context.Context) error
+	console  *client.Console
+	logLevel slog.LevelVar
+	logger   *slog.Logger // of bobbin itself, at logLevel
+	cluster  *client.Cluster
+	files    *storage.Files
 
 	host string // by which the cluster reaches this process
-	bind string // the address on which to listen
+	bind string // the address on which the driver listens
 
+	app     *Application    // nil until the driver is started
+	manager *remote.Manager // of its executors
 	running *client.Running
-	report  *client.Report
+	report  *client.Report // once the application has ended
 }
 
-// runClientMode submits this program to the cluster and drives it from here.
+// runClientMode submits this program to the cluster and runs its driver function.
 func runClientMode(settings *config.Config, function func(ctx context.Context) error) error {
-	report := os.Getenv(launch.EnvReport)
+	format := os.Getenv(launch.EnvReport)
 	_ = os.Unsetenv(launch.EnvReport) // processes that the program starts must not inherit it
 	console := client.NewConsole(besideOutput(os.Stderr))
 	slog.SetDefault(logging.New(console, settings))
 	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
 	defer stop()
-	mode := &clientMode{settings: settings, console: console, function: function}
-	err := mode.run(ctx)
+	c := &clientMode{settings: settings, function: function, console: console}
+	err := c.run(ctx)
 	console.Close()
-	if report == "json" && mode.report != nil {
+	if format == "json" && c.report != nil {
 		encoder := json.NewEncoder(os.Stdout)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		err = errors.Join(err, encoder.Encode(mode.report))
+		err = errors.Join(err, encoder.Encode(c.report))
 	}
 	return err
 }
 
-// besideOutput returns stderr, without a live line if stdout is a terminal too:
-// the program's output would run into that.
+// besideOutput returns stderr, but hides that it is a terminal if stdout is one
+// too: the console's live line would run into the program's output.
 func besideOutput(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return struct{ io.Writer }{stderr}
@@ -73,19 +77,22 @@ func besideOutput(stderr *os.File) io.Writer {
 	return stderr
 }
 
-// failedApplication is the error of an application that did not succeed, with the
-// exit code of the process.
-type failedApplication struct {
-	error
-	status int
+// newLogger makes the logger. Unless log.level is set it logs only problems, since
+// the console reports all else.
+func (c *clientMode) newLogger() {
+	c.logLevel.Set(slog.LevelWarn)
+	if c.settings.IsSet(config.LogLevel.Name()) {
+		c.logLevel.Set(logging.Level(c.settings))
+	}
+	c.logger = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: &c.logLevel}))
 }
 
-func (e *failedApplication) Unwrap() error   { return e.error }
-func (e *failedApplication) ExitStatus() int { return e.status }
+// mute silences the logger: once the application is over, the failures of
+// connections to it are expected.
+func (c *clientMode) mute() { c.logLevel.Set(math.MaxInt) }
 
 func (c *clientMode) run(ctx context.Context) error {
-	var muted mute
-	c.logger = slog.New(muted.over(c.quietly().Handler()))
+	c.newLogger()
 	var err error
 	if c.cluster, err = client.Connect(c.settings, c.logger); err != nil {
 		return err
@@ -98,45 +105,51 @@ func (c *clientMode) run(ctx context.Context) error {
 	if err != nil {
 		return client.Usage(fmt.Errorf("finding this program, which is to run on the cluster: %w", err))
 	}
-	job := client.Job{Program: program, Own: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
-	files := storage.New(storage.Options{Hadoop: c.cluster.Hadoop(), User: c.cluster.User(), Logger: c.logger})
+	c.files = storage.New(storage.Options{Hadoop: c.cluster.Hadoop(), User: c.cluster.User(), Logger: c.logger})
 	defer func() {
-		if err := files.Close(); err != nil {
+		if err := c.files.Close(); err != nil {
 			c.logger.Debug("closing HDFS", "error", err)
 		}
 	}()
-	attended := &attended{clientMode: c, files: files}
+	job := client.Job{Program: program, Own: true, Args: os.Args[1:], Settings: c.settings, Console: c.console}
+	drive := c.driveUnmanaged
 	if !config.UnmanagedAM.In(c.settings) {
-		job.Driver = attended.start
-		defer attended.stop(ctx)
+		drive = c.drive
+		job.Driver = c.startDriver
+		defer c.stopDriver(ctx)
 	}
 	if c.running, err = c.cluster.Start(ctx, job); err != nil {
 		return err
 	}
 	defer c.running.Close()
-	drive := attended.drive
-	if config.UnmanagedAM.In(c.settings) {
-		drive = c.driveUnmanaged
-	}
-	return c.follow(ctx, &muted, drive)
+	return c.follow(ctx, drive)
 }
 
-// follow drives the application, and follows it at the same time. Whichever ends
-// first ends the other: an application that is over has no driver, and when ctx
-// ends, the application is killed.
-func (c *clientMode) follow(ctx context.Context, muted *mute, drive func(alive context.Context) error) error {
+// addresses returns where the cluster reaches this process, and where the driver
+// listens.
+func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
+	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
+	if err != nil {
+		return "", "", err
+	}
+	return driverAddresses(ctx, c.settings, managers)
+}
+
+// follow runs drive and follows the application until both have ended. The end of
+// the application ends the context of drive; the end of ctx kills the application.
+func (c *clientMode) follow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
-	following, leave := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer leave(nil)
+	following, kill := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer kill(nil)
 	defer context.AfterFunc(ctx, func() {
-		muted.on() // what it loses from now on is what was wanted
-		leave(context.Cause(ctx))
+		c.mute()
+		kill(context.Cause(ctx))
 	})()
 	var outcome error
 	var followed sync.WaitGroup
 	followed.Go(func() {
 		c.report, outcome = c.running.Wait(following)
-		muted.on()
+		c.mute()
 		if outcome != nil {
 			over(outcome)
 		} else {
@@ -145,23 +158,24 @@ func (c *clientMode) follow(ctx context.Context, muted *mute, drive func(alive c
 	})
 	failure := drive(alive)
 	followed.Wait()
-	return c.end(ctx, outcome, failure)
+	return c.result(ctx, outcome, failure)
 }
 
-// end returns the error that the process ends with, nil where the application
-// succeeded. outcome is the cluster's word on the application, failure that of
-// the driver.
-func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
-	if given := (*supervise.NotReturned)(nil); errors.As(failure, &given) && !config.AMExitOnError.In(c.settings) {
+// result returns the error of an application that failed by what the cluster
+// reports, outcome, or by what its driver returned, failure. If
+// yarn.am.clientModeExitOnError is false, it first waits for a driver function that
+// was abandoned.
+func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
+	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
 		select {
-		case failure = <-given.Returned:
+		case failure = <-abandoned.Returned:
 		case <-ctx.Done():
 		}
 	}
 	if outcome == nil {
-		// The cluster takes an application whose driver it has lost for succeeded
-		// where yarn.am.clientModeTreatDisconnectAsFailed is false.
+		// With yarn.am.clientModeTreatDisconnectAsFailed=false, the cluster reports
+		// success for an application that has lost its driver.
 		outcome = failure
 	}
 	if outcome == nil {
@@ -174,108 +188,67 @@ func (c *clientMode) end(ctx context.Context, outcome, failure error) error {
 	return &failedApplication{outcome, status}
 }
 
-// attended is a driver whose ApplicationMaster is in a container.
-type attended struct {
-	*clientMode
-	*Application
-	files   *storage.Files
-	manager *remote.Manager
+// failedApplication is the error of an application that did not succeed, with the
+// exit code of the process.
+type failedApplication struct {
+	error
+	status int
 }
 
-// start starts the driver.
-func (a *attended) start(id string, racks map[string]string) (*client.Driver, error) {
-	a.manager = remote.NewManager(a.logger)
-	var err error
-	a.Application, err = startDriver(driverOptions{
+func (e *failedApplication) Unwrap() error   { return e.error }
+func (e *failedApplication) ExitStatus() int { return e.status }
+
+// startDriver starts the driver before the application is submitted, so that its
+// ApplicationMaster knows the address.
+func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Driver, error) {
+	c.manager = remote.NewManager(c.logger)
+	app, err := startDriver(driverOptions{
 		id:       id,
-		user:     a.cluster.User(),
-		settings: a.settings,
-		hadoop:   a.cluster.Hadoop(),
-		files:    a.files,
-		host:     a.host,
-		bind:     a.bind,
+		user:     c.cluster.User(),
+		settings: c.settings,
+		hadoop:   c.cluster.Hadoop(),
+		files:    c.files,
+		host:     c.host,
+		bind:     c.bind,
 		racks:    racks,
-		manager:  a.manager,
-		services: a.manager.Register,
-		logger:   a.logger,
+		manager:  c.manager,
+		services: c.manager.Register,
+		logger:   c.logger,
 	})
 	if err != nil {
 		return nil, client.Usage(err)
 	}
-	return &client.Driver{Address: a.address, Pass: a.pass}, nil
+	c.app = app
+	return &client.Driver{Address: app.address, Pass: app.pass}, nil
 }
 
-// stop stops the driver, if start has started one.
-func (a *attended) stop(ctx context.Context) {
-	if a.Application == nil {
+// stopDriver stops the driver if it was started.
+func (c *clientMode) stopDriver(ctx context.Context) {
+	if c.app == nil {
 		return
 	}
-	if err := a.Application.stop(ctx); err != nil {
-		a.logger.Warn("stopping the driver", "error", err)
+	if err := c.app.stop(ctx); err != nil {
+		c.logger.Warn("stopping the driver", "error", err)
 	}
 }
 
-// drive runs the driver function and lets the ApplicationMaster report how it
-// ended.
-func (a *attended) drive(alive context.Context) error {
-	err := a.Application.run(alive, alive, config.AMWaitTime.In(a.settings), a.function)
+// drive runs the driver function, and tells the ApplicationMaster how it ended.
+func (c *clientMode) drive(alive context.Context) error {
+	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err
 	}
 	// If no ApplicationMaster has joined yet, Finish waits for one while the
 	// application may still get it.
-	if a.manager.Finish(alive, err) == nil {
-		a.stop(alive)
+	if c.manager.Finish(alive, err) == nil {
+		c.stopDriver(alive)
 	}
 	return err
 }
 
-// driveUnmanaged runs the ApplicationMaster and the driver in this process.
+// driveUnmanaged runs the ApplicationMaster and its driver in this process.
 func (c *clientMode) driveUnmanaged(alive context.Context) error {
 	return am.Unmanaged{
 		Application: c.running.ID(), Spec: c.running.Spec(), Host: c.host, Bind: c.bind, Logger: c.logger,
 	}.Run(alive, driverOf(c.function))
-}
-
-// addresses are where the cluster reaches this process, and where that listens.
-func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
-	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
-	if err != nil {
-		return "", "", err
-	}
-	return driverAddresses(ctx, c.settings, managers)
-}
-
-// quietly is a logger for the machinery, between the console's lines: of
-// problems alone, unless log.level was set.
-func (c *clientMode) quietly() *slog.Logger {
-	if c.settings.IsSet(config.LogLevel.Name()) {
-		return logging.New(c.console, c.settings)
-	}
-	return slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// mute silences a logger at some time: what ends with an application that is
-// over is nothing to tell.
-type mute struct{ silent atomic.Bool }
-
-func (m *mute) on() { m.silent.Store(true) }
-
-func (m *mute) over(handler slog.Handler) slog.Handler { return mutable{Handler: handler, mute: m} }
-
-type mutable struct {
-	slog.Handler
-	mute *mute
-}
-
-func (h mutable) Enabled(ctx context.Context, level slog.Level) bool {
-	return !h.mute.silent.Load() && h.Handler.Enabled(ctx, level)
-}
-
-func (h mutable) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return mutable{Handler: h.Handler.WithAttrs(attrs), mute: h.mute}
-}
-
-func (h mutable) WithGroup(name string) slog.Handler {
-	return mutable{Handler: h.Handler.WithGroup(name), mute: h.mute}
 }

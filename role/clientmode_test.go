@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-func TestWhereTheDriverIsReached(t *testing.T) {
+func TestDriverAddresses(t *testing.T) {
 	for name, test := range map[string]struct {
 		manager    string
 		settings   map[string]string
@@ -49,7 +49,7 @@ func TestWhereTheDriverIsReached(t *testing.T) {
 	}
 }
 
-func TestDriverThatCannotListenSaysWhatToSet(t *testing.T) {
+func TestDriverThatCannotListenNamesSettings(t *testing.T) {
 	settings := config.Default()
 	mode := &clientMode{settings: settings, host: "outside", bind: "192.0.2.1", logger: slog.New(slog.DiscardHandler)}
 	dir := t.TempDir()
@@ -59,15 +59,16 @@ func TestDriverThatCannotListenSaysWhatToSet(t *testing.T) {
 	mode.cluster, err = client.Connect(settings, mode.logger)
 	require.NoError(t, err)
 	defer mode.cluster.Close()
-	_, err = (&attended{clientMode: mode}).start("application_1_0001", nil)
+	_, err = mode.startDriver("application_1_0001", nil)
 	require.ErrorContains(t, err, "192.0.2.1")
 	require.ErrorContains(t, err, "driver.bindAddress")
 	require.Equal(t, client.ExitUsage, client.ExitCode(err))
 }
 
-func TestStatusOfAProgramInClientMode(t *testing.T) {
+func TestExitStatusInClientMode(t *testing.T) {
 	failed := errors.New("application_1_0001 failed")
-	// An hour after it was given up, the driver function returns an error.
+	// late returns the error of a driver function that returns an hour after it was
+	// abandoned.
 	late := func(err error) error {
 		returned := make(chan error, 1)
 		time.AfterFunc(time.Hour, func() { returned <- err })
@@ -97,7 +98,7 @@ func TestStatusOfAProgramInClientMode(t *testing.T) {
 				console := client.NewConsole(io.Discard)
 				defer console.Close()
 				began := time.Now()
-				err = (&clientMode{settings: settings, console: console}).end(t.Context(), test.outcome, test.failure())
+				err = (&clientMode{settings: settings, console: console}).result(t.Context(), test.outcome, test.failure())
 				require.Equal(t, test.waited, time.Since(began))
 				if test.want == nil {
 					require.NoError(t, err)
@@ -112,7 +113,7 @@ func TestStatusOfAProgramInClientMode(t *testing.T) {
 	}
 }
 
-func TestInterruptedProgramDoesNotWaitForItsDriverFunction(t *testing.T) {
+func TestInterruptedProgramDoesNotWaitForDriverFunction(t *testing.T) {
 	settings, err := config.FromMap(map[string]string{"yarn.am.clientModeExitOnError": "false"})
 	require.NoError(t, err)
 	console := client.NewConsole(io.Discard)
@@ -120,22 +121,27 @@ func TestInterruptedProgramDoesNotWaitForItsDriverFunction(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	killed := errors.New("application_1_0001 was killed")
-	err = (&clientMode{settings: settings, console: console}).end(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
+	err = (&clientMode{settings: settings, console: console}).result(ctx, killed, &supervise.NotReturned{Cause: context.Canceled})
 	require.ErrorIs(t, err, killed)
 }
 
-func TestMutedLoggerSaysNothing(t *testing.T) {
-	var said bytes.Buffer
-	var muted mute
-	logger := slog.New(muted.over(slog.NewTextHandler(&said, nil))).With("a", 1).WithGroup("g")
+func TestMutedLogger(t *testing.T) {
+	var logged bytes.Buffer
+	console := client.NewConsole(&logged)
+	defer console.Close()
+	mode := &clientMode{settings: config.Default(), console: console}
+	mode.newLogger()
+	logger := mode.logger.With("a", 1)
+	logger.Info("not a problem")
 	logger.Warn("before")
-	muted.on()
+	mode.mute()
 	logger.Error("after")
-	require.Contains(t, said.String(), "before")
-	require.NotContains(t, said.String(), "after")
+	require.Contains(t, logged.String(), "before")
+	require.NotContains(t, logged.String(), "after")
+	require.NotContains(t, logged.String(), "not a problem")
 }
 
-func TestExitStatusOfADriverFunction(t *testing.T) {
+func TestExitStatusOfDriverFunction(t *testing.T) {
 	require.Equal(t, 1, exitStatus(errors.New("x")))
 	require.Equal(t, 7, exitStatus(fmt.Errorf("wrapped: %w", withStatus(7))))
 }

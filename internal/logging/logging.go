@@ -8,11 +8,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// New writes logs for people to read, of log.level and above.
+// New returns a logger that writes text of log.level and above.
 func New(w io.Writer, settings *config.Config) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: Level(settings)}))
+}
+
+// Level returns log.level.
+func Level(settings *config.Config) slog.Level {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(config.LogLevel.In(settings))); err != nil {
-		level = slog.LevelInfo // settings let no other text through
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	_ = level.UnmarshalText([]byte(config.LogLevel.In(settings))) // config has checked it
+	return level
 }
