@@ -104,9 +104,6 @@ func localResources(resources []launch.Resource) map[string]yarn.LocalResource {
 		if resource.Archive {
 			converted.Type = yarn.ArchiveResource
 		}
-		if resource.Public {
-			converted.Visibility = yarn.PublicVisibility
-		}
 		local[resource.Name] = converted
 	}
 	return local

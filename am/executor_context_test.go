@@ -25,7 +25,7 @@ func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 			User: "ann", Command: []string{"./wordcount", "in", "out"},
 			Resources: []launch.Resource{
 				{Name: "wordcount", URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2},
-				{Name: "data", URL: "hdfs://nn:8020/data.zip", Archive: true, Public: true},
+				{Name: "data", URL: "hdfs://nn:8020/data.zip", Archive: true},
 			},
 		},
 		Settings: settings,
@@ -71,7 +71,7 @@ func TestExecutorsFilesCommandAndSecret(t *testing.T) {
 	require.Equal(t, []string{`exec './wordcount' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr`}, shared.Commands)
 	require.Equal(t, map[string]yarn.LocalResource{
 		"wordcount": {URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2, Type: yarn.FileResource, Visibility: yarn.PrivateVisibility},
-		"data":      {URL: "hdfs://nn:8020/data.zip", Type: yarn.ArchiveResource, Visibility: yarn.PublicVisibility},
+		"data":      {URL: "hdfs://nn:8020/data.zip", Type: yarn.ArchiveResource, Visibility: yarn.PrivateVisibility},
 	}, shared.LocalResources)
 	credentials, err := security.ReadCredentials(bytes.NewReader(shared.Tokens))
 	require.NoError(t, err)

@@ -25,26 +25,26 @@ func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *c
 	if directory == "" {
 		return &containerLog{logger: logger}
 	}
-	file, err := os.OpenFile(filepath.Join(directory, launch.DiaryFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	file, err := os.OpenFile(filepath.Join(directory, launch.ContainersFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
 	if err != nil {
 		logger.Warn("executors' logs will not be found after they end", "error", err)
 	}
 	c := &containerLog{file: file, logger: logger}
 	if clientMode {
-		c.write(launch.DiaryEntry{State: launch.DiaryLauncher})
+		c.write(launch.ContainerEvent{State: launch.DriverElsewhere})
 	}
 	return c
 }
 
 func (c *containerLog) started(e *executor) {
-	c.write(containerEntry(launch.DiaryEntry{State: launch.DiaryStarted}, e))
+	c.write(containerEntry(launch.ContainerEvent{State: launch.ContainerStarted}, e))
 }
 
 func (c *containerLog) completed(e *executor, status yarn.ExitStatus) {
-	c.write(containerEntry(launch.DiaryEntry{State: launch.DiaryCompleted, ExitStatus: int(status)}, e))
+	c.write(containerEntry(launch.ContainerEvent{State: launch.ContainerCompleted, ExitStatus: int(status)}, e))
 }
 
-func containerEntry(entry launch.DiaryEntry, e *executor) launch.DiaryEntry {
+func containerEntry(entry launch.ContainerEvent, e *executor) launch.ContainerEvent {
 	entry.Container = e.Container.ID.String()
 	entry.Executor = e.ID
 	entry.Host = e.host()
@@ -52,7 +52,7 @@ func containerEntry(entry launch.DiaryEntry, e *executor) launch.DiaryEntry {
 	return entry
 }
 
-func (c *containerLog) write(entry launch.DiaryEntry) {
+func (c *containerLog) write(entry launch.ContainerEvent) {
 	if c.file == nil {
 		return
 	}

@@ -310,7 +310,7 @@ func (l *lateReader) Read(p []byte) (int, error) {
 // its container's logs are in the archive.
 func (a *archive) containerList(container string) (content []byte, found bool, err error) {
 	for _, file := range a.filesOf(container) {
-		if file.name == launch.DiaryFile {
+		if file.name == launch.ContainersFile {
 			content, err = io.ReadAll(io.LimitReader(file.open(), maxListBytes))
 			return content, true, err
 		}

@@ -39,7 +39,7 @@ func (r *reader) list(ctx context.Context, known bool) error {
 }
 
 // listAttempt lists an attempt's containers: the ApplicationMaster's, those in
-// the ApplicationMaster's container list (launch.DiaryFile), and those that run
+// the ApplicationMaster's container list (launch.ContainersFile), and those that run
 // now.
 func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
@@ -49,7 +49,7 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	}
 	if !found && attempt.NodeHTTPAddress != "" {
 		answered := r.noticeSilence(attempt.NodeHTTPAddress)
-		containerList, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.DiaryFile)
+		containerList, err := r.cluster.readLog(ctx, attempt.NodeHTTPAddress, attempt.ContainerID, launch.ContainersFile)
 		answered()
 		var unreachable *yarnrest.UnavailableError
 		switch {
@@ -95,7 +95,7 @@ func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found boo
 func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
 	for _, entry := range parseList(containerList) {
 		switch {
-		case entry.State == launch.DiaryLauncher:
+		case entry.State == launch.DriverElsewhere:
 			r.add(containerInfo{id: attempt.ContainerID}).executor = Launcher
 		case entry.Container != "" && entry.NodeHTTPAddress != "":
 			r.add(containerInfo{id: entry.Container, executor: entry.Executor, node: entry.NodeHTTPAddress, attempt: attempt.Number})
@@ -156,10 +156,10 @@ func (r *reader) listArchived() error {
 }
 
 // parseList parses a container list. It skips an incomplete last line.
-func parseList(containerList []byte) []launch.DiaryEntry {
-	var entries []launch.DiaryEntry
+func parseList(containerList []byte) []launch.ContainerEvent {
+	var entries []launch.ContainerEvent
 	for line := range bytes.Lines(containerList) {
-		var entry launch.DiaryEntry
+		var entry launch.ContainerEvent
 		if json.Unmarshal(line, &entry) == nil {
 			entries = append(entries, entry)
 		}

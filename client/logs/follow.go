@@ -127,7 +127,7 @@ func (f *follower) discover(ctx context.Context) error {
 				master.containerList = NewTail(func(_ string, line []byte) error {
 					f.addEntries(master, line)
 					return nil
-				}, func(name string) bool { return name != launch.DiaryFile })
+				}, func(name string) bool { return name != launch.ContainersFile })
 			}
 			master.ended = master.ended || i < len(attempts)-1
 		}
@@ -175,11 +175,11 @@ func (f *follower) add(container containerInfo) *followedContainer {
 func (f *follower) addEntries(master *followedContainer, line []byte) {
 	for _, entry := range parseList(line) {
 		switch {
-		case entry.State == launch.DiaryLauncher:
+		case entry.State == launch.DriverElsewhere:
 			master.executor = Launcher
 		case entry.Container != "" && entry.NodeHTTPAddress != "":
 			container := f.add(containerInfo{id: entry.Container, executor: entry.Executor, node: entry.NodeHTTPAddress, attempt: master.attempt})
-			container.ended = container.ended || entry.State == launch.DiaryCompleted
+			container.ended = container.ended || entry.State == launch.ContainerCompleted
 		}
 	}
 }

@@ -4,7 +4,7 @@
 //
 // A container's files are on its node until log aggregation moves them to HDFS; a
 // [Reader] reads both. It also reads the ApplicationMaster's container list
-// (launch.DiaryFile), which names executors that the ResourceManager has
+// (launch.ContainersFile), which names executors that the ResourceManager has
 // forgotten. To read another log format of NodeManagers, change
 //
 //   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,

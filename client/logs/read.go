@@ -18,7 +18,7 @@ import (
 
 // hiddenFiles are files that are not part of a program's logs: a NodeManager's,
 // and the container list.
-var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.DiaryFile}
+var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile}
 
 // containerInfo is a container whose logs can be read.
 type containerInfo struct {

@@ -8,28 +8,27 @@ import (
 	"slices"
 )
 
-// Marker stands in every program that can be started as an ApplicationMaster
-// and as an executor, so that a submission can tell such a program from others
-// before it uploads anything. It names the contract, not a version of bobbin.
+// Marker is in the text of every program that calls bobbin.Main, so that a
+// submission can recognize one before it uploads it. The contract's number changes
+// if this package becomes incompatible.
 const Marker = "bobbin/launch: this program calls bobbin.Main, contract 1"
 
-// mirrored is Marker written backwards. What looks for the marker must not
-// carry it, or every tool that can submit would pass for a program that can run.
+// mirrored is Marker backwards. Code that looks for the marker must not contain it,
+// or every program that can submit would seem to call bobbin.Main.
 const mirrored = "1 tcartnoc ,niaM.nibbob sllac margorp siht :hcnual/nibbob"
 
-// KeepMarker is called by bobbin.Main: a linker keeps the text of a constant
-// only in programs that reach code which uses it.
+// KeepMarker keeps Marker in programs that call it: a linker drops the text of a
+// constant that no reachable code uses.
 //
 //go:noinline
 func KeepMarker() string { return Marker }
 
-// Marked reports whether a program contains the marker. It reads to the marker
-// or to the end.
+// Marked reports whether a program contains Marker.
 func Marked(program io.Reader) (bool, error) {
 	wanted := []byte(mirrored)
 	slices.Reverse(wanted)
 	window := make([]byte, 256<<10)
-	kept := 0 // bytes of the last read that may begin a marker
+	kept := 0 // bytes at the end of the last read that may begin a marker
 	for {
 		n, err := io.ReadFull(program, window[kept:])
 		seen := window[:kept+n]

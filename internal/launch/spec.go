@@ -1,9 +1,3 @@
-// Package launch is what one process hands to the next when it has it started
-// in a container: its role, the application's configuration, and its secrets.
-//
-// The configuration travels in the container's credentials, as one more secret.
-// So a submission writes no file for it, NodeManagers have nothing of the
-// application's own to fetch, and no other user of the cluster can read it.
 package launch
 
 import (
@@ -14,70 +8,37 @@ import (
 	"io"
 )
 
-// Role is what a bobbin program does in the process at hand.
-type Role string
-
-// The roles of a program. A program that was started by hand has none.
-const (
-	RoleAM       Role = "am"
-	RoleLauncher Role = "launcher" // the AM in client mode: the driver is elsewhere
-	RoleExecutor Role = "executor"
-)
-
-// Environment variables by which a container's process knows what it is.
-const (
-	EnvRole       = "BOBBIN_LAUNCH_ROLE"
-	EnvDriver     = "BOBBIN_LAUNCH_DRIVER"      // host:port of the driver
-	EnvExecutorID = "BOBBIN_LAUNCH_EXECUTOR_ID" // as the driver knows it
-	EnvHost       = "BOBBIN_LAUNCH_HOST"        // the node, as YARN names it
-	EnvCores      = "BOBBIN_LAUNCH_CORES"       // of the executor
-	EnvProfile    = "BOBBIN_LAUNCH_PROFILE"     // the id of the executor's profile
-	EnvLogURL     = "BOBBIN_LAUNCH_LOG_URL"     // the container's logs on its NodeManager
-	EnvDriverID   = "BOBBIN_LAUNCH_DRIVER_ID"   // of a driver that a standalone cluster runs, as its master knows it
-)
-
-// Environment variables by which yarn-submit has a program run in client mode,
-// in its own place.
-const (
-	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES" // the settings, by key, in JSON
-	EnvReport     = "BOBBIN_LAUNCH_REPORT"     // "json" has the application's report printed on stdout at its end
-)
-
-// Aliases of bobbin's secrets in a container's credentials.
-const (
-	SecretSpec   = "bobbin.spec"   // the Spec, in the AM's
-	SecretDriver = "bobbin.driver" // what an executor needs to join, in the executors'
-)
-
-// MaxSpecBytes bounds an encoded Spec. The ResourceManager keeps it with the
-// application, in ZooKeeper often, whose records end at 1 MiB.
+// MaxSpecBytes bounds an encoded Spec. The ResourceManager stores it with the
+// application, often in ZooKeeper, whose records have at most 1 MiB.
 const MaxSpecBytes = 512 << 10
 
-// Spec is the application as its submission described it to the AM.
+// Spec describes an application to its ApplicationMaster. It travels as a secret in
+// the container's credentials: a submission writes no file for it, NodeManagers
+// have nothing more to fetch, and no other user of the cluster can read it.
 type Spec struct {
 	Name       string            `json:"name"`
 	User       string            `json:"user"`             // who submitted it, and acts in HDFS
 	Properties map[string]string `json:"properties"`       // bobbin's keys that were set
 	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set
-	Command    []string          `json:"command"`          // the program, as named in the working directory, and its arguments
-	Resources  []Resource        `json:"resources"`        // what lies in every container's working directory
-	// StagingDir holds what was uploaded for this application alone; "" where
-	// nothing was.
+	Command    []string          `json:"command"`          // the program, by its name in the working directory, and its arguments
+	Resources  []Resource        `json:"resources"`        // files in every container's working directory
+	// StagingDir holds the files that were uploaded for this application alone; "" if
+	// there are none.
 	StagingDir string `json:"stagingDir,omitempty"`
-	// Pools is the content of the file that scheduler.allocation.file names, ""
-	// where it names none: the file is where the submission was made.
+	// Pools is the content of the file scheduler.allocation.file, which is on the
+	// submitting machine; "" for no pools.
 	Pools string `json:"pools,omitempty"`
-	// Racks are the cluster's nodes when it was submitted, each with its rack:
-	// the AM itself may not ask the ResourceManager for them.
+	// Racks are the racks of the cluster's nodes at the submission, by host: the
+	// ApplicationMaster must not ask the ResourceManager for them.
 	Racks map[string]string `json:"racks,omitempty"`
-	// Nodes are what these nodes offered to containers then, by host.
+	// Nodes are the same nodes' resources, by host.
 	Nodes map[string]Node `json:"nodes,omitempty"`
-	// CacheDirs hold the application's files that other submissions may share.
-	// The AM renews their age while it runs.
+	// CacheDirs hold the application's files that other submissions may share. The
+	// ApplicationMaster renews their age.
 	CacheDirs []string `json:"cacheDirs,omitempty"`
 }
 
-// Node is what a node has for containers.
+// Node is what a node offers containers.
 type Node struct {
 	Label    string           `json:"label,omitempty"` // "" for none
 	MemoryMB int64            `json:"memory"`
@@ -85,19 +46,17 @@ type Node struct {
 	Others   map[string]int64 `json:"others,omitempty"` // further resource types
 }
 
-// Resource is a file that NodeManagers put into the working directory of a
-// container. Size and Timestamp must be those of the file, or the container
-// fails to start.
+// Resource is a file that NodeManagers put into a container's working directory. A
+// container fails to start if Size or Timestamp is not the file's.
 type Resource struct {
 	Name      string `json:"name"` // in the working directory
 	URL       string `json:"url"`
 	Size      int64  `json:"size"`      // bytes
 	Timestamp int64  `json:"timestamp"` // milliseconds since 1970
 	Archive   bool   `json:"archive,omitempty"`
-	Public    bool   `json:"public,omitempty"` // readable by everyone, so shared among users on a node
 }
 
-// Encode writes the spec as it stands in the credentials.
+// Encode returns the spec as SecretSpec. It fails above MaxSpecBytes.
 func (s *Spec) Encode() ([]byte, error) {
 	var encoded bytes.Buffer
 	compressed := gzip.NewWriter(&encoded)
@@ -114,7 +73,7 @@ func (s *Spec) Encode() ([]byte, error) {
 	return encoded.Bytes(), nil
 }
 
-// DecodeSpec reads what Encode wrote.
+// DecodeSpec decodes the result of Encode.
 func DecodeSpec(encoded []byte) (*Spec, error) {
 	compressed, err := gzip.NewReader(bytes.NewReader(encoded))
 	if err != nil {

@@ -31,3 +31,11 @@ func TestACLs(t *testing.T) {
 		})
 	}
 }
+
+func TestGoLimits(t *testing.T) {
+	require.Equal(t, map[string]string{"GOMAXPROCS": "3", "GOMEMLIMIT": "966367638"}, GoLimits(3, config.GiB))
+}
+
+func TestLogURL(t *testing.T) {
+	require.Equal(t, "https://h:8044/node/containerlogs/container_1_0001_01_000002/ann", LogURL("https", "h:8044", "container_1_0001_01_000002", "ann"))
+}

@@ -1,0 +1,103 @@
+package launch
+
+import (
+	"regexp"
+	"strings"
+)
+
+// ShellCommand returns the command line by which a NodeManager starts a program in
+// a container, with its output in the container's log directory. Every argument
+// reaches the program byte for byte.
+//
+// A NodeManager expands {{NAME}} to $NAME, and <LOG_DIR> and <CPS> to paths, and
+// writes the line into a script, between the double quotes of bash -c "…"
+// (ContainerLaunch.java and ContainerExecutor.java of Hadoop 3).
+func ShellCommand(arguments []string) string {
+	var line strings.Builder
+	line.WriteString("exec ")
+	for _, argument := range arguments {
+		line.WriteString(quote(argument))
+		line.WriteByte(' ')
+	}
+	line.WriteString("1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+	return line.String()
+}
+
+// quote puts an argument into single quotes for the inner shell and escapes it for
+// the outer double quotes. It ends and reopens the single quotes within {{, }} and
+// after <, so that the NodeManager expands nothing.
+func quote(argument string) string {
+	var inner strings.Builder
+	inner.WriteByte('\'')
+	var previous byte
+	for i := range len(argument) {
+		b := argument[i]
+		switch {
+		case b == '\'':
+			inner.WriteString(`'\''`)
+			previous = 0
+			continue
+		case previous == '{' && b == '{', previous == '}' && b == '}', previous == '<':
+			inner.WriteString("''")
+		}
+		inner.WriteByte(b)
+		previous = b
+	}
+	inner.WriteByte('\'')
+	return doubleQuoted.Replace(inner.String())
+}
+
+// doubleQuoted escapes text for a shell's double quotes.
+var doubleQuoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`, "`", "\\`")
+
+// EnvironmentValue returns an environment variable's value in the form that a
+// container's launch context needs. The process gets it byte for byte, except that
+// the NodeManager expands {{NAME}}, <LOG_DIR> and <CPS>.
+//
+// A NodeManager writes the expanded value between the double quotes of export
+// NAME="…", and drops all other braces that come in pairs (ContainerLaunch.java of
+// Hadoop 3). So EnvironmentValue separates those.
+func EnvironmentValue(value string) string {
+	if !strings.Contains(value, "{{") && !strings.Contains(value, "}}") {
+		return doubleQuoted.Replace(value)
+	}
+	var written strings.Builder
+	rest := 0
+	for _, at := range reference.FindAllStringIndex(value, -1) {
+		written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:at[0]])))
+		if at[0] > rest && value[at[0]-1] == '{' {
+			written.WriteString(requote)
+		}
+		written.WriteString(value[at[0]:at[1]])
+		if rest = at[1]; rest < len(value) && (value[rest] == '}' || isNameByte(value[rest])) {
+			written.WriteString(requote) // {{A}}b would become $Ab
+		}
+	}
+	written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:])))
+	return written.String()
+}
+
+// requote ends the double quotes and opens them again.
+const requote = `""`
+
+// reference is a reference to another variable.
+var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
+
+func isNameByte(b byte) bool {
+	return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z'
+}
+
+// separateBraces puts requote between two equal braces.
+func separateBraces(text string) string {
+	var written strings.Builder
+	var previous byte
+	for i := range len(text) {
+		b := text[i]
+		if b == previous && (b == '{' || b == '}') {
+			written.WriteString(requote)
+		}
+		written.WriteByte(b)
+		previous = b
+	}
+	return written.String()
+}
