@@ -9,7 +9,8 @@ import (
 	"net/url"
 )
 
-// malformedError is an answer with a success status that does not say what it should.
+// malformedError is the error of an answer with a success status and unexpected
+// content.
 type malformedError struct {
 	url   string
 	cause error
@@ -21,7 +22,7 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.cause }
 
-// parse reads an answer's JSON.
+// parse parses an answer's JSON.
 func (a answer) parse() (node, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
@@ -31,7 +32,7 @@ func (a answer) parse() (node, error) {
 	return root, nil
 }
 
-// json reads an answer that must be a JSON object.
+// json parses an answer that must be a JSON object.
 func (a answer) json() (node, error) {
 	root, err := a.parse()
 	if err != nil {
@@ -43,12 +44,12 @@ func (a answer) json() (node, error) {
 	return root, nil
 }
 
-// lacks is the error of an answer without a part that it must have.
+// lacks returns the error of an answer without a required part.
 func (a answer) lacks(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }
 
-// get asks the ResourceManager for a JSON object.
+// get gets a JSON object from the ResourceManager.
 func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, node, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (answer
 	return a, root, err
 }
 
-// change sends a JSON object.
+// change sends a JSON object to the ResourceManager.
 func (c *Client) change(ctx context.Context, method, path string, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {

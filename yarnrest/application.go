@@ -11,11 +11,11 @@ import (
 
 const appsPath = "/ws/v1/cluster/apps"
 
-// ApplicationState is where an application stands in its life.
+// ApplicationState is a state of an application.
 type ApplicationState string
 
-// The states of YarnApplicationState. State may also return states that the ResourceManager passes through,
-// such as FINAL_SAVING or KILLING.
+// The states of YarnApplicationState. State may also return the ResourceManager's
+// intermediate states, such as FINAL_SAVING or KILLING.
 const (
 	StateNew       ApplicationState = "NEW"
 	StateNewSaving ApplicationState = "NEW_SAVING"
@@ -27,12 +27,12 @@ const (
 	StateKilled    ApplicationState = "KILLED"
 )
 
-// Ended tells whether the application is over.
+// Ended reports whether the state is final.
 func (s ApplicationState) Ended() bool {
 	return s == StateFinished || s == StateFailed || s == StateKilled
 }
 
-// FinalStatus is what an application said of itself when it ended.
+// FinalStatus is the status with which an application unregistered.
 type FinalStatus string
 
 // The values of FinalApplicationStatus.
@@ -59,23 +59,24 @@ type Application struct {
 	Diagnostics          string
 	Priority             int
 	Started              time.Time
-	Launched             time.Time // zero before the ApplicationMaster was launched
-	Finished             time.Time // zero while it lasts
+	Launched             time.Time // zero before the ApplicationMaster is launched
+	Finished             time.Time // zero until the end
 	Elapsed              time.Duration
 	AMContainerLogs      string // URL
 	AMHostHTTPAddress    string // host:port of the NodeManager of the ApplicationMaster
 	AMRPCAddress         string
-	AllocatedMB          int64 // -1 when it has ended
+	AllocatedMB          int64 // -1 after the end
 	AllocatedVCores      int64
 	RunningContainers    int
-	MemorySeconds        int64 // MiB·s over its life
+	MemorySeconds        int64 // MiB·s since the start
 	VCoreSeconds         int64
 	LogAggregationStatus string
 	UnmanagedAM          bool
 }
 
-// trackingURL leaves out what stands for none, as after the end of an unmanaged
-// ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3, to which the web server adds a scheme).
+// trackingURL returns "" for the text that stands for none, as after the end of
+// an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3; the web
+// server adds a scheme to it).
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -115,10 +116,12 @@ func decodeApplication(n node) Application {
 	}
 }
 
-// deselected are parts of an application that are not read here and can be large.
+// deselected are parts of an application that this package does not decode and
+// that can be large.
 var deselected = []string{"resourceRequests", "timeouts"}
 
-// Application asks for one application; errors.Is(err, ErrNotFound) when the cluster does not know it.
+// Application returns one application. It fails with ErrNotFound if the cluster
+// does not know it.
 func (c *Client) Application(ctx context.Context, id string) (*Application, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id), url.Values{"deSelects": deselected})
 	if err != nil {
@@ -176,7 +179,7 @@ func (f Filter) query() url.Values {
 	return q
 }
 
-// Applications lists the applications that match.
+// Applications returns the applications that match.
 func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, error) {
 	_, root, err := c.get(ctx, appsPath, f.query())
 	if err != nil {
@@ -185,7 +188,7 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	var apps []Application
 	for _, n := range root.at("apps", "app").list() {
 		app := decodeApplication(n)
-		// Early releases of Hadoop 3.3 do not know the name parameter and ignore it.
+		// Early releases of Hadoop 3.3 ignore the name parameter.
 		if app.ID == "" || f.Name != "" && app.Name != f.Name {
 			continue
 		}
@@ -194,7 +197,8 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	return apps, nil
 }
 
-// State asks for an application's state, which costs the ResourceManager less than the whole application.
+// State returns an application's state. It costs the ResourceManager less than
+// Application.
 func (c *Client) State(ctx context.Context, id string) (ApplicationState, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id, "state"), nil)
 	if err != nil {
@@ -207,8 +211,9 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application and returns once it has taken the request, which
-// may be before the application has ended; killing one that has ended is no error. The text is added to the
+// Kill asks the ResourceManager to kill an application. It returns once the
+// request is accepted, which may be before the application has ended. It is no
+// error if the application has ended already. The text is added to the
 // application's diagnostics.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
@@ -218,18 +223,19 @@ func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }
 
-// lifetimeLayout is how the ResourceManager reads a time (Times.java of Hadoop 3).
+// lifetimeLayout is the ResourceManager's format of times (Times.java of Hadoop
+// 3).
 const lifetimeLayout = "2006-01-02T15:04:05.000-0700"
 
-// SetLifetime has the ResourceManager kill an application some time after it was
-// started. It looks every few seconds (yarn.resourcemanager.application-timeouts.monitor.interval-ms),
-// and does so whether or not anybody follows the application.
+// SetLifetime makes the ResourceManager kill an application when it has run for
+// the lifetime. The ResourceManager checks every few seconds
+// (yarn.resourcemanager.application-timeouts.monitor.interval-ms).
 func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Duration) error {
 	application, err := c.Application(ctx, id)
 	if err != nil {
 		return err
 	}
-	// By the ResourceManager's clock, and not by this machine's.
+	// By the ResourceManager's clock, not this machine's.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

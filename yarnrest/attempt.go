@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ApplicationAttempt is one try at running an application.
+// ApplicationAttempt is one attempt of an application.
 type ApplicationAttempt struct {
 	ID              string // "appattempt_…"
 	Number          int    // from 1
@@ -18,7 +18,7 @@ type ApplicationAttempt struct {
 	LogsLink        string
 }
 
-// Attempts lists an application's attempts, the first one first.
+// Attempts returns an application's attempts, the first one first.
 func (c *Client) Attempts(ctx context.Context, applicationID string) ([]ApplicationAttempt, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts"), nil)
 	if err != nil {
@@ -57,7 +57,8 @@ type Container struct {
 	Diagnostics     string
 }
 
-// Containers lists the containers of an attempt that the ResourceManager still knows: the live ones.
+// Containers returns the containers of an attempt that the ResourceManager knows:
+// those that have not ended.
 func (c *Client) Containers(ctx context.Context, applicationID, attemptID string) ([]Container, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts", attemptID, "containers"), nil)
 	if err != nil {

@@ -1,10 +1,11 @@
-// Package yarnrest is a client of YARN's REST APIs: the ResourceManager's (applications, nodes, queues,
-// metrics, submission) and the NodeManager's (containers and their logs). It follows the active
-// ResourceManager of a highly available cluster and reads what Hadoop 3.3 to 3.5 answer.
+// Package yarnrest is a client of YARN's REST APIs: the ResourceManager's
+// (applications, nodes, queues, metrics, submission) and the NodeManager's
+// (containers and their logs). It follows the active ResourceManager of a highly
+// available cluster and understands the answers of Hadoop 3.3 to 3.5.
 //
-// The JSON that Hadoop writes differs between its versions in shape though not in meaning: a list of one
-// element may be an object, an empty one may be missing, null or "", numbers may be strings. The types here
-// hide that.
+// Hadoop's versions write the same data in JSON of different shapes: a list of
+// one element may be an object, an empty one may be missing, null or "", numbers
+// may be strings. The types here hide that.
 package yarnrest
 
 import (
@@ -30,32 +31,35 @@ const (
 	DefaultRequestTimeout = 15 * time.Second
 )
 
-// Options say where the ResourceManagers are and how to talk to them.
+// Options configure a Client.
 type Options struct {
-	// Addresses of the ResourceManagers' web services, at least one: "host:port", taken as Scheme says, or
-	// "http://host:port" and "https://host:port".
+	// Addresses of the ResourceManagers' web services, at least one: "host:port",
+	// which gets the scheme Scheme, or "http://host:port" and
+	// "https://host:port".
 	Addresses []string
 	// Scheme of addresses without one, and of the NodeManagers: "http" (default) or "https".
 	Scheme string
 	// WebProxy is the address of a web proxy that runs outside the ResourceManager (yarn.web-proxy.address),
 	// or "".
 	WebProxy string
-	// User to act as, sent as user.name. Only clusters without authentication take it; leave it empty when
-	// HTTP authenticates.
+	// User is sent as user.name. Only clusters without authentication accept it;
+	// leave it empty if HTTP authenticates.
 	User string
-	// HTTP sends the requests: a client of one's own brings TLS settings, proxies or authentication. The
-	// default verifies servers by RootCAs and uses no proxy.
+	// HTTP sends the requests. Set it for TLS settings, proxies or
+	// authentication. The default verifies servers by RootCAs and uses no proxy.
 	HTTP *http.Client
-	// RootCAs are the authorities whose certificates of servers the default HTTP client accepts; nil for the
-	// system's.
+	// RootCAs are the authorities that the default HTTP client accepts; nil for
+	// the system's.
 	RootCAs *x509.CertPool
-	// MaxWait is how long a call looks for an active ResourceManager before it fails with an
-	// UnavailableError; 0 means DefaultMaxWait, a negative value one try of each address.
+	// MaxWait is how long a call looks for an active ResourceManager before it
+	// fails with an UnavailableError. 0 means DefaultMaxWait, a negative value
+	// one try of each address.
 	MaxWait time.Duration
-	// RequestTimeout is how long one ResourceManager may take to answer one request; 0 means
+	// RequestTimeout bounds one request to one ResourceManager; 0 means
 	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// Logger gets failovers at level Info and every request at level Debug; nil means none.
+	// Logger logs failovers at level Info and requests at level Debug; nil logs
+	// nothing.
 	Logger *slog.Logger
 }
 
@@ -70,12 +74,12 @@ type Client struct {
 	requestTimeout time.Duration
 	log            *slog.Logger
 
-	// active is the base URL that answered last. It may be one that is not among addresses, where a standby
-	// knows the active ResourceManager by another name.
+	// active is the base URL that answered last. It may not be among addresses: a
+	// standby may know the active ResourceManager by another name.
 	active atomic.Pointer[string]
 }
 
-// New makes a client. It does not connect.
+// New returns a client. It does not connect.
 func New(o Options) (*Client, error) {
 	if len(o.Addresses) == 0 {
 		return nil, errors.New("no address of a ResourceManager: set yarn.resourcemanager.hostname or yarn.resourcemanager.webapp.address in yarn-site.xml")
@@ -121,12 +125,13 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// truststoreKey is that of FileBasedKeyStoresFactory of Hadoop 3.
+// truststoreKey is defined by FileBasedKeyStoresFactory of Hadoop 3.
 const truststoreKey = "ssl.client.truststore.location"
 
-// FromConf makes a client of the cluster that a Hadoop configuration describes: the addresses of its
-// ResourceManagers, HTTPS where yarn.http.policy asks for it, its web proxy, and the authorities of the
-// truststore of ssl-client.xml, which may be a PEM file too. Fields set in o win.
+// FromConf returns a client of the cluster that a Hadoop configuration describes:
+// it reads the addresses of the ResourceManagers, the scheme (yarn.http.policy),
+// the web proxy, and the truststore of ssl-client.xml, which may be a PEM file.
+// Fields set in o take precedence.
 func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.Scheme == "" && c.HTTPSOnly() {
 		o.Scheme = "https"
@@ -151,8 +156,8 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	return New(o)
 }
 
-// withoutRedirects copies a client so that redirects come back: one of a standby ResourceManager is a
-// failover, which this package must see.
+// withoutRedirects returns a copy of a client that does not follow redirects: a
+// standby ResourceManager's redirect is a failover.
 func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client
 	if c != nil {
@@ -170,11 +175,11 @@ func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	return &own
 }
 
-// HasAnswered tells whether a ResourceManager has answered so far.
+// HasAnswered reports whether a ResourceManager has answered so far.
 func (c *Client) HasAnswered() bool { return c.active.Load() != nil }
 
-// CloseIdleConnections closes connections that are kept for reuse. A client that is done calls it so that
-// no goroutine of the connections outlives it.
+// CloseIdleConnections closes connections that are kept for reuse. Call it after
+// the last request, so that no goroutine of the connections is left.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // baseURL normalizes an address to scheme://host:port.

@@ -19,8 +19,8 @@ type ClusterInfo struct {
 	HadoopVersion          string
 }
 
-// ClusterInfo asks the active ResourceManager who it is. A standby would answer this itself; the client
-// looks on for the active one.
+// ClusterInfo returns information on the active ResourceManager. Standbys answer
+// this request too; the client skips them.
 func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	}, nil
 }
 
-// checkActive refuses a standby's own cluster information.
+// checkActive refuses a standby's answer.
 func checkActive(a answer) error {
 	root, err := a.json()
 	if err != nil {
@@ -69,7 +69,7 @@ type Metrics struct {
 	DecommissioningNodes, DecommissionedNodes, RebootedNodes, ShutdownNodes        int
 }
 
-// Metrics asks for the cluster's totals.
+// Metrics returns the cluster's totals.
 func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 	a, root, err := c.get(ctx, "/ws/v1/cluster/metrics", nil)
 	if err != nil {
@@ -114,12 +114,12 @@ func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 	}, nil
 }
 
-// Node is one NodeManager as the ResourceManager sees it.
+// Node is one NodeManager as the ResourceManager reports it.
 type Node struct {
 	ID                string // host:port of its RPC server
 	Host              string
 	Rack              string
-	HTTPAddress       string // host:port of its web services; "" when it is not active
+	HTTPAddress       string // host:port of its web services; "" unless it is active
 	State             string // "RUNNING", "UNHEALTHY", "LOST", …
 	Version           string
 	HealthReport      string
@@ -130,10 +130,10 @@ type Node struct {
 	UsedVCores        int64
 	AvailableVCores   int64
 	Labels            []string
-	Total             Resource // what it has in all; zero where the ResourceManager does not say
+	Total             Resource // the node's capacity; zero if the ResourceManager does not report it
 }
 
-// Nodes lists the nodes in the given states ("RUNNING", …), or all nodes.
+// Nodes returns the nodes in the given states ("RUNNING", …), or all nodes.
 func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 	query := url.Values{}
 	if len(states) > 0 {
@@ -166,7 +166,7 @@ func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 	return nodes, nil
 }
 
-// NodeLabels lists the names of the cluster's node labels, none where it has no labels.
+// NodeLabels returns the names of the cluster's node labels.
 func (c *Client) NodeLabels(ctx context.Context) ([]string, error) {
 	_, root, err := c.get(ctx, "/ws/v1/cluster/get-node-labels", nil)
 	if err != nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// node is a place in an answer. Reading what is not there, or is of another kind, gives zero values: Hadoop's
-// versions leave out, rename and retype fields. The fields that a caller cannot do without are checked by
-// the functions that decode whole answers.
+// node is a value in an answer. Reading a missing value or one of another type
+// gives a zero value: Hadoop's versions leave out, rename and retype fields.
+// Functions that decode answers check required fields.
 type node struct {
 	value any
 }
 
-// parseJSON reads one JSON document.
+// parseJSON parses one JSON document.
 func parseJSON(body []byte) (node, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -32,7 +32,7 @@ func parseJSON(body []byte) (node, error) {
 	return node{v}, nil
 }
 
-// at goes down through objects.
+// at returns the value at a path of object keys.
 func (n node) at(path ...string) node {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
@@ -41,11 +41,11 @@ func (n node) at(path ...string) node {
 	return n
 }
 
-// present tells whether there is an object or a non-empty value.
+// present reports whether there is an object or a non-empty value.
 func (n node) present() bool { return n.value != nil && n.value != "" }
 
-// list gives an array's elements; an object or a value alone stands for a list of one, null, "" and {} for
-// none.
+// list returns an array's elements. A single object or value is a list of one;
+// null, "" and {} are empty lists.
 func (n node) list() []node {
 	switch v := n.value.(type) {
 	case nil:
@@ -82,7 +82,8 @@ func (n node) text() string {
 	return ""
 }
 
-// float reads a number or a string that holds one; what is neither, or not finite, is 0.
+// float returns a number, or a string's number; 0 for anything else and for
+// infinities.
 func (n node) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -110,7 +111,8 @@ func (n node) int() int { return int(n.int64()) }
 
 func (n node) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time reads milliseconds since 1970; 0, which Hadoop writes for "not yet", is the zero time.
+// time converts milliseconds since 1970. Hadoop writes 0 for "not yet": that is
+// the zero time.
 func (n node) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {
@@ -119,7 +121,7 @@ func (n node) time() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// strings reads a list of strings, or one string with commas.
+// strings returns a list of strings. A single string is split at commas.
 func (n node) strings() []string {
 	var list []string
 	for _, e := range n.list() {

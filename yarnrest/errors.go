@@ -11,22 +11,24 @@ import (
 	"time"
 )
 
-// Conditions that callers ask for with errors.Is; the error itself is a *RemoteError.
+// Errors to test for with errors.Is; the error itself is a *RemoteError.
 var (
-	// ErrNotFound says that the cluster does not know the application, container, node or file.
+	// ErrNotFound means that the cluster does not know the application,
+	// container, node or file.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden says that the cluster does not let this user do it, or does not know who it is.
+	// ErrForbidden means that the cluster denies the user the request, or does
+	// not know the user.
 	ErrForbidden = errors.New("not permitted")
 )
 
-// RemoteError is an answer that refuses the request: a RemoteException of Hadoop, or the text of another
-// error response.
+// RemoteError is an answer that refuses the request: a Hadoop RemoteException, or
+// another error response.
 type RemoteError struct {
 	Status    int    // HTTP status
-	Exception string // simple class name, "" where the answer was no RemoteException
+	Exception string // simple class name; "" unless the answer was a RemoteException
 	JavaClass string // full class name, or ""
-	Message   string // what the daemon said, whole
-	URL       string // who said it
+	Message   string // the whole message
+	URL       string // that was requested
 }
 
 func (e *RemoteError) Error() string {
@@ -41,9 +43,9 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is makes errors.Is(err, ErrNotFound) and errors.Is(err, ErrForbidden) work. The status alone does not
-// tell: Hadoop's GenericExceptionHandler answers 404 for every IOException, and the NodeManager 503 for the
-// logs of a container it does not know.
+// Is implements errors.Is for ErrNotFound and ErrForbidden. The status alone does
+// not decide: Hadoop's GenericExceptionHandler answers 404 for every IOException,
+// and the NodeManager 503 for the logs of an unknown container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -57,17 +59,19 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// standby tells whether the answer came from a ResourceManager that is not active.
+// standby reports whether the answer came from a ResourceManager that is not
+// active.
 func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError says that no ResourceManager (or not the NodeManager) could be asked.
+// UnavailableError means that no ResourceManager, or not the NodeManager, could
+// be reached.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
 	Elapsed  time.Duration
-	// Context is the context's error where that ended the search.
+	// Context is the context's error if that ended the search.
 	Context error
 }
 
@@ -101,7 +105,7 @@ func (e *UnavailableError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the context's error and each address's.
+// Unwrap returns the context's error and each address's.
 func (e *UnavailableError) Unwrap() []error {
 	var errs []error
 	if e.Context != nil {
@@ -113,7 +117,7 @@ func (e *UnavailableError) Unwrap() []error {
 	return errs
 }
 
-// remoteError makes the error of a response whose status is not a success.
+// remoteError returns the error of a response without a success status.
 func remoteError(status int, url string, body []byte) *RemoteError {
 	e := &RemoteError{Status: status, URL: url}
 	if root, err := parseJSON(body); err == nil {
@@ -138,7 +142,7 @@ var (
 	htmlTag    = regexp.MustCompile(`<[^>]*>`)
 )
 
-// plainText makes one readable line of an error page.
+// plainText extracts one readable line from an error page.
 func plainText(body string) string {
 	if strings.Contains(body, "<") {
 		body = htmlTag.ReplaceAllString(htmlHidden.ReplaceAllString(body, " "), " ")

@@ -22,7 +22,8 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// maxAnswerBytes bounds an answer that is read whole; a list of a hundred thousand applications is smaller.
+// maxAnswerBytes bounds an answer; a list of a hundred thousand applications is
+// smaller.
 const maxAnswerBytes = 256 << 20
 
 // request is one call of the ResourceManager's API.
@@ -32,7 +33,8 @@ type request struct {
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
-	// check refuses an answer that an inactive ResourceManager gives as if it were active; it may be nil.
+	// check refuses an inactive ResourceManager's answer that looks like an
+	// active one's; may be nil.
 	check func(answer) error
 }
 
@@ -42,7 +44,7 @@ type answer struct {
 	body []byte
 }
 
-// errStandby says that a ResourceManager is not active.
+// errStandby means that a ResourceManager is not active.
 type errStandby struct {
 	active string // base URL of the active one, if it said so
 	text   string
@@ -58,10 +60,11 @@ func (e *errStandby) Error() string {
 	return "is not active"
 }
 
-// call asks the active ResourceManager. It tries the one that answered last, then every other address, and
-// begins again after a pause, until one answers, the context ends or the client's MaxWait has passed. Every
-// request of this API may be repeated: the ResourceManager takes a second submission or kill of the same
-// application as the first one's.
+// call sends a request to the active ResourceManager. It tries the one that
+// answered last, then every other address, and starts again after a pause, until
+// one answers, the context ends or the client's MaxWait has passed. Every request
+// of this API may be repeated: a second submission or kill of the same
+// application has no effect.
 func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -120,7 +123,7 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// candidates lists the addresses in the order to try them: the one that answered last, then the others.
+// candidates returns the addresses in the order to try them.
 func (c *Client) candidates() []string {
 	active := c.active.Load()
 	if active == nil {
@@ -146,8 +149,8 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
 }
 
-// attempt asks one ResourceManager once. A *RemoteError is the cluster's answer; any other error means that
-// another address may know better.
+// attempt sends a request to one ResourceManager. A *RemoteError is the cluster's
+// answer; after any other error the next address is tried.
 func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r request) (answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -192,7 +195,8 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 }
 
-// send sends one request; a *url.Error is reduced to its cause, as the address is reported beside it.
+// send sends one request. It reduces a *url.Error to its cause, as the caller
+// reports the address.
 func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {
@@ -210,7 +214,8 @@ func (c *Client) send(ctx context.Context, base string, r request) (*http.Respon
 		return nil, err
 	}
 	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
-	// Clusters with yarn.resourcemanager.webapp.rest-csrf.enabled refuse changes without this header.
+	// Clusters with yarn.resourcemanager.webapp.rest-csrf.enabled require this
+	// header for changes.
 	req.Header.Set("X-XSRF-Header", "bobbin")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -239,9 +244,9 @@ func readAll(response *http.Response) (body []byte, err error) {
 	return body, err
 }
 
-// standbyRedirect reads the redirect of a standby ResourceManager (RMWebAppFilter): 307 with the same path
-// at the active one as Location, or, when it knows of no active one, 307 with a Refresh header that leads
-// back to itself.
+// standbyRedirect parses the redirect of a standby ResourceManager
+// (RMWebAppFilter): 307 with the active one's URL as Location, or, if the standby
+// knows no active one, 307 with a Refresh header that leads back to itself.
 func standbyRedirect(base string, response *http.Response, body []byte) error {
 	location := response.Header.Get("Location")
 	if location == "" {
@@ -255,14 +260,15 @@ func standbyRedirect(base string, response *http.Response, body []byte) error {
 	return &errStandby{active: u.Scheme + "://" + u.Host}
 }
 
-// isStandbyText knows what RMWebAppFilter writes with status 200 when it will not even say when to retry.
+// isStandbyText recognizes what RMWebAppFilter writes with status 200 if it does
+// not say when to retry.
 func isStandbyText(text string) bool {
 	return !strings.HasPrefix(text, "{") &&
 		(strings.HasPrefix(text, "This is standby RM") || strings.Contains(text, "no active RM") || strings.Contains(text, "not find any active RM"))
 }
 
-// permanent tells errors that trying again will not mend: a name that does not exist, a certificate that is
-// not trusted, a server that does not speak TLS.
+// permanent reports whether retrying is useless: the host name does not exist,
+// the certificate is not trusted, or the server does not speak TLS.
 func permanent(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

@@ -17,13 +17,13 @@ import (
 type LogFile struct {
 	Name       string
 	Size       int64     // bytes, when it was listed
-	Modified   time.Time // zero when the NodeManager's notation is not understood
-	Aggregated bool      // lies in the aggregated logs, not on the node
+	Modified   time.Time // zero if the NodeManager's format is unknown
+	Aggregated bool      // in the aggregated logs, not on the node
 }
 
-// ContainerLogs lists the log files of a container that runs or has run on the node. A finished
-// container's are there until the NodeManager deletes them: at once after aggregation, else after
-// yarn.nodemanager.log.retain-seconds (3 hours by default).
+// ContainerLogs returns the log files of a container that runs or ran on the
+// node. The NodeManager deletes an ended container's files after aggregation, or
+// otherwise after yarn.nodemanager.log.retain-seconds (3 hours by default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
 	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
@@ -36,8 +36,9 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles reads one containerLogsInfo for the node's files and, if there are any, one for the
-// aggregated ones: an object, a list in an object or a list of objects.
+// decodeLogFiles decodes one containerLogsInfo for the node's files and, if there
+// are any, one for the aggregated ones: an object, a list in an object or a list
+// of objects.
 func decodeLogFiles(root node) []LogFile {
 	var groups []node
 	for _, e := range root.list() {
@@ -59,24 +60,25 @@ func decodeLogFiles(root node) []LogFile {
 	return files
 }
 
-// logTimeLayout is that of Hadoop's Times.format.
+// logTimeLayout is the format of Hadoop's Times.format.
 const logTimeLayout = "Mon Jan 02 15:04:05 -0700 2006"
 
-// Log is an open log file. Close it.
+// Log is an open log file. It must be closed.
 type Log struct {
 	io.Reader
-	// Size is the file's length when it was opened and Offset where reading began: a follower of a growing
-	// log asks next for the bytes after Size.
+	// Size is the file's length when it was opened, Offset is where reading
+	// began. To follow a growing log, ask next for the bytes after Size.
 	Size, Offset int64
 	body         io.Closer
 }
 
-// Close ends reading.
+// Close closes the connection.
 func (l *Log) Close() error { return l.body.Close() }
 
-// OpenLog reads a log file of a container that runs or has run on the node: its last tail bytes, or all of
-// it when tail is 0. The context governs reading too, and no answer, nor any Read, is waited for longer than
-// the client's RequestTimeout. errors.Is(err, ErrNotFound) when there is no such file.
+// OpenLog opens a log file of a container that runs or ran on the node: its last
+// tail bytes, or all of it if tail is 0. ctx also governs reading. The answer,
+// and each Read, may take as long as the client's RequestTimeout. It fails with
+// ErrNotFound if there is no such file.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
@@ -112,9 +114,9 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 // maxLogHeaderLines bounds the header, which has seven lines.
 const maxLogHeaderLines = 32
 
-// readLogHeader reads what the NodeManager writes before a log's bytes (LogToolUtils): lines of which
-// LogLength gives the file's size and LogContents is the last. An empty file has no header, only the line
-// after the end.
+// readLogHeader parses what the NodeManager writes before a log's bytes
+// (LogToolUtils): lines, of which LogLength has the file's size and LogContents
+// is the last. An empty file has no header, only the line after the end.
 func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	size = -1
 	for range maxLogHeaderLines {
@@ -141,7 +143,8 @@ func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	return 0, errors.New("it has no header of a container's log")
 }
 
-// exactReader reads the announced number of bytes and reports when the connection ends before that.
+// exactReader reads the announced number of bytes and fails if the connection
+// ends before that.
 type exactReader struct {
 	r    io.Reader
 	left int64
@@ -166,10 +169,10 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silenceGuard ends an answer that does not come on, by ending its context. What the reader does between two
-// reads takes as long as it takes.
+// silenceGuard cancels the context of an answer that stops arriving. The time
+// between two reads does not count.
 type silenceGuard struct {
-	body   io.ReadCloser // nil until there is one
+	body   io.ReadCloser // nil until there is an answer
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	limit  time.Duration

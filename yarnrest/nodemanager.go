@@ -12,7 +12,8 @@ import (
 
 const nodePath = "/ws/v1/node"
 
-// maxRedirects bounds how often a NodeManager's answer may lead elsewhere: once, to a log server.
+// maxRedirects bounds the redirects of a NodeManager: one, to a log server, is
+// usual.
 const maxRedirects = 3
 
 // NodeManager calls the REST API of one NodeManager. It is safe for concurrent use.
@@ -21,8 +22,9 @@ type NodeManager struct {
 	base   string
 }
 
-// NodeManager makes a client of the NodeManager at an HTTP address, "host:port" as nodes, attempts and
-// containers carry it. It uses the cluster client's user, scheme and HTTP client.
+// NodeManager returns a client of the NodeManager at an HTTP address, "host:port"
+// as in nodes, attempts and containers. It uses the cluster client's user, scheme
+// and HTTP client.
 func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
 	base, err := baseURL(c.scheme, httpAddress)
 	if err != nil {
@@ -31,7 +33,7 @@ func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
 	return &NodeManager{client: c, base: base}, nil
 }
 
-// trimScheme makes host:port of an address that some answers write as a URL.
+// trimScheme returns the host:port of an address that may be a URL.
 func trimScheme(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		return rest
@@ -39,7 +41,7 @@ func trimScheme(address string) string {
 	return address
 }
 
-// NodeContainer is a container as its NodeManager sees it.
+// NodeContainer is a container as its NodeManager reports it.
 type NodeContainer struct {
 	ID          string
 	State       string // "NEW", "LOCALIZING", "RUNNING", "EXITED_WITH_FAILURE", "DONE", …
@@ -66,7 +68,8 @@ func decodeNodeContainer(n node) NodeContainer {
 	}
 }
 
-// Containers lists the containers that the NodeManager knows; finished ones leave the list soon.
+// Containers returns the containers that the NodeManager knows. It soon forgets
+// ended ones.
 func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
 	if err != nil {
@@ -79,8 +82,8 @@ func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	return containers, nil
 }
 
-// HasApplication tells whether the NodeManager has to do with an application:
-// containers of it run or ran here, and their logs are not aggregated yet.
+// HasApplication reports whether the NodeManager knows an application: its
+// containers run or ran on the node, and their logs are not aggregated yet.
 func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, error) {
 	_, _, err := n.get(ctx, pathOf(nodePath, "apps", id))
 	if errors.Is(err, ErrNotFound) {
@@ -89,8 +92,8 @@ func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, erro
 	return err == nil, err
 }
 
-// Container asks for one container; errors.Is(err, ErrNotFound) when the NodeManager does not know it any
-// more.
+// Container returns one container. It fails with ErrNotFound if the NodeManager
+// does not know it.
 func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer, error) {
 	a, root, err := n.get(ctx, pathOf(nodePath, "containers", id))
 	if err != nil {
@@ -104,7 +107,7 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 	return &c, nil
 }
 
-// get asks for a JSON object.
+// get gets a JSON object.
 func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error) {
 	a, err := n.fetch(ctx, path)
 	if err != nil {
@@ -114,7 +117,7 @@ func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error
 	return a, root, err
 }
 
-// fetch reads an answer whole.
+// fetch reads a whole answer.
 func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
@@ -129,7 +132,8 @@ func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
 	return a, nil
 }
 
-// open sends a GET and follows redirects to a log server. Answers other than success are a *RemoteError.
+// open sends a GET and follows redirects to a log server. It returns other
+// responses than success as a *RemoteError.
 func (n *NodeManager) open(ctx context.Context, r request) (*http.Response, error) {
 	start, base := time.Now(), n.base
 	for range maxRedirects + 1 {

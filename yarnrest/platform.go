@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// Every Hadoop daemon serves what Java's management beans know below its web
-// address, standby ResourceManagers too (JMXJsonServlet.java; RMWebAppFilter.java
-// does not redirect it).
+// beansPath is where every Hadoop daemon, a standby ResourceManager too, serves
+// Java's management beans (JMXJsonServlet.java; RMWebAppFilter.java does not
+// redirect it).
 const beansPath = "/jmx"
 
-// systemBean is Java's own about the operating system.
+// systemBean selects the bean about the operating system.
 var systemBean = url.Values{"qry": {"java.lang:type=OperatingSystem"}}
 
-// Platform tells what the ResourceManager runs on, in Go's words: "linux/amd64".
-// Clusters may let administrators alone ask for it
-// (hadoop.security.instrumentation.requires.admin), and gateways do not forward it.
+// Platform returns the ResourceManager's platform as Go names it: "linux/amd64".
+// Clusters may restrict the request to administrators
+// (hadoop.security.instrumentation.requires.admin), and gateways do not forward
+// it.
 func (c *Client) Platform(ctx context.Context) (string, error) {
 	a, root, err := c.get(ctx, beansPath, systemBean)
 	if err != nil {
@@ -26,7 +27,8 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// Platform tells what the node is, as [Client.Platform] does of the ResourceManager's.
+// Platform returns the node's platform, as [Client.Platform] does the
+// ResourceManager's.
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
@@ -45,7 +47,7 @@ func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// platform reads the names that Java has for systems and processors.
+// platform converts Java's names of systems and processors.
 func platform(a answer, root node) (string, error) {
 	for _, bean := range root.at("beans").list() {
 		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())

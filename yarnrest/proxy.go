@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Proxy gets a page of an application's own web server through the cluster's web proxy, which the
-// ResourceManager runs unless yarn.web-proxy.address names another. The path is the application's, "/status"
-// say. While the application has no web server the proxy redirects elsewhere, which is an error here.
+// Proxy gets a page of an application's web server through the cluster's web
+// proxy, which is part of the ResourceManager unless yarn.web-proxy.address names
+// another. path is the application's, such as "/status". If the application has
+// no web server the proxy redirects elsewhere, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {
@@ -40,7 +41,8 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 	return body, nil
 }
 
-// activeBase finds the active ResourceManager; a standby's proxy would not redirect to it.
+// activeBase returns the active ResourceManager's base URL; a standby's proxy
+// does not redirect to it.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

@@ -11,8 +11,8 @@ type Scheduler struct {
 	Queues []Queue
 }
 
-// Queue is one queue. Percentages are of the parent queue, absolute ones of the cluster; only the capacity
-// scheduler gives them.
+// Queue is one queue. Percentages are of the parent queue, absolute ones of the
+// cluster; only the CapacityScheduler reports them.
 type Queue struct {
 	Name             string // "default"
 	Path             string // "root.default"
@@ -23,11 +23,12 @@ type Queue struct {
 	MaxCapacity      float64
 	UsedCapacity     float64
 	AbsoluteCapacity float64
-	// MaximumAllocation is the largest container of the queue; zero when the scheduler does not say.
+	// MaximumAllocation is the largest container of the queue; zero if unknown.
 	MaximumAllocation Resource
 }
 
-// Scheduler asks for the scheduler and its queues, in depth-first order from the root.
+// Scheduler returns the scheduler and its queues, in depth-first order from the
+// root.
 func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	a, root, err := c.get(ctx, "/ws/v1/cluster/scheduler", nil)
 	if err != nil {
@@ -50,7 +51,7 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	return s, nil
 }
 
-// Find returns the leaf queue of a name or path, as a submission names it.
+// Find returns the leaf queue that a submission to this name or path gets.
 func (s *Scheduler) Find(queue string) (Queue, bool) {
 	for _, q := range s.Queues {
 		if q.Leaf && (q.Path == queue || q.Name == queue) {
@@ -60,7 +61,7 @@ func (s *Scheduler) Find(queue string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// maxQueueDepth bounds the recursion; real hierarchies are a few levels deep.
+// maxQueueDepth bounds the recursion; real hierarchies have a few levels.
 const maxQueueDepth = 100
 
 func flattenQueues(queues []Queue, n node, parent string, depth int) []Queue {
@@ -113,7 +114,8 @@ func firstPresent(nodes ...node) node {
 	return node{}
 }
 
-// orRunning fills in the state that the root and schedulers without queue states leave out.
+// orRunning adds the state that the root, and schedulers without queue states,
+// leave out.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

@@ -10,9 +10,10 @@ import (
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are all resource types as the ResourceManager lists them, memory-mb and vcores among them; in a
-	// request, those that are asked for beside memory and cores. REST takes them in a submission and passes
-	// them over (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
+	// Types are resource types. In answers they are all types of the cluster,
+	// memory-mb and vcores included; in a request, those beside memory and cores.
+	// The ResourceManager ignores them in submissions by REST
+	// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 
@@ -39,7 +40,7 @@ func decodeResource(n node) Resource {
 	return r
 }
 
-// encode writes the form of the submission.
+// encode returns the form that submissions have.
 func (r Resource) encode() map[string]any {
 	m := map[string]any{"memory": r.MemoryMB, "vCores": r.VCores}
 	if len(r.Types) > 0 {
@@ -52,8 +53,8 @@ func (r Resource) encode() map[string]any {
 	return m
 }
 
-// Check compares a request for a container with the largest one allowed, so that a submission fails before
-// anything is uploaded; the error names both numbers, or the resource types that there are.
+// Check fails if a container of this size exceeds the largest one allowed. The
+// error names both amounts, or the resource types that exist.
 func (r Resource) Check(maximum Resource) error {
 	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
 		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
@@ -75,7 +76,7 @@ func (r Resource) Check(maximum Resource) error {
 	return nil
 }
 
-// Type finds a resource type by its name.
+// Type returns the resource type of a name.
 func (r Resource) Type(name string) (ResourceType, bool) {
 	at := slices.IndexFunc(r.Types, func(t ResourceType) bool { return t.Name == name })
 	if at < 0 {

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// NewApplication is an application id to submit with, and the largest container the cluster gives.
+// NewApplication is a new application id, and the largest container of the
+// cluster.
 type NewApplication struct {
 	ID                string
 	MaximumAllocation Resource
 }
 
-// NewApplication asks for an application id.
+// NewApplication requests a new application id.
 func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
 	a, err := c.call(ctx, request{method: http.MethodPost, path: appsPath + "/new-application"})
 	if err != nil {
@@ -34,11 +35,8 @@ func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
 	return &NewApplication{ID: id, MaximumAllocation: decodeResource(root.at("maximum-resource-capability"))}, nil
 }
 
-// SubmissionContext says what an application is and how its ApplicationMaster is started.
-//
-// The names of the REST API are Hadoop's, of ApplicationSubmissionContextInfo and
-// ContainerLaunchContextInfo. What that API does not carry over into the submission is left out here:
-// patterns of local resources, and the black-listing requests that Hadoop 3 dropped.
+// SubmissionContext describes an application and how to start its
+// ApplicationMaster. Fields that bobbin does not need are missing.
 type SubmissionContext struct {
 	ID       string // of NewApplication
 	Name     string
@@ -49,47 +47,42 @@ type SubmissionContext struct {
 	AM       ContainerSpec
 	// Resource of the ApplicationMaster's container.
 	Resource Resource
-	// MaxAttempts is how often the ApplicationMaster may be started; 0 for the cluster's maximum.
+	// MaxAttempts is how many attempts the application has; 0 for the cluster's
+	// maximum.
 	MaxAttempts int
-	// AttemptFailuresValidityInterval makes failures older than this not count against MaxAttempts; 0 counts
-	// all of them.
+	// AttemptFailuresValidityInterval makes failures older than this not count
+	// against MaxAttempts; 0 counts all of them.
 	AttemptFailuresValidityInterval time.Duration
-	// KeepContainers keeps the containers of an attempt for the next one.
-	KeepContainers bool
-	// KeepTokens leaves delegation tokens valid when the application ends.
-	KeepTokens            bool
-	UnmanagedAM           bool
-	LogAggregation        *LogAggregation
-	NodeLabelExpression   string // of all containers
-	AMNodeLabelExpression string
-	ReservationID         string
+	UnmanagedAM                     bool
+	LogAggregation                  *LogAggregation
+	AMNodeLabelExpression           string
 }
 
 // ContainerSpec is a container's launch context.
 type ContainerSpec struct {
-	LocalResources map[string]LocalResource // by the name of the link in the working directory
-	// Environment is exported by a shell script that puts each value between double quotes as it is: $NAME
-	// is expanded, and quotes, backquotes and backslashes must be escaped with a backslash.
+	LocalResources map[string]LocalResource // by name in the working directory
+	// Environment is exported by a shell script that puts each value between
+	// double quotes unchanged: it expands $NAME, and quotes, backquotes and
+	// backslashes must be escaped with a backslash.
 	Environment map[string]string
-	// Commands are joined with spaces to one command line. The NodeManager puts it between double quotes
-	// after "exec /bin/bash -c" and replaces <LOG_DIR> by the container's log directory.
-	Commands    []string
-	ServiceData map[string][]byte // for the NodeManagers' auxiliary services
-	Tokens      map[string]string // by alias, as Token.encodeToUrlString writes them
-	Secrets     map[string][]byte // by alias
-	ACLs        map[string]string // by ACLView or ACLModify: "user1,user2 group1", or "*" for all
+	// Commands are joined with spaces to one command line. The NodeManager puts
+	// it between double quotes after "exec /bin/bash -c" and replaces <LOG_DIR>
+	// by the container's log directory.
+	Commands []string
+	Secrets  map[string][]byte // by alias
+	ACLs     map[string]string // by ACLView or ACLModify: "user1,user2 group1", or "*" for all
 }
 
-// The rights over an application that a ContainerSpec's ACLs give.
+// The rights over an application that ACLs give.
 const (
 	ACLView   = "VIEW_APP"
 	ACLModify = "MODIFY_APP"
 )
 
-// LocalResourceType says what the NodeManager does with a resource.
+// LocalResourceType is how the NodeManager localizes a resource.
 type LocalResourceType string
 
-// LocalResourceVisibility says who shares a localized resource.
+// LocalResourceVisibility is which containers share a localized resource.
 type LocalResourceVisibility string
 
 // The types and visibilities of local resources.
@@ -111,17 +104,16 @@ type LocalResource struct {
 	Timestamp  int64 // milliseconds; must be the file's modification time
 }
 
-// LogAggregation chooses the log files that are aggregated, by regular expressions.
+// LogAggregation selects the log files to aggregate, by regular expressions.
 type LogAggregation struct {
-	Include, Exclude             string // after the application has ended
+	Include, Exclude             string // after the end of the application
 	RolledInclude, RolledExclude string // while it runs
-	Policy, PolicyParameters     string // class of the policy and its parameters
 }
 
-// SubmitApplication submits an application. It returns when the ResourceManager has accepted the request;
-// that the application itself is accepted shows in its state. A refusal, such as an unknown queue, is a
-// *RemoteError with the ResourceManager's whole message, but some refusals come later, as the FAILED state
-// with diagnostics.
+// SubmitApplication submits an application. It returns once the ResourceManager
+// has accepted the request; the application itself may be refused later, by its
+// state. A refusal, such as an unknown queue, is a *RemoteError with the
+// ResourceManager's message.
 func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) error {
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
@@ -129,7 +121,7 @@ func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) er
 	return c.change(ctx, http.MethodPost, appsPath, s)
 }
 
-// MarshalJSON writes the form that the ResourceManager reads.
+// MarshalJSON returns the form that the ResourceManager reads.
 func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	m := map[string]any{
 		"application-id":    s.ID,
@@ -141,19 +133,13 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	optional(m, "application-type", s.Type)
 	optional(m, "max-app-attempts", s.MaxAttempts)
 	optional(m, "attempt-failures-validity-interval", s.AttemptFailuresValidityInterval.Milliseconds())
-	optional(m, "keep-containers-across-application-attempts", s.KeepContainers)
 	optional(m, "unmanaged-AM", s.UnmanagedAM)
-	optional(m, "app-node-label-expression", s.NodeLabelExpression)
 	optional(m, "am-container-node-label-expression", s.AMNodeLabelExpression)
-	optional(m, "reservation-id", s.ReservationID)
 	if len(s.Tags) > 0 {
 		m["application-tags"] = map[string]any{"tag": s.Tags}
 	}
 	if s.Priority != nil {
 		m["priority"] = *s.Priority
-	}
-	if s.KeepTokens { // the server's default is to cancel them
-		m["cancel-tokens-when-complete"] = false
 	}
 	if l := s.LogAggregation; l != nil {
 		log := map[string]any{}
@@ -161,14 +147,12 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 		optional(log, "log-exclude-pattern", l.Exclude)
 		optional(log, "rolled-log-include-pattern", l.RolledInclude)
 		optional(log, "rolled-log-exclude-pattern", l.RolledExclude)
-		optional(log, "log-aggregation-policy-class-name", l.Policy)
-		optional(log, "log-aggregation-policy-parameters", l.PolicyParameters)
 		m["log-aggregation-context"] = log
 	}
 	return json.Marshal(m)
 }
 
-// optional leaves out what has the server's default.
+// optional sets a value that differs from the server's default.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {
@@ -189,18 +173,8 @@ func (s ContainerSpec) encode() map[string]any {
 	if len(s.Commands) > 0 {
 		m["commands"] = map[string]any{"command": s.Commands}
 	}
-	if len(s.ServiceData) > 0 {
-		m["service-data"] = entries(s.ServiceData, urlBase64)
-	}
-	credentials := map[string]any{}
-	if len(s.Tokens) > 0 {
-		credentials["tokens"] = entries(s.Tokens, asIs)
-	}
 	if len(s.Secrets) > 0 {
-		credentials["secrets"] = entries(s.Secrets, urlBase64)
-	}
-	if len(credentials) > 0 {
-		m["credentials"] = credentials
+		m["credentials"] = map[string]any{"secrets": entries(s.Secrets, urlBase64)}
 	}
 	if len(s.ACLs) > 0 {
 		m["application-acls"] = entries(s.ACLs, asIs)
@@ -208,7 +182,7 @@ func (s ContainerSpec) encode() map[string]any {
 	return m
 }
 
-// entries writes a map as JAXB does: {"entry": [{"key": …, "value": …}, …]}.
+// entries converts a map to JAXB's form: {"entry": [{"key": …, "value": …}, …]}.
 func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 	list := make([]map[string]any, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -219,5 +193,5 @@ func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 
 func asIs(s string) any { return s }
 
-// urlBase64 is the alphabet that the ResourceManager decodes secrets and service data with.
+// urlBase64 encodes secrets as the ResourceManager decodes them.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }

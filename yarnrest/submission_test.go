@@ -42,8 +42,8 @@ func TestSubmissionJSON(t *testing.T) {
 		"everything": {
 			context: SubmissionContext{
 				ID: appID, Name: "n", Queue: "q", Type: "BOBBIN", Tags: []string{"a", "b"}, Priority: &zero, MaxAttempts: 2, AttemptFailuresValidityInterval: time.Minute,
-				KeepContainers: true, KeepTokens: true, UnmanagedAM: true, NodeLabelExpression: "x", AMNodeLabelExpression: "y", ReservationID: "r",
-				LogAggregation: &LogAggregation{Include: "i", Exclude: "e", RolledInclude: "ri", RolledExclude: "re", Policy: "p", PolicyParameters: "pp"},
+				UnmanagedAM: true, AMNodeLabelExpression: "y",
+				LogAggregation: &LogAggregation{Include: "i", Exclude: "e", RolledInclude: "ri", RolledExclude: "re"},
 				Resource:       Resource{MemoryMB: 128, VCores: 1, Types: []ResourceType{{Name: "yarn.io/gpu", Value: 2}}},
 				AM: ContainerSpec{
 					LocalResources: map[string]LocalResource{
@@ -51,17 +51,13 @@ func TestSubmissionJSON(t *testing.T) {
 						"a": {URL: "hdfs://h/a", Type: ResourceFile, Visibility: VisibilityPrivate, Size: 1, Timestamp: 10}},
 					Environment: map[string]string{"K": "v \"q\" <&>", "A": ""},
 					Commands:    []string{"./app", "am"},
-					ServiceData: map[string][]byte{"svc": {0xfb, 0xff}},
-					Tokens:      map[string]string{"t": "AAAA"},
 					Secrets:     map[string][]byte{"s": {0xff, 0xfe, 0xfb}},
 					ACLs:        map[string]string{"VIEW_APP": "*"},
 				},
 			},
 			want: `{"application-id":"` + appID + `","application-name":"n","queue":"q","application-type":"BOBBIN","application-tags":{"tag":["a","b"]},"priority":0,"max-app-attempts":2,
-				"attempt-failures-validity-interval":60000,"keep-containers-across-application-attempts":true,"cancel-tokens-when-complete":false,"unmanaged-AM":true,
-				"app-node-label-expression":"x","am-container-node-label-expression":"y","reservation-id":"r",
-				"log-aggregation-context":{"log-include-pattern":"i","log-exclude-pattern":"e","rolled-log-include-pattern":"ri","rolled-log-exclude-pattern":"re",
-					"log-aggregation-policy-class-name":"p","log-aggregation-policy-parameters":"pp"},
+				"attempt-failures-validity-interval":60000,"unmanaged-AM":true,"am-container-node-label-expression":"y",
+				"log-aggregation-context":{"log-include-pattern":"i","log-exclude-pattern":"e","rolled-log-include-pattern":"ri","rolled-log-exclude-pattern":"re"},
 				"resource":{"memory":128,"vCores":1,"resourceInformations":{"resourceInformation":[{"name":"yarn.io/gpu","units":"","value":2,"resourceType":"COUNTABLE"}]}},
 				"am-container-spec":{
 					"local-resources":{"entry":[
@@ -69,8 +65,7 @@ func TestSubmissionJSON(t *testing.T) {
 						{"key":"b","value":{"resource":"hdfs://h/b.zip","type":"ARCHIVE","visibility":"APPLICATION","size":2,"timestamp":20}}]},
 					"environment":{"entry":[{"key":"A","value":""},{"key":"K","value":"v \"q\" <&>"}]},
 					"commands":{"command":["./app","am"]},
-					"service-data":{"entry":[{"key":"svc","value":"-_8"}]},
-					"credentials":{"tokens":{"entry":[{"key":"t","value":"AAAA"}]},"secrets":{"entry":[{"key":"s","value":"__77"}]}},
+					"credentials":{"secrets":{"entry":[{"key":"s","value":"__77"}]}},
 					"application-acls":{"entry":[{"key":"VIEW_APP","value":"*"}]}}}`,
 		},
 	} {
