@@ -302,7 +302,7 @@ func (set *taskSet) waitsAt(level Locality) bool {
 // launchOne launches a task of a set on an executor, or queues it there, if it has
 // one for the level.
 func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bool) bool {
-	if !set.waitsAt(level) || !e.resources.Has(set.requests) || set.excludes(e) {
+	if !set.waitsAt(level) || len(set.requests) > 0 && !e.resources.Has(set.requests) || set.exclusion.Any() && set.excludes(e) {
 		return false
 	}
 	if level == copyLevel {
