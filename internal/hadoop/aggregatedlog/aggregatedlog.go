@@ -1,6 +1,6 @@
-// Package aggregatedlog reads the files in which NodeManagers leave the logs of
-// an application's containers in HDFS, one file a node or more: TFiles, and the
-// indexed format.
+// Package aggregatedlog reads aggregated logs: the files in HDFS to which
+// NodeManagers write the logs of an application's containers, one or more for each
+// node, as TFiles or in the indexed format.
 //
 // Facts: AggregatedLogFormat.java, LogAggregationUtils.java and
 // LogAggregationIndexedFileController.java of hadoop-yarn-common 3.3 to 3.5.
@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat means that a file is of neither format, or damaged.
+// ErrFormat means that a file has neither format, or is damaged.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.
@@ -25,11 +25,11 @@ type Entry struct {
 	Container string
 	Name      string
 	Size      int64     // bytes
-	Modified  time.Time // zero if the format does not tell
+	Modified  time.Time // zero if the format does not have it
 	place     place
 }
 
-// place is where an entry's content lies.
+// place is the position of an entry's content.
 type place struct {
 	block, record, part int   // in a TFile: of the block, and of the record
 	offset, compressed  int64 // in the indexed format
@@ -37,18 +37,18 @@ type place struct {
 
 // File is one file of aggregated logs. It is not safe for concurrent use.
 type File interface {
-	// Entries are the log files in it, as they lie there.
+	// Entries are its log files, in their order.
 	Entries() []Entry
-	// Open reads an entry's content. It ends the reading of one that was opened before.
+	// Open returns an entry's content. It ends the reading of the one before.
 	Open(entry Entry) (io.Reader, error)
-	// Owner is whose application it was; "" where the file does not tell.
+	// Owner is the application's user; "" if the file does not have it.
 	Owner() string
 }
 
-// Open reads what logs a file of size bytes has. complete is how much of it
-// counts where its node has told so (see ReadChecksum), below 0 for all of it. A
-// TFile is read through for that, of an indexed file only its end. The error of
-// a file that is none, or not complete, wraps ErrFormat.
+// Open lists the logs of a file of size bytes. complete is the valid part of the
+// file according to its checksum file (see ReadChecksum); negative for all of it.
+// Open reads all of a TFile, and the end of an indexed file. It fails with
+// ErrFormat if the file is of another format or not complete.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)
@@ -69,8 +69,8 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 	return nil, fmt.Errorf("%w: it begins neither as a TFile nor as an indexed file of %s", ErrFormat, application)
 }
 
-// problem gives an error of a decoder the name of this package's; what is wrong
-// with the file system stays as it is.
+// problem wraps a decoder's error in ErrFormat. Errors of the file system stay as
+// they are.
 func problem(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

@@ -14,16 +14,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// An indexed file begins with the SHA-256 of the application's id. The logs
-// follow, each compressed on its own, then the index as Java serializes it, its
-// length as 4 bytes, and the SHA-256 again. A node that aggregates while the
-// application runs appends the same once more, and what lies last counts: its
-// index has all.
+// An indexed file begins with the SHA-256 of the application's id. Then follow the
+// logs, each compressed separately, the index, serialized by Java, its length in 4
+// bytes, and the SHA-256 again. A node that aggregates while the application runs
+// appends all of this again, and the last index has all logs.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex bounds the index, which is read into memory; NodeManagers warn above it.
+	// maxIndex is the largest index, which is read into memory; NodeManagers warn above
+	// it.
 	maxIndex = 64 << 20
-	// indexPackage is before the names of the index' classes.
+	// indexPackage is the package of the index's classes.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
 )
 
@@ -67,8 +67,8 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex takes the index apart: for each time that the node has aggregated,
-// the logs of each container.
+// readIndex decodes the index: for each aggregation by the node, the logs of each
+// container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	temporaryEnding = ".tmp"      // of a file that its node still writes
-	checksumEnding  = "-checksum" // of what tells how much of an indexed file counts
+	temporaryEnding = ".tmp"      // of a file that is being written
+	checksumEnding  = "-checksum" // of a checksum file
 	bucketPrefix    = "bucket-"
 	buckets         = 10000
 )
@@ -19,8 +19,8 @@ const (
 // configured). Since Hadoop 3.3 applications lie in buckets:
 // USER/bucket-SUFFIX/0001/APPLICATION; before, in USER/SUFFIX/APPLICATION.
 
-// ApplicationDir is where an application's files are below a directory of its
-// user's, given that directory's name; "" where the id is none.
+// ApplicationDir returns the path of an application's files below a directory of
+// its user with this name; "" if the id is invalid.
 func ApplicationDir(suffixed, application string) string {
 	if !strings.HasPrefix(suffixed, bucketPrefix) {
 		return suffixed + "/" + application
@@ -33,18 +33,18 @@ func ApplicationDir(suffixed, application string) string {
 	return fmt.Sprintf("%s/%04d/%s", suffixed, number%buckets, application)
 }
 
-// Kind is what one of the files in an application's directory is.
+// Kind is the kind of a file in an application's directory.
 type Kind int
 
 // The kinds of files.
 const (
 	Logs      Kind = iota
-	Temporary      // logs that their node has not completed
-	Checksum       // tells how much of the logs of an indexed file count
-	Archive        // many files in one (Hadoop archive), which is not read
+	Temporary      // logs that a node is still writing
+	Checksum       // has the length of the valid part of an indexed file
+	Archive        // a Hadoop archive, which is not read
 )
 
-// KindOf tells by its name what a file is.
+// KindOf returns the kind of a file with this name.
 func KindOf(name string) Kind {
 	switch {
 	case strings.HasSuffix(name, temporaryEnding):
@@ -57,8 +57,8 @@ func KindOf(name string) Kind {
 	return Logs
 }
 
-// Node is the node id, "host:port", that a file is named after. A file may have
-// a time in milliseconds behind it.
+// Node returns the node id, "host:port", in a file's name. A time in milliseconds
+// may follow it there.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -71,8 +71,8 @@ func Node(name string) string {
 	return strings.Join(parts[:len(parts)-1], "_") + ":" + parts[len(parts)-1]
 }
 
-// ReadChecksum reads a checksum file: of which file how many bytes count, as
-// its node had not completed what comes behind.
+// ReadChecksum reads a checksum file: the name of an indexed file and the length of
+// its valid part. The node had not completed the rest.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

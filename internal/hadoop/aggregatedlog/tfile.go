@@ -10,15 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// Keys of a TFile that are no containers (AggregatedLogFormat.java).
+// Keys of a TFile that are not container ids (AggregatedLogFormat.java).
 const (
 	ownerKey   = "APPLICATION_OWNER"
 	aclsKey    = "APPLICATION_ACL"
 	versionKey = "VERSION"
 )
 
-// tfileLogs are logs in a TFile: a record for each container, of which the value
-// is name, length and content of one file after the other.
+// tfileLogs are logs in a TFile. It has a record for each container, whose value is
+// a sequence of files: name, length and content.
 type tfileLogs struct {
 	reader  *tfile.Reader
 	entries []Entry
@@ -38,7 +38,7 @@ func (t *tfileLogs) Entries() []Entry { return t.entries }
 
 func (t *tfileLogs) Owner() string { return t.owner }
 
-// index reads the file through.
+// index reads the whole file.
 func (t *tfileLogs) index() error {
 	at := place{block: -1}
 	for {
@@ -122,7 +122,7 @@ func (t *tfileLogs) open(entry Entry) (io.Reader, error) {
 	}
 }
 
-// keyText is a key as Java writes a text.
+// keyText decodes a key, a string that Java wrote.
 func keyText(key []byte) (string, error) {
 	if len(key) < 2 || int(binary.BigEndian.Uint16(key)) != len(key)-2 {
 		return "", fmt.Errorf("%w: the key %q is no text", ErrFormat, key)
@@ -130,8 +130,8 @@ func keyText(key []byte) (string, error) {
 	return string(key[2:]), nil
 }
 
-// nextPart reads what stands before a log's content: its name and its length,
-// which is a text. After the last one it gives io.EOF.
+// nextPart reads the header of a log: its name and its length, which is a string.
+// It returns io.EOF after the last one.
 func nextPart(content io.Reader) (name string, size int64, err error) {
 	if name, err = readUTF(content); err != nil {
 		return "", 0, err
@@ -147,8 +147,8 @@ func nextPart(content io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
-// readUTF reads a text behind its length, as Java's DataOutput writes it; io.EOF
-// where nothing comes any more.
+// readUTF reads a length and a string, as Java's DataOutput writes it. It returns
+// io.EOF at the end.
 func readUTF(r io.Reader) (string, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(r, length[:]); errors.Is(err, io.EOF) {
@@ -168,7 +168,7 @@ func skip(r io.Reader, n int64) error {
 	return unexpected(err)
 }
 
-// unexpected is the error of a file that ends in the middle.
+// unexpected returns the error of a truncated file.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", ErrFormat, io.ErrUnexpectedEOF)

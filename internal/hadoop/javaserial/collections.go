@@ -27,7 +27,7 @@ func List(value any) ([]any, error) {
 	return elements, nil
 }
 
-// Entry is one of a map's.
+// Entry is an entry of a map.
 type Entry struct{ Key, Value any }
 
 // Map returns the entries of a java.util.HashMap, in the stream's order; nil for nil.
@@ -42,7 +42,7 @@ func Map(value any) ([]Entry, error) {
 	if len(object.Data) == 0 {
 		return nil, fmt.Errorf("%w: a map does not say how many entries it has", ErrFormat)
 	}
-	sizes, ok := object.Data[0].([]byte) // the number of buckets, and that of entries
+	sizes, ok := object.Data[0].([]byte) // the number of buckets and of entries
 	if !ok || len(sizes) != 8 {
 		return nil, fmt.Errorf("%w: a map does not say how many entries it has", ErrFormat)
 	}

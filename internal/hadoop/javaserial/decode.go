@@ -1,6 +1,6 @@
-// Package javaserial reads what Java's ObjectOutputStream writes, into plain
-// values: no class is looked for, and nothing of the stream is executed. Hadoop
-// keeps the index of its indexed aggregated logs in this form.
+// Package javaserial decodes the output of Java's ObjectOutputStream into plain
+// values. It loads no classes and executes nothing. Hadoop stores the index of its
+// indexed aggregated logs in this form.
 //
 // Facts: Java Object Serialization Specification, chapter 6 (the stream
 // protocol, version 5).
@@ -13,11 +13,11 @@ import (
 	"math"
 )
 
-// ErrFormat means that a stream is none of Java's, is cut off, or holds what this
-// package does not read; errors that wrap it say where.
+// ErrFormat means that a stream is not Java's, is truncated, or has elements that
+// this package does not support. Errors that wrap it have the position.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
-// What stands before each element.
+// Type codes of elements.
 const (
 	tcNull = 0x70 + iota
 	tcReference
@@ -46,12 +46,11 @@ const (
 
 const (
 	firstHandle = 0x7e0000
-	// maxDepth bounds how deeply objects lie in one another.
+	// maxDepth is the deepest nesting of objects.
 	maxDepth = 200
 )
 
-// Decode reads the first object of a stream. The error of what cannot be read
-// wraps ErrFormat.
+// Decode decodes the first object of a stream. Its errors wrap ErrFormat.
 func Decode(stream []byte) (any, error) {
 	d := &decoder{stream: stream}
 	value, err := d.first()
@@ -61,7 +60,7 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder is a place in a stream, and what was given a number before it.
+// decoder is a position in a stream, with the elements that later ones may refer to.
 type decoder struct {
 	stream  []byte
 	at      int
@@ -69,7 +68,7 @@ type decoder struct {
 	handles []any // values, and *classDesc
 }
 
-// classDesc is what a stream says of a class.
+// classDesc is the description of a class in a stream.
 type classDesc struct {
 	name   string
 	flags  byte
@@ -134,8 +133,9 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a text behind a length of two bytes. Java's modified UTF-8 is that
-// of Go but for NUL and what is beyond the basic plane, which is kept as it stands.
+// utf reads a length of two bytes and a string in Java's modified UTF-8. It differs
+// from UTF-8 in NUL and in characters beyond the basic plane, which are not
+// converted.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -150,8 +150,8 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter bounds how deep things of a kind lie in one another; each that succeeds
-// has its leave.
+// enter counts the depth of nesting, and fails at maxDepth. After a success the
+// caller calls leave.
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -162,7 +162,7 @@ func (d *decoder) enter(kind string) error {
 
 func (d *decoder) leave() { d.depth-- }
 
-// content reads one element that is a value.
+// content decodes one element that is a value.
 func (d *decoder) content() (any, error) {
 	if err := d.enter("objects"); err != nil {
 		return nil, err
@@ -273,7 +273,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	if desc.name, err = d.utf(); err != nil {
 		return nil, err
 	}
-	if _, err = d.int64(); err != nil { // the version of the class
+	if _, err = d.int64(); err != nil { // serialVersionUID
 		return nil, err
 	}
 	d.remember(desc)
@@ -293,7 +293,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 			return nil, err
 		}
 		if field.kind == 'L' || field.kind == '[' {
-			if _, err := d.content(); err != nil { // the name of its class
+			if _, err := d.content(); err != nil { // the name of the field's class
 				return nil, err
 			}
 		}
@@ -306,7 +306,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads what a class writes itself, to its end.
+// annotation reads the data of a class's own writeObject, to its end.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
 	for {
@@ -369,7 +369,7 @@ func (d *decoder) object() (any, error) {
 		}
 		chain = append(chain, one)
 	}
-	for i := len(chain) - 1; i >= 0; i-- { // what is above comes first
+	for i := len(chain) - 1; i >= 0; i-- { // superclasses first
 		if err := d.part(chain[i], object); err != nil {
 			return nil, fmt.Errorf("%s: %w", chain[i].name, err)
 		}
@@ -377,7 +377,7 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads what one class of an object's wrote.
+// part reads the data of one class of an object.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:
@@ -464,7 +464,7 @@ func (d *decoder) array() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int(count) < 0 || int(count) > len(d.stream)-d.at { // each takes a byte at least
+	if int(count) < 0 || int(count) > len(d.stream)-d.at { // each has at least one byte
 		return nil, fmt.Errorf("an array of %d elements, with %d bytes left", count, len(d.stream)-d.at)
 	}
 	for range count {

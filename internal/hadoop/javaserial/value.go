@@ -1,13 +1,13 @@
 package javaserial
 
-// Object is an object with the fields of its class and of those above it.
+// Object is an object with the fields of its class and its superclasses.
 type Object struct {
 	Class string // with its package: "java.util.ArrayList"
 	// Fields by name: nil, bool, int8, int16, int32, int64, uint16 (char), float32,
 	// float64, string, *Object, *Enum, *Array, or *Class.
 	Fields map[string]any
-	// Data is what the class' own writeObject wrote behind the fields: []byte for
-	// each block of primitive values, and objects as Fields has them.
+	// Data is what the class's own writeObject wrote after the fields: []byte for each
+	// block of primitive values, and objects as in Fields.
 	Data []any
 }
 

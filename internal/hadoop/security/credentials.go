@@ -10,14 +10,14 @@ import (
 )
 
 // Credentials is a set of tokens and secrets, each under an alias, as Hadoop
-// hands them to a container. The zero value is empty and ready to use. It is
-// not safe for use by several goroutines while one of them changes it.
+// gives them to a container. The zero value is empty and ready to use. Changes must
+// not be concurrent with other use.
 type Credentials struct {
 	tokens  map[string]Token
 	secrets map[string][]byte
 }
 
-// SetToken stores t under alias, in place of any token there.
+// SetToken stores t under alias, and replaces a token there.
 func (c *Credentials) SetToken(alias string, t Token) {
 	if c.tokens == nil {
 		c.tokens = map[string]Token{}
@@ -32,8 +32,8 @@ func (c *Credentials) Token(alias string) (Token, bool) {
 }
 
 // TokenOfKind returns the first token of a kind, in the order of aliases.
-// An AMRMToken is found by its kind as its alias is the ResourceManager's
-// address in some versions and empty in others.
+// The alias of an AMRMToken is the ResourceManager's address in some versions and
+// empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {
@@ -46,7 +46,7 @@ func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 // Tokens yields aliases and tokens in the order of aliases.
 func (c *Credentials) Tokens() iter.Seq2[string, Token] { return inOrder(c.tokens) }
 
-// SetSecret stores secret under alias, in place of any secret there.
+// SetSecret stores secret under alias, and replaces a secret there.
 func (c *Credentials) SetSecret(alias string, secret []byte) {
 	if c.secrets == nil {
 		c.secrets = map[string][]byte{}
@@ -74,7 +74,7 @@ func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// String tells how much there is and nothing that is secret.
+// String returns the numbers of tokens and secrets.
 func (c *Credentials) String() string {
 	return fmt.Sprintf("credentials (%d tokens, %d secrets, withheld)", len(c.tokens), len(c.secrets))
 }

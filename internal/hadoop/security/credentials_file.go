@@ -13,15 +13,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// TokenFileVariable is the environment variable in which YARN tells a
-// container the path of its credentials file.
+// TokenFileVariable is the environment variable with the path of a container's
+// credentials file.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// maxCredentials bounds a credentials file, in bytes. Real ones hold a few
+// maxCredentials is the largest credentials file, in bytes. Real ones have a few
 // kilobytes.
 const maxCredentials = 16 << 20
 
-// credentialsMagic begins every credentials file (Credentials.java).
+// credentialsMagic is the start of a credentials file (Credentials.java).
 const credentialsMagic = "HDTS"
 
 // Format is an encoding of credentials; the number is the file's version byte.
@@ -85,8 +85,7 @@ func (c *Credentials) proto() *pb.Credentials {
 }
 
 // ReadCredentials reads a credentials file of either version from r, at most
-// 16 MiB. What follows the credentials is ignored, as Hadoop
-// does.
+// 16 MiB. Like Hadoop, it ignores bytes after the credentials.
 func ReadCredentials(r io.Reader) (*Credentials, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxCredentials+1))
 	if err != nil {
@@ -120,7 +119,7 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 
 func (c *Credentials) decodeWritable(body []byte) error {
 	r := writableReader{body}
-	// A token has five lengths of a byte each at least, a secret two.
+	// A token has five lengths of at least a byte each, a secret two.
 	n, err := r.count(5)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
@@ -194,8 +193,8 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 // ErrNoCredentialsFile means that the environment names no credentials file.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
-// CredentialsFromEnvironment reads the file that HADOOP_TOKEN_FILE_LOCATION
-// names; the error is ErrNoCredentialsFile if the variable is not set.
+// CredentialsFromEnvironment reads the file whose path is in
+// HADOOP_TOKEN_FILE_LOCATION. It returns ErrNoCredentialsFile if that is not set.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

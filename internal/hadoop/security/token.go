@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// Kinds of tokens that YARN hands out.
+// Kinds of YARN's tokens.
 const (
 	// KindAMRM authenticates an ApplicationMaster to the ResourceManager.
 	KindAMRM = "YARN_AM_RM_TOKEN"
@@ -21,16 +21,16 @@ const (
 	KindContainer = "ContainerToken"
 )
 
-// Token is a Hadoop token. Whoever holds Identifier and Password is whom the
-// identifier names. The zero Token is no token at all.
+// Token is a Hadoop token. A caller that knows Identifier and Password acts as the
+// user in the identifier. The zero Token is no token.
 type Token struct {
-	// Identifier says whom and what the token is for, in its kind's encoding.
+	// Identifier has the user and the purpose, in its kind's encoding.
 	Identifier []byte
-	// Password is the secret by which the holder proves the identifier.
+	// Password is the secret that proves the identifier.
 	Password []byte
-	// Kind names the identifier's encoding and the token's purpose.
+	// Kind identifies the identifier's encoding and the token's purpose.
 	Kind string
-	// Service names the service that takes the token, often "host:port";
+	// Service is the service that accepts the token, often "host:port";
 	// ResourceManagers leave it empty in an AMRMToken.
 	Service string
 }
@@ -56,12 +56,12 @@ func (t Token) LogValue() slog.Value {
 // MarshalText returns String: tokens reach JSON only by mistake, in logs.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Proto returns the token as protocol messages carry it.
+// Proto returns the token as a protobuf message.
 func (t Token) Proto() *pb.Token {
 	return &pb.Token{Identifier: nonNil(t.Identifier), Password: nonNil(t.Password), Kind: &t.Kind, Service: &t.Service}
 }
 
-// nonNil makes an empty value present: to protobuf a nil slice is no value.
+// nonNil replaces nil by an empty slice: protobuf does not encode nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -69,7 +69,7 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// TokenFromProto returns the token that p carries, the zero Token for nil.
+// TokenFromProto returns the token of a message; the zero Token for nil.
 func TokenFromProto(p *pb.Token) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
@@ -80,7 +80,7 @@ func (t Token) EncodeURL() string {
 	return base64.RawURLEncoding.EncodeToString(t.appendWritable(nil))
 }
 
-// DecodeTokenURL reads what EncodeURL or Hadoop's encodeToUrlString wrote.
+// DecodeTokenURL decodes the result of EncodeURL or Hadoop's encodeToUrlString.
 func DecodeTokenURL(s string) (Token, error) {
 	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(s), "="))
 	if err != nil {
@@ -106,7 +106,7 @@ func (t Token) appendWritable(b []byte) []byte {
 	return appendBytes(b, t.Service)
 }
 
-// token reads what appendWritable wrote.
+// token decodes the result of appendWritable.
 func (r *writableReader) token() (t Token, err error) {
 	if t.Identifier, err = r.bytes(); err != nil {
 		return Token{}, fmt.Errorf("identifier: %w", err)

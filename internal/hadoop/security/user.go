@@ -6,13 +6,12 @@ import (
 	"os/user"
 )
 
-// UserGroup names the two users of a connection, as Hadoop's
-// UserGroupInformation does.
+// UserGroup is the two users of a connection, as Hadoop's UserGroupInformation.
 type UserGroup struct {
 	// Effective is the user the calls act as.
 	Effective string
-	// Real is the user who authenticated and acts for Effective, empty if
-	// they are the same.
+	// Real is the authenticated user, who acts for Effective; empty if they are the
+	// same.
 	Real string
 }
 
@@ -24,10 +23,9 @@ func (u UserGroup) String() string {
 	return u.Effective + " (by " + u.Real + ")"
 }
 
-// CurrentUser returns the user that Hadoop takes this process to be where
-// security is off: HADOOP_USER_NAME, otherwise the operating system's user;
-// HADOOP_PROXY_USER, where set, becomes the effective user on whose behalf
-// that one acts.
+// CurrentUser returns this process's user on a cluster without security:
+// HADOOP_USER_NAME, or the operating system's user. If HADOOP_PROXY_USER is set,
+// that user acts for it.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

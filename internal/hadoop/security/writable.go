@@ -9,7 +9,7 @@ import (
 var errTruncated = errors.New("the data ends too early")
 
 // appendVint appends n as Hadoop's WritableUtils.writeVLong does: one byte for
-// -112 to 127, otherwise a byte that tells sign and length (-113 to -120 for
+// -112 to 127, otherwise a byte with sign and length (-113 to -120 for
 // one to eight bytes, -121 to -128 of a negative number's complement) and the
 // value's bytes, the highest first.
 func appendVint(b []byte, n int64) []byte {
@@ -36,12 +36,11 @@ func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
 	return append(appendVint(b, int64(len(p))), p...)
 }
 
-// writableReader decodes Writable values off the front of a byte slice. As the
-// whole input is in memory, no length in it can make the reader allocate more
-// than the input's own size.
+// writableReader decodes Writable values from the front of a byte slice. It never
+// allocates more than the input's size, whatever lengths the input has.
 type writableReader struct{ rest []byte }
 
-// vint reads what appendVint wrote.
+// vint decodes the result of appendVint.
 func (r *writableReader) vint() (int64, error) {
 	if len(r.rest) == 0 {
 		return 0, errTruncated
@@ -69,8 +68,7 @@ func (r *writableReader) vint() (int64, error) {
 	return int64(value), nil
 }
 
-// count reads the number of entries that follow, of which each takes at least
-// size bytes.
+// count reads the number of the following entries, of at least size bytes each.
 func (r *writableReader) count(size int) (int, error) {
 	n, err := r.vint()
 	if err != nil {

@@ -9,10 +9,9 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Decompress reads what Hadoop's Compression wrote of one block: raw bytes, or
-// fewer where the block ends early. Of the compressions "none" and "gz" are
-// known; gz is zlib's format, as Hadoop's default codec writes it, and not that
-// of gzip.
+// Decompress returns a reader of one block that Hadoop compressed: of raw bytes, or
+// fewer if the block is truncated. It supports "none" and "gz", which is zlib's
+// format, not gzip's, as Hadoop's default codec writes it.
 func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader, error) {
 	switch compression {
 	case "none":
@@ -25,7 +24,7 @@ func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader,
 	return nil, fmt.Errorf("it is compressed with %q, which is neither none nor gz", compression)
 }
 
-// inflater reads zlib streams that follow one another.
+// inflater reads consecutive zlib streams.
 type inflater struct {
 	compressed *bufio.Reader
 	stream     io.ReadCloser

@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// source is what numbers are read from.
+// source is the input of numbers.
 type source interface {
 	io.Reader
 	io.ByteReader
@@ -16,7 +16,7 @@ type source interface {
 
 // readVLong reads a number of one to nine bytes (Utils.java of Hadoop's
 // io.file.tfile): one byte from -32 on is the number; smaller ones carry the
-// number's highest bits, or tell how many bytes follow.
+// number's highest bits, or the number of bytes that follow.
 func readVLong(r source) (int64, error) {
 	b, err := r.ReadByte()
 	if err != nil {
@@ -51,11 +51,11 @@ func readVLong(r source) (int64, error) {
 	if following < 4 {
 		return high<<(8*following) | int64(low), nil
 	}
-	// The following bytes are the number, whose first one has the sign.
+	// The following bytes are the number; the first one has the sign.
 	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
 }
 
-// readLength reads a number that must be between 0 and most.
+// readLength reads a number from 0 to most.
 func readLength(r source, most int64) (int, error) {
 	n, err := readVLong(r)
 	if err != nil {
@@ -67,10 +67,10 @@ func readLength(r source, most int64) (int, error) {
 	return int(n), nil
 }
 
-// maxText bounds the names in a file's index.
+// maxText is the longest name in a file's index.
 const maxText = 64 << 10
 
-// readText reads a text behind its length; a length of -1 stands for none.
+// readText reads a length and a string; the length -1 means none.
 func readText(r source) (string, error) {
 	n, err := readVLong(r)
 	if err != nil || n == -1 {
@@ -84,7 +84,7 @@ func readText(r source) (string, error) {
 	return string(text), unexpected(err)
 }
 
-// readVersion reads a version of two numbers.
+// readVersion reads a version, two numbers.
 func readVersion(r io.Reader) (major, minor int16, err error) {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -93,7 +93,7 @@ func readVersion(r io.Reader) (major, minor int16, err error) {
 	return int16(binary.BigEndian.Uint16(b[:])), int16(binary.BigEndian.Uint16(b[2:])), nil
 }
 
-// unexpected is the error of something that ends in the middle.
+// unexpected returns the error of truncated input.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

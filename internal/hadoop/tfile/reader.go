@@ -5,11 +5,11 @@
 // Facts: TFile.java, BCFile.java, Chunk.java, Utils.java and Compression.java of
 // org.apache.hadoop.io.file.tfile, Hadoop 3.
 //
-// A file is its magic number, data blocks, meta blocks, the index of the meta
-// blocks, and a trailer: the index' place as 8 bytes, a version, the magic number
-// again. The meta block BCFile.index lists the data blocks. In a data block a
-// record is its key behind its length, and its value in chunks: the length of
-// each stands before it, below zero if another chunk follows.
+// A file consists of a magic number, data blocks, meta blocks, the index of the meta
+// blocks, and a trailer: the index's position in 8 bytes, a version, and the magic
+// number again. The meta block BCFile.index lists the data blocks. A record in a
+// data block is a key, after its length, and a value in chunks, each after its
+// length, which is negative if another chunk follows.
 package tfile
 
 import (
@@ -21,17 +21,18 @@ import (
 	"io"
 )
 
-// magic begins and ends a TFile.
+// magic is at the start and the end of a TFile.
 var magic = []byte{0xd1, 0x11, 0xd3, 0x68, 0x91, 0xb5, 0xd7, 0xb6, 0x39, 0xdf, 0x41, 0x40, 0x92, 0xba, 0xe1, 0x50}
 
 const (
 	majorVersion = 1
-	// trailerSize is that of the index' place, the version and the magic number.
+	// trailerSize is the size of the index's position, the version and the magic
+	// number.
 	trailerSize = 8 + 4 + 16
-	// maxIndex bounds the indexes, which are read into memory: far more than a
-	// file of any number of containers needs.
+	// maxIndex is the largest index, which is read into memory: far larger than any
+	// number of containers needs.
 	maxIndex = 16 << 20
-	// maxKey is the longest key that a TFile may have.
+	// maxKey is the longest key of a TFile.
 	maxKey = 64 << 10
 
 	dataIndexName  = "BCFile.index"
@@ -39,8 +40,8 @@ const (
 	metaNamePrefix = "data:"
 )
 
-// ErrFormat means that a file is no TFile, or is damaged; errors that wrap it say
-// where.
+// ErrFormat means that a file is not a TFile, or is damaged. Errors that wrap it
+// have the position.
 var ErrFormat = errors.New("not a whole TFile")
 
 // Reader reads one TFile. It is not safe for concurrent use.
@@ -52,19 +53,20 @@ type Reader struct {
 	records     int64
 
 	next  int           // block
-	block *bufio.Reader // that is being read; nil between two
-	value *value        // of the record that was given last
-	err   error         // that ended the reading
+	block *bufio.Reader // being read; nil between two
+	value *value        // of the last record
+	err   error         // returned by every further Next
 }
 
-// region is where a block lies.
+// region is the position of a block.
 type region struct{ offset, compressed, raw int64 }
 
-// Is reports whether what begins with head may be a TFile; head should have 16 bytes.
+// Is reports whether a file that starts with head, of at least 16 bytes, may be a
+// TFile.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
-// NewReader reads the indexes of a TFile of size bytes. It is an error that
-// wraps ErrFormat if the file is none, or was not completed.
+// NewReader returns a reader of a TFile of size bytes, whose indexes it reads. It
+// fails with ErrFormat if the file is not a TFile, or was not completed.
 func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{file: file, size: size}
 	if err := r.readIndexes(); err != nil {
@@ -73,8 +75,8 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// failed tells what could not be read. What io says of a file that ends early is
-// one of the format's errors, other errors of the file are not.
+// failed returns the error of a part that could not be read. It wraps ErrFormat,
+// unless the error is the file's and not the end of the file.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {
@@ -83,12 +85,12 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrFormat, what, err)
 }
 
-// brokenFile is an error of the file below, which tells nothing of the format.
+// brokenFile is an error of the underlying file, not of the format.
 type brokenFile struct{ err error }
 
 func (b *brokenFile) Error() string { return b.err.Error() }
 
-// section reads a part of the file and knows the file's errors from those of its content.
+// section reads a part of the file. It marks the file's errors as brokenFile.
 type section struct{ io.SectionReader }
 
 func (s *section) Read(p []byte) (int, error) {
@@ -134,7 +136,7 @@ func (r *Reader) readIndexes() error {
 	return nil
 }
 
-// metaBlock is where one of the named blocks lies, and how it is compressed.
+// metaBlock is the position and the compression of a named block.
 type metaBlock struct {
 	compression string
 	region
@@ -228,7 +230,7 @@ func (r *Reader) readMeta(metas map[string]metaBlock) error {
 	return nil
 }
 
-// open reads a block's content.
+// open returns a block's content.
 func (r *Reader) open(compression string, block region) (io.Reader, error) {
 	if end := block.offset + block.compressed; end < block.offset || end > r.size {
 		return nil, fmt.Errorf("a block of %d bytes at %d is beyond the end at %d", block.compressed, block.offset, r.size)
@@ -236,16 +238,15 @@ func (r *Reader) open(compression string, block region) (io.Reader, error) {
 	return Decompress(compression, r.section(block.offset, block.compressed), block.raw)
 }
 
-// Compression is the name of the blocks' compression: "none" or "gz".
+// Compression returns the name of the blocks' compression: "none" or "gz".
 func (r *Reader) Compression() string { return r.compression }
 
-// Records is how many records the file says that it has.
+// Records returns the number of records according to the file's index.
 func (r *Reader) Records() int64 { return r.records }
 
-// Next returns the next record, or io.EOF after the last one. The key and the
-// value are the caller's until Next is called again; what is left of the value
-// then is passed over. A file that is damaged gives an error that wraps
-// ErrFormat.
+// Next returns the next record, or io.EOF after the last one. The key and the value
+// are valid until the next call, which skips the rest of the value. Next fails with
+// ErrFormat if the file is damaged.
 func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	if r.err != nil {
 		return nil, nil, r.err
@@ -257,10 +258,10 @@ func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	return key, r.value, nil
 }
 
-// Block is the number of the block in which the record lies that was given last.
+// Block returns the number of the block of the last record.
 func (r *Reader) Block() int { return r.next - 1 }
 
-// Seek has Next give the first record of a block, as Block numbers them.
+// Seek makes Next return the first record of a block, by its number.
 func (r *Reader) Seek(block int) error {
 	if block < 0 || block >= len(r.blocks) {
 		return fmt.Errorf("the TFile has %d blocks, and no block %d", len(r.blocks), block)
@@ -272,7 +273,7 @@ func (r *Reader) Seek(block int) error {
 func (r *Reader) nextKey() ([]byte, error) {
 	if r.value != nil {
 		if _, err := io.Copy(io.Discard, r.value); err != nil {
-			return nil, err // it says where
+			return nil, err // it has the position
 		}
 	}
 	for {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// jksMagic begins a JKS truststore.
+// jksMagic is the start of a JKS truststore.
 var jksMagic = []byte{0xfe, 0xed, 0xfe, 0xed}
 
 // Kinds of entries of a JKS truststore.
@@ -74,7 +74,7 @@ func decodeJKS(content []byte, password string) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// readLong reads bytes behind their number, of 32 bits.
+// readLong reads a length of 32 bits and that many bytes.
 func readLong(in *cryptobyte.String) (read []byte, ok bool) {
 	var size uint32
 	ok = in.ReadUint32(&size) && uint64(size) <= uint64(len(*in)) && in.ReadBytes(&read, int(size))
@@ -89,7 +89,7 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest that a truststore's content has with a password.
+// jksDigest returns the digest of a truststore's content and a password.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	for _, unit := range utf16.Encode([]rune(password)) {

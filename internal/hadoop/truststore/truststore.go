@@ -1,5 +1,5 @@
-// Package truststore reads the certificates of authorities from the files that
-// name them for Java's TLS (JKS and PKCS12 truststores), and from PEM files.
+// Package truststore reads certificates of authorities from Java's truststores (JKS
+// and PKCS12) and from PEM files.
 package truststore
 
 import (
@@ -13,11 +13,10 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// Load returns the certificates that a file names as trusted. What kind of file
-// it is shows in its content. The password is that of a truststore; it may be
-// empty for a JKS truststore, which is then not checked for changes, as Java does
-// not do so either. Load fails if the file cannot be read, the password is wrong
-// or the file names no certificate.
+// Load returns the trusted certificates of a file, whose kind it finds out from the
+// content. The password is for a truststore. If it is empty, the integrity of a JKS
+// truststore is not checked, as in Java. Load fails if the file cannot be read, the
+// password is wrong, or the file has no certificate.
 func Load(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

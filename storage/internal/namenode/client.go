@@ -1,6 +1,6 @@
-// Package namenode calls HDFS's NameNodes: the metadata calls of
-// ClientProtocol that package storage needs, and a way to let colinmarc/hdfs
-// make its own calls over the same connections.
+// Package namenode calls HDFS's NameNodes: [Client] makes the metadata calls of
+// ClientProtocol that package storage needs, and [Serve] lets colinmarc/hdfs make
+// its calls over the same connections.
 package namenode
 
 import (
@@ -22,24 +22,24 @@ import (
 // protocol is the Java interface that NameNodes serve to clients.
 const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
-// defaultsValidity is how long the server's defaults are believed
+// defaultsValidity is how long the server's defaults are cached
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
-// ErrNotDirectory means that a listing was asked of a file.
+// ErrNotDirectory is the error of listing a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
-// passing are exceptions of a state that passes by itself.
-var passing = []ipc.ErrorClass{
-	// The datanodes have a file's latest block but not reported it, so that the
-	// next one cannot be added yet.
+// temporary are exceptions after which a retry may succeed.
+var temporary = []ipc.ErrorClass{
+	// The datanodes have not reported a file's last block, so the next one cannot be
+	// added yet.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started and waits for its datanodes. It may also have
-	// been put into safe mode, for longer than a call waits.
+	// The NameNode has started and waits for its datanodes. An administrator may also
+	// have set safe mode, for longer than a call waits.
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
-// Caller makes the calls: an *ipc.Client, or what stands for it in a test.
+// Caller makes the calls: an *ipc.Client, or a fake in a test.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message, options ...ipc.CallOption) error
 	Close() error
@@ -49,7 +49,7 @@ type Caller interface {
 type Options struct {
 	// Addresses are the host:port of the NameNodes of one name service.
 	Addresses []string
-	// User is whom the calls act as.
+	// User is the user of the calls.
 	User string
 	// Timeout is how long a call tries to find a NameNode that answers.
 	Timeout time.Duration
@@ -62,39 +62,37 @@ type Client struct {
 	caller Caller
 
 	mu         sync.Mutex
-	defaults   []byte // the last answer of getServerDefaults
+	defaults   []byte // the last response of getServerDefaults
 	defaultsAt time.Time
 }
 
-// New makes a Client. It connects on first use.
+// New returns a Client. It connects on first use.
 func New(options Options) *Client {
 	return NewClient(ipc.NewClient(options.Addresses, ipc.Options{
 		Protocol: protocol,
 		Simple:   true,
 		User:     security.UserGroup{Effective: options.User},
 		Logger:   options.Logger,
-		// So that a NameNode that swallows packets leaves time to try another.
+		// Leaves time for another NameNode if one drops packets.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
-		Retriable:      passing,
+		Retriable:      temporary,
 	}))
 }
 
-// NewClient makes a Client of what makes its calls.
+// NewClient returns a Client that uses caller.
 func NewClient(caller Caller) *Client { return &Client{caller: caller} }
 
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes a call that may be processed twice: the calls used here either
-// change nothing the second time, or are ones whose answers the NameNode keeps
-// for a client that asks again (its retry cache).
+// call makes a call that may be processed twice: either the second time changes
+// nothing, or the NameNode's retry cache has the response.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
 }
 
-// Forward makes a call whose request and response are given as they are
-// encoded.
+// Forward makes a call with an encoded request, and returns the encoded response.
 func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]byte, error) {
 	in, out := &pb.Opaque{}, &pb.Opaque{}
 	in.ProtoReflect().SetUnknown(request)
@@ -104,7 +102,7 @@ func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]
 	return out.ProtoReflect().GetUnknown(), nil
 }
 
-// FileInfo describes what is at path.
+// FileInfo returns the status of a file or directory.
 func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, error) {
 	response := &pb.GetFileInfoResponse{}
 	if err := c.call(ctx, "getFileInfo", &pb.GetFileInfoRequest{Path: &path}, response); err != nil {
@@ -116,7 +114,7 @@ func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, err
 	return response.Status, nil
 }
 
-// BlockLocations tells where the first length bytes of a file are stored.
+// BlockLocations returns the locations of the first length bytes of a file.
 func (c *Client) BlockLocations(ctx context.Context, path string, length uint64) (*pb.LocatedBlocks, error) {
 	request := &pb.GetBlockLocationsRequest{Path: &path, Offset: proto.Uint64(0), Length: &length}
 	response := &pb.GetBlockLocationsResponse{}
@@ -129,9 +127,8 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List describes the entries of a directory, of files with the locations of
-// their blocks if asked. The NameNode answers in batches, of a thousand by
-// default.
+// List returns the entries of a directory, if locations is true with the locations
+// of files' blocks. The NameNode returns batches, by default of a thousand.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
@@ -150,14 +147,14 @@ func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.F
 		}
 		request.StartAfter = batch[len(batch)-1].Name
 	}
-	// A file lists itself, under no name.
+	// The listing of a file is itself, without a name.
 	if len(entries) == 1 && len(entries[0].Name) == 0 {
 		return nil, ErrNotDirectory
 	}
 	return entries, nil
 }
 
-// Mkdirs makes a directory and those above it. It is no error if it exists.
+// Mkdirs creates a directory and its parents. It returns nil if it exists.
 func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) error {
 	request := &pb.MkdirsRequest{
 		Path: &path, Permission: &pb.Permission{Mode: proto.Uint32(uint32(mode.Perm()))}, CreateParents: proto.Bool(true),
@@ -172,13 +169,13 @@ func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) erro
 	return nil
 }
 
-// Rename moves a file or a directory to a path where there is nothing.
+// Rename moves a file or a directory. It fails if to exists.
 func (c *Client) Rename(ctx context.Context, from, to string) error {
 	request := &pb.RenameRequest{From: &from, To: &to, Overwrite: proto.Bool(false)}
 	return c.call(ctx, "rename2", request, &pb.Opaque{})
 }
 
-// Delete removes a file or directory. It reports whether there was one.
+// Delete removes a file or directory, and reports whether it existed.
 func (c *Client) Delete(ctx context.Context, path string, recursive bool) (bool, error) {
 	response := &pb.BoolResponse{}
 	err := c.call(ctx, "delete", &pb.DeleteRequest{Path: &path, Recursive: &recursive}, response)
@@ -198,13 +195,13 @@ func milliseconds(t time.Time) *uint64 {
 	return proto.Uint64(uint64(t.UnixMilli()))
 }
 
-// AbandonBlock takes back a block that was added to a file being written.
+// AbandonBlock removes the last block of a file that is being written.
 func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockRequest) error {
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
-// ServerDefaults are the NameNode's settings for new files, as encoded in its
-// answer to getServerDefaults. They are asked for once an hour.
+// ServerDefaults returns the NameNode's settings for new files, as its encoded
+// response to getServerDefaults. It caches them for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defaults, at := c.defaults, c.defaultsAt

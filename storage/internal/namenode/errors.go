@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 )
 
-// meanings are those of the NameNode's exceptions that package os has words for.
+// meanings are the errors of package fs for the NameNode's exceptions.
 var meanings = map[ipc.ErrorClass]error{
 	"java.io.FileNotFoundException":                                fs.ErrNotExist,
 	"org.apache.hadoop.fs.FileAlreadyExistsException":              fs.ErrExist,
@@ -19,9 +19,8 @@ var meanings = map[ipc.ErrorClass]error{
 	ipc.AccessControlException:                                     fs.ErrPermission,
 }
 
-// PathError is the error of an operation on a URI. It wraps fs.ErrNotExist and
-// the like where the NameNode's exception means that, and what the context
-// ended for, if it has ended.
+// PathError returns the error of an operation on a URI. It wraps the error of
+// package fs for the NameNode's exception, or the context's cause if ctx has ended.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil
@@ -31,7 +30,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if !errors.Is(err, cause) {
-			err = cause // what broke because the context ended does not matter
+			err = cause // err is a consequence of the context's end
 		}
 		return &fs.PathError{Op: op, Path: uri, Err: err}
 	}
@@ -43,7 +42,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	return &fs.PathError{Op: op, Path: uri, Err: err}
 }
 
-// meant is an exception with a meaning of package os's.
+// meant is an exception with an error of package fs.
 type meant struct {
 	meaning error
 	cause   *ipc.RemoteError
@@ -51,7 +50,7 @@ type meant struct {
 
 func (m *meant) Error() string {
 	if m.meaning == fs.ErrPermission {
-		// The text names the user, the access, and whose the path is.
+		// The text has the user, the access, and the path's owner.
 		return m.meaning.Error() + ": " + m.cause.Message
 	}
 	return m.meaning.Error()

@@ -15,27 +15,25 @@ import (
 )
 
 const (
-	// preambleLength is that of "hrpc", the version, the service class and the
-	// authentication protocol, with which a client begins.
+	// preambleLength is the length of what a client sends first: "hrpc", the
+	// version, the service class and the authentication protocol.
 	preambleLength = 7
-	// contextCallID is the call ID of the message that says whom a connection
-	// acts as.
+	// contextCallID is the call ID of the message with the connection's user.
 	contextCallID = -3
-	// maxRequest bounds a client's message (ipc.maximum.data.length).
+	// maxRequest is the longest message of a client (ipc.maximum.data.length).
 	maxRequest = 64 << 20
 )
 
-// Handler answers one call; request and response are the encoded messages.
+// Handler handles one call; request and response are encoded messages.
 type Handler func(method string, request []byte) (response []byte, err error)
 
-// Serve is the NameNode's end of a connection on which colinmarc/hdfs is the
-// client: it reads its calls, one at a time, has handle answer them, and
-// returns when the client has closed the connection.
+// Serve is the NameNode's end of a connection to colinmarc/hdfs: it reads calls, one
+// at a time, replies with the result of handle, and returns when the client has
+// closed the connection.
 //
-// It is there because colinmarc/hdfs's own connections to NameNodes know no
-// deadlines and no contexts, give up for 5 s after one idle connection was
-// closed by the server, and hold all files of a client up while one call
-// waits. Behind Serve the calls go over package ipc.
+// colinmarc/hdfs's own connections to NameNodes have no deadlines or contexts, fail
+// for 5 s after the server closed an idle connection, and block all files of a
+// client during a call. With Serve, calls go through package ipc.
 func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
 		return endOfCalls(err)
@@ -68,7 +66,8 @@ func Serve(conn io.ReadWriter, handle Handler) error {
 	}
 }
 
-// endOfCalls tells a client that has gone from one that sends nonsense.
+// endOfCalls returns nil if the client has closed the connection, and err for a
+// malformed message.
 func endOfCalls(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -90,7 +89,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// cutMessage decodes the length-delimited message at the beginning of b.
+// cutMessage decodes the length-delimited message at the start of b.
 func cutMessage(b []byte, message proto.Message) (rest []byte, err error) {
 	encoded, n := protowire.ConsumeBytes(b)
 	if n < 0 {

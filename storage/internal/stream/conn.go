@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// connBuffer holds a packet of a datanode, its header and its checksums, which
-// colinmarc/hdfs reads one by one.
+// connBuffer is enough for a datanode's packet with header and checksums, which
+// colinmarc/hdfs reads separately.
 const connBuffer = 96 << 10
 
-// conn is a connection to a datanode that breaks when the peer takes longer
-// than the session's timeout, however the deadlines are set.
+// conn is a connection to a datanode whose reads and writes fail after the
+// session's timeout, whatever deadlines are set.
 //
-// While a file is being written it also hides a write that failed: the
-// goroutines with which colinmarc/hdfs sends a block only end when they could
-// send the block's last packet. It learns of the failure when it reads the
-// acknowledgement, and the Writer from the session before that.
+// In a writing session it also hides failed writes: the goroutines of
+// colinmarc/hdfs that send a block end only after its last packet was sent.
+// colinmarc/hdfs gets the error when it reads the acknowledgement; the Writer gets
+// it from the session before.
 type conn struct {
 	net.Conn
 	session *session
@@ -50,9 +50,9 @@ func (r timedReader) Read(p []byte) (int, error) {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if err == io.EOF {
-		// Datanodes say what is the last packet: the end of the connection is
-		// never that of the data. colinmarc/hdfs would take it for that, and
-		// connect to the same datanode again without end.
+		// A datanode marks the last packet: the end of the connection is never the
+		// end of the data. After io.EOF colinmarc/hdfs would connect to the same
+		// datanode again, forever.
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {

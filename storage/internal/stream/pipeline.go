@@ -11,23 +11,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// pipelineAttempts is how many blocks are asked for to find one whose
-// datanodes all answer (dfs.client.block.write.retries is 3, and each goes on
-// without one datanode).
+// pipelineAttempts is how many blocks are requested to find one whose datanodes all
+// answer (dfs.client.block.write.retries is 3).
 const pipelineAttempts = 5
 
-// pipeline chooses the datanodes of a new file's blocks. The NameNode goes on
-// to name a dead datanode for ten minutes, and a block that is sent to one
-// cannot be saved: colinmarc/hdfs has no recovery. So each block's datanodes
-// are tried before it begins, and those that do not answer are left out for
-// the rest of the file.
+// pipeline chooses the datanodes of a new file's blocks. The NameNode returns a dead
+// datanode for ten minutes, and colinmarc/hdfs cannot recover a block that it
+// sends to one. So pipeline connects to each block's datanodes first, and excludes
+// those that do not answer for the rest of the file.
 type pipeline struct {
 	session    *session
 	byHostName bool
 	dead       []*pb.Datanode
 }
 
-// addBlock answers colinmarc/hdfs's call for a new block.
+// addBlock handles colinmarc/hdfs's request for a new block.
 func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	request := &pb.AddBlockRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -58,7 +56,7 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
 }
 
-// ask asks the NameNode for a block.
+// ask requests a block from the NameNode.
 func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
 	encoded, err := proto.Marshal(request)
 	if err != nil {
@@ -76,7 +74,7 @@ func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, e
 }
 
 // try connects to all datanodes at once and returns those that do not answer.
-// The connection to the first is kept: it is the one that is written to.
+// It keeps the connection to the first, which receives the block.
 func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()
@@ -111,7 +109,7 @@ func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error
 	return dead, err
 }
 
-// address is where colinmarc/hdfs will connect to.
+// address returns the address to which colinmarc/hdfs will connect.
 func (p *pipeline) address(d *pb.Datanode) string {
 	host := d.Id.GetIpAddress()
 	if p.byHostName {
@@ -120,7 +118,7 @@ func (p *pipeline) address(d *pb.Datanode) string {
 	return fmt.Sprintf("%s:%d", host, d.Id.GetTransferPort())
 }
 
-// keep holds a connection ready for dialDatanode.
+// keep keeps a connection for dialDatanode.
 func (s *session) keep(address string, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,28 +17,27 @@ import (
 )
 
 const (
-	// readAttempts is how often a read is tried in all. Each attempt asks the
-	// NameNode anew and tries every datanode it names
-	// (dfs.client.max.block.acquire.failures is 3).
+	// readAttempts is the number of attempts of a read. Each asks the NameNode for
+	// the datanodes and tries them all (dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
-	// defaultPause is before the second attempt; each further one is twice as long.
+	// defaultPause is before the second attempt; it doubles for each further one.
 	defaultPause = 500 * time.Millisecond
 )
 
-// Reader reads one file. It is for one goroutine at a time.
+// Reader reads one file. It must not be used concurrently.
 type Reader struct {
 	ctx     context.Context
 	options Options
 	path    string
 	size    int64
-	info    []byte // the answer to getFileInfo, which need not be asked for again
+	info    []byte // the response to getFileInfo, which is not repeated
 
 	session  *session
 	file     *hdfs.FileReader
 	position int64 // of file
 }
 
-// NewReader makes a Reader of the file at path that status describes. It
+// NewReader returns a Reader of the file at path, which status describes. It
 // connects on the first read. When ctx ends, reads fail with its error.
 func NewReader(ctx context.Context, options Options, path string, status *pb.FileStatus) (*Reader, error) {
 	info, err := proto.Marshal(&pb.GetFileInfoResponse{Status: status})
@@ -48,8 +47,8 @@ func NewReader(ctx context.Context, options Options, path string, status *pb.Fil
 	return &Reader{ctx: ctx, options: options, path: path, size: int64(status.GetLength()), info: info}, nil
 }
 
-// ReadFrom reads up to len(p) bytes from offset on, at least one unless it
-// fails. Reads that follow one another stay on one connection.
+// ReadFrom reads up to len(p) bytes at offset, at least one unless it fails.
+// Sequential reads use the same connection.
 func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return 0, cause
@@ -64,7 +63,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	for attempt := 1; ; attempt++ {
 		n, again, err := r.try(p, offset)
 		if n > 0 {
-			return n, nil // an error will be met again
+			return n, nil // the next read gets the error again
 		}
 		r.disconnect()
 		if cause := context.Cause(r.ctx); cause != nil {
@@ -85,7 +84,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	}
 }
 
-// try makes one attempt. again reports whether another may do better.
+// try makes one attempt. again reports whether another may succeed.
 func (r *Reader) try(p []byte, offset int64) (n int, again bool, err error) {
 	if err := r.connect(); err != nil {
 		return 0, false, err
@@ -126,14 +125,14 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// answers are those to the calls of a client that reads.
+// answers returns the handler of a reading client's calls.
 func (r *Reader) answers(s *session) namenode.Handler {
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {
 		case "getFileInfo":
 			return r.info, nil
 		case "renewLease":
-			return nil, nil // who reads has no lease
+			return nil, nil // a reader has no lease
 		}
 		return s.forward(method, request)
 	}

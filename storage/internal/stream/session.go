@@ -15,26 +15,25 @@ import (
 )
 
 const (
-	// connectTimeout bounds connecting to a datanode: there are others.
+	// connectTimeout is short: there are other datanodes.
 	connectTimeout = 10 * time.Second
-	// defaultSocketTimeout is dfs.client.socket-timeout's.
+	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
 )
 
-// Options are what the files of one name service have in common.
+// Options are common to the files of one name service.
 type Options struct {
 	NameNode *namenode.Client
-	// User is whom the files are read and written as.
+	// User is the user in HDFS.
 	User string
-	// Hadoop is the configuration by key; how to talk to datanodes is taken
-	// from it.
+	// Hadoop is the configuration, by key. Its settings for datanodes are used.
 	Hadoop map[string]string
-	// SocketTimeout is how long a datanode may take to send or to take the next
-	// bytes; by default 60 s.
+	// SocketTimeout is how long a read from or a write to a datanode may take; by
+	// default 60 s.
 	SocketTimeout time.Duration
 	// Dial connects to datanodes; by default as net.Dialer does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger gets what was tried again.
+	// Logger logs retries.
 	Logger *slog.Logger
 
 	pause time.Duration // before reading again; shorter in tests
@@ -47,21 +46,20 @@ type session struct {
 	cancel  context.CancelFunc
 	answer  namenode.Handler
 	client  *hdfs.Client
-	// writing sessions hide from colinmarc/hdfs that a connection is broken;
-	// see conn.
+	// writing sessions hide broken connections from colinmarc/hdfs; see conn.
 	writing bool
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
 	conns   map[*conn]struct{}
-	ready   map[string]net.Conn // connections made ahead of their use, by address
-	broken  error               // what the first broken connection of a writing session broke of
-	callErr error               // how the latest call to the NameNode ended
+	ready   map[string]net.Conn // unused connections, by address
+	broken  error               // error of a writing session's first broken connection
+	callErr error               // error of the last call to the NameNode
 }
 
-// newSession makes a session whose calls to the NameNode are answered by what
-// answers makes.
+// newSession returns a session whose calls to the NameNode are handled by the
+// result of answers.
 func newSession(ctx context.Context, options Options, writing bool, answers func(*session) namenode.Handler) (*session, error) {
 	options.SocketTimeout = cmp.Or(options.SocketTimeout, defaultSocketTimeout)
 	if options.Dial == nil {
@@ -87,7 +85,7 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	return s, nil
 }
 
-// close ends whatever the session is doing and closes its connections.
+// close ends the session's operations and closes its connections.
 func (s *session) close() {
 	s.cancel()
 	s.mu.Lock()
@@ -97,8 +95,7 @@ func (s *session) close() {
 	if closed {
 		return
 	}
-	// What a connection that is no longer wanted says does not matter.
-	_ = s.client.Close()
+	_ = s.client.Close() // the error does not matter any more
 	s.closeConns()
 	s.serving.Wait()
 }
@@ -115,7 +112,7 @@ func (s *session) closeConns() {
 	}
 }
 
-// dialNameNode gives colinmarc/hdfs a connection to this process.
+// dialNameNode returns a connection on which this process is the NameNode.
 func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,12 +130,11 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 	return client, nil
 }
 
-// call answers a call of colinmarc/hdfs.
+// call handles a call of colinmarc/hdfs.
 func (s *session) call(method string, request []byte) ([]byte, error) {
 	response, err := s.answer(method, request)
 	if method != "renewLease" {
-		// A lease is renewed from the background, and in time again after a
-		// failure.
+		// A lease is renewed in the background, and a failed renewal is repeated.
 		s.setCallErr(err)
 	}
 	return response, err
@@ -150,7 +146,7 @@ func (s *session) setCallErr(err error) {
 	s.callErr = err
 }
 
-// dialDatanode connects to a datanode, for as long as the session lasts.
+// dialDatanode connects to a datanode. The connection ends with the session.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	raw := s.ready[address]
@@ -175,7 +171,7 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// fail notes that a connection of a writing session is broken.
+// fail records the error of a writing session's broken connection.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,9 +180,9 @@ func (s *session) fail(err error) {
 	}
 }
 
-// cause is why an operation of colinmarc/hdfs failed with err: the failed call
-// to the NameNode in full, or the broken connection, if it was one. fromCall
-// reports whether it was a call.
+// cause returns the cause of err, which an operation of colinmarc/hdfs returned: the
+// error of a call to the NameNode, in which case fromCall is true, or of a broken
+// connection, or err itself.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,7 +195,7 @@ func (s *session) cause(err error) (cause error, fromCall bool) {
 	return err, false
 }
 
-// forward is the answer to a call that any session passes on.
+// forward sends a call to the NameNode unchanged.
 func (s *session) forward(method string, request []byte) ([]byte, error) {
 	if method == "getServerDefaults" {
 		return s.options.NameNode.ServerDefaults(s.ctx)

@@ -17,29 +17,29 @@ import (
 )
 
 const (
-	// leaseRenewal is how often a writer tells the NameNode that it lives: half
-	// of the time after which others may take the file over.
+	// leaseRenewal is the interval of lease renewals: half of the time after which
+	// other clients may take the file over.
 	leaseRenewal = 30 * time.Second
-	// completionTimeout is how long a closed file may take to have its last
-	// block reported, where the context sets no deadline.
+	// completionTimeout is how long Close waits for the report of the last block, if
+	// the context has no deadline.
 	completionTimeout = time.Minute
-	// completionPause is before asking the second time; each further pause is
-	// twice as long, up to completionPauseMax.
+	// completionPause is before the second request to complete a file; it doubles for
+	// each further one, up to completionPauseMax.
 	completionPause    = 50 * time.Millisecond
 	completionPauseMax = 5 * time.Second
-	// removalTimeout bounds the removal of a file that was given up.
+	// removalTimeout is the timeout of Abort's removal.
 	removalTimeout = 30 * time.Second
 )
 
 // Settings of a new file.
 type Settings struct {
-	// Overwrite replaces a file that exists.
+	// Overwrite replaces an existing file.
 	Overwrite bool
-	// Parents makes the directories above the file.
+	// Parents creates missing parent directories.
 	Parents bool
-	// Mode holds the permission bits.
+	// Mode has the permission bits.
 	Mode fs.FileMode
-	// Replication and BlockSize are the cluster's defaults where they are 0.
+	// Replication and BlockSize are the cluster's defaults if 0.
 	Replication int
 	BlockSize   int64
 }
@@ -50,7 +50,7 @@ const (
 	flagOverwrite = 2
 )
 
-// Writer writes one new file. It is for one goroutine at a time.
+// Writer writes one new file. It must not be used concurrently.
 type Writer struct {
 	ctx      context.Context
 	options  Options
@@ -59,12 +59,12 @@ type Writer struct {
 	session  *session
 	file     *hdfs.FileWriter
 	pipeline pipeline
-	renewed  time.Time // when the lease was renewed last
-	complete []byte    // the first call to complete the file, once there was one
-	err      error     // of a write that failed
+	renewed  time.Time // the lease, last
+	complete []byte    // the first call to complete the file
+	err      error     // of a failed write
 }
 
-// Create makes a file. When ctx ends, writing it fails with its error.
+// Create creates a file. When ctx ends, writes fail with its error.
 func Create(ctx context.Context, options Options, path string, settings Settings) (*Writer, error) {
 	w := &Writer{ctx: ctx, options: options, path: path, settings: settings, renewed: time.Now()}
 	if err := w.complement(ctx); err != nil {
@@ -84,7 +84,7 @@ func Create(ctx context.Context, options Options, path string, settings Settings
 	return w, nil
 }
 
-// complement fills in the server's defaults.
+// complement replaces zero settings by the server's defaults.
 func (w *Writer) complement(ctx context.Context) error {
 	if w.settings.Replication > 0 && w.settings.BlockSize > 0 {
 		return nil
@@ -102,7 +102,7 @@ func (w *Writer) complement(ctx context.Context) error {
 	return nil
 }
 
-// answers are those to the calls of a client that writes.
+// answers returns the handler of a writing client's calls.
 func (w *Writer) answers(s *session) namenode.Handler {
 	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
 	return func(method string, request []byte) ([]byte, error) {
@@ -112,9 +112,9 @@ func (w *Writer) answers(s *session) namenode.Handler {
 		case "addBlock":
 			return w.pipeline.addBlock(request)
 		case "complete":
-			// colinmarc/hdfs names the last block only in its first call. The
-			// NameNode needs to hear of it in each: it does not take note of the last
-			// block before the one before it is reported.
+			// colinmarc/hdfs sends the last block only in its first call. The NameNode
+			// needs it in each: it ignores the last block until the previous one is
+			// reported.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -129,7 +129,7 @@ func (w *Writer) answers(s *session) namenode.Handler {
 	}
 }
 
-// create adds what colinmarc/hdfs does not offer to a create call.
+// create adds settings that colinmarc/hdfs lacks to a create call.
 func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	request := &pb.CreateRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -153,13 +153,13 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 		return nil, err
 	}
 	if response.Status == nil {
-		// colinmarc/hdfs would not survive it.
+		// colinmarc/hdfs would panic.
 		return nil, errors.New("the NameNode answered create without describing the file")
 	}
 	return answer, nil
 }
 
-// Write writes p. An error may be that of an earlier write.
+// Write writes p. The error may be of an earlier write.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -169,7 +169,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// outcome is how an operation ended for which colinmarc/hdfs returned err.
+// outcome returns the error of an operation for which colinmarc/hdfs returned err.
 func (w *Writer) outcome(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -182,8 +182,7 @@ func (w *Writer) outcome(err error) error {
 	return err
 }
 
-// Close completes the file: all its bytes are stored when it returns nil.
-// Otherwise Abort is to be called.
+// Close completes the file. If it fails, the caller must call Abort.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		return w.err
@@ -197,7 +196,7 @@ func (w *Writer) Close() error {
 			}
 			return w.err
 		}
-		// The datanodes have the last block, and have yet to tell the NameNode.
+		// The datanodes have the last block and have not reported it yet.
 		_, limited := w.ctx.Deadline()
 		if waited := time.Since(started); !limited && waited > completionTimeout {
 			w.err = fmt.Errorf("no datanode has reported the last block to the NameNode within %v", waited.Round(time.Second))
@@ -213,14 +212,14 @@ func (w *Writer) Close() error {
 	}
 }
 
-// Abort ends the writing and removes the file.
+// Abort removes the file.
 func (w *Writer) Abort() error {
 	w.err = errors.New("the writing was given up")
 	w.session.cancel()
 	w.session.fail(w.err)
 	w.session.closeConns()
-	// Only closing it ends the goroutines that send the block. The session has
-	// ended, so that nothing of this reaches the NameNode.
+	// Only Close ends the goroutines that send the block. The session has ended, so
+	// its calls do not reach the NameNode.
 	_ = w.file.Close()
 	w.session.close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)

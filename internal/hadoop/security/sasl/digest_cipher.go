@@ -27,7 +27,7 @@ func digestCiphers() []digestCipher {
 	return []digestCipher{cipher3DES, cipherRC4, cipherDES, cipherRC456, cipherRC440}
 }
 
-// pickCipher returns the strongest cipher of those offered.
+// pickCipher returns the strongest of the offered ciphers.
 func pickCipher(offered []string) (digestCipher, error) {
 	for _, known := range digestCiphers() {
 		if slices.Contains(offered, string(known)) {
@@ -37,7 +37,7 @@ func pickCipher(offered []string) (digestCipher, error) {
 	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
 }
 
-// keyBytes is how much of H(A1) goes into the cipher's key (RFC 2831, 2.4).
+// keyBytes returns the length of H(A1)'s part in the cipher's key (RFC 2831, 2.4).
 func (c digestCipher) keyBytes() int {
 	switch c {
 	case cipherRC440:
@@ -49,14 +49,14 @@ func (c digestCipher) keyBytes() int {
 	}
 }
 
-// crypter encrypts or decrypts one direction of a connection: its state goes
-// on from message to message.
+// crypter encrypts or decrypts one direction of a connection. It keeps its state
+// between messages.
 type crypter struct {
 	stream cipher.Stream
 	block  cipher.BlockMode
 }
 
-// newCrypter makes one direction's crypter of its sealing key.
+// newCrypter returns one direction's crypter, from its sealing key.
 func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
 	var block cipher.Block
 	var err error
@@ -75,7 +75,7 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	if err != nil {
 		return nil, err
 	}
-	// The vector is the end of the key, after what DES uses of it.
+	// The initialization vector is the end of the key, which DES does not use.
 	iv := key[md5.Size-des.BlockSize:]
 	if encrypt {
 		return &crypter{block: cipher.NewCBCEncrypter(block, iv)}, nil
@@ -83,8 +83,8 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
 }
 
-// desKey spreads 56 bits over 8 bytes, whose lowest bits are for parity and
-// which DES does not look at.
+// desKey spreads 56 bits over 8 bytes. Their lowest bits are for parity, which DES
+// ignores.
 func desKey(bits []byte) []byte {
 	key := make([]byte, 8)
 	for i := range 56 {
@@ -114,10 +114,10 @@ func (c *crypter) seal(message, mac []byte) []byte {
 	return out
 }
 
-// errSealed means that a sealed message is not what seal makes.
+// errSealed means that a message is not a result of seal.
 var errSealed = errors.New("a sealed message is malformed")
 
-// open decrypts what seal made with a mac of macSize bytes.
+// open decrypts a result of seal with a mac of macSize bytes.
 func (c *crypter) open(sealed []byte, macSize int) (message, mac []byte, err error) {
 	if len(sealed) < macSize || c.block != nil && len(sealed)%des.BlockSize != 0 {
 		return nil, nil, errSealed

@@ -14,22 +14,22 @@ import (
 // DigestClient configures a client of DIGEST-MD5.
 type DigestClient struct {
 	Username, Password string
-	// Protocol and ServerID are what the server goes by: digest-uri is
-	// Protocol/ServerID. Hadoop's servers tell them when negotiating.
+	// Protocol and ServerID identify the server: digest-uri is Protocol/ServerID.
+	// Hadoop's servers send them in the negotiation.
 	Protocol, ServerID string
-	// QOPs are those that will do, the preferred one first.
+	// QOPs are accepted, the preferred one first.
 	QOPs []QOP
-	// Rand is where the client's nonce comes from. Default: crypto/rand.
+	// Rand is the source of the client's nonce. Default: crypto/rand.
 	Rand io.Reader
 }
 
-// digestClient is the client's side of an exchange: the server's challenge is
-// answered by a response, the server's rspauth by nothing.
+// digestClient is the client's side of an exchange: it replies to the server's
+// challenge with a response, and to the server's rspauth with nothing.
 type digestClient struct {
 	config DigestClient
 	digest digest
 	cipher digestCipher
-	// peerMaxBuf is what the server's challenge allows.
+	// peerMaxBuf is the maxbuf of the server's challenge.
 	peerMaxBuf int
 	responded  bool
 	complete   bool
@@ -65,7 +65,7 @@ func (c *digestClient) Step(message []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// digestChallenge is what a server's first message says.
+// digestChallenge is the server's first message.
 type digestChallenge struct {
 	realms  []string
 	nonce   string
@@ -180,7 +180,7 @@ func (c *digestClient) response(challenge digestChallenge) []byte {
 	return []byte(strings.Join(parts, ","))
 }
 
-// finish checks that the server, too, knows the password.
+// finish checks that the server knows the password too.
 func (c *digestClient) finish(message []byte) error {
 	directives, err := parseDirectives(message)
 	if err != nil {

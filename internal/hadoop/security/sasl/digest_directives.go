@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// directive is one "name=value" of a DIGEST-MD5 message, the value without its
-// quotes.
+// directive is one "name=value" of a DIGEST-MD5 message, without quotes.
 type directive struct{ name, value string }
 
-// parseDirectives splits a DIGEST-MD5 message (RFC 2831, 7.1: a list by commas
-// in which white space and empty elements mean nothing).
+// parseDirectives splits a DIGEST-MD5 message (RFC 2831, 7.1: a list separated by
+// commas, in which white space and empty elements are ignored).
 func parseDirectives(message []byte) ([]directive, error) {
 	var directives []directive
 	rest := string(message)
@@ -38,7 +37,7 @@ func parseDirectives(message []byte) ([]directive, error) {
 	}
 }
 
-// parseValue takes a token or a quoted string off the front of s.
+// parseValue parses a token or a quoted string at the front of s.
 func parseValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")
@@ -63,12 +62,12 @@ func parseValue(s string) (value, rest string, err error) {
 	return "", "", errors.New("the quoted value does not end")
 }
 
-// quote writes a quoted string.
+// quote returns a quoted string.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// once collects directives that may come only once.
+// once collects directives that may occur only once.
 type once map[string]string
 
 func (o once) set(d directive) error {
@@ -79,7 +78,7 @@ func (o once) set(d directive) error {
 	return nil
 }
 
-// splitList splits a value that is itself a list by commas.
+// splitList splits a value that is a list separated by commas.
 func splitList(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) })
 }

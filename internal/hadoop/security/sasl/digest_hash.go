@@ -11,20 +11,20 @@ import (
 // Names and bounds of RFC 2831.
 const (
 	digestName = "DIGEST-MD5"
-	// maxChallenge and maxResponse bound a challenge and a response (2.1.1, 2.1.2).
+	// maxChallenge and maxResponse are the longest messages (2.1.1, 2.1.2).
 	maxChallenge = 2048
 	maxResponse  = 4096
-	// defaultMaxBuf is the size of a wrapped piece that every peer takes.
+	// defaultMaxBuf is the size of a wrapped piece that every peer accepts.
 	defaultMaxBuf = 65536
-	// maxMaxBuf is what a maxbuf can be at most: 24 bits.
+	// maxMaxBuf is the largest maxbuf: 24 bits.
 	maxMaxBuf = 1<<24 - 1
-	// firstUse is the nonce count; no nonce is used again here.
+	// firstUse is the nonce count: nonces are not reused.
 	firstUse = "00000001"
-	// noBody stands for the hash of a body in A2 where messages are protected.
+	// noBody replaces the hash of a body in A2 if messages are protected.
 	noBody = ":00000000000000000000000000000000"
 )
 
-// digest is what both sides hash.
+// digest is the input of both sides' hashes.
 type digest struct {
 	username, realm, password string
 	nonce, cnonce             string
@@ -56,8 +56,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode turns s into ISO 8859-1 where that can say it, which both RFC 2831
-// and Java do even where the charset is UTF-8.
+// encode converts s to ISO 8859-1 if possible, as RFC 2831 and Java do even if the
+// charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -69,7 +69,7 @@ func (d digest) encode(s string) string {
 	return b.String()
 }
 
-// newNonce reads 30 random bytes, as Java does, and writes them in hex.
+// newNonce returns 30 random bytes in hex, as Java does.
 func newNonce(random io.Reader) (string, error) {
 	var b [30]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

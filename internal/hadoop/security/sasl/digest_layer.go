@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// macSize is how much of the HMAC is sent.
+	// macSize is the length of the part of the HMAC that is sent.
 	macSize = 10
-	// trailerSize is the message type (always 1) and the sequence number.
+	// trailerSize is the size of the message type (always 1) and the sequence number.
 	trailerSize = 6
-	// confOverhead is what sealing adds at most, as Java reckons it.
+	// confOverhead is the largest overhead of sealing, as Java computes it.
 	confOverhead = 26
 )
 
-// Texts that separate the keys of the two directions (RFC 2831, 2.3 and 2.4).
+// Texts that make the keys of the two directions differ (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -25,23 +25,23 @@ const (
 	sealServer = "Digest H(A1) to server-to-client sealing key magic constant"
 )
 
-// digestLayer signs, and if it has crypters seals, messages.
+// digestLayer signs messages, and seals them if it has crypters.
 type digestLayer struct {
 	qop      QOP
 	maxPiece int
 	out, in  direction
 }
 
-// direction is the state of the messages one way. MACs are over a message and
-// its number, so that none can be dropped, repeated or moved.
+// direction is the state of one direction's messages. A MAC includes the message's
+// number, so that messages cannot be dropped, repeated or reordered.
 type direction struct {
 	signKey [md5.Size]byte
 	crypter *crypter
 	number  uint32
 }
 
-// newDigestLayer makes the layer of one side; peerMaxBuf is the longest wrapped
-// piece that the peer takes. It returns nil for QOP Auth.
+// newDigestLayer returns the layer of one side; nil for QOP Auth. peerMaxBuf is the
+// longest wrapped piece that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
 		return nil, nil
@@ -114,7 +114,7 @@ func (l *digestLayer) Unwrap(wrapped []byte) ([]byte, error) {
 	return message, nil
 }
 
-// mac signs the next message's number and text.
+// mac returns the MAC of the next message's number and text.
 func (d *direction) mac(message []byte) []byte {
 	hash := hmac.New(md5.New, d.signKey[:])
 	var number [4]byte

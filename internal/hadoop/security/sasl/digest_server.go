@@ -15,18 +15,18 @@ type DigestServer struct {
 	// Protocol and ServerID make the digest-uri that clients must name;
 	// ServerID is also the realm.
 	Protocol, ServerID string
-	// QOPs are those offered.
+	// QOPs are offered.
 	QOPs []QOP
-	// Ciphers are those offered for AuthConf. Default: all.
+	// Ciphers are offered for AuthConf. Default: all.
 	Ciphers []string
 	// Password returns a user's password. Its error ends the exchange.
 	Password func(username string) (string, error)
-	// Rand is where the server's nonce comes from. Default: crypto/rand.
+	// Rand is the source of the server's nonce. Default: crypto/rand.
 	Rand io.Reader
 }
 
-// digestServer is the server's side: its first Step takes nothing and makes
-// the challenge, its second takes the response and makes the rspauth.
+// digestServer is the server's side: its first Step takes nothing and returns the
+// challenge, its second takes the response and returns the rspauth.
 type digestServer struct {
 	config   DigestServer
 	nonce    string

@@ -1,8 +1,7 @@
-// Package sasl authenticates connections: a mechanism exchanges challenges and
-// responses, and may leave a security layer for what follows.
+// Package sasl authenticates connections. A [Mechanism] exchanges challenges and
+// responses, and may provide a security layer for the connection.
 //
-// DIGEST-MD5 (RFC 2831), by which Hadoop checks tokens, is the mechanism here;
-// others join by implementing Mechanism.
+// The package implements DIGEST-MD5 (RFC 2831), with which Hadoop checks tokens.
 package sasl
 
 // QOP is a quality of protection.
@@ -10,7 +9,7 @@ type QOP string
 
 // Qualities of protection, with their names on the wire.
 const (
-	// Auth authenticates and leaves the connection as it is.
+	// Auth only authenticates.
 	Auth QOP = "auth"
 	// AuthInt also signs every message.
 	AuthInt QOP = "auth-int"
@@ -18,29 +17,30 @@ const (
 	AuthConf QOP = "auth-conf"
 )
 
-// Mechanism is one side of an exchange. It is used once, by one goroutine.
+// Mechanism is one side of an exchange. It is used for one exchange, and not
+// concurrently.
 type Mechanism interface {
 	// Name is the mechanism's registered name.
 	Name() string
-	// Step takes what the peer sent and returns the answer, nil if nothing
-	// is left to say. Its error means that the peer, or one's own secret, is
-	// not what it should be; the connection is then to be closed.
+	// Step takes the peer's message and returns the reply, nil if there is none. It
+	// fails if the peer, or this side's secret, is not valid; the caller then closes
+	// the connection.
 	Step(message []byte) (answer []byte, err error)
-	// Complete reports whether this side is done and satisfied.
+	// Complete reports whether the exchange has succeeded on this side.
 	Complete() bool
-	// Layer protects what follows a complete exchange, nil for QOP Auth.
+	// Layer protects the connection after a complete exchange; nil for QOP Auth.
 	Layer() Layer
 }
 
-// Layer is a security layer. Wrap may be used beside Unwrap, but neither beside
-// itself, and the peer must unwrap in the order of wrapping.
+// Layer is a security layer. Wrap and Unwrap may be called concurrently with each
+// other, but not with themselves. The peer must unwrap in the order of wrapping.
 type Layer interface {
-	// Wrap protects a piece, which should be of at most MaxPiece bytes: Hadoop's
-	// servers keep to no limit, and take none amiss.
+	// Wrap protects a piece, of at most MaxPiece bytes. Hadoop's servers do not
+	// enforce the limit, and exceed it.
 	Wrap(piece []byte) ([]byte, error)
-	// Unwrap checks and opens what the peer's Wrap made.
+	// Unwrap verifies and decodes the result of the peer's Wrap.
 	Unwrap(wrapped []byte) ([]byte, error)
-	// MaxPiece is how many bytes the peer takes in one piece.
+	// MaxPiece is the largest piece that the peer accepts.
 	MaxPiece() int
 	// QOP is AuthInt or AuthConf.
 	QOP() QOP
