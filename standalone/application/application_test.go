@@ -88,7 +88,7 @@ func TestTheDriverDoesNotNoticeAFailOver(t *testing.T) {
 	stream.orders <- &protocol.ApplicationOrder{
 		Executors: executors(1, 2), Complete: true, Ends: []*protocol.ExecutorEnd{{Sequence: 1, Id: 3, State: protocol.ExecutorState_EXECUTOR_LOST}},
 	}
-	require.Equal(t, "3", within(t, d.lost).id, "the order was heard")
+	require.Equal(t, "3", within(t, d.lost).id, "the order has arrived")
 	a.ExecutorRegistered("1")
 	a.KillExecutors([]string{"2", "no number"})
 	until(t, stream.messages, func(m *protocol.ApplicationMessage) bool { return len(m.GetKills()) == 1 })

@@ -22,7 +22,7 @@ func newToldMaster() *toldMaster {
 	return &toldMaster{kills: map[uint32]bool{}, registered: map[uint32]bool{}}
 }
 
-func (m *toldMaster) hear(message *protocol.ApplicationMessage) {
+func (m *toldMaster) receive(message *protocol.ApplicationMessage) {
 	if message == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func TestTheLastMasterKnowsEverything(t *testing.T) {
 				delete(master.kills, n)
 				delete(master.registered, n)
 			},
-			"send":   func(*rapid.T) { master.hear(s.takeUnsent()) },
+			"send":   func(*rapid.T) { master.receive(s.takeUnsent()) },
 			"finish": func(*rapid.T) { s.setFinish(&protocol.Finish{}) },
 			"another master": func(*rapid.T) {
 				s.takeUnsent() // lost on its way

@@ -34,7 +34,7 @@ func TestAMasterWithoutHeartbeatIntervalIsRefused(t *testing.T) {
 	require.NotContains(t, w.log.String(), "registered with master")
 	m.want(50)
 	for s := m.attached(); ; s = m.attached() {
-		if message, ok := <-s.heard; ok && message.GetHeartbeat() != nil {
+		if message, ok := <-s.received; ok && message.GetHeartbeat() != nil {
 			return
 		}
 	}
@@ -52,7 +52,7 @@ func TestExecutorsRunOnWithoutAMaster(t *testing.T) {
 	close(s.orders)
 	s = m.attached()
 	require.Equal(t, []protocol.ExecutorState{protocol.ExecutorState_EXECUTOR_RUNNING, protocol.ExecutorState_EXECUTOR_EXITED}, statesOf(s.hello),
-		"what runs, and what was not heard of")
+		"what runs, and what was not acknowledged")
 	ended := s.hello.GetExecutors()[1]
 	require.Equal(t, int32(4), ended.GetExitCode())
 	require.Equal(t, uint32(2), ended.GetCores(), "a master that knows nothing can take it over")
@@ -186,7 +186,7 @@ func TestAStoppingWorkerUnregistersLast(t *testing.T) {
 	w.stop()
 	require.Equal(t, errStopped.Error(), s.executor(1, protocol.ExecutorState_EXECUTOR_LOST).GetText())
 	s.await(func(m *protocol.WorkerMessage) bool { return m.GetUnregister() != nil })
-	_, more := <-s.heard
+	_, more := <-s.received
 	require.False(t, more, "it says no more")
 	require.NoError(t, w.end())
 	require.True(t, hasEnded(t, pidfd, 0))

@@ -56,10 +56,10 @@ type testMaster struct {
 
 // testStream is the stream of a worker after the welcome.
 type testStream struct {
-	hello  *protocol.WorkerHello
-	orders chan *protocol.WorkerOrder // closed to break the stream
-	heard  chan *protocol.WorkerMessage
-	t      testing.TB
+	hello    *protocol.WorkerHello
+	orders   chan *protocol.WorkerOrder // closed to break the stream
+	received chan *protocol.WorkerMessage
+	t        testing.TB
 }
 
 func startMaster(t testing.TB) *testMaster { return startMasterAt(t, "127.0.0.1:0") }
@@ -104,7 +104,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 	if refusal != nil {
 		return refusal
 	}
-	s := &testStream{hello: first.GetHello(), orders: make(chan *protocol.WorkerOrder), heard: make(chan *protocol.WorkerMessage, 1024), t: m.t}
+	s := &testStream{hello: first.GetHello(), orders: make(chan *protocol.WorkerOrder), received: make(chan *protocol.WorkerMessage, 1024), t: m.t}
 	if err := stream.Send(&protocol.WorkerOrder{Welcome: &protocol.WorkerWelcome{Master: m.address, HeartbeatInterval: interval, Term: m.term}}); err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 				return
 			}
 			select {
-			case s.heard <- message:
+			case s.received <- message:
 			case <-stream.Context().Done(): // the test reads no more
 			}
 		}
@@ -133,7 +133,7 @@ func (m *testMaster) Attach(stream grpc.BidiStreamingServer[protocol.WorkerMessa
 				return err
 			}
 		case err := <-received:
-			close(s.heard)
+			close(s.received)
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
@@ -205,7 +205,7 @@ func (s *testStream) await(wanted func(*protocol.WorkerMessage) bool) *protocol.
 	timeout := time.After(timeout)
 	for {
 		select {
-		case message, ok := <-s.heard:
+		case message, ok := <-s.received:
 			require.True(s.t, ok, "the stream has ended")
 			if wanted(message) {
 				return message

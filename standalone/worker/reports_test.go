@@ -17,16 +17,16 @@ func TestEveryEndReachesAMaster(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := newReports()
 		ended := map[uint32]bool{} // what has
-		known := map[uint32]bool{} // of which the master has heard
+		known := map[uint32]bool{} // that the master knows
 		var onTheWay []*protocol.WorkerReport
-		hear := func(reports []*protocol.ExecutorReport) {
+		receive := func(reports []*protocol.ExecutorReport) {
 			for _, report := range reports {
 				if report.GetState().Ended() {
 					known[report.GetExecutorId()] = true
 				}
 			}
 		}
-		var heard uint64
+		var received uint64
 		next := uint32(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"launch": func(*rapid.T) {
@@ -49,15 +49,15 @@ func TestEveryEndReachesAMaster(t *testing.T) {
 				ended[id] = true
 				onTheWay = append(onTheWay, r.setExecutor(&protocol.ExecutorReport{ExecutorId: id, State: protocol.ExecutorState_EXECUTOR_EXITED}).GetReport())
 			},
-			"hear": func(t *rapid.T) {
+			"receive": func(t *rapid.T) {
 				if len(onTheWay) == 0 {
 					t.Skip()
 				}
-				hear(onTheWay[0].GetExecutors())
-				heard = onTheWay[0].GetSequence()
+				receive(onTheWay[0].GetExecutors())
+				received = onTheWay[0].GetSequence()
 				onTheWay = onTheWay[1:]
 			},
-			"acknowledge": func(t *rapid.T) { r.acknowledge(rapid.Uint64Range(0, heard).Draw(t, "sequence")) },
+			"acknowledge": func(t *rapid.T) { r.acknowledge(rapid.Uint64Range(0, received).Draw(t, "sequence")) },
 			"reconnect": func(*rapid.T) {
 				onTheWay = nil
 				hello := &protocol.WorkerHello{}
@@ -65,8 +65,8 @@ func TestEveryEndReachesAMaster(t *testing.T) {
 				require.True(t, slices.IsSortedFunc(hello.GetExecutors(), func(a, b *protocol.ExecutorReport) int {
 					return int(a.GetExecutorId()) - int(b.GetExecutorId())
 				}))
-				hear(hello.GetExecutors())
-				heard = hello.GetSequence()
+				receive(hello.GetExecutors())
+				received = hello.GetSequence()
 			},
 			"": func(t *rapid.T) {
 				onWay := map[uint32]bool{}
@@ -75,18 +75,18 @@ func TestEveryEndReachesAMaster(t *testing.T) {
 				}
 				for id := range ended {
 					if !known[id] && !onWay[id] && r.executors[executorID{"", id}] == nil {
-						t.Fatalf("the end of executor %d is forgotten and was not heard", id)
+						t.Fatalf("the end of executor %d is forgotten and was not received", id)
 					}
 				}
 			},
 		})
 		hello := &protocol.WorkerHello{}
 		r.fill(hello)
-		hear(hello.GetExecutors())
+		receive(hello.GetExecutors())
 		require.Equal(t, ended, known)
 		r.acknowledge(hello.GetSequence())
 		for id := range maps.Keys(r.executors) {
-			require.False(t, ended[id.executor], "what was heard is forgotten")
+			require.False(t, ended[id.executor], "acknowledged ends are dropped")
 		}
 	})
 }

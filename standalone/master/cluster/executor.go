@@ -220,12 +220,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		return
 	}
 	counts := state == protocol.ExecutorState_EXECUTOR_EXITED && exitCode != 0 && !e.killing
-	a.ends = append(a.ends, &protocol.ExecutorEnd{
-		Sequence: a.sequence + 1, Id: e.key.id, State: state, Text: text, ExitCode: exitCode, CountsAsFailure: counts,
-	})
-	a.sequence++
-	order := c.orderApplication(a)
-	order.Ends = append(order.Ends, a.ends[len(a.ends)-1])
+	c.reportEnd(a, &protocol.ExecutorEnd{Id: e.key.id, State: state, Text: text, ExitCode: exitCode, CountsAsFailure: counts})
 	c.note("an executor has ended", "application", a.id, "executor", e.key.id, "worker", e.worker.id, "state", state, "reason", text)
 	failed := state == protocol.ExecutorState_EXECUTOR_FAILED ||
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)

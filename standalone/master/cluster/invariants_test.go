@@ -137,7 +137,7 @@ func (s *sim) checkViews() {
 	for id, w := range s.workers {
 		known := s.c.workers[id]
 		require.True(t, w.attached && known != nil && known.attached, "worker %s", id)
-		require.Empty(t, w.unheard)
+		require.Empty(t, w.unacknowledged)
 		require.Len(t, known.executors, len(w.processes), "executors of %s", id)
 		for key := range w.processes {
 			require.NotNil(t, known.executors[key])
@@ -158,7 +158,7 @@ func (s *sim) checkViews() {
 			require.NotNil(t, known.executors[id])
 			require.Equal(t, known.executors[id].state, e.GetState())
 		}
-		require.Empty(t, known.ends, "ends that %s has not heard", known.id)
+		require.Empty(t, known.ends, "ends that %s has not received", known.id)
 		require.Empty(t, a.kills)
 	}
 }

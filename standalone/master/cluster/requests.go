@@ -65,10 +65,15 @@ func (c *Cluster) reportUnknown(a *application, number uint32) {
 	if a.hasEnd(number) {
 		return
 	}
+	c.reportEnd(a, &protocol.ExecutorEnd{
+		Id: number, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "the master does not know it",
+	})
+}
+
+// reportEnd sends an application the end of an executor until it is acknowledged.
+func (c *Cluster) reportEnd(a *application, end *protocol.ExecutorEnd) {
 	a.sequence++
-	end := &protocol.ExecutorEnd{
-		Sequence: a.sequence, Id: number, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "the master does not know it",
-	}
+	end.Sequence = a.sequence
 	a.ends = append(a.ends, end)
 	order := c.orderApplication(a)
 	order.Ends = append(order.Ends, end)

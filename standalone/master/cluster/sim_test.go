@@ -54,14 +54,14 @@ type simDriver struct {
 }
 
 type simWorker struct {
-	hello      *protocol.WorkerHello
-	attached   bool
-	processes  map[executorKey]*simProcess
-	drivers    map[runKey]*simDriver
-	sequence   uint64
-	unheard    []*protocol.WorkerReport // with ends that were not acknowledged
-	finished   []string
-	leaveAsked bool
+	hello          *protocol.WorkerHello
+	attached       bool
+	processes      map[executorKey]*simProcess
+	drivers        map[runKey]*simDriver
+	sequence       uint64
+	unacknowledged []*protocol.WorkerReport // with ends that were not acknowledged
+	finished       []string
+	leaveAsked     bool
 }
 
 type simApp struct {
@@ -74,7 +74,7 @@ type simApp struct {
 	up       map[uint32]bool // registered
 	kills    map[uint32]bool
 	ends     []*protocol.ExecutorEnd
-	heard    uint64
+	received uint64
 	notices  []*protocol.ExecutorNotice
 	hinders  string
 	failed   failed
@@ -98,7 +98,7 @@ func (s *sim) worker(id string, cores uint32, memory int64, gpus ...string) *sim
 
 func (s *sim) attachWorker(w *simWorker) {
 	w.hello.Executors, w.hello.Drivers = nil, nil
-	for _, report := range w.unheard {
+	for _, report := range w.unacknowledged {
 		w.hello.Executors = append(w.hello.Executors, report.GetExecutors()...)
 		w.hello.Drivers = append(w.hello.Drivers, report.GetDrivers()...)
 	}
@@ -137,7 +137,7 @@ func (s *sim) detachWorker(w *simWorker) {
 func (s *sim) report(w *simWorker, report *protocol.WorkerReport) {
 	w.sequence++
 	report.Sequence = w.sequence
-	w.unheard = append(w.unheard, report)
+	w.unacknowledged = append(w.unacknowledged, report)
 	if w.attached {
 		s.c.WorkerReport(s.now, w.hello.GetWorkerId(), report)
 	}
@@ -189,7 +189,7 @@ func (s *sim) attachApp(a *simApp) {
 	for id := range a.known {
 		a.hello.HighestExecutorId = max(a.hello.HighestExecutorId, id)
 	}
-	a.heard = 0
+	a.received = 0
 	id, err := s.c.AttachApplication(s.now, a.hello)
 	if err != nil {
 		a.over, a.why = true, err.Error()
@@ -261,12 +261,12 @@ func (s *sim) settle() {
 			return
 		}
 		for id, order := range e.Workers {
-			s.obey(s.workers[id], order)
+			s.execute(s.workers[id], order)
 		}
 		for id, order := range e.Applications {
 			for _, a := range s.apps {
 				if a.hello.GetApplicationId() == id && a.attached {
-					s.hear(a, order)
+					s.receive(a, order)
 				}
 			}
 		}
@@ -286,12 +286,12 @@ func (s *sim) settle() {
 	require.Fail(s.t, "the master never comes to rest")
 }
 
-// obey makes a worker carry out an order.
-func (s *sim) obey(w *simWorker, order *protocol.WorkerOrder) {
+// execute makes a worker carry out an order.
+func (s *sim) execute(w *simWorker, order *protocol.WorkerOrder) {
 	if w == nil || !w.attached {
 		return
 	}
-	w.unheard = slices.DeleteFunc(w.unheard, func(r *protocol.WorkerReport) bool { return r.GetSequence() <= order.GetAcknowledged() })
+	w.unacknowledged = slices.DeleteFunc(w.unacknowledged, func(r *protocol.WorkerReport) bool { return r.GetSequence() <= order.GetAcknowledged() })
 	w.finished = append(w.finished, order.GetFinishedApplications()...)
 	w.leaveAsked = w.leaveAsked || order.GetDecommission()
 	for _, launch := range order.GetLaunchExecutors() {
@@ -364,8 +364,8 @@ func (s *sim) checkLoad(w *simWorker) {
 	require.LessOrEqual(s.t, memory, w.hello.GetMemory(), "memory of %s", w.hello.GetWorkerId())
 }
 
-// hear makes an application apply an order.
-func (s *sim) hear(a *simApp, order *protocol.ApplicationOrder) {
+// receive makes an application apply an order.
+func (s *sim) receive(a *simApp, order *protocol.ApplicationOrder) {
 	if order.GetComplete() {
 		listed := map[uint32]bool{}
 		for _, e := range order.GetExecutors() {
@@ -383,8 +383,8 @@ func (s *sim) hear(a *simApp, order *protocol.ApplicationOrder) {
 		delete(a.kills, end.GetId())
 		delete(a.up, end.GetId())
 		a.ends = append(a.ends, end)
-		require.Greater(s.t, end.GetSequence(), a.heard)
-		a.heard = end.GetSequence()
+		require.Greater(s.t, end.GetSequence(), a.received)
+		a.received = end.GetSequence()
 	}
 	a.notices = append(a.notices, order.GetNotices()...)
 	if order.Hindrance != nil {
@@ -393,8 +393,8 @@ func (s *sim) hear(a *simApp, order *protocol.ApplicationOrder) {
 	if order.GetEnd() != nil {
 		a.why = order.GetEnd().GetReason()
 	}
-	if a.attached && a.heard > 0 {
-		s.c.Acknowledge(a.hello.GetApplicationId(), a.heard)
+	if a.attached && a.received > 0 {
+		s.c.Acknowledge(a.hello.GetApplicationId(), a.received)
 	}
 }
 
