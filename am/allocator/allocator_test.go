@@ -18,13 +18,13 @@ func TestContainersAreLaunchedByNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
-			first := s.rm.told()[0]
+			first := s.rm.received()[0]
 			require.Zero(t, first.ResponseID)
 			require.InDelta(t, 0.5, first.Progress, 0)
 			require.Equal(t, 2, anywhereAsked(first))
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("a1", 2)))
 			time.Sleep(time.Second)
-			second := s.rm.told()[0]
+			second := s.rm.received()[0]
 			require.Equal(t, int32(1), second.ResponseID, "each heartbeat carries the last answer's id")
 			require.Empty(t, second.Asks)
 			require.Equal(t, []int{2}, s.nm.calls())
@@ -41,23 +41,23 @@ func TestALaunchThatFailsIsGivenBackAtOnceAndReplaced(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		s.nm.err = errors.New("disk is full")
 		require.NoError(t, s.runs(t, func() {
-			s.rm.told()
+			s.rm.received()
 			s.rm.answers(allocating(containerOn("a1", 1)))
 			time.Sleep(200 * time.Millisecond)
-			told := s.rm.told()
+			received := s.rm.received()
 			require.Contains(t, s.said(), "lost 1 could not be started on a1: disk is full")
 			var releases []yarn.ContainerID
-			for _, heartbeat := range told {
+			for _, heartbeat := range received {
 				releases = append(releases, heartbeat.Releases...)
 			}
 			require.Equal(t, []yarn.ContainerID{{ID: 1}}, releases)
-			require.True(t, slices.ContainsFunc(told, func(r yarn.AllocateRequest) bool { return anywhereAsked(r) == 2 }))
+			require.True(t, slices.ContainsFunc(received, func(r yarn.AllocateRequest) bool { return anywhereAsked(r) == 2 }))
 		}))
 	})
 }
 
 // TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed has the driver end an
-// executor, which leaves so fast that the heartbeat under way tells of it.
+// executor, which stops so fast that the pending heartbeat reports its end.
 func TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
@@ -93,19 +93,19 @@ func TestATargetThatRisesIsAskedForNow(t *testing.T) {
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(10*time.Second + 1)
-			s.rm.told()
+			s.rm.received()
 			began := time.Now()
 			s.RequestExecutors(request(driver.Demand{Total: 4}))
 			s.RequestExecutors(request(driver.Demand{Total: 5}))
 			synctest.Wait()
-			told := s.rm.told()
-			require.Equal(t, 3, anywhereAsked(told[0]))
+			received := s.rm.received()
+			require.Equal(t, 3, anywhereAsked(received[0]))
 			require.Equal(t, began, time.Now(), "no time passed")
 			time.Sleep(10 * time.Second)
-			s.rm.told()
+			s.rm.received()
 			s.RequestExecutors(request(driver.Demand{Total: 3}))
 			time.Sleep(s.pace.initial + 1)
-			require.Equal(t, 1, anywhereAsked(s.rm.told()[0]), "less is told soon")
+			require.Equal(t, 1, anywhereAsked(s.rm.received()[0]), "less is told soon")
 		}))
 	})
 }
@@ -116,9 +116,9 @@ func TestTheSteadyStateIsQuiet(t *testing.T) {
 		require.NoError(t, s.runs(t, func() {
 			s.rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(time.Second)
-			s.rm.told()
+			s.rm.received()
 			time.Sleep(time.Minute)
-			require.InDelta(t, 20, len(s.rm.told()), 1, "yarn.scheduler.heartbeat.interval is 3 s")
+			require.InDelta(t, 20, len(s.rm.received()), 1, "yarn.scheduler.heartbeat.interval is 3 s")
 		}))
 	})
 }
@@ -128,12 +128,12 @@ func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
 		rm := &scriptedRM{}
 		s := newSetting(t, rm, map[string]string{"yarn.exclude.nodes": "z1", "executor.instances": "3"})
 		require.NoError(t, s.runs(t, func() {
-			first := rm.told()[0]
+			first := rm.received()[0]
 			require.Equal(t, []string{"z1"}, first.BlacklistAdd)
 			rm.answers(allocating(containerOn("a1", 1)))
 			time.Sleep(s.pace.initial + 1)
 			s.ExecutorRegistered("1")
-			rm.told()
+			rm.received()
 			forgot := false
 			rm.mu.Lock()
 			rm.answer = func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
@@ -148,11 +148,11 @@ func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
 			}
 			rm.mu.Unlock()
 			time.Sleep(s.pace.initial + 1)
-			told := rm.told()
-			require.Len(t, told, 2)
-			require.Zero(t, told[1].ResponseID, "a new registration counts from 0")
-			require.Equal(t, 2, anywhereAsked(told[1]), "all that is missing is asked for again")
-			require.Equal(t, []string{"z1"}, told[1].BlacklistAdd)
+			received := rm.received()
+			require.Len(t, received, 2)
+			require.Zero(t, received[1].ResponseID, "a new registration counts from 0")
+			require.Equal(t, 2, anywhereAsked(received[1]), "all that is missing is asked for again")
+			require.Equal(t, []string{"z1"}, received[1].BlacklistAdd)
 			require.Equal(t, 1, s.Status().Counts.Running, "executors are kept")
 			require.Empty(t, s.said())
 		}))
@@ -174,11 +174,11 @@ func TestAHeartbeatWithoutAnswerIsSentAgainAsItWas(t *testing.T) {
 		require.NoError(t, s.runs(t, func() {
 			s.RequestExecutors(request(driver.Demand{Total: 7}))
 			synctest.Wait()
-			require.Len(t, rm.told(), 1, "it is given time, whatever there is to say")
+			require.Len(t, rm.received(), 1, "it is given time, whatever there is to say")
 			time.Sleep(s.pace.idle + s.pace.initial + 1)
-			told := rm.told()
-			require.Equal(t, 2, anywhereAsked(told[0]), "the ResourceManager may have served it, and would pass over news in it")
-			require.Equal(t, 7, anywhereAsked(told[1]))
+			received := rm.received()
+			require.Equal(t, 2, anywhereAsked(received[0]), "the ResourceManager may have served it, and would pass over news in it")
+			require.Equal(t, 7, anywhereAsked(received[1]))
 		}))
 	})
 }
@@ -187,7 +187,7 @@ func TestARegistrationWhoseAnswerWasLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{refusal: yarn.ErrInvalidMasterRequest}, nil)
 		require.NoError(t, s.runs(t, func() {
-			require.Equal(t, 2, anywhereAsked(s.rm.told()[0]))
+			require.Equal(t, 2, anywhereAsked(s.rm.received()[0]))
 		}))
 	})
 }
@@ -268,7 +268,7 @@ func TestExecutorsOnADecommissioningNodeLeave(t *testing.T) {
 			node := yarn.NodeReport{ID: yarn.NodeID{Host: "a1", Port: 1}, State: yarn.NodeDecommissioning, DecommissioningTimeout: time.Hour}
 			s.rm.answers(&yarn.AllocateResponse{UpdatedNodes: []yarn.NodeReport{node}})
 			time.Sleep(2 * time.Second)
-			s.rm.told()
+			s.rm.received()
 			time.Sleep(2 * time.Second)
 			require.Regexp(t, `decommission \[1\] in .*: its node a1 is being decommissioned`, s.said())
 			s.rm.answers(&yarn.AllocateResponse{Completed: completion(1, 0, "")})
@@ -313,7 +313,7 @@ func TestTheEndGivesAllContainersBack(t *testing.T) {
 			rm.answers(allocating(containerOn("a1", 1), containerOn("b1", 2)))
 			time.Sleep(time.Second)
 		}))
-		rm.told()
+		rm.received()
 		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			switch n {
 			case 1: // allocated in the meantime
@@ -324,11 +324,11 @@ func TestTheEndGivesAllContainersBack(t *testing.T) {
 			return nil, nil
 		}
 		s.ReleaseAll(t.Context())
-		told := rm.told()
-		require.Len(t, told, 3)
-		require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}}, told[0].Releases)
-		require.Zero(t, anywhereAsked(told[0]))
-		require.Equal(t, []yarn.ContainerID{{ID: 3}}, told[1].Releases)
+		received := rm.received()
+		require.Len(t, received, 3)
+		require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}}, received[0].Releases)
+		require.Zero(t, anywhereAsked(received[0]))
+		require.Equal(t, []yarn.ContainerID{{ID: 3}}, received[1].Releases)
 		require.Zero(t, s.Status().Counts.Allocated)
 		require.Empty(t, s.said())
 
@@ -353,7 +353,7 @@ func TestTheEndOutlivesAResourceManagersRestart(t *testing.T) {
 			time.Sleep(time.Second)
 			s.ExecutorRegistered("1")
 		}))
-		rm.told()
+		rm.received()
 		rm.answer = func(n int, request yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			switch {
 			case n == 1:
@@ -365,7 +365,7 @@ func TestTheEndOutlivesAResourceManagersRestart(t *testing.T) {
 		}
 		s.ReleaseAll(t.Context())
 		require.Equal(t, 2, rm.registrations)
-		require.Len(t, rm.told(), 2)
+		require.Len(t, rm.received(), 2)
 		require.Zero(t, s.Status().Counts.Allocated)
 	})
 }

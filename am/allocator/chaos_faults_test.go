@@ -13,8 +13,8 @@ import (
 // can go wrong here. (With Hadoop's settings it is a quarter of an hour.)
 const rollOver = 10 * time.Minute
 
-// mishap lets one thing happen.
-func (c *chaos) mishap() {
+// injectFault makes one thing go wrong.
+func (c *chaos) injectFault() {
 	happenings := []struct {
 		name   string
 		happen func()

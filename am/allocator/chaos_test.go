@@ -82,8 +82,8 @@ type chaos struct {
 
 	mu      sync.Mutex
 	target  int
-	failed  int                  // executors of which the driver was told so
-	missed  int                  // executors that ended and that nobody had told to
+	failed  int                  // executors that were reported as failed
+	missed  int                  // executors that ended and that the driver had not killed
 	known   map[string]bool      // executors that were to be launched and are not lost
 	joined  map[string]bool      // those that have registered
 	leaving map[string]bool      // those that were announced to leave, or killed
@@ -97,7 +97,7 @@ type chaos struct {
 	history []string
 }
 
-// executorVariable tells a simulated process which executor it is.
+// executorVariable is the id of the executor in a simulated process's environment.
 const executorVariable = "EXECUTOR"
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -197,7 +197,7 @@ func (c *chaos) check(v yarntest.View) {
 	if excess > 0 {
 		live := slices.DeleteFunc(v.Live(c.app.ID()), func(k yarntest.Container) bool { return c.leaving[c.owner[k.ID]] })
 		excess = len(live) - c.target
-		if !c.excess.IsZero() && time.Since(c.excess) > chaosPatience {
+		if !c.excess.IsZero() && time.Since(c.excess) > chaosTimeout {
 			for _, k := range live {
 				staying = append(staying, fmt.Sprintf("%v %s for %v, executor %q on %s", k.ID, k.State, time.Since(k.AcquiredAt), c.owner[k.ID], k.Host))
 			}
@@ -208,16 +208,16 @@ func (c *chaos) check(v yarntest.View) {
 		c.excess = time.Time{}
 	case c.excess.IsZero():
 		c.excess, c.beats = time.Now(), beats
-	case time.Since(c.excess) > chaosPatience && beats > c.beats+2:
+	case time.Since(c.excess) > chaosTimeout && beats > c.beats+2:
 		c.t.Errorf("%d containers more than the %d wanted are held for %v and %d heartbeats:\n%s",
 			excess, c.target, time.Since(c.excess), beats-c.beats, strings.Join(staying, "\n"))
 		c.excess = time.Time{}
 	}
 }
 
-// chaosPatience is two heartbeats of the default interval, and the driver's
+// chaosTimeout is two heartbeats of the default interval, and the driver's
 // time to choose executors that are too many.
-const chaosPatience = 2*3*time.Second + chaosStep
+const chaosTimeout = 2*3*time.Second + chaosStep
 
 // run lets things go wrong for a while, and then right, and looks whether all
 // comes to what it should be.
@@ -240,7 +240,7 @@ func (c *chaos) run() {
 	defer unwatch()
 	c.want(c.random.IntN(c.capacity() + 1))
 	for range 10 + c.random.IntN(20) {
-		c.mishap()
+		c.injectFault()
 		c.live(time.Duration(1+c.random.IntN(40)) * time.Second)
 		select {
 		case err := <-ended:
@@ -416,7 +416,7 @@ func (c *chaos) capacity() int {
 	return n
 }
 
-// want tells the allocator a target, with hosts that tasks prefer.
+// want requests executors, with hosts that tasks prefer.
 func (c *chaos) want(target int) {
 	demand := driver.Demand{Profile: c.profile, Total: target}
 	if c.random.IntN(2) == 0 {

@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// manned is a fleet of executors 1 to n on node a1, all registered but the last.
-func manned(n int) *state {
+// registeredOnA1 is a state with executors 1 to n on node a1, all registered but the last.
+func registeredOnA1(n int) *state {
 	f := stateOn(n, "a1", "b1")
 	f.settled()
 	for i := range n {
@@ -33,7 +33,7 @@ func report(host string, state yarn.NodeState, timeout time.Duration) []yarn.Nod
 }
 
 func TestANodeThatIsDecommissioned(t *testing.T) {
-	f := manned(3)
+	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
 	why := driver.Notice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
 	require.Equal(t, []notice{{[]string{"1", "2"}, why}}, f.takeNotices())
@@ -70,7 +70,7 @@ func TestALostNodeIsNotAskedFor(t *testing.T) {
 }
 
 func TestStrictPreemption(t *testing.T) {
-	f := manned(3)
+	f := registeredOnA1(3)
 	f.preempt([]yarn.ContainerID{{ID: 2}, {ID: 77}}, later(time.Second), begin)
 	require.Equal(t, []notice{{[]string{"2"}, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: later(time.Second)}}}, f.takeNotices())
 	require.Equal(t, 1, f.toAsk())
@@ -104,7 +104,7 @@ func TestNegotiation(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f := manned(5)
+			f := registeredOnA1(5)
 			test.contract.deadline = later(time.Minute)
 			f.negotiate(test.contract, test.tasks, begin)
 			var back []string
@@ -122,7 +122,7 @@ func TestNegotiation(t *testing.T) {
 			require.Len(t, append(back, leave...), f.toAsk())
 		})
 	}
-	f := manned(5)
+	f := registeredOnA1(5)
 	first := contract{containers: ids(1, 2), resources: gigabytes(2)}
 	f.negotiate(first, nil, begin)
 	f.takeNotices()

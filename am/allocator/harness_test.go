@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// scriptedRM answers heartbeats as a test says, and keeps what it was told.
+// scriptedRM answers heartbeats as a test says, and records requests.
 type scriptedRM struct {
 	mu            sync.Mutex
 	registrations int
@@ -62,13 +62,13 @@ func (r *scriptedRM) Allocate(_ context.Context, request yarn.AllocateRequest) (
 	return response, err
 }
 
-// told is what the heartbeats said since the last call.
-func (r *scriptedRM) told() []yarn.AllocateRequest {
+// received returns the heartbeats since the last call.
+func (r *scriptedRM) received() []yarn.AllocateRequest {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.heartbeats
+	received := r.heartbeats
 	r.heartbeats = nil
-	return told
+	return received
 }
 
 // answers has the next heartbeat answered with a response, and those after it
@@ -133,13 +133,13 @@ func (n *scriptedNM) SetToken(security.Token) {}
 func (n *scriptedNM) Close() error            { return nil }
 
 // setting is an allocator in a test, between a scripted ResourceManager, a
-// scripted NodeManager and a driver that notes what it is told.
+// scripted NodeManager and a driver that records calls.
 type setting struct {
 	*Allocator
 	rm  *scriptedRM
 	nm  *scriptedNM
 	mu  sync.Mutex
-	log []string // what the driver was told
+	log []string // calls of the driver
 }
 
 func (s *setting) say(format string, args ...any) {

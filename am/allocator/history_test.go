@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// managedCluster is a ResourceManager to which a fleet talks, as far as its
+// managedCluster is a ResourceManager to which a state talks, as far as its
 // profiles, its blacklist and its containers go.
 type managedCluster struct {
 	profiles    map[int32]resourceManagerTable
@@ -24,10 +24,10 @@ type managedCluster struct {
 	alive       map[yarn.ContainerID]yarn.Container
 	started     map[yarn.ContainerID]bool
 	last        int64
-	allocated   []yarn.Container       // not told yet
-	completed   []yarn.ContainerStatus // not told yet
-	old         []yarn.ContainerStatus // told, and told again after a restart
-	reports     []yarn.NodeReport      // not told yet
+	allocated   []yarn.Container       // not reported yet
+	completed   []yarn.ContainerStatus // not reported yet
+	old         []yarn.ContainerStatus // reported, and reported again after a restart
+	reports     []yarn.NodeReport      // not reported yet
 	notTrusting bool                   // it has restarted, and not been registered with
 }
 
@@ -70,7 +70,7 @@ func (c *managedCluster) restart(f *state, now time.Time) {
 	c.completed = append(c.completed, c.old...)
 }
 
-// history is a fleet and the cluster that it is on.
+// history is a state and the cluster that it is on.
 type history struct {
 	*rapid.T
 	cluster *managedCluster
@@ -135,7 +135,7 @@ func (h *history) heartbeat() {
 	h.consistent()
 }
 
-// consistent recounts what the fleet keeps count of.
+// consistent recounts what the state keeps count of.
 func (h *history) consistent() {
 	f := h.state
 	var states [executorStates]int
@@ -246,7 +246,7 @@ func (h *history) step() {
 	}
 }
 
-// TestAnyHistory holds a fleet to its promises whatever happens: it never takes
+// TestAnyHistory holds a state to its promises whatever happens: it never takes
 // more executors than it wants, every container that it was given is an executor
 // or goes back, none is on an excluded node, and it knows what the
 // ResourceManager believes that it asks for. When all is quiet, what is missing

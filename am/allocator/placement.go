@@ -167,7 +167,7 @@ func spread(in placement) map[string]int {
 		return cmp.Or(cmp.Compare(in.byHost[a], in.byHost[b]), cmp.Compare(in.asked[b], in.asked[a]))
 	})
 	chosen := make(map[string]int, len(order))
-	level := in.byHost[order[0]] // all nodes are to have this many executors at least
+	level := in.byHost[order[0]] // the most executors that a chosen node may have
 	for left := in.missing; left > 0; {
 		level++
 		for _, node := range order {

@@ -11,7 +11,7 @@ import (
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// sceneOf fills in what a test does not care for.
+// placementOf fills in what a test does not care for.
 func placementOf(in placement) placement {
 	if in.localityAware == 0 {
 		in.localityAware = in.missing
@@ -67,9 +67,9 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlacesAreFair says that no host is asked for more than its share, rounded
+// TestLocationsAreFair says that no host is asked for more than its share, rounded
 // up, and that as many executors have a place as the tasks can use.
-func TestPlacesAreFair(t *testing.T) {
+func TestLocationsAreFair(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
 		s := placementOf(placement{

@@ -82,11 +82,11 @@ func TestRacksAreLookedUpBesideTheLoop(t *testing.T) {
 		require.NoError(t, s.runs(t, func() {
 			s.RequestExecutors(request(driver.Demand{Total: 2, HostTasks: map[string]int{"dn1": 5, "dn2": 5, "a1": 1}, LocalityAware: 11}))
 			time.Sleep(10 * time.Second)
-			beats := s.rm.told()
+			beats := s.rm.received()
 			require.Greater(t, len(beats), 10, "the loop does not wait")
 			time.Sleep(20 * time.Second)
 			rows := map[string]int32{}
-			for _, beat := range append(beats, s.rm.told()...) {
+			for _, beat := range append(beats, s.rm.received()...) {
 				for _, row := range beat.Asks {
 					rows[row.Name] = row.Containers
 				}

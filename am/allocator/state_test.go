@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// Times in tests of the fleet.
+// Times in tests of the state.
 var (
 	begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	later = func(d time.Duration) time.Time { return begin.Add(d) }
@@ -42,7 +42,7 @@ func request(demand driver.Demand) driver.Request {
 	return driver.Request{Demands: []driver.Demand{demand}}
 }
 
-// stateOn is a fleet that knows of nodes, each in the rack of its first letter.
+// stateOn is a state that knows of nodes, each in the rack of its first letter.
 func stateOn(wanted int, hosts ...string) *state {
 	racks := map[string]string{}
 	for _, host := range hosts {
@@ -79,7 +79,7 @@ func (f *state) give(containers ...yarn.Container) []*executor {
 	return taken
 }
 
-// settled is a heartbeat that tells what is new and brings nothing.
+// settled sends what has changed, and gets an empty answer.
 func (f *state) settled() []ask {
 	rows := f.changedAsks()
 	f.answered()
@@ -95,7 +95,7 @@ func (f *state) exits(id int64, exit yarn.ExitStatus, diagnostics string) []ende
 	return f.takeEnded()
 }
 
-func TestAFleetAsksOnceForWhatIsMissing(t *testing.T) {
+func TestStateAsksOnceForWhatIsMissing(t *testing.T) {
 	f := twoNodes(2)
 	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a1", 1}, {"b1", 1}, {anywhere, 2}}, f.settled())
 	require.Empty(t, f.settled(), "the same is not asked for again")
@@ -138,7 +138,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 	require.Len(t, taken, 2)
 	require.Equal(t, 2, taken[0].Profile.ID)
 	require.Equal(t, 0, taken[1].Profile.ID)
-	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(begin), "of a profile that nobody knows")
+	require.Equal(t, []yarn.ContainerID{stray.ID}, f.takeReleases(begin), "of an unknown profile")
 	f.want(driver.Request{}, begin)
 	require.Contains(t, f.settled(), ask{anywhere, 0}, "of a profile that is not named none are wanted")
 }
@@ -228,7 +228,7 @@ func TestAResourceManagerThatDoesNotConfirmARelease(t *testing.T) {
 	require.False(t, f.hasContainers())
 }
 
-func TestPlacesFollowTheTasks(t *testing.T) {
+func TestLocationsFollowTheTasks(t *testing.T) {
 	f := stateOn(0, "a1", "b1", "c1")
 	f.want(request(driver.Demand{Total: 2, HostTasks: map[string]int{"a1": 8, "b1": 8}, LocalityAware: 16}), begin)
 	f.settled()
@@ -409,7 +409,7 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	require.Empty(t, f.takeReleases(begin))
 }
 
-func TestAFleetThatStopsGivesEverythingBack(t *testing.T) {
+func TestStateThatStopsGivesEverythingBack(t *testing.T) {
 	f := twoNodes(3)
 	f.settled()
 	f.give(containerOn("a1", 1), containerOn("b1", 2))

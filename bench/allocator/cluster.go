@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// patience bounds one measurement.
-	patience = 3 * time.Minute
-	// hostsPerThird is how many addresses the last byte of a node's gives.
-	hostsPerThird = 250
-	nodes         = 2000
-	racks         = 40
-	user          = "bench"
+	// runTimeout bounds one measurement.
+	runTimeout = 3 * time.Minute
+	// hostsPerByte is the number of nodes for each value of the third byte of addresses.
+	hostsPerByte = 250
+	nodes        = 2000
+	racks        = 40
+	user         = "bench"
 )
 
-// host is a node's name, an address of loopback, which every program resolves.
+// host returns a node's name, a loopback address, which needs no resolver.
 func host(node int) string {
-	return fmt.Sprintf("127.1.%d.%d", node/hostsPerThird, node%hostsPerThird+1)
+	return fmt.Sprintf("127.1.%d.%d", node/hostsPerByte, node%hostsPerByte+1)
 }
 
-// allocate has an ApplicationMaster of its own get and launch so many
-// containers on a cluster of its own.
+// allocate measures how an ApplicationMaster gets and launches containers on a new
+// cluster.
 func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no more than %v", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("no more than %v", runTimeout))
 	defer cancel()
 	specs := make([]yarntest.NodeSpec, nodes)
 	byHost := make(map[string]string, nodes)
-	// Nodes have room for twice what each should get.
+	// Each node has room for twice its share.
 	room := int64(2*containers/nodes + 8)
 	for i := range specs {
 		specs[i] = yarntest.NodeSpec{
@@ -77,7 +77,7 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err := master.Start(); err != nil {
 		return cost{}, err
 	}
-	// Should it end before its time, the wait for its containers does too.
+	// If it ends early, stop waiting for its containers.
 	var over atomic.Bool
 	running, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
@@ -94,13 +94,13 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err != nil {
 		err = errors.Join(err, context.Cause(running))
 	}
-	_ = master.Process.Signal(syscall.SIGTERM) // where it has ended already, that is known
+	_ = master.Process.Signal(syscall.SIGTERM) // it fails if the process has ended
 	<-waited
 	return measured, err
 }
 
-// masterCommand is the ApplicationMaster's process, as a NodeManager would start
-// it: this program again, in its other role.
+// masterCommand returns the ApplicationMaster's process as a NodeManager would start
+// it: this program in another role.
 func masterCommand(ctx context.Context, directory string, application *yarntest.Application, hadoop map[string]string,
 	racks map[string]string, containers int) (*exec.Cmd, error) {
 	spec := &launch.Spec{
@@ -142,7 +142,7 @@ func masterCommand(ctx context.Context, directory string, application *yarntest.
 	return master, nil
 }
 
-// watch measures a process from its application's registration until its last
+// watch measures a process from the registration of its application until its last
 // container runs.
 func watch(ctx context.Context, cluster *yarntest.Cluster, id yarn.ApplicationID, pid, containers int) (cost, error) {
 	if err := cluster.Await(ctx, func(v yarntest.View) bool { return v.Application(id).Registered }); err != nil {

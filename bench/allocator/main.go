@@ -1,12 +1,12 @@
-// Command allocator measures what it costs an ApplicationMaster to get and
-// launch many containers: from its registration until a NodeManager runs the
-// last one, with tasks waiting that prefer three hosts each, so that containers
-// are asked for by host, by rack and anywhere, and asked for anew as they come.
+// Command allocator measures how long an ApplicationMaster takes, and how much CPU
+// time, to get and launch many containers: from its registration until a NodeManager
+// runs the last one. Each waiting task prefers three hosts, so containers are asked for
+// by host, by rack and anywhere, and asked for again as they are allocated.
 //
-// The ApplicationMaster is a whole one, in a process of its own. The cluster is
-// simulated, in this process: a ResourceManager and 2,000 NodeManagers that
-// speak Hadoop's protocols with it over loopback, each with a port of its own.
-// The executors do not run, so none of them registers with the driver.
+// The ApplicationMaster is a process of its own. The cluster is simulated in this
+// process: a ResourceManager and 2,000 NodeManagers that speak Hadoop's protocols over
+// loopback, each with a port of its own. The executors do not run, so none registers
+// with the driver.
 //
 // Usage, from the module's root:
 //
@@ -39,13 +39,13 @@ func main() {
 	}
 }
 
-// The growth is of the CPU time that one container costs, from few to many.
+// The growth is that of the CPU time for one container, from few to many.
 const (
 	few  = 100
 	many = 10_000
 )
 
-// cost is what containers cost an ApplicationMaster.
+// cost is the time for all containers.
 type cost struct {
 	seconds    float64 // until the last one ran
 	cpuSeconds float64 // of the process, meanwhile

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// envTasks is the variable that tells the ApplicationMaster how many tasks to run.
+// envTasks is the environment variable with the number of tasks.
 const envTasks = "BENCH_ALLOCATOR_TASKS"
 
 // replicas is how many hosts each task prefers, as those of a block in HDFS.
@@ -17,7 +17,7 @@ const replicas = 3
 
 var nothing = bobbin.Func("nothing", func(*bobbin.Task, int) (int, error) { return 0, nil })
 
-// runMaster is an application whose tasks wait for executors that never come.
+// runMaster runs an application whose tasks wait for executors that never register.
 func runMaster() {
 	bobbin.Main(func(ctx context.Context) error {
 		tasks, err := strconv.Atoi(os.Getenv(envTasks))

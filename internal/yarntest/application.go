@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission says what an application is. The zero value is an unmanaged one of
+// Submission describes an application. The zero value is an unmanaged application in
 // the first queue.
 type Submission struct {
 	// User submits it. Default: "alice".
@@ -40,8 +40,8 @@ type application struct {
 	attempts []*attempt
 	state    yarn.ApplicationState
 	final    yarn.FinalStatus
-	// stored tells that the end has been written to the state store, which is
-	// when an ApplicationMaster may go.
+	// stored is set once the end is in the state store. Then the ApplicationMaster may
+	// stop.
 	stored      bool
 	diagnostics string
 	trackingURL string
@@ -55,13 +55,13 @@ type application struct {
 type attempt struct {
 	id  yarn.AttemptID
 	app *application
-	// launched tells that its ApplicationMaster has been started, registered that
-	// it has come, and ended that it is over.
+	// launched is set once the ApplicationMaster is started, registered once it has
+	// registered, and ended once the attempt has ended.
 	launched, registered, finishing, ended bool
 
 	host        string
 	port        int32
-	master      *container // nil where unmanaged
+	master      *container // nil if unmanaged
 	began       time.Time
 	finishedAt  time.Time
 	expiry      *event
@@ -72,31 +72,31 @@ type attempt struct {
 	numberEpoch int64
 
 	table table
-	// blacklist is where nothing is wanted, and since when.
+	// blacklist has the excluded hosts and racks, and since when.
 	blacklist map[string]time.Time
-	// beats counts the heartbeats that were served, and returned sums up the
+	// beats counts the heartbeats that were served, and returned is the resources of the
 	// containers that have ended.
 	beats    int
 	returned yarn.Resource
 	// held are the containers that count, in the order of allocation.
 	held        []*container
-	fresh       []*container // allocated, to be told of
+	fresh       []*container // allocated, not reported yet
 	finished    []*pb.ContainerStatus
 	nodeUpdates []*registration
 	tokensFor   map[*Node]bool
 	previous    []*container // kept from the attempt before
-	// pendingReleases are of containers whose nodes are still to register.
+	// pendingReleases are releases of containers whose nodes have not registered again.
 	pendingReleases map[*container]bool
-	strict          []*container // to be announced as taken whatever happens
-	contract        []*container // to be announced as taken unless as much is given back
+	strict          []*container // to be announced as strictly preempted
+	contract        []*container // to be announced as preempted unless as much is released
 }
 
 func (a *application) current() *attempt { return a.attempts[len(a.attempts)-1] }
 
-// over reports whether the attempt has ended; its token is good no more.
+// over reports whether the attempt has ended. Its token is invalid then.
 func (a *attempt) over() bool { return a.ended }
 
-// state is the attempt's in the words of RMAppAttemptState.
+// state returns the attempt's RMAppAttemptState.
 func (a *attempt) state() string {
 	switch {
 	case a.ended && a.app.final == yarn.FinalKilled:
@@ -194,7 +194,7 @@ func (c *Cluster) launch(a *attempt) {
 	c.ping(a)
 }
 
-// ping notes a sign of life of the ApplicationMaster.
+// ping restarts the timeout of the ApplicationMaster.
 func (c *Cluster) ping(a *attempt) {
 	c.cancel(a.expiry)
 	a.expiry = c.after(c.options.MasterExpiry, func() {
@@ -217,8 +217,8 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and its containers, except those that the next
-// one is to have.
+// closeAttempt ends an attempt and its containers, except those that the next one
+// keeps.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
@@ -245,7 +245,7 @@ func (c *Cluster) end(app *application, state yarn.ApplicationState, final yarn.
 	c.log("application ended", "application", app.id, "state", state, "diagnostics", diagnostics)
 }
 
-// running are the applications that have not ended.
+// running returns the applications that have not ended.
 func (c *Cluster) running() []*application {
 	var apps []*application
 	for _, app := range c.applications {
@@ -256,7 +256,7 @@ func (c *Cluster) running() []*application {
 	return apps
 }
 
-// attempt finds an attempt, nil where there is none.
+// attempt returns an attempt, nil if there is none.
 func (c *Cluster) attempt(id yarn.AttemptID) *attempt {
 	app := c.byID[id.Application]
 	if app == nil || id.Attempt < 1 || int(id.Attempt) > len(app.attempts) {
@@ -327,9 +327,9 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers that nobody asked for, of the size of the first
-// request there is or was, on nodes that have room: as a ResourceManager does
-// that has allocated before it hears that less is wanted.
+// Surplus allocates n containers that were not asked for, of the size of the first
+// request, on nodes that have room: as a ResourceManager does that has allocated
+// before it receives a lower request.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -346,8 +346,8 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces that containers will be taken: strictly, or unless as much
-// is given back otherwise. After wait those that are left are killed.
+// Preempt announces that containers will be preempted: strictly, or unless as much is
+// released otherwise. After wait it kills those that are left.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

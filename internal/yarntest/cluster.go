@@ -25,9 +25,9 @@ type Cluster struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 	loops  sync.WaitGroup
-	sooner chan struct{} // wakes run: an event comes before the one it waits for
+	sooner chan struct{} // wakes run: there is an earlier event than the one it waits for
 
-	// mu guards all that follows, and all of applications, containers and nodes.
+	// mu guards the fields below, and applications, containers and nodes.
 	mu      sync.Mutex
 	closed  bool
 	began   time.Time
@@ -51,11 +51,11 @@ type Cluster struct {
 
 	amrmKeys, nmKeys, containerKeys keys
 
-	faults     []*Fault
-	spoiled    int  // how many containers to come have tokens that are not valid
-	heedless   bool // blacklists have no effect
-	violations []string
-	watchers   map[*watcher]struct{}
+	faults            []*Fault
+	spoiled           int  // how many containers to come have tokens that are not valid
+	ignoresBlacklists bool // see IgnoreBlacklists
+	violations        []string
+	watchers          map[*watcher]struct{}
 }
 
 // New starts a cluster. The caller must Close it.
@@ -156,7 +156,7 @@ func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, 
 // Nodes are the cluster's nodes, in the order of the options.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node is the node of a host, nil where there is none.
+// Node is the node of a host, nil if there is none.
 func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
 
 // HadoopConf is the configuration by which clients find the cluster.

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// stream is one direction of a connection in memory. Writing never waits, so
-// that a peer which has stopped reading holds nobody up, as a socket's buffer
-// does for messages of the sizes here.
+// stream is one direction of a connection in memory. Writes never block, as with a
+// socket's buffer for messages of these sizes.
 type stream struct {
 	mu       sync.Mutex
 	changed  *sync.Cond

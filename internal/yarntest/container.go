@@ -10,24 +10,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// stage is how far the ResourceManager sees a container.
+// stage is the state of a container at the ResourceManager.
 type stage int
 
 const (
 	// allocated containers wait for the ApplicationMaster's next heartbeat.
 	allocated stage = iota
-	// acquired ones were handed out, with a token, and are to be started in time.
+	// acquired ones were sent to the ApplicationMaster and must be started in time.
 	acquired
 	// launched ones have been reported by their node.
 	launched
-	// completed ones count no more.
+	// completed ones have ended.
 	completed
-	// forgotten ones were allocated and not launched when the ResourceManager
-	// restarted: it knows nothing of them.
+	// forgotten ones were allocated, but not launched when the ResourceManager restarted.
 	forgotten
 )
 
-// process is how far a container is on its node.
+// process is the state of a container on its node.
 type process int
 
 const (
@@ -37,7 +36,7 @@ const (
 	exited
 )
 
-// container is one container, as the ResourceManager and as its node see it.
+// container is a container at the ResourceManager and on its node.
 type container struct {
 	id                  yarn.ContainerID
 	attempt             *attempt
@@ -50,11 +49,11 @@ type container struct {
 	master              bool // runs the ApplicationMaster
 	surplus             bool // was given beyond what was asked for
 
-	stage   stage
-	counted bool // in the usage of its attempt, node and queue
-	token   security.Token
-	expiry  *event
-	toldOff time.Time // when preemption was announced
+	stage               stage
+	counted             bool // in the usage of its attempt, node and queue
+	token               security.Token
+	expiry              *event
+	preemptionAnnounced time.Time // when preemption was announced
 
 	process     process
 	next        *event // the process's next step
@@ -68,20 +67,19 @@ type container struct {
 	reported bool
 }
 
-// State is how far a container is.
+// State is a step in a container's life.
 type State string
 
-// The states of a container in the simulator's eyes, which sees more than each
-// daemon.
+// The states of a container, more than each daemon knows.
 const (
 	// Allocated containers have not been handed out yet.
 	Allocated State = "allocated"
 	// Acquired ones have been handed out and not started.
 	Acquired State = "acquired"
-	// Localizing and Running ones have a place on their node.
+	// Localizing and Running ones use resources of their node.
 	Localizing State = "localizing"
 	Running    State = "running"
-	// Ended ones are over: released, exited, killed or lost.
+	// Ended ones were released, have exited, were killed or are lost.
 	Ended State = "ended"
 )
 
@@ -92,17 +90,16 @@ type Container struct {
 	Resource yarn.Resource
 	Priority int32
 	State    State
-	// Held tells that the ResourceManager counts it as the application's.
+	// Held is set if the ResourceManager counts it as the application's.
 	Held bool
-	// Master tells that it runs the ApplicationMaster.
+	// Master is set if it runs the ApplicationMaster.
 	Master bool
-	// Surplus tells that it was given beyond what was asked for.
+	// Surplus is set if it was not asked for.
 	Surplus bool
 	// Environment and Commands are of its launch context, once it is started.
 	Environment map[string]string
 	Commands    []string
-	// Allocated, Acquired, Started and Ended are when it came so far; zero
-	// before.
+	// Allocated, Acquired, Started and Ended are when it reached the state; zero before.
 	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
 	// Exit is how it ended, yarn.ExitUnknown before.
 	Exit yarn.ExitStatus
@@ -133,7 +130,7 @@ func (k *container) held() bool {
 	return k.stage == allocated || k.stage == acquired || k.stage == launched
 }
 
-// onNode reports whether the container takes place on its node.
+// onNode reports whether the container uses resources of its node.
 func (k *container) onNode() bool { return k.process == localizing || k.process == running }
 
 func (k *container) proto() *pb.Container {
@@ -149,7 +146,7 @@ func (k *container) proto() *pb.Container {
 	}
 }
 
-// status is the container as its node tells of it.
+// status is the container's status as its node reports it.
 func (k *container) status() *pb.ContainerStatus {
 	s := &pb.ContainerStatus{
 		ContainerId:   containerIDProto(k.id),
@@ -177,7 +174,7 @@ func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.Conta
 	}
 }
 
-// The ResourceManager's own words (SchedulerUtils).
+// The ResourceManager's diagnostics (SchedulerUtils).
 const (
 	releasedText     = "Container released by application"
 	lostNodeText     = "Container released on a *lost* node"
@@ -204,8 +201,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node tells the ResourceManager at
-// once.
+// exit ends the container's process. The node reports it at once.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// event is something that happens at its time.
+// event is a function call at a time.
 type event struct {
 	at     time.Time
 	order  int64 // of scheduling, between events of one time
@@ -58,14 +58,14 @@ func (c *Cluster) at(when time.Time, happen func()) *event {
 	return e
 }
 
-// cancel takes an event back; nil, and one that has happened, are none.
+// cancel cancels an event; nil, or one that has happened, is ignored.
 func (c *Cluster) cancel(e *event) {
 	if e != nil && e.index >= 0 {
 		heap.Remove(&c.events, e.index)
 	}
 }
 
-// run lets events happen until the cluster is closed.
+// run handles events until the cluster is closed.
 func (c *Cluster) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -80,7 +80,7 @@ func (c *Cluster) run() {
 	}
 }
 
-// happen lets all happen that is due and returns how long to wait for more.
+// happen handles the events that are due and returns how long to wait for the next.
 func (c *Cluster) happen() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

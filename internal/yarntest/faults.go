@@ -6,7 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/ipctest"
 )
 
-// Fault makes calls go wrong.
+// Fault makes calls fail.
 type Fault struct {
 	// Host is the server's: a node's, or "rm" for every ResourceManager; empty for
 	// all.
@@ -15,8 +15,7 @@ type Fault struct {
 	Method string
 	// Times is how many calls it hits, 0 for all there are.
 	Times int
-	// Chance is with which probability it hits a call, by the cluster's seed; 0
-	// for certainly.
+	// Chance is the probability of hitting a call, by the cluster's seed; 0 hits all.
 	Chance float64
 	// Effect is what happens to such a call.
 	Effect ipctest.Fault
@@ -24,8 +23,8 @@ type Fault struct {
 	hits int
 }
 
-// Inject makes calls go wrong from now on, and returns what ends that. Of
-// several faults that hit a call the one injected first has its way.
+// Inject makes calls fail until the returned function is called. Of several faults that
+// hit a call the one injected first applies.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -62,11 +61,11 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 	}
 }
 
-// SpoilTokens gives the next n containers tokens that their nodes do not take:
-// every call of startContainers that has one of them fails as a whole.
+// SpoilTokens gives the next n containers invalid tokens: every call of
+// startContainers with one of them fails as a whole.
 func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.spoiled = n }) }
 
-// IgnoreBlacklists says whether the scheduler gives containers on nodes that are
-// blacklisted: as CapacityScheduler does where nodes are named with their ports
-// (yarn.scheduler.include-port-in-node-name) and blacklists without.
-func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.heedless = ignore }) }
+// IgnoreBlacklists sets whether the scheduler allocates on blacklisted nodes. With
+// yarn.scheduler.include-port-in-node-name CapacityScheduler does, if blacklists name
+// no ports.
+func (c *Cluster) IgnoreBlacklists(ignore bool) { c.do(func() { c.ignoresBlacklists = ignore }) }

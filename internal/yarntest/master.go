@@ -9,12 +9,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master is one ResourceManager: what of it listens. What it knows is the
-// Cluster's, as only the active one knows anything.
+// master is the servers of one ResourceManager. The state is the Cluster's, as only the
+// active ResourceManager has any.
 type master struct {
 	cluster *Cluster
 	host    string
-	// up tells that the process runs, and serving that it is the active one.
+	// up is set while the process runs, and serving while it is the active one.
 	up, serving bool
 
 	scheduler, client *ipctest.Server
@@ -56,8 +56,8 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve opens or shuts the services that only the active one has; calls under
-// way are cut off.
+// serve starts or stops the services that only the active one has. Stopping breaks
+// pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
 	if serving {

@@ -18,7 +18,7 @@ func thrown(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// asked finds the attempt that a call's token names.
+// asked returns the attempt of a call's token.
 func (c *Cluster) asked(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
@@ -75,7 +75,7 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	return response, nil
 }
 
-// tokenFor is the attempt's token for a node, nil where it has it already.
+// tokenFor returns the attempt's token for a node, nil if the attempt has it already.
 func (c *Cluster) tokenFor(a *attempt, n *Node) *pb.NMToken {
 	if a.tokensFor[n] {
 		return nil
@@ -101,7 +101,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	c.ping(a)
 	id := request.GetResponseId()
 	if a.last != nil && id+1 == a.lastID {
-		return a.last, nil // its answer was lost: here it is again
+		return a.last, nil // its answer was lost
 	}
 	if id != a.lastID {
 		return nil, thrown(yarn.ErrInvalidMasterRequest, "Invalid responseId in AllocateRequest from application attempt: %v, expect responseId to be %d, but get %d", a.id, a.lastID, id)
@@ -116,7 +116,7 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	return a.last, nil
 }
 
-// validate refuses what can never be met; nothing of such a request counts
+// validate refuses a whole request if a part of it is invalid
 // (DefaultAMSProcessor.allocate).
 func (c *Cluster) validate(a *attempt, request *pb.AllocateRequest) error {
 	for _, ask := range request.GetAsks() {
@@ -158,7 +158,7 @@ func (c *Cluster) hasLabel(label string) bool {
 	return false
 }
 
-// take does what a heartbeat asks for.
+// take applies a heartbeat.
 func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 	a.app.progress = request.GetProgress()
 	if request.TrackingUrl != nil {
@@ -200,7 +200,7 @@ func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 	}
 }
 
-// tell is all that has happened since the last heartbeat.
+// tell returns what has happened since the last heartbeat.
 func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 	active := 0
 	for _, n := range c.nodes {
@@ -260,7 +260,7 @@ func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 	return response
 }
 
-// preemption is the notice of what will be taken, given once.
+// preemption returns the notice of a preemption, once.
 func (c *Cluster) preemption(a *attempt) *pb.PreemptionMessage {
 	list := func(containers []*container) []*pb.PreemptionContainer {
 		var ids []*pb.PreemptionContainer

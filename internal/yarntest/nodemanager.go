@@ -31,7 +31,7 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// failure is what a node says about one container.
+// failure is a node's exception about one container.
 func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	class, text := yarnException, err.Error()
 	if exception, ok := err.(*ipctest.Exception); ok {
@@ -40,7 +40,7 @@ func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: id, Exception: &pb.SerializedException{ClassName: &class, Message: &text}}
 }
 
-// caller is the attempt that an NMToken names.
+// caller returns the attempt of an NMToken.
 func caller(call ipctest.Call) yarn.AttemptID {
 	message := &pb.NMTokenIdentifier{}
 	if proto.Unmarshal(call.Identifier, message) != nil {
@@ -132,7 +132,7 @@ func (n *Node) stopContainers(_ context.Context, call ipctest.Call, request *pb.
 	return response, nil
 }
 
-// notHandled is said of a container that the node does not know.
+// notHandled is the error for a container that the node does not know.
 func (n *Node) notHandled(id yarn.ContainerID) error {
 	return &ipctest.Exception{Class: yarnException, Text: fmt.Sprintf("Container %v is not handled by this NodeManager", id)}
 }

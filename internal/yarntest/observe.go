@@ -9,29 +9,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is the truth about a cluster at one moment. It is for use inside the
-// function that got it.
+// View is the state of a cluster. It is valid inside the function that got it.
 type View struct{ cluster *Cluster }
 
-// watcher is told of every change.
+// watcher is called after every change.
 type watcher struct{ see func(View) }
 
-// changed tells the watchers; the caller holds the lock.
+// changed calls the watchers; the caller holds the lock.
 func (c *Cluster) changed() {
 	for w := range c.watchers {
 		w.see(View{c})
 	}
 }
 
-// Look calls f with the truth of this moment.
+// Look calls f with the current state.
 func (c *Cluster) Look(f func(View)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(View{c})
 }
 
-// Watch calls f now and after every change, until it is ended. f must be quick
-// and must not call the Cluster.
+// Watch calls f now and after every change, until the returned function is called. f
+// must be fast and must not call the Cluster.
 func (c *Cluster) Watch(f func(View)) (end func()) {
 	w := &watcher{f}
 	c.mu.Lock()
@@ -45,10 +44,10 @@ func (c *Cluster) Watch(f func(View)) (end func()) {
 	}
 }
 
-// errClosed is what Await returns where the cluster closes first.
+// errClosed is returned by Await if the cluster is closed first.
 var errClosed = errors.New("the cluster was closed")
 
-// Await returns once a condition holds, which it looks at after every change.
+// Await returns once a condition holds, which it checks after every change.
 func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	met := make(chan struct{}, 1)
 	end := c.Watch(func(v View) {
@@ -128,8 +127,8 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 	return n
 }
 
-// Processes counts an application's containers that take place on any node,
-// whether or not the ResourceManager knows.
+// Processes counts an application's containers that use resources of nodes, known to
+// the ResourceManager or not.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {
@@ -198,7 +197,7 @@ func (v View) Blacklist(id yarn.ApplicationID) []string {
 	return names
 }
 
-// ApplicationStatus is how an application stands.
+// ApplicationStatus is the state of an application.
 type ApplicationStatus struct {
 	State       yarn.ApplicationState
 	Final       yarn.FinalStatus
@@ -206,12 +205,12 @@ type ApplicationStatus struct {
 	Progress    float32
 	TrackingURL string
 	Attempts    int
-	// Launched and Registered tell of the current attempt's ApplicationMaster:
-	// that it has been started, and that it is registered.
+	// Launched and Registered are set if the current attempt's ApplicationMaster has
+	// been started and is registered.
 	Launched, Registered bool
 }
 
-// Application tells how an application stands.
+// Application returns the state of an application.
 func (v View) Application(id yarn.ApplicationID) ApplicationStatus {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -224,7 +223,7 @@ func (v View) Application(id yarn.ApplicationID) ApplicationStatus {
 	}
 }
 
-// NodeState is a node's in the ResourceManager's eyes.
+// NodeState returns a node's state at the ResourceManager.
 func (v View) NodeState(host string) yarn.NodeState {
 	if n := v.cluster.hosts[host]; n != nil {
 		return n.state
@@ -232,7 +231,7 @@ func (v View) NodeState(host string) yarn.NodeState {
 	return 0
 }
 
-// Capacity is what a node has in all.
+// Capacity returns the resources of a node.
 func (v View) Capacity(host string) yarn.Resource {
 	if n := v.cluster.hosts[host]; n != nil {
 		return n.spec.Resource
@@ -240,7 +239,7 @@ func (v View) Capacity(host string) yarn.Resource {
 	return yarn.Resource{}
 }
 
-// Free is what a node has left.
+// Free returns the unused resources of a node.
 func (v View) Free(host string) yarn.Resource {
 	if n := v.cluster.hosts[host]; n != nil {
 		return n.free()

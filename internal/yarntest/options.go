@@ -65,14 +65,13 @@ type Options struct {
 	// applications that run. Default: 1500 ms.
 	RecoveryTime time.Duration
 
-	// Process says what the process of a container does once it has been
-	// localized. Default: it runs until it is stopped. It must not call the
-	// Cluster back.
+	// Process decides what the process of a container does once it is localized.
+	// Default: it runs until it is stopped. It must not call the Cluster.
 	Process func(Container) Process
 	// NodePages serves the NodeManagers' REST API. On TCP that takes another
 	// listener for each node.
 	NodePages bool
-	// Logger takes what happens, at debug level. Default: discard.
+	// Logger logs events at debug level. Default: none.
 	Logger *slog.Logger
 }
 
@@ -96,18 +95,18 @@ type QueueSpec struct {
 	Capacity, MaxCapacity float64
 }
 
-// Process is what the process of a container does.
+// Process is the behaviour of a container's process.
 type Process struct {
-	// Localizing is how long its files take to come.
+	// Localizing is how long localization takes.
 	Localizing time.Duration
-	// Never keeps it from starting: localization goes on until it is stopped.
+	// Never makes localization last until the container is stopped.
 	Never bool
 	// Ends makes it exit with Exit after the time After; otherwise it runs until
 	// it is stopped.
 	Ends  bool
 	After time.Duration
 	Exit  yarn.ExitStatus
-	// Diagnostics is told with the exit status.
+	// Diagnostics is reported with the exit status.
 	Diagnostics string
 }
 

@@ -17,7 +17,7 @@ type queue struct {
 
 func (q *queue) path() string { return "root." + q.spec.Name }
 
-// queue finds a queue by its name or path, nil where there is none.
+// queue returns a queue by its name or path, nil if there is none.
 func (c *Cluster) queue(name string) *queue {
 	for _, q := range c.queues {
 		if q.spec.Name == strings.TrimPrefix(name, "root.") {
@@ -92,7 +92,7 @@ func (c *Cluster) preemptionRound() {
 					continue
 				}
 				needed, surplus = needed-size, surplus-size
-				if k.toldOff.IsZero() {
+				if k.preemptionAnnounced.IsZero() {
 					taken = append(taken, k)
 				}
 			}
@@ -103,7 +103,7 @@ func (c *Cluster) preemptionRound() {
 	}
 }
 
-// pending is what a queue's applications wait for.
+// pending returns what a queue's applications wait for.
 func (c *Cluster) pending(q *queue) yarn.Resource {
 	var sum yarn.Resource
 	for _, app := range c.running() {
@@ -119,13 +119,13 @@ func (c *Cluster) pending(q *queue) yarn.Resource {
 	return sum
 }
 
-// preempt announces that containers of an attempt will be taken, and takes them
-// after wait: those that are left, unless it was no strict notice and as much has
-// been given back otherwise.
+// preempt announces that containers of an attempt will be preempted, and after wait
+// kills those that are left, unless the notice is not strict and as much has been
+// released otherwise.
 func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait time.Duration) {
 	var sum yarn.Resource
 	for _, k := range containers {
-		k.toldOff = time.Now()
+		k.preemptionAnnounced = time.Now()
 		sum = add(sum, k.resource, 1)
 	}
 	if strict {

@@ -41,7 +41,7 @@ func (r *requests) wanted() int32 {
 	return 0
 }
 
-// table is what an attempt asks for, in the order of priorities.
+// table is the requests of an attempt, in the order of priorities.
 type table struct {
 	keys []*requests
 }

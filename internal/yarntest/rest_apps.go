@@ -45,7 +45,7 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	if c.byID[id] == nil { // a second submission is taken as the first
+	if c.byID[id] == nil { // a second submission is the same as the first
 		c.submit(id, Submission{
 			User: r.URL.Query().Get("user.name"), Name: body.Name, Type: body.Type, Queue: body.Queue, Managed: !body.Unmanaged,
 			Resource: yarn.Resource{MemoryMB: body.Resource.Memory, VCores: body.Resource.VCores}, MaxAttempts: body.MaxAttempts, KeepContainers: body.Keep,
@@ -55,8 +55,8 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// ofApplication finds the application that is asked about, and locks the
-// cluster meanwhile.
+// ofApplication calls a function with the application of a request's path, with the
+// cluster locked.
 func (c *Cluster) ofApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))

@@ -81,9 +81,9 @@ func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality
 	return nowhere
 }
 
-// shuns reports whether the attempt wants nothing on a node.
+// shuns reports whether a node is on the attempt's blacklist.
 func (a *attempt) shuns(n *Node) bool {
-	if n.cluster.heedless {
+	if n.cluster.ignoresBlacklists {
 		return false
 	}
 	_, host := a.blacklist[n.spec.Host]
@@ -118,8 +118,8 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// place says which row a container on the node would serve. A node that could
-// not be taken anyway is none that was passed over.
+// place returns which row a container on the node would serve. A node that has no room
+// does not count as a missed opportunity.
 func (r *requests) place(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
@@ -179,7 +179,7 @@ func (c *Cluster) startMaster(a *attempt, k *container) {
 	c.launch(a)
 }
 
-// hold counts a container.
+// hold adds a container to the counts.
 func (c *Cluster) hold(k *container) {
 	k.counted = true
 	k.attempt.held = append(k.attempt.held, k)
@@ -189,7 +189,7 @@ func (c *Cluster) hold(k *container) {
 	q.used = add(q.used, k.resource, 1)
 }
 
-// drop counts a container no more.
+// drop removes a container from the counts.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
 		return // its node has not come back to a ResourceManager that restarted

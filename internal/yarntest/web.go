@@ -83,7 +83,7 @@ func (w *webServer) close() {
 // is for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP finds out who is asked.
+// ServeHTTP passes a request to the daemon of its address.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
@@ -113,10 +113,10 @@ func (c *Cluster) bound(host string, e endpoint) string {
 func answer(response http.ResponseWriter, status int, value any) {
 	response.Header().Set("Content-Type", "application/json")
 	response.WriteHeader(status)
-	_ = json.NewEncoder(response).Encode(value) // a client that has gone needs no answer
+	_ = json.NewEncoder(response).Encode(value) // it fails if the client has gone
 }
 
-// refuse answers as Hadoop's GenericExceptionHandler does.
+// refuse sends an error as Hadoop's GenericExceptionHandler does.
 func refuse(response http.ResponseWriter, status int, class, message string) {
 	answer(response, status, map[string]any{"RemoteException": map[string]any{
 		"exception": class[strings.LastIndexByte(class, '.')+1:], "javaClassName": class, "message": message,
@@ -138,7 +138,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	case m == active || info:
 		c.routes(m).ServeHTTP(response, request)
 	case active == nil:
-		// RMWebAppFilter: it knows of no active one, and says when to try again.
+		// As RMWebAppFilter without an active ResourceManager: it says when to retry.
 		response.Header().Set("Refresh", "3; url="+request.URL.Path)
 		response.WriteHeader(http.StatusTemporaryRedirect)
 		_, _ = io.WriteString(response, "Can not find any active RM. Will retry in next 3 seconds.\n")
