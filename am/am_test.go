@@ -78,9 +78,9 @@ func TestExitCodesOfDrivers(t *testing.T) {
 	}
 }
 
-// TestApplicationEndsWithoutItsDriverFunction has functions that ignore their
-// context: their application must end for the reason that ended it, in time.
-func TestApplicationEndsWithoutItsDriverFunction(t *testing.T) {
+// TestApplicationAbandonsDriverFunction has driver functions that ignore their
+// context: the application must end nevertheless, with the reason that ended it.
+func TestApplicationAbandonsDriverFunction(t *testing.T) {
 	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
 		id := int64(heartbeat)
 		return &yarn.AllocateResponse{
@@ -127,7 +127,7 @@ func TestApplicationEndsWithoutItsDriverFunction(t *testing.T) {
 	}
 }
 
-func TestApplicationThatIsToldToStopLeavesItsDriverFunction(t *testing.T) {
+func TestTerminatedApplicationAbandonsDriverFunction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(untilFunctionsReturn)
 		m := masterOf(idle, config.Default())

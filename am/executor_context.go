@@ -11,18 +11,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes the launch contexts of executors, which differ in
-// little more than their ids.
+// executorContexts makes the launch contexts of executors. They share most of their
+// content.
 type executorContexts struct {
 	shared *yarn.SharedLaunch
-	own    map[string]string // the user's variables
+	env    map[string]string // executorEnv of the settings
 	user   string
 	scheme string // of the NodeManagers' pages
 }
 
 // newExecutorContexts prepares contexts for executors that join the driver at
-// address. What they join by goes into their credentials, where nobody but the
-// user and the NodeManager can read it.
+// address. The pass travels in their credentials, which only the user and the
+// NodeManagers can read.
 func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*executorContexts, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -30,14 +30,14 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	if err != nil {
 		return nil, err
 	}
-	own := config.ExecutorEnv.In(attempt.Settings)
-	env := maps.Clone(own)
+	fromSettings := config.ExecutorEnv.In(attempt.Settings)
+	env := maps.Clone(fromSettings)
 	env[launch.EnvRole] = string(launch.RoleExecutor)
 	env[launch.EnvDriver] = address
 	env["HADOOP_USER_NAME"] = attempt.Spec.User
 	shared, err := yarn.NewSharedLaunch(yarn.ContainerLaunchContext{
 		LocalResources: localResources(attempt.Spec.Resources),
-		Env:            written(env),
+		Env:            escaped(env),
 		Commands:       []string{launch.ShellCommand(attempt.Spec.Command[:1])},
 		Tokens:         tokens,
 		ACLs:           acls(attempt.Settings),
@@ -49,36 +49,36 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	if attempt.Hadoop.HTTPSOnly() {
 		scheme = "https"
 	}
-	return &executorContexts{shared: shared, own: own, user: attempt.Spec.User, scheme: scheme}, nil
+	return &executorContexts{shared: shared, env: fromSettings, user: attempt.Spec.User, scheme: scheme}, nil
 }
 
-// of is the launch context of one executor.
+// of returns the launch context of an executor.
 func (c *executorContexts) of(executor launcher.Executor) yarn.ContainerLaunchContext {
-	container, kind := executor.Container, executor.Profile
-	env := launch.GoLimits(kind.Cores, kind.Memory)
+	container, profile := executor.Container, executor.Profile
+	env := launch.GoLimits(profile.Cores, profile.Memory)
 	for name := range env {
-		if _, set := c.own[name]; set {
-			delete(env, name) // the user knows better
+		if _, set := c.env[name]; set {
+			delete(env, name)
 		}
 	}
 	env[launch.EnvExecutorID] = executor.ID
-	env[launch.EnvProfile] = strconv.Itoa(kind.ID)
-	env[launch.EnvCores] = strconv.Itoa(kind.Cores)
+	env[launch.EnvProfile] = strconv.Itoa(profile.ID)
+	env[launch.EnvCores] = strconv.Itoa(profile.Cores)
 	env[launch.EnvHost] = container.Node.Host
 	env[launch.EnvLogURL] = launch.LogURL(c.scheme, container.NodeHTTPAddress, container.ID.String(), c.user)
-	return yarn.ContainerLaunchContext{Env: written(env), Shared: c.shared}
+	return yarn.ContainerLaunchContext{Env: escaped(env), Shared: c.shared}
 }
 
-// written gives every value the form in which it survives the NodeManager's
-// script.
-func written(env map[string]string) map[string]string {
+// escaped replaces every value by its launch.EnvironmentValue.
+func escaped(env map[string]string) map[string]string {
 	for name, value := range env {
 		env[name] = launch.EnvironmentValue(value)
 	}
 	return env
 }
 
-// acls lets others than the user and the administrators see and end containers.
+// acls returns the access lists of users beyond the submitter and the
+// administrators.
 func acls(settings *config.Config) map[yarn.Access]string {
 	lists := map[yarn.Access]string{}
 	view, modify := launch.ACLs(settings)

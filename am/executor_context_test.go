@@ -47,7 +47,7 @@ func contextOf(t *testing.T, attempt *Attempt) (own, shared yarn.ContainerLaunch
 	return own, own.Shared.Context()
 }
 
-func TestExecutorsEnvironment(t *testing.T) {
+func TestExecutorEnvironment(t *testing.T) {
 	own, shared := contextOf(t, attemptOf(t, map[string]string{
 		"executor.cores": "3", "executor.memory": "1000m", "executor.memoryOverhead": "500m",
 		"executorEnv.GREETING": `say "$hi"`, "executorEnv.WHERE": "{{NM_HOST}}<CPS><LOG_DIR>", "executorEnv.GOMAXPROCS": "1",
@@ -66,7 +66,7 @@ func TestExecutorsEnvironment(t *testing.T) {
 	}
 }
 
-func TestExecutorsFilesCommandAndSecret(t *testing.T) {
+func TestExecutorFilesCommandAndSecret(t *testing.T) {
 	_, shared := contextOf(t, attemptOf(t, nil, nil))
 	require.Equal(t, []string{`exec './wordcount' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr`}, shared.Commands)
 	require.Equal(t, map[string]yarn.LocalResource{
@@ -81,7 +81,7 @@ func TestExecutorsFilesCommandAndSecret(t *testing.T) {
 	require.Empty(t, shared.ACLs)
 }
 
-func TestExecutorsACLsAndSecurePages(t *testing.T) {
+func TestExecutorACLsAndLogURLs(t *testing.T) {
 	own, shared := contextOf(t, attemptOf(t,
 		map[string]string{"acls.enable": "true", "ui.view.acls": "bob", "ui.view.acls.groups": "ops", "modify.acls": "*"},
 		map[string]string{"yarn.http.policy": "HTTPS_ONLY"}))
@@ -89,7 +89,7 @@ func TestExecutorsACLsAndSecurePages(t *testing.T) {
 	require.Regexp(t, "^https://a1:8042/", own.Env[launch.EnvLogURL])
 }
 
-func TestABadFileIsFoundBeforeAnyExecutorStarts(t *testing.T) {
+func TestInvalidResourceURLFailsAtStart(t *testing.T) {
 	attempt := attemptOf(t, nil, nil)
 	attempt.Spec.Resources[0].URL = "/no/scheme"
 	_, err := newExecutorContexts(attempt, "driver:1", nil)

@@ -15,9 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// TestTheEndIsHeardByAResourceManagerThatRestarted has it restart between the
-// last heartbeat and the end.
-func TestTheEndIsHeardByAResourceManagerThatRestarted(t *testing.T) {
+// TestUnregisterAfterRestart restarts the ResourceManager between the last heartbeat
+// and the end.
+func TestUnregisterAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster, err := yarntest.New(yarntest.Options{})
 		require.NoError(t, err)

@@ -15,10 +15,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// TestCachedFilesAreRenewedWhateverTheirAge holds that another submission, of
-// which yarn.cache.maxAge is a day, finds the files of an application renewed,
-// whatever its own yarn.cache.maxAge is.
-func TestCachedFilesAreRenewedWhateverTheirAge(t *testing.T) {
+// TestCachedFilesAreRenewedWithinADay checks the shortest yarn.cache.maxAge that
+// another submission can have.
+func TestCachedFilesAreRenewedWithinADay(t *testing.T) {
 	directory := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		files := storage.New(storage.Options{})

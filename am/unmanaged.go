@@ -15,18 +15,17 @@ import (
 )
 
 const (
-	// firstTokenPause and longestTokenPause are between two questions for the
-	// token of an unmanaged ApplicationMaster, which is there once the queue has
-	// let the application in.
-	firstTokenPause   = 50 * time.Millisecond
-	longestTokenPause = time.Second
+	// minTokenInterval and maxTokenInterval bound the pause between two requests for
+	// the token, which exists once the queue has admitted the application.
+	minTokenInterval = 50 * time.Millisecond
+	maxTokenInterval = time.Second
 )
 
-// Unmanaged is an ApplicationMaster that YARN does not start: it runs in the
-// process that submitted the application as one with an unmanaged master.
+// Unmanaged is an ApplicationMaster in the process that submitted its application,
+// which asked YARN not to start one.
 type Unmanaged struct {
 	Application string       // its id
-	Spec        *launch.Spec // as an ApplicationMaster in a container gets it
+	Spec        *launch.Spec // of the submission
 	Host        string       // by which the cluster's nodes reach this process
 	Bind        string       // the address on which to listen
 	Logger      *slog.Logger
@@ -54,7 +53,7 @@ func (u Unmanaged) Run(ctx context.Context, newDriver func(*Attempt) (*Driver, e
 	return err
 }
 
-// admission waits for the attempt, and the token that proves it.
+// admission waits for the attempt and its token.
 func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.AttemptID, security.Token, error) {
 	fail := func(err error) (yarn.AttemptID, security.Token, error) {
 		return yarn.AttemptID{}, security.Token{}, fmt.Errorf("the token of the unmanaged ApplicationMaster: %w", err)
@@ -69,7 +68,7 @@ func (u Unmanaged) admission(ctx context.Context, hadoop *conf.Config) (yarn.Att
 	}
 	manager := yarn.NewRMClient(addresses, security.UserGroup{Effective: u.Spec.User}, yarn.ClientOptions{Logger: u.Logger})
 	defer func() { _ = manager.Close() }()
-	for pause := firstTokenPause; ; pause = min(2*pause, longestTokenPause) {
+	for pause := minTokenInterval; ; pause = min(2*pause, maxTokenInterval) {
 		report, err := manager.ApplicationReport(ctx, id)
 		switch {
 		case ctx.Err() != nil:

@@ -59,7 +59,7 @@ func TestSettingsOverrideTheHadoopConfiguration(t *testing.T) {
 	}
 }
 
-func TestWrongMastersAreErrorsOfUsage(t *testing.T) {
+func TestInvalidMastersAreUsageErrors(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for master, text := range map[string]string{
 		"yarn":         "yarn-submit submit",

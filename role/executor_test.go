@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSignalThatDecommissionsAnExecutor(t *testing.T) {
+func TestDecommissionSignal(t *testing.T) {
 	reasons, stop := decommissionRequests()
 	defer stop()
 	self, err := os.FindProcess(os.Getpid())

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-func TestExecutorsFitOntoTheWorkersOfALocalCluster(t *testing.T) {
+func TestFitToWorkers(t *testing.T) {
 	master := masterurl.URL{Workers: 1, Cores: 2, Memory: 512 * config.MiB}
 	for name, test := range map[string]struct {
 		set    map[string]string

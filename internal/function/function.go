@@ -1,5 +1,5 @@
-// Package function keeps the functions that a program registered by name, so
-// that every process started from the same binary can call them.
+// Package function is the registry of a program's task functions, counters and
+// gauges. Package variables fill it, so every process of the binary has the same.
 package function
 
 import (
@@ -11,50 +11,50 @@ import (
 	"sync"
 )
 
-// Call is one attempt of one task, as the executor hands it to its function.
+// Call is one attempt of a task: the argument of its function.
 type Call struct {
-	TaskSet       string // the set's name
-	Index         int    // the task's place in its set
+	TaskSet       string // name of the task set
+	Index         int    // of the task in its set
 	AttemptNumber int    // 0 for the first attempt of the task
 	CPUs          int
 	ExecutorID    string
 	Host          string
-	Common        []byte // what the tasks of the set share, encoded
-	Input         []byte // the task's own input, encoded
-	// Resources are the addresses of each further resource that the attempt may use.
+	Common        []byte // the shared value, encoded
+	Input         []byte // encoded
+	// Resources are the addresses that the attempt may use, by resource.
 	Resources map[string][]string
-	// Hold tells the driver that the executor keeps something under a key for others.
+	// Hold tells the driver that the executor keeps data under a key.
 	Hold func(key string)
-	// Driver is what the attempt can ask of the driver.
+	// Driver asks the driver on behalf of the attempt.
 	Driver Driver
 	// Values are the attempt's counters and gauges.
 	Values *Values
-	// Usage is what the attempt takes beside its run.
+	// Usage measures the attempt.
 	Usage *Usage
 }
 
-// Driver is the driver as an attempt of a task sees it.
+// Driver is what a task attempt asks of the driver.
 type Driver interface {
-	// CanCommit asks whether this attempt may commit its output.
+	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
-	// Barrier waits until all tasks of the barrier set have called it as often.
+	// Barrier waits until all tasks of the barrier set have called it equally often.
 	Barrier(ctx context.Context) error
-	// Peers are where the tasks of the barrier set run, by index; nil for others.
+	// Peers returns the locations of the barrier set's tasks by index; nil for other sets.
 	Peers() []Peer
 }
 
-// Peer is where a task of a barrier set runs.
+// Peer is the location of a task of a barrier set.
 type Peer struct {
 	ExecutorID string
 	Host       string
 }
 
-// ErrCommitDenied is returned by a task that may not commit its output. It then
-// failed, but is not to blame.
+// ErrCommitDenied is the error of a task that may not commit its output. It does not
+// count as a failure.
 var ErrCommitDenied = errors.New("another attempt of the task commits its output")
 
-// Body runs a call: it decodes the input, runs the user's function and encodes
-// what that returns. It may panic; the executor turns that into a failure.
+// Body decodes the input of a call, calls the user's function and encodes the
+// result. It may panic.
 type Body func(ctx context.Context, call Call) ([]byte, error)
 
 var registry = struct {
@@ -63,9 +63,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register makes a body known under a name that no other has. It is called
-// while package variables are made, where there is nobody to give an error to:
-// what is wrong is kept for Problems.
+// Register registers a body under a name that no other has. Initializers of package
+// variables call it and cannot handle an error, so Problems returns it.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -80,21 +79,21 @@ func Register(name string, body Body) {
 	registry.bodies[name] = body
 }
 
-// Reject keeps the reason why a function cannot be registered.
+// Reject adds an error for a function that cannot be registered to Problems.
 func Reject(name string, reason error) {
 	registry.Lock()
 	defer registry.Unlock()
 	registry.problems = append(registry.problems, fmt.Errorf("function %q: %w", name, reason))
 }
 
-// Problems is what went wrong with the program's functions, nil if nothing.
+// Problems returns all errors of registrations, joined; nil if there are none.
 func Problems() error {
 	registry.RLock()
 	defer registry.RUnlock()
 	return errors.Join(registry.problems...)
 }
 
-// Lookup finds the body of a name. The error lists the names there are.
+// Lookup returns the body of a name. Its error lists the registered names.
 func Lookup(name string) (Body, error) {
 	registry.RLock()
 	defer registry.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The registry is the process's: one test goes through its whole life.
-func TestTheRegistryKeepsFunctionsAndWhatIsWrongWithThem(t *testing.T) {
+// The registry is global, so one test covers all of it.
+func TestRegistry(t *testing.T) {
 	t.Cleanup(func() { // so that the test can run again
 		clear(registry.bodies)
 		clear(values.names)

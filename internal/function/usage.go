@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Usage is what an attempt took beside its own run.
+// Usage measures what an attempt needs besides its own computation.
 type Usage struct {
-	// Decode and Encode are how long its input and its result took to decode and
-	// encode. They are set before the body returns.
+	// Decode and Encode are the times for decoding the input and encoding the result.
+	// They are set before the body returns.
 	Decode, Encode time.Duration
 
 	read, written atomic.Int64
@@ -20,5 +20,5 @@ func (u *Usage) AddRead(bytes int) { u.read.Add(int64(bytes)) }
 // AddWritten counts bytes that the attempt has written to storage.
 func (u *Usage) AddWritten(bytes int) { u.written.Add(int64(bytes)) }
 
-// Bytes are what it has read and written so far.
+// Bytes returns how many bytes the attempt has read and written so far.
 func (u *Usage) Bytes() (read, written int64) { return u.read.Load(), u.written.Load() }

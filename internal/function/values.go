@@ -12,7 +12,8 @@ import (
 // report.
 const maxValueName = 100
 
-// Values are the counters and gauges of one attempt. They are for any goroutine.
+// Values are the counters and gauges of one attempt. They are safe for concurrent
+// use.
 type Values struct {
 	mu       sync.Mutex
 	counters map[string]int64
@@ -39,7 +40,7 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
-// Read copies what there is; nil where nothing was counted or set.
+// Read returns copies; nil if nothing was added or set.
 func (v *Values) Read() (counters, gauges map[string]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,11 +49,11 @@ func (v *Values) Read() (counters, gauges map[string]int64) {
 
 var values = struct {
 	sync.Mutex
-	names map[string]string // what each is
+	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue takes a counter's or gauge's name, which no other of both has.
-// What is wrong with it is kept for Problems.
+// RegisterValue registers a counter's or a gauge's name, which no other of either
+// kind has. Problems returns its error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestValuesOfManyGoroutines(t *testing.T) {
+func TestValuesAreSafeForConcurrentUse(t *testing.T) {
 	var v Values
 	counters, gauges := v.Read()
 	require.Nil(t, counters)
@@ -28,10 +28,10 @@ func TestValuesOfManyGoroutines(t *testing.T) {
 	require.Equal(t, map[string]int64{"n": 3000, "m": -1000}, counters)
 	require.Equal(t, map[string]int64{"g": 7}, gauges)
 	v.Add("n", 1)
-	require.Equal(t, int64(3000), counters["n"], "what was read stays")
+	require.Equal(t, int64(3000), counters["n"], "copies do not change")
 }
 
-// testNamesOfValues leaves problems behind.
+// testNamesOfValues adds to Problems.
 func testNamesOfValues(t *testing.T) {
 	for name, problem := range map[string]string{
 		"":                       `gauge "" needs a name`,

@@ -1,5 +1,5 @@
-// Package interrupt has a program that is told to end do so in order: the first
-// signal ends its context, and a second one, should it not listen, the process.
+// Package interrupt stops a program by signals: the first one ends its context, so
+// that it can clean up, and the second one ends the process.
 package interrupt
 
 import (
@@ -13,15 +13,14 @@ import (
 	"time"
 )
 
-// sameSignal is within what time a second signal is taken for the first one:
-// timeout(1) and others signal a process and then its whole group.
+// sameSignal is how long further signals count as the first one: timeout(1) and
+// others signal a process and then its whole group.
 const sameSignal = 300 * time.Millisecond
 
-// Context gives a context that ends with the first SIGINT or SIGTERM; its cause
-// names the signal. A second one ends the process at once, with the exit code,
-// after leaving was called. stop gives the signals back and waits for the
-// goroutine that listens to them.
-func Context(code int, leaving func()) (ctx context.Context, stop func()) {
+// Context returns a context that the first SIGINT or SIGTERM ends, with a cause that
+// names the signal. A second one calls beforeExit and exits with code. stop restores
+// the signals' default effect and waits for the goroutine that handles them.
+func Context(code int, beforeExit func()) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -39,7 +38,7 @@ func Context(code int, leaving func()) (ctx context.Context, stop func()) {
 					first = time.Now()
 					cancel(interrupted(received))
 				case time.Since(first) > sameSignal:
-					leaving()
+					beforeExit()
 					os.Exit(code)
 				}
 			}
@@ -53,11 +52,10 @@ func Context(code int, leaving func()) (ctx context.Context, stop func()) {
 	}
 }
 
-// errByHand is an interruption from the keyboard.
+// errByHand is the cause of an interrupt from the keyboard.
 var errByHand = errors.New("interrupted (Ctrl-C)")
 
-// IsByHand tells whether the cause of a context's end is an interruption from
-// the keyboard, as opposed to one by another program.
+// IsByHand reports whether a context's cause is an interrupt from the keyboard.
 func IsByHand(cause error) bool { return errors.Is(cause, errByHand) }
 
 func interrupted(received os.Signal) error {

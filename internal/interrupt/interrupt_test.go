@@ -16,7 +16,7 @@ func signalSelf(t *testing.T, signal os.Signal) {
 	require.NoError(t, self.Signal(signal))
 }
 
-func TestSignalEndsTheContextWithItsName(t *testing.T) {
+func TestSignalEndsContext(t *testing.T) {
 	for signal, want := range map[os.Signal]string{os.Interrupt: "interrupted (Ctrl-C)", syscall.SIGTERM: "interrupted (terminated)"} {
 		ctx, stop := Context(1, func() {})
 		require.NoError(t, ctx.Err())

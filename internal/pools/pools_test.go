@@ -13,7 +13,7 @@ import (
 )
 
 const example = `<?xml version="1.0"?>
-<!-- as Spark has it -->
+<!-- a file of Spark's -->
 <allocations>
   <pool name="production">
     <schedulingMode>FAIR</schedulingMode>
@@ -29,7 +29,7 @@ const example = `<?xml version="1.0"?>
 </allocations>
 `
 
-func TestTheFileThatSettingsNameIsRead(t *testing.T) {
+func TestLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "fairscheduler.xml")
 	require.NoError(t, os.WriteFile(path, []byte(example), 0o600))
 	settings := func(path, mode string) *config.Config {
@@ -60,7 +60,7 @@ func TestTheFileThatSettingsNameIsRead(t *testing.T) {
 	require.ErrorContains(t, err, "larger than 4 MiB")
 }
 
-func TestErrorsSayWhere(t *testing.T) {
+func TestErrorsHaveLineNumbers(t *testing.T) {
 	for _, test := range []struct{ content, expected string }{
 		{"", "f:1: the file ends where <allocations> should, or its end"},
 		{"<pools/>", "f:1: <pools> where <allocations> is expected"},

@@ -18,21 +18,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// child is a process of the cluster, as the process sees it that started it.
+// child is a process of the cluster.
 type child struct {
 	name     string
 	command  *exec.Cmd
-	lifeline *os.File // the writing end of its stdin
-	leaving  atomic.Bool
-	working  atomic.Bool    // it was ready once
-	said     chan readiness // holds its word once it has given it
-	ended    chan struct{}
-	failure  error // once ended is closed
+	stdin    *os.File // whose end tells it to stop
+	stopping atomic.Bool
+	ready    atomic.Bool
+	reported chan readiness // holds what it has written to stdout
+	exited   chan struct{}
+	failure  error // set before exited is closed
 }
 
-// startChild starts a process and tells it what it needs.
-func startChild(program string, role launch.Role, given handed, name string, logger *slog.Logger) (*child, error) {
-	words, err := json.Marshal(given)
+// startChild starts a process and sends it its instructions.
+func startChild(program string, role launch.Role, given instructions, name string, logger *slog.Logger) (*child, error) {
+	line, err := json.Marshal(given)
 	if err != nil {
 		return nil, err
 	}
@@ -42,11 +42,11 @@ func startChild(program string, role launch.Role, given handed, name string, log
 	}
 	defer func() { _ = read.Close() }()
 	command := exec.Command(program)
-	command.Args[0] = "bobbin-" + string(role) // as lists of processes show it
+	command.Args[0] = "bobbin-" + string(role) // shown by ps
 	command.Env = append(ownEnvironment(os.Environ()), launch.EnvRole+"="+string(role))
 	command.Stdin, command.Stderr = read, os.Stderr
-	// In a session of its own a signal from the terminal does not reach it: the
-	// driver ends the cluster, after its executors.
+	// A session of its own protects it from the terminal's signals: the driver stops
+	// the cluster after the executors.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -57,33 +57,33 @@ func startChild(program string, role launch.Role, given handed, name string, log
 		_ = write.Close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	c := &child{name: name, command: command, lifeline: write, said: make(chan readiness, 1), ended: make(chan struct{})}
+	c := &child{name: name, command: command, stdin: write, reported: make(chan readiness, 1), exited: make(chan struct{})}
 	go func() {
-		defer close(c.ended)
+		defer close(c.exited)
 		lines := bufio.NewReader(output)
-		if line, err := lines.ReadBytes('\n'); err == nil {
+		if first, err := lines.ReadBytes('\n'); err == nil {
 			var r readiness
-			if json.Unmarshal(line, &r) == nil {
-				c.said <- r
+			if json.Unmarshal(first, &r) == nil {
+				c.reported <- r
 			}
 		}
 		_, _ = io.Copy(io.Discard, lines)
 		c.failure = command.Wait()
-		if c.working.Load() && !c.leaving.Load() {
+		if c.ready.Load() && !c.stopping.Load() {
 			logger.Error("a process of the local cluster has ended", "process", name, "pid", command.Process.Pid, "status", command.ProcessState)
 		}
 	}()
-	// Longer than a pipe holds, it would wait for the child; a child that ended does
-	// not read, which is an error.
-	if _, err := write.Write(append(words, '\n')); err != nil {
-		c.leave()
-		<-c.ended
+	// A line that exceeds the pipe's buffer blocks until the child reads it; if the
+	// child has exited, Write fails.
+	if _, err := write.Write(append(line, '\n')); err != nil {
+		c.requestStop()
+		<-c.exited
 		return nil, fmt.Errorf("start %s: %w", name, errors.Join(err, c.failure))
 	}
 	return c, nil
 }
 
-// ownEnvironment is the process's without bobbin's settings, which are told.
+// ownEnvironment removes bobbin's settings, which are among the instructions.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {
@@ -94,18 +94,18 @@ func ownEnvironment(environ []string) []string {
 	return own
 }
 
-// ready waits until the process is at work.
-func (c *child) ready(ctx context.Context) (readiness, error) {
+// waitReady waits until the process is ready or has failed.
+func (c *child) waitReady(ctx context.Context) (readiness, error) {
 	select {
-	case r := <-c.said:
+	case r := <-c.reported:
 		if r.Error != "" {
 			return r, fmt.Errorf("%s: %s", c.name, r.Error)
 		}
-		c.working.Store(true)
+		c.ready.Store(true)
 		return r, nil
-	case <-c.ended:
+	case <-c.exited:
 		select {
-		case r := <-c.said:
+		case r := <-c.reported:
 			return r, fmt.Errorf("%s: %s", c.name, r.Error)
 		default:
 			return readiness{}, fmt.Errorf("%s ended at once (%v): does the program call bobbin.Main first in its main function?", c.name, c.command.ProcessState)
@@ -115,20 +115,20 @@ func (c *child) ready(ctx context.Context) (readiness, error) {
 	}
 }
 
-// leave has the process end in order.
-func (c *child) leave() {
-	if !c.leaving.Swap(true) {
-		_ = c.lifeline.Close()
+// requestStop tells the process to stop.
+func (c *child) requestStop() {
+	if !c.stopping.Swap(true) {
+		_ = c.stdin.Close()
 	}
 }
 
-// wait returns when the process has ended, and kills it when ctx ends before.
+// wait waits until the process has exited, and kills it if ctx ends before.
 func (c *child) wait(ctx context.Context) error {
 	select {
-	case <-c.ended:
+	case <-c.exited:
 	case <-ctx.Done():
 		_ = c.command.Process.Kill()
-		<-c.ended
+		<-c.exited
 		return nil
 	}
 	if c.failure != nil {

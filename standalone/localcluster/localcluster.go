@@ -2,9 +2,9 @@
 // application: the master local-cluster[E,C,M], a master and E workers with C
 // cores and M of memory each, all of them processes of this same program.
 //
-// They end with the process that started them, however it ends: each reads a
-// pipe that only that process can write, and takes the pipe's end for its end.
-// What workers run ends with the workers (package guard).
+// They exit with the process that started them, even if it is killed: each reads a
+// pipe that only that process can write, and exits at the pipe's end. Package guard
+// kills what a killed worker ran.
 package localcluster
 
 import (
@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// loopback is where everything listens: nobody else is to reach it.
+	// loopback is the address on which all processes listen.
 	loopback = "127.0.0.1"
 	// startTimeout bounds the start of all processes.
 	startTimeout = 60 * time.Second
@@ -37,30 +37,29 @@ type Options struct {
 	Workers int         // at least 1
 	Cores   int         // of each worker, at least 1
 	Memory  config.Size // of each worker, above 0
-	// Settings are for the master and the workers; nil for the defaults. With
-	// worker.dir what was there stays when the cluster has ended, logs above all,
-	// below that directory; without, everything is among the temporary files and
-	// goes.
+	// Settings are for the master and the workers; nil for the defaults. If they set
+	// worker.dir, the cluster's files, which include the logs, stay below that
+	// directory. If not, they are temporary.
 	Settings *config.Config
-	// Program is that of the processes, which calls Main in the roles of this
-	// package; "" is this process's own.
+	// Program is the program of all processes. It must call Main in the roles of this
+	// package. "" is this process's program.
 	Program string
 	Logger  *slog.Logger // nil logs nothing
 }
 
-// Cluster is one that runs, from Start to Stop.
+// Cluster is a running cluster. The caller of Start must call Stop.
 type Cluster struct {
 	url         string
 	credentials *protocol.Credentials
 	directory   string
-	kept        bool // the directory stays
+	keepFiles   bool // below directory
 	logger      *slog.Logger
 	master      *child
 	workers     []*child
 }
 
-// Start starts a cluster and returns when all its workers are registered. The
-// cluster ends when it is stopped, or this process ends; not when ctx does.
+// Start starts a cluster and returns when all its workers have registered. ctx
+// bounds only the start.
 func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	if options.Workers < 1 || options.Cores < 1 || options.Memory <= 0 {
 		return nil, fmt.Errorf("a local cluster of %d workers with %d cores and %v: want at least one of each",
@@ -93,15 +92,15 @@ func Start(ctx context.Context, options Options) (cluster *Cluster, err error) {
 	return c, nil
 }
 
-// URL names the cluster's master as --master takes it.
+// URL returns the master URL of the cluster.
 func (c *Cluster) URL() string { return c.url }
 
-// Credentials are what it takes to use the cluster.
+// Credentials returns the credentials that the cluster accepts.
 func (c *Cluster) Credentials() *protocol.Credentials { return c.credentials }
 
-// makeDirectory makes the directory of all processes.
+// makeDirectory creates the directory of all processes.
 func (c *Cluster) makeDirectory(parent string) error {
-	if c.kept = parent != ""; c.kept {
+	if c.keepFiles = parent != ""; c.keepFiles {
 		if err := os.MkdirAll(parent, 0o755); err != nil {
 			return fmt.Errorf("the local cluster's directory: %w", err)
 		}
@@ -123,7 +122,7 @@ const (
 func (c *Cluster) part(name string) string { return filepath.Join(c.directory, name) }
 
 func (c *Cluster) start(ctx context.Context, options Options, secret []byte) error {
-	common := handed{Secret: secret, Settings: settingsOf(options.Settings), Directory: c.directory, Kept: c.kept}
+	common := instructions{Secret: secret, Settings: settingsOf(options.Settings), Directory: c.directory, KeepFiles: c.keepFiles}
 	var seeding sync.WaitGroup
 	defer seeding.Wait()
 	seeding.Go(func() {
@@ -135,7 +134,7 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	if c.master, err = startChild(options.Program, launch.RoleMaster, common, "the local cluster's master", c.logger); err != nil {
 		return err
 	}
-	ready, err := c.master.ready(ctx)
+	ready, err := c.master.waitReady(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,15 +151,15 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 		c.workers = append(c.workers, worker)
 	}
 	for _, worker := range c.workers {
-		if _, err := worker.ready(ctx); err != nil {
+		if _, err := worker.waitReady(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settingsOf are those for the processes, which are quieter than on machines of
-// their own.
+// settingsOf returns the settings of the processes. Unless log.level is set they log
+// only errors.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -173,57 +172,58 @@ func settingsOf(settings *config.Config) map[string]string {
 		values = map[string]string{}
 	}
 	if !settings.IsSet(config.LogLevel.Name()) {
-		values[config.LogLevel.Name()] = "error" // the rest the driver hears of, and says
+		values[config.LogLevel.Name()] = "error" // the driver logs the rest
 	}
 	return values
 }
 
-// Stop ends what runs on the cluster, and the cluster. When ctx ends before, it
-// is killed. Whatever it returns, no process is left.
+// Stop stops what runs on the cluster, and the cluster. If ctx ends before, Stop
+// kills the processes. No process is left in any case.
 func (c *Cluster) Stop(ctx context.Context) error {
-	// All at once: a worker ends what it runs, which may take a while.
+	// All at once: each may take a while to stop what it runs.
 	for _, worker := range c.workers {
-		worker.leave()
+		worker.requestStop()
 	}
 	var problems []error
 	for _, worker := range c.workers {
 		problems = append(problems, worker.wait(ctx))
 	}
 	if c.master != nil {
-		c.master.leave()
+		c.master.requestStop()
 		problems = append(problems, c.master.wait(ctx))
 	}
-	if !c.kept {
+	if !c.keepFiles {
 		problems = append(problems, os.RemoveAll(c.directory))
 	}
 	return errors.Join(problems...)
 }
 
-// handed is what a process of the cluster is told on its stdin, as one line of
-// JSON, before the pipe becomes its lifeline: no other process can read it.
-type handed struct {
+// instructions are the first line on the stdin of a process of the cluster, in JSON.
+// They are secret, and no other process can read that pipe.
+type instructions struct {
 	Secret    []byte            `json:"secret"`
 	Settings  map[string]string `json:"settings"`
 	Directory string            `json:"directory"` // the cluster's
-	Kept      bool              `json:"kept"`      // the directory stays
+	KeepFiles bool              `json:"keepFiles"` // below Directory
 
-	// Of a worker.
+	// For workers only.
 	Master string `json:"master,omitempty"` // host:port
 	Worker string `json:"worker,omitempty"` // its name below the directory
 	Cores  int    `json:"cores,omitempty"`
 	Memory int64  `json:"memory,omitempty"` // bytes
 }
 
-// readiness is what a process says on its stdout once it is at work, as JSON.
+// readiness is what a process writes to its stdout, in JSON, once it is ready or has
+// failed.
 type readiness struct {
 	Address string `json:"address,omitempty"` // host:port of a master
-	Error   string `json:"error,omitempty"`   // why it will never be
+	Error   string `json:"error,omitempty"`   // why it failed
 }
 
 func (r readiness) encode() []byte {
 	encoded, err := json.Marshal(r)
 	if err != nil {
-		return nil // which strings cannot cause
+		return nil // strings always encode
 	}
 	return append(encoded, '\n')
 }

@@ -30,9 +30,9 @@ import (
 )
 
 const (
-	patience = time.Minute
-	// part has this binary be a program with a local cluster of its own.
-	part = "LOCALCLUSTER_TEST_PART"
+	timeout = time.Minute
+	// actVariable makes this binary a program with a local cluster.
+	actVariable = "LOCALCLUSTER_TEST_PART"
 )
 
 func TestMain(m *testing.M) {
@@ -42,13 +42,13 @@ func TestMain(m *testing.M) {
 	case launch.RoleExecutor:
 		actExecutor()
 	}
-	if os.Getenv(part) != "" {
+	if os.Getenv(actVariable) != "" {
 		actProgram()
 	}
 	os.Exit(m.Run())
 }
 
-// actExecutor is an executor that runs a command, and ends by no signal but KILL.
+// actExecutor is an executor that runs a command and ignores SIGTERM.
 func actExecutor() {
 	signal.Ignore(syscall.SIGTERM)
 	child := exec.Command("sleep", "600")
@@ -67,8 +67,8 @@ func actExecutor() {
 	select {}
 }
 
-// actProgram is a driver's process: it starts a cluster with two workers and an
-// executor on each, and says where it is.
+// actProgram starts a cluster with two workers and an executor on each, and prints
+// its directory and processes.
 func actProgram() {
 	cluster, err := Start(context.Background(), testOptions(2))
 	if err != nil {
@@ -104,7 +104,7 @@ type noDriver struct{}
 func (noDriver) ExecutorLost(string, driver.Loss)     {}
 func (noDriver) Decommission([]string, driver.Notice) {}
 
-// runExecutors is an application that wants so many.
+// runExecutors registers an application that requests executors.
 func runExecutors(ctx context.Context, cluster *Cluster, number int, notes string) (*application.Application, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -133,7 +133,7 @@ func runExecutors(ctx context.Context, cluster *Cluster, number int, notes strin
 	return manager, nil
 }
 
-// notes is a pipe into which executors say who they are.
+// notes is a pipe into which executors write their ids.
 type notes struct {
 	path  string
 	lines *bufio.Scanner
@@ -142,14 +142,14 @@ type notes struct {
 func newNotes(t *testing.T) *notes {
 	path := filepath.Join(t.TempDir(), "notes")
 	require.NoError(t, unix.Mkfifo(path, 0o600))
-	file, err := os.OpenFile(path, os.O_RDWR, 0) // so that it has no end before the test
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // so that it stays open until the test ends
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = file.Close() })
-	_ = file.SetReadDeadline(time.Now().Add(patience))
+	_ = file.SetReadDeadline(time.Now().Add(timeout))
 	return &notes{path, bufio.NewScanner(file)}
 }
 
-// executor gives the processes of the next executor that starts.
+// executor returns the processes of the next executor that starts.
 func (n *notes) executor(t *testing.T) []int {
 	require.True(t, n.lines.Scan(), "no executor has started: %v", n.lines.Err())
 	words := strings.Fields(n.lines.Text())
@@ -167,7 +167,7 @@ func numbers(t *testing.T, words []string) []int {
 	return numbers
 }
 
-// watched are processes whose end is waited for.
+// watched are processes whose exit a test awaits.
 type watched map[int]int // pidfds
 
 func watch(t *testing.T, pids ...int) watched {
@@ -191,14 +191,14 @@ func (w watched) allEnd(t *testing.T, within time.Duration) {
 			require.NoError(t, err)
 			if n == 0 {
 				name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-				require.Failf(t, "a process lives on", "%d: %q", pid, name)
+				require.Failf(t, "a process still runs", "%d: %q", pid, name)
 			}
 			break
 		}
 	}
 }
 
-// children are all processes that descend from this one.
+// children returns all descendants of a process.
 func children(t *testing.T, of int) []int {
 	var found []int
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", of))
@@ -212,7 +212,7 @@ func children(t *testing.T, of int) []int {
 	return found
 }
 
-func TestAClusterRunsExecutorsAndLeavesNothing(t *testing.T) {
+func TestStopLeavesNoProcess(t *testing.T) {
 	n := newNotes(t)
 	cluster, err := Start(t.Context(), testOptions(2))
 	require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestAClusterRunsExecutorsAndLeavesNothing(t *testing.T) {
 	require.NoDirExists(t, cluster.directory)
 }
 
-func TestTheProgramNeedNotTravel(t *testing.T) {
+func TestMasterHasTheProgram(t *testing.T) {
 	cluster, err := Start(t.Context(), testOptions(1))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, cluster.Stop(context.Background())) }()
@@ -251,7 +251,7 @@ func unhex(t *testing.T, text string) []byte {
 	return sum
 }
 
-func TestNothingIsLeftOfAProgramThatEnds(t *testing.T) {
+func TestProgramThatEndsLeavesNoProcess(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		end  func(t *testing.T, program *exec.Cmd, cluster []int) // its master and workers
@@ -280,7 +280,7 @@ func TestNothingIsLeftOfAProgramThatEnds(t *testing.T) {
 			n := newNotes(t)
 			temporary := t.TempDir()
 			program := exec.Command("/proc/self/exe")
-			program.Env = append(os.Environ(), part+"=program", "TEST_NOTES="+n.path, "TMPDIR="+temporary)
+			program.Env = append(os.Environ(), actVariable+"=program", "TEST_NOTES="+n.path, "TMPDIR="+temporary)
 			program.Stderr = os.Stderr
 			program.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			input, err := program.StdinPipe()
@@ -299,7 +299,7 @@ func TestNothingIsLeftOfAProgramThatEnds(t *testing.T) {
 			test.end(t, program, numbers(t, words[1:]))
 			require.NoError(t, input.Close())
 			_ = program.Wait()
-			all.allEnd(t, patience)
+			all.allEnd(t, timeout)
 			if !strings.HasPrefix(test.name, "killed ") || test.name == "killed with its group" {
 				entries, err := os.ReadDir(temporary)
 				require.NoError(t, err)
@@ -309,7 +309,7 @@ func TestNothingIsLeftOfAProgramThatEnds(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatIsNamedStays(t *testing.T) {
+func TestWorkerDirectoryIsKept(t *testing.T) {
 	options := testOptions(1)
 	parent := filepath.Join(t.TempDir(), "kept")
 	var err error
@@ -322,7 +322,7 @@ func TestADirectoryThatIsNamedStays(t *testing.T) {
 	require.DirExists(t, cluster.part("worker-1"))
 }
 
-func TestAClusterThatCannotStartSaysWhy(t *testing.T) {
+func TestStartFails(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		change  func(*Options)
@@ -351,7 +351,7 @@ func TestAClusterThatCannotStartSaysWhy(t *testing.T) {
 	require.Len(t, children(t, os.Getpid()), before, "no process is left")
 }
 
-func TestARoleNeedsItsWord(t *testing.T) {
+func TestProcessNeedsInstructions(t *testing.T) {
 	for _, said := range []string{"", "no JSON\n", "{}"} {
 		err := serve(launch.RoleWorker, strings.NewReader(said), io.Discard)
 		require.ErrorContains(t, err, "a local cluster starts such processes", said)

@@ -24,11 +24,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// errParentEnded ends a process of the cluster in order.
+// errParentEnded is why a process of the cluster stops.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
-// Main is this process in one of the roles launch.RoleMaster, RoleWorker and
-// RoleGuard, until whoever started it ends. It returns the exit status.
+// Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard until the
+// process that started it ends or tells it to stop, and returns the exit status.
 func Main(role launch.Role) int {
 	if role == launch.RoleGuard {
 		return guard.Main()
@@ -43,7 +43,7 @@ func Main(role launch.Role) int {
 func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	parent := bufio.NewReader(stdin)
 	line, err := parent.ReadBytes('\n')
-	var given handed
+	var given instructions
 	if err == nil {
 		err = json.Unmarshal(line, &given)
 	}
@@ -52,14 +52,14 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	// It ends with the process at the latest.
+	// This goroutine may run until the process exits.
 	go func() {
 		_, _ = io.Copy(io.Discard, parent)
 		end(errParentEnded)
 	}()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
-	defer given.tidy()
+	defer given.removeFiles()
 	ready := func(r readiness) { _, _ = stdout.Write(r.encode()) }
 	if role == launch.RoleMaster {
 		return given.runMaster(ctx, ready)
@@ -67,10 +67,10 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	return given.runWorker(ctx, ready)
 }
 
-// tidy removes what is this process's, and what is nobody's any more. The
-// process that would have done so may have been killed.
-func (h *handed) tidy() {
-	if h.Kept {
+// removeFiles removes this process's directory and what the cluster's processes
+// share, in case that the process that started the cluster was killed.
+func (h *instructions) removeFiles() {
+	if h.KeepFiles {
 		return
 	}
 	own := h.Worker
@@ -78,11 +78,11 @@ func (h *handed) tidy() {
 		own = masterPart
 	}
 	_ = os.RemoveAll(filepath.Join(h.Directory, own))
-	_ = os.RemoveAll(filepath.Join(h.Directory, cachePart)) // which nobody needs who has not ended yet
-	_ = os.Remove(h.Directory)                              // if it was the last
+	_ = os.RemoveAll(filepath.Join(h.Directory, cachePart)) // all others are stopping too
+	_ = os.Remove(h.Directory)                              // fails unless this process is the last
 }
 
-func (h *handed) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {
+func (h *instructions) with(values map[string]string) (*config.Config, *protocol.Credentials, *slog.Logger, error) {
 	settings, err := config.FromMap(h.Settings)
 	if err == nil {
 		settings, err = settings.With(values)
@@ -97,7 +97,7 @@ func (h *handed) with(values map[string]string) (*config.Config, *protocol.Crede
 	return settings, credentials, logging.New(os.Stderr, settings), nil
 }
 
-func (h *handed) runMaster(ctx context.Context, ready func(readiness)) error {
+func (h *instructions) runMaster(ctx context.Context, ready func(readiness)) error {
 	settings, credentials, logger, err := h.with(nil)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (h *handed) runMaster(ctx context.Context, ready func(readiness)) error {
 	return m.Run(ctx)
 }
 
-func (h *handed) runWorker(ctx context.Context, ready func(readiness)) error {
+func (h *instructions) runWorker(ctx context.Context, ready func(readiness)) error {
 	settings, credentials, logger, err := h.with(map[string]string{
 		config.WorkerHost.Name():   loopback,
 		config.WorkerPort.Name():   "0",

@@ -12,9 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// seed puts the program where master and workers would keep it, so that it need
-// not travel from this process to the master and from there to each worker. Where
-// it fails, it does.
+// seed puts the program into the directories in which the master and the workers
+// look for it. If it fails, the program is sent to the master and the workers.
 func (c *Cluster) seed(program string) (err error) {
 	source, err := os.Open(program)
 	if err != nil {
