@@ -228,7 +228,7 @@ func (x *BootstrapReply) GetResources() map[string]int64 {
 // stream registers the executor.
 //
 // The executor collects what it sends in the outbox of package
-// executorbackend. The driver acts on it in (*loop).heard of package driver.
+// executorbackend. The driver acts on it in (*loop).receive of package driver.
 type ExecutorMessage struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Register  *Register              `protobuf:"bytes,1,opt,name=register,proto3" json:"register,omitempty"`
@@ -1199,9 +1199,9 @@ func (x *Metrics) GetBytesWritten() uint64 {
 // after its release is held anew. One thing merging changes: a recall misses
 // attempts launched just before it. They start, or are RECALLED after 100 ms.
 //
-// The driver's event loop fills messages in (*loop).outgoing of package driver,
-// whose outbox merges and sends them. The executor acts on them in (*engine).take
-// of package executorbackend.
+// The driver's event loop fills messages in driver/sender.go; driver/mailbox.go
+// merges and sends them. The executor acts on them in (*engine).take of package
+// executorbackend.
 type DriverMessage struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
 	Registered *Registered            `protobuf:"bytes,1,opt,name=registered,proto3" json:"registered,omitempty"`
