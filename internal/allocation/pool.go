@@ -1,12 +1,15 @@
-// Package allocation decides how many executors of one kind an application
-// should have while its work comes and goes: dynamic allocation, as Spark's
-// ExecutorAllocationManager has it.
+// Package allocation is dynamic allocation: it decides how many executors of one
+// resource profile an application should have as its work changes, as Spark's
+// ExecutorAllocationManager does.
 //
-// A [Pool] is a plain value: it starts no goroutine, takes no lock, does no
-// input or output and has no clock. Its owner tells it which executors are there
-// and which of them are idle, and calls [Pool.Update] whenever something may
-// have changed, with the work that there is and the time. What one task's begin
-// or end costs is one assignment.
+// A [Pool] is a pure state machine, without goroutines, locks, I/O or a clock. Its
+// owner
+//
+//  1. adds and removes executors ([Pool.Add], [Pool.Remove]),
+//  2. reports when they become busy or idle, or hold data ([Executor.Busy],
+//     [Executor.Idle], [Executor.Hold]), which is cheap,
+//  3. calls [Pool.Update] when something may have changed and at [Pool.Next], and
+//     ends the executors that it returns.
 //
 // # Up
 //
@@ -16,13 +19,12 @@
 //
 // # Down
 //
-// When the work shrinks, the target falls to what is left of it at once, so that
-// executors are no longer asked for that would come to nothing to do. Those that
-// are there stay until they have been idle for a while, and then those that the
-// work cannot use are to be removed: the longest idle first, those that hold data
-// for others last. As many as the work can use stay however long they are idle:
-// tasks that wait for a better place will come to them. (Spark's first versions
-// removed them: SPARK-21656.)
+// When the work shrinks, the target falls at once to what the rest can use, so that
+// no executors are requested that would have nothing to do. Running executors that
+// the work cannot use are removed when they have been idle for a timeout: the
+// longest idle first, those that hold data last. As many as the work can use stay,
+// however long they are idle, for tasks that still wait for better locality.
+// (Spark's first versions removed them: SPARK-21656.)
 package allocation
 
 import (
@@ -32,60 +34,59 @@ import (
 	"time"
 )
 
-// Never as a timeout is one that does not pass.
+// Never is a timeout that does not expire.
 const Never = time.Duration(math.MaxInt64)
 
-// Unbounded as the most executors is no bound.
+// Unbounded as Options.Max is no limit.
 const Unbounded = math.MaxInt32
 
 // Options are the policy of a pool.
 type Options struct {
-	// Min and Max bound the target. Initial, within these bounds, is the target
-	// until there is work for the first time.
+	// Min and Max bound the target. Initial is the target until the first work.
 	Min, Max, Initial int
-	// IdleTimeout is how long an executor is idle before it is removed, and
-	// HoldingIdleTimeout how long one that holds data; Never keeps it.
+	// IdleTimeout is how long an executor is idle before it is removed,
+	// HoldingIdleTimeout the same for one that holds data.
 	IdleTimeout, HoldingIdleTimeout time.Duration
 	// BacklogTimeout is how long tasks wait before the target rises for the
 	// first time, and SustainedBacklogTimeout before it rises again.
 	BacklogTimeout, SustainedBacklogTimeout time.Duration
-	// Ratio, above 0 and at most 1, is the part of the executors that would run
-	// all tasks at once that is asked for at the most.
+	// Ratio, above 0 and at most 1, limits the target to a part of the executors
+	// that would run all tasks at once.
 	Ratio float64
 }
 
-// Work is what there is to do for a pool.
+// Work is the work of a pool.
 type Work struct {
-	// Executors is how many executors the tasks that wait and run would fill,
-	// all at once: 2.5 where there are ten tasks, of which an executor runs four.
+	// Executors is how many executors the waiting and running tasks would fill at
+	// once: 2.5 for ten tasks if an executor runs four.
 	Executors float64
-	// Backlog is whether tasks wait.
+	// Backlog is set if tasks wait.
 	Backlog bool
 }
 
-// Pool is the executors of one kind. It is not safe for use by several
-// goroutines at once.
+// Pool is the executors of one resource profile. It is not safe for concurrent
+// use.
 type Pool struct {
 	options Options
 	target  int
-	useful  int  // how many executors the work can use, within the bounds
-	begun   bool // there was work
+	useful  int  // how many executors the work can use, within Min and Max
+	begun   bool // there has been work
 	backlog bool // tasks wait
 
 	increment int       // by which the target rises next
 	riseAt    time.Time // the zero time while nothing waits
 
 	executors []*Executor
-	lookAt    time.Time // when an executor may be found that has been idle for long enough
+	checkAt   time.Time // no idle executor times out earlier; zero for never
 }
 
 // Executor is an executor of a pool, from Add to Remove.
 type Executor struct {
-	// ID is as it was given to Add.
+	// ID is the argument of Add.
 	ID string
 
 	pool      *Pool
-	at        int // its place among the pool's
+	at        int // its index in the pool; -1 once removed
 	busy      bool
 	holding   bool
 	idleSince time.Time
@@ -99,16 +100,16 @@ func New(options Options) *Pool {
 // Target is how many executors there should be.
 func (p *Pool) Target() int { return p.target }
 
-// Add takes in an executor that has come up. It is idle.
+// Add adds an executor that has started. It is idle.
 func (p *Pool) Add(id string, now time.Time) *Executor {
 	e := &Executor{ID: id, pool: p, at: len(p.executors), idleSince: now}
 	p.executors = append(p.executors, e)
-	p.lookBy(e)
+	p.checkBy(e)
 	return e
 }
 
-// Remove takes out an executor that is gone, or that will be: it gets no more
-// tasks. One that was taken out before is no error.
+// Remove removes an executor that is lost or gets no more tasks. It does nothing
+// for one that was removed before.
 func (p *Pool) Remove(e *Executor) {
 	if e.at < 0 {
 		return
@@ -120,24 +121,24 @@ func (p *Pool) Remove(e *Executor) {
 	e.at = -1
 }
 
-// Busy notes that the executor runs a task.
+// Busy reports that the executor runs a task.
 func (e *Executor) Busy() { e.busy = true }
 
-// Idle notes that the executor runs no task any more.
+// Idle reports that the executor runs no task any more.
 func (e *Executor) Idle(now time.Time) {
 	e.busy, e.idleSince = false, now
-	e.pool.lookBy(e)
+	e.pool.checkBy(e)
 }
 
-// Hold notes whether the executor has data that somebody may still fetch.
+// Hold reports whether the executor holds data that may still be used.
 func (e *Executor) Hold(holding bool) {
 	e.holding = holding
 	if !e.busy {
-		e.pool.lookBy(e)
+		e.pool.checkBy(e)
 	}
 }
 
-// timeout is how long the executor may be idle.
+// timeout returns how long the executor may be idle.
 func (p *Pool) timeout(e *Executor) time.Duration {
 	if e.holding {
 		return p.options.HoldingIdleTimeout
@@ -145,27 +146,26 @@ func (p *Pool) timeout(e *Executor) time.Duration {
 	return p.options.IdleTimeout
 }
 
-// lookBy makes sure that the executor's idleness is seen when it has lasted.
-func (p *Pool) lookBy(e *Executor) {
+// checkBy makes the pool check the executor when its timeout expires.
+func (p *Pool) checkBy(e *Executor) {
 	if e.at < 0 {
 		return
 	}
 	if timeout := p.timeout(e); timeout != Never {
-		if end := e.idleSince.Add(timeout); p.lookAt.IsZero() || end.Before(p.lookAt) {
-			p.lookAt = end
+		if end := e.idleSince.Add(timeout); p.checkAt.IsZero() || end.Before(p.checkAt) {
+			p.checkAt = end
 		}
 	}
 }
 
-// Update brings the target to where the work wants it, and answers with the
-// executors to be removed, which are no longer the pool's: they are to get no
-// more tasks. The target is such that nobody comes in their place.
+// Update adapts the target to the work. It removes and returns the executors to
+// end: they are to get no more tasks. The target does not replace them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.begun = p.begun || work.Executors > 0
 	if !p.begun {
 		return nil
 	}
-	// Sums of fractions come out a little above the whole number that they are.
+	// Sums of fractions may be slightly above a whole number.
 	const rounding = 1e-9
 	p.useful = p.options.Max
 	if need := math.Ceil(work.Executors*p.options.Ratio - rounding); need < float64(p.options.Max) {
@@ -192,7 +192,7 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// To ask for what is there already would only lose time.
+	// Executors that run already count, as a lower target would only lose time.
 	wanted := max(p.target, min(len(p.executors), p.useful)) + p.increment
 	if p.target = min(wanted, p.useful); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
@@ -201,14 +201,13 @@ func (p *Pool) rise(now time.Time) {
 	}
 }
 
-// fall takes out executors that the work cannot use and that have been idle for
-// long enough.
+// fall removes executors that the work cannot use and that have timed out.
 func (p *Pool) fall(now time.Time) []*Executor {
 	surplus := len(p.executors) - p.useful
-	if surplus <= 0 || p.lookAt.IsZero() || now.Before(p.lookAt) {
+	if surplus <= 0 || p.checkAt.IsZero() || now.Before(p.checkAt) {
 		return nil
 	}
-	p.lookAt = time.Time{}
+	p.checkAt = time.Time{}
 	var over []*Executor
 	for _, e := range p.executors {
 		switch timeout := p.timeout(e); {
@@ -216,7 +215,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 		case now.Sub(e.idleSince) >= timeout:
 			over = append(over, e)
 		default:
-			p.lookBy(e)
+			p.checkBy(e)
 		}
 	}
 	slices.SortFunc(over, func(a, b *Executor) int {
@@ -230,7 +229,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	})
 	if len(over) > surplus {
 		over = over[:surplus]
-		p.lookAt = now // the others go as soon as there is less work
+		p.checkAt = now // the others have timed out too and follow when there is less work
 	}
 	for _, e := range over {
 		p.Remove(e)
@@ -238,12 +237,12 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	return over
 }
 
-// Next is the earliest time at which an Update may do something without anything
-// having changed but the time; the zero time where it will not.
+// Next returns when to call Update although nothing has changed; the zero time for
+// never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
 	if p.begun && len(p.executors) > p.useful {
-		next = p.lookAt
+		next = p.checkAt
 	}
 	if p.backlog && p.target < p.useful && (next.IsZero() || p.riseAt.Before(next)) {
 		next = p.riseAt

@@ -6,7 +6,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// FromConfig is the policy that the settings describe.
+// FromConfig returns the policy of the settings.
 func FromConfig(c *config.Config) Options {
 	or := func(set *time.Duration, otherwise time.Duration) time.Duration {
 		if set != nil {

@@ -1,47 +1,45 @@
-// Package profile says what an executor of a kind is made of: its memory, its
-// cores and what else of a node it takes. An application has one profile from
-// its settings, and as many more as its jobs ask for.
+// Package profile describes resource profiles: the memory, cores and further
+// resources of an executor. An application has a default profile from its
+// settings, and further ones that its jobs ask for.
 package profile
 
 import (
-	"cmp"
 	"maps"
 
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// DefaultID is the id of the profile that the application's settings describe.
+// DefaultID is the id of the profile of the application's settings.
 const DefaultID = 0
 
-// Profile is a kind of executor.
+// Profile is the resources of an executor, or of another process of an application.
 type Profile struct {
-	// ID tells the application's profiles apart; DefaultID is the settings'.
+	// ID distinguishes the application's profiles.
 	ID int
-	// Memory is the Go program's, Overhead what its container gets on top.
+	// Memory is for the Go program, Overhead what its container has in addition.
 	Memory, Overhead config.Size
-	// Cores is how many tasks of one CPU run at once.
+	// Cores is how many tasks of one core run at once.
 	Cores int
 	// Resources are amounts of YARN's further resource types, such as
-	// "yarn.io/gpu", that each container holds.
+	// "yarn.io/gpu", in each container.
 	Resources map[string]int64
-	// NodeLabel is the node label expression of the containers; "" for the
-	// queue's own.
+	// NodeLabel is the node label expression of the containers; "" for the queue's.
 	NodeLabel string
-	// Opportunistic containers are given at once and may have to wait for their
-	// node, and to yield to others; the others are guaranteed.
+	// Opportunistic containers are allocated at once, but may wait for their node or
+	// be preempted. Others are guaranteed.
 	Opportunistic bool
 }
 
-// Container is the memory of the executor's whole container.
+// Container returns the memory of the whole container.
 func (p Profile) Container() config.Size { return p.Memory + p.Overhead }
 
-// Same reports whether executors of both profiles are alike, whatever the ids.
+// Same reports whether both profiles differ in nothing but their ids.
 func (p Profile) Same(other Profile) bool {
 	return p.Memory == other.Memory && p.Overhead == other.Overhead && p.Cores == other.Cores &&
 		p.NodeLabel == other.NodeLabel && p.Opportunistic == other.Opportunistic && maps.Equal(p.Resources, other.Resources)
 }
 
-// Default is the profile of the application's settings.
+// Default returns the profile of the application's settings.
 func Default(c *config.Config) Profile {
 	return Profile{
 		ID:            DefaultID,
@@ -54,8 +52,8 @@ func Default(c *config.Config) Profile {
 	}
 }
 
-// Master is what the container of the ApplicationMaster is made of, in which
-// the driver runs too unless it is in the client.
+// Master returns the profile of the ApplicationMaster's container, in which the
+// driver runs too unless the client runs it.
 func Master(c *config.Config) Profile {
 	master := Driver(c)
 	if config.ClientMode(c) {
@@ -64,8 +62,7 @@ func Master(c *config.Config) Profile {
 	return master
 }
 
-// Driver is what the process is made of in which a driver runs that the cluster
-// starts.
+// Driver returns the profile of a driver's process that the cluster starts.
 func Driver(c *config.Config) Profile {
 	return Profile{
 		Memory:    config.DriverMemory.In(c),
@@ -75,6 +72,3 @@ func Driver(c *config.Config) Profile {
 		NodeLabel: config.AMLabel.In(c),
 	}
 }
-
-// Compare orders profiles by id.
-func Compare(a, b Profile) int { return cmp.Compare(a.ID, b.ID) }
