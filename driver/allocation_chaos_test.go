@@ -19,9 +19,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// TestEveryJobIsRightWhileExecutorsComeAndGo lets the driver ask for its
+// TestJobsSucceedUnderDynamicAllocation lets the driver ask for its
 // executors, and the cluster take them away at random, in a clock of their own.
-func TestEveryJobIsRightWhileExecutorsComeAndGo(t *testing.T) {
+func TestJobsSucceedUnderDynamicAllocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, comeAndGo) })
 }
 

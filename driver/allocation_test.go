@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// cluster is a cluster manager that gives what it is asked for some time later.
+// cluster is a cluster manager that starts executors after a delay.
 type cluster struct {
 	t       require.TestingT
 	startup time.Duration
@@ -33,7 +33,7 @@ type cluster struct {
 	running sync.WaitGroup
 	ends    []error // of executors
 	closed  bool    // no executor is started any more
-	// takesAway is set where the cluster ends executors of itself.
+	// takesAway is set if the cluster also ends executors that the driver wants.
 	takesAway bool
 }
 
@@ -174,7 +174,7 @@ func (c *cluster) clean() {
 	}
 }
 
-func TestExecutorsComeAndGoWithTheWork(t *testing.T) {
+func TestTheNumberOfExecutorsFollowsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, map[string]string{
 			"dynamicAllocation.enabled": "true", "dynamicAllocation.minExecutors": "1", "dynamicAllocation.maxExecutors": "10",
@@ -213,7 +213,7 @@ func TestExecutorsComeAndGoWithTheWork(t *testing.T) {
 	})
 }
 
-func TestWithoutWorkThereNeedBeNoExecutor(t *testing.T) {
+func TestWithoutWorkNoExecutorIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, map[string]string{"dynamicAllocation.enabled": "true", "executor.instances": "0"})
 		time.Sleep(time.Hour)
@@ -229,7 +229,7 @@ func TestWithoutWorkThereNeedBeNoExecutor(t *testing.T) {
 	})
 }
 
-func TestALostExecutorIsReplacedAsFarAsItIsNeeded(t *testing.T) {
+func TestALostExecutorIsReplacedIfItIsNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, map[string]string{"dynamicAllocation.enabled": "true"})
 		done := begin(t.Context(), c.driver, naps(3, time.Minute))
@@ -246,8 +246,8 @@ func TestALostExecutorIsReplacedAsFarAsItIsNeeded(t *testing.T) {
 	})
 }
 
-// TestExecutorsThatHoldSomethingAreKept has tasks keep something.
-func TestExecutorsThatHoldSomethingAreKept(t *testing.T) {
+// TestExecutorsThatHoldDataAreKept has tasks keep something.
+func TestExecutorsThatHoldDataAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		timeout string
 		kept    int // an hour later
@@ -353,7 +353,7 @@ func TestJobsOfSeveralProfiles(t *testing.T) {
 	}
 }
 
-func TestExecutorsOfThisProcessAreOfEveryProfile(t *testing.T) {
+func TestExecutorsOfThisProcessRunTasksOfEveryProfile(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	job := squares(10)

@@ -87,7 +87,7 @@ func init() {
 	})
 }
 
-func TestTasksOfABarrierSetMeetAgainAndAgain(t *testing.T) {
+func TestTasksOfABarrierSetPassSeveralBarriers(t *testing.T) {
 	for i := range meetings {
 		meetings[i].Store(0)
 	}
@@ -104,7 +104,7 @@ func TestTasksOfABarrierSetMeetAgainAndAgain(t *testing.T) {
 	require.EqualValues(t, 5, meetings[2].Load())
 }
 
-func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
+func TestABarrierSetIsRetriedAsAWhole(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 4})
 	results, err := outcome(t.Context(), d, driver.TaskSet{Function: "meet and fail", Tasks: tasks(4), Barrier: true})
@@ -120,7 +120,7 @@ func TestABarrierSetIsTriedAgainAsAWhole(t *testing.T) {
 	await(t, d, func(s driver.Status) bool { return s.Totals.Running == 0 })
 }
 
-func TestABarrierThatNotAllComeToFails(t *testing.T) {
+func TestABarrierFailsIfATaskEndsBeforeIt(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2})
 	_, err := outcome(t.Context(), d, driver.TaskSet{Function: "stay away", Tasks: tasks(2), Barrier: true, MaxFailures: 2})
@@ -148,7 +148,7 @@ func TestATaskWaitsAtOneBarrierAtATime(t *testing.T) {
 	})
 }
 
-func TestATaskThatHasEndedAsksForNothing(t *testing.T) {
+func TestAnEndedTaskCannotCallTheDriver(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	_, err := outcome(t.Context(), d, driver.TaskSet{Function: "ask too late", Tasks: tasks(1)})
@@ -207,7 +207,7 @@ func neverFits(t *testing.T, bound map[string]string) {
 	require.ErrorContains(t, err, `job "wide": its tasks can run nowhere: its 5 tasks must run at once, and there is room for 4 on as many executors as there may be (2)`)
 }
 
-func TestABarrierJobThatThisProcessCannotHoldFails(t *testing.T) {
+func TestABarrierJobTooLargeForThisProcessFails(t *testing.T) {
 	d := start(t, driver.Options{})
 	done := running(t, d, driver.TaskSet{Tasks: tasks(3), Barrier: true})
 	join(t, d, "1", "a", 2)

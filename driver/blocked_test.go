@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-func TestAJobThatWaitsSaysWhy(t *testing.T) {
+func TestTheReasonWhyAJobWaitsIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lockedBuffer
 		d := start(t, driver.Options{Logger: log.logger()})

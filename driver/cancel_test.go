@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-func TestAJobIsCancelledByItsIDAndToldWhy(t *testing.T) {
+func TestAJobIsCancelledByItsIDWithAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one := join(t, d, "1", "a", 2)

@@ -18,9 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TestEveryJobIsRightWhateverHappensToExecutors runs jobs on executors that
+// TestJobsSucceedWhileExecutorsFail runs jobs on executors that
 // come and go at random, in a clock of their own.
-func TestEveryJobIsRightWhateverHappensToExecutors(t *testing.T) {
+func TestJobsSucceedWhileExecutorsFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, chaos) })
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-func TestAnExecutorThatWishesToLeaveFinishesFirstAndIsReplaced(t *testing.T) {
+func TestAnExecutorThatAsksToBeDecommissionedIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// naps is a job of tasks that take so long.
+// naps is a job of tasks of a duration.
 func naps(tasks int, each time.Duration) driver.TaskSet {
 	job := driver.TaskSet{Name: "naps", Function: "nap", MaxFailures: 1}
 	for range tasks {
@@ -22,14 +22,14 @@ func naps(tasks int, each time.Duration) driver.TaskSet {
 	return job
 }
 
-// begin runs a job in the background and gives its error.
+// begin runs a job in the background and returns its error on a channel.
 func begin(ctx context.Context, d *driver.Driver, job driver.TaskSet) <-chan error {
 	done := make(chan error, 1)
 	go func() { _, err := outcome(ctx, d, job); done <- err }()
 	return done
 }
 
-func TestDecommissionedExecutorsFinishWhatTheyRunAndLeave(t *testing.T) {
+func TestDecommissionedExecutorsFinishTheirTasksAndStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
@@ -76,7 +76,7 @@ func ids(executors []driver.ExecutorStatus) []string {
 	return ids
 }
 
-func TestWhatRunsAtTheDeadlineRunsAgainElsewhere(t *testing.T) {
+func TestTasksThatRunAtTheDeadlineRunAgainElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
@@ -87,7 +87,7 @@ func TestWhatRunsAtTheDeadlineRunsAgainElsewhere(t *testing.T) {
 		notice := slow.recv().GetDecommission()
 		require.Equal(t, "is about to be preempted", notice.GetReason())
 		require.Equal(t, time.Now().Add(time.Hour).UnixMilli(), notice.GetDeadlineMillis())
-		// The sooner end holds, whichever is said last.
+		// The earlier deadline holds, whichever is announced last.
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "is preempted", Deadline: time.Now().Add(15 * time.Second)})
 		require.Equal(t, "is preempted", slow.recv().GetDecommission().GetReason())
 		d.Decommission([]string{"1"}, driver.Notice{Reason: "its node goes some day"})
@@ -98,7 +98,7 @@ func TestWhatRunsAtTheDeadlineRunsAgainElsewhere(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []string{"1"}, m.asksToKill())
 		require.EqualError(t, <-slow.err, "executor 1 was given up with its tasks: is preempted")
-		// Whatever the manager says of its end, it does not count.
+		// Whatever the manager reports of its end, it does not count.
 		d.ExecutorLost("1", driver.Loss{Text: "was killed", CountsAsFailure: true})
 
 		attach(t, d, executorbackend.Options{ID: "2"})
@@ -136,7 +136,7 @@ func TestLossesOfDecommissionedExecutorsNeverCount(t *testing.T) {
 	}
 }
 
-func TestAnExecutorThatDoesNotLeaveIsEnded(t *testing.T) {
+func TestAnExecutorThatDoesNotStopIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
@@ -151,7 +151,7 @@ func TestAnExecutorThatDoesNotLeaveIsEnded(t *testing.T) {
 	})
 }
 
-func TestNoticeComesBeforeTheExecutor(t *testing.T) {
+func TestDecommissionBeforeRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})

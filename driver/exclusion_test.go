@@ -57,7 +57,7 @@ func TestNodesWhereTasksFailAreExcluded(t *testing.T) {
 	})
 }
 
-func TestAnExcludedExecutorMakesPlaceForAnother(t *testing.T) {
+func TestAnIdleExcludedExecutorIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m, Config: settings(t, map[string]string{
@@ -72,7 +72,7 @@ func TestAnExcludedExecutorMakesPlaceForAnother(t *testing.T) {
 	})
 }
 
-func TestAJobWhoseTasksMayRunNowhereFails(t *testing.T) {
+func TestAnUnschedulableJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"excludeOnFailure.enabled": "true"})})
 		attach(t, d, executorbackend.Options{ID: "1", Host: "bad"})

@@ -182,7 +182,7 @@ func TestLossesThatDoNotCountFailNoJob(t *testing.T) {
 	})
 }
 
-func TestExecutorWhoseLossNobodyExplainsIsEnded(t *testing.T) {
+func TestAnExecutorWhoseLossIsNotExplainedIsKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})
@@ -268,7 +268,7 @@ func TestSilentExecutorIsLost(t *testing.T) {
 	})
 }
 
-func TestExecutorWithNothingToDoIsHeard(t *testing.T) {
+func TestAnIdleExecutorSendsHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		p := join(t, d, "1", "h", 1)
@@ -289,7 +289,7 @@ func TestExecutorWithNothingToDoIsHeard(t *testing.T) {
 	})
 }
 
-func TestStatusShowsWhatExecutorsSay(t *testing.T) {
+func TestStatusShowsWhatExecutorsReport(t *testing.T) {
 	d := start(t, driver.Options{ApplicationID: "application_1_2", User: "ann"})
 	p := play(t, d)
 	p.send(&wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "10", Host: "h", Cores: 4, Version: wire.Version, LogUrls: map[string]string{"stderr": "http://x"}}})
@@ -326,7 +326,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	require.Equal(t, "149", status.Jobs[99].Name)
 }
 
-func TestStreamThatTakesNothingMoreIsALoss(t *testing.T) {
+func TestAFailedSendIsALoss(t *testing.T) {
 	d := start(t, driver.Options{})
 	broken := &brokenStream{registered: make(chan struct{}), release: make(chan struct{})}
 	err := d.Attach(t.Context(), broken)
@@ -335,7 +335,7 @@ func TestStreamThatTakesNothingMoreIsALoss(t *testing.T) {
 	close(broken.release)
 }
 
-// brokenStream registers, and then takes nothing.
+// brokenStream registers, and then fails to send.
 type brokenStream struct {
 	registered, release chan struct{}
 	first               bool

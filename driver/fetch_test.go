@@ -55,7 +55,7 @@ func repeat(count, size int) []int {
 	return sizes
 }
 
-func TestResultsOfAnySizeComeWhole(t *testing.T) {
+func TestResultsOfAnySizeArriveWhole(t *testing.T) {
 	sizes := []int{0, 1, 1023, 1024, 1025, mib - 1, mib, mib + 1, 3*mib + 17, 2 * mib, 70 * mib}
 	for name, values := range map[string]map[string]string{
 		"as set":       nil,
@@ -85,9 +85,9 @@ func TestResultsOfAnySizeComeWhole(t *testing.T) {
 	}
 }
 
-// TestResultsThatWereTakenAreLetGoOf has large results come while another job's task
-// runs on, and wants none of them to be in memory after.
-func TestResultsThatWereTakenAreLetGoOf(t *testing.T) {
+// TestConsumedResultsAreFreed receives large results while another job's task
+// runs, and checks that none stays in memory.
+func TestConsumedResultsAreFreed(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, nil)})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 2, Config: settings(t, nil)})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,9 +161,9 @@ func TestResultsBeyondTheLimitEndTheirJob(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenWaitsAtExecutors has a consumer that takes its time, while
+// TestResultsThatAreNotConsumedStayAtExecutors has a consumer that takes its time, while
 // another job runs on the same cores.
-func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
+func TestResultsThatAreNotConsumedStayAtExecutors(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30)) // an executor keeps 128 MiB in memory
 	directory := t.TempDir()
 	t.Setenv("TMPDIR", directory)
@@ -201,7 +201,7 @@ func TestWhatIsNotTakenWaitsAtExecutors(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// ranAt has a puppet say that it holds a result.
+// ranAt makes a puppet report that it stores a result.
 func (p *puppet) ran(launch *wire.Launch, size int) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_STORED, StoredBytes: uint64(size)}}})
@@ -245,9 +245,9 @@ func TestAResultThatIsLostIsComputedAgainAndDoesNotCount(t *testing.T) {
 	require.Equal(t, "x", string(results[0].Value))
 }
 
-// TestNoResultIsLostOrComesTwice runs jobs with results of all sizes, and
+// TestEveryResultArrivesOnce runs jobs with results of all sizes, and
 // consumers of all kinds, on executors that end at any time.
-func TestNoResultIsLostOrComesTwice(t *testing.T) {
+func TestEveryResultArrivesOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { rapid.Check(noDeadline{t}, fetchChaos) })
 }
 

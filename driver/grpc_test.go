@@ -89,7 +89,7 @@ func TestExecutorLearnsTheApplicationBeforeItRegisters(t *testing.T) {
 	<-ended
 }
 
-func TestWhoDoesNotBelongDoesNotJoin(t *testing.T) {
+func TestExecutorsWithoutTheSecretAreRejected(t *testing.T) {
 	d, _ := networked(t, driver.Options{})
 	_, otherPass := networked(t, driver.Options{})
 	for name, pass := range map[string][]byte{"another application's": otherPass, "none": nil, "damaged": []byte("x")} {
@@ -101,7 +101,7 @@ func TestWhoDoesNotBelongDoesNotJoin(t *testing.T) {
 	require.Empty(t, d.Status().Executors)
 }
 
-func TestNoDriverThere(t *testing.T) {
+func TestNoDriverListens(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := listener.Addr().String()

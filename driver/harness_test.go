@@ -155,7 +155,7 @@ func start(t *testing.T, options driver.Options) *driver.Driver {
 	return d
 }
 
-// executor is a real one, in this process, which the test can kill.
+// executor is an executorbackend in this process, which the test can kill.
 type executor struct {
 	kill  context.CancelFunc
 	ended chan struct{}
@@ -244,7 +244,7 @@ func (p *puppet) finish(launch *wire.Launch, result string) {
 		{Attempt: launch.GetAttempt(), State: wire.TaskState_TASK_STATE_FINISHED, Result: []byte(result)}}})
 }
 
-// manager is a cluster manager that notes what it is asked for.
+// manager is a cluster manager that records what it is asked for.
 type manager struct {
 	mu       sync.Mutex
 	requests []driver.Request
@@ -284,13 +284,12 @@ func (m *manager) asksToKill() []string {
 	return append([]string(nil), m.killed...)
 }
 
-// patience bounds what a test waits for that happens at once on an idle machine.
-const patience = 2 * time.Minute
+// timeout bounds waits for what happens at once on an idle machine.
+const timeout = 2 * time.Minute
 
-// await polls the driver's status, which its event loop answers, until it is
-// as wanted.
+// await polls the driver's status until it is as wanted.
 func await(t *testing.T, d *driver.Driver, wanted func(driver.Status) bool) driver.Status {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		status := d.Status()
 		if wanted(status) {

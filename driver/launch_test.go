@@ -34,7 +34,7 @@ func successes(launches []*wire.Launch) *wire.Successes {
 	return b.Take()
 }
 
-func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
+func TestAttemptsThatAreAlikeShareALaunch(t *testing.T) {
 	job := squares(100)
 	p, done, message := short(t, start(t, driver.Options{}), job, 1000)
 	require.Len(t, message.GetLaunches(), 2)
@@ -66,7 +66,7 @@ func TestAttemptsThatAreAlikeStartTogether(t *testing.T) {
 	p.leave()
 }
 
-func TestExecutorThatTellsWhatCannotBeReadIsLost(t *testing.T) {
+func TestAnExecutorThatSendsUnreadableSuccessesIsLost(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
 	done := running(t, d, squares(1))
@@ -87,8 +87,8 @@ func TestExecutorThatTellsWhatCannotBeReadIsLost(t *testing.T) {
 	other.leave()
 }
 
-// What waits at an executor goes back when the executor will be taken away: it
-// has not failed, and runs on a core of its own next.
+// Tasks that an executor queues are recalled when it is decommissioned: they have
+// not failed, and run on a core next.
 func TestQueuedTasksAreRecalled(t *testing.T) {
 	d := start(t, driver.Options{})
 	p, done, _ := short(t, d, squares(100), 10)
@@ -120,7 +120,7 @@ func TestQueuedTasksAreRecalled(t *testing.T) {
 }
 
 // A job of another pool gets the cores that queued tasks wait for.
-func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
+func TestQueuedTasksAreRecalledForAnotherPool(t *testing.T) {
 	d := start(t, driver.Options{Config: settings(t, map[string]string{"scheduler.mode": "FAIR"})})
 	p, done, _ := short(t, d, squares(100), 10)
 	launches := p.launches(11)
@@ -145,7 +145,7 @@ func TestQueuedTasksMakeWayForAnotherPool(t *testing.T) {
 	p.leave()
 }
 
-func TestLargeInputsGoInSeveralMessages(t *testing.T) {
+func TestLargeInputsAreSentInSeveralMessages(t *testing.T) {
 	job := driver.TaskSet{Name: "large", Tasks: make([]driver.Task, 20)}
 	for i := range job.Tasks {
 		job.Tasks[i].Input = make([]byte, wire.MaxPart/3+i)
@@ -172,7 +172,7 @@ func TestLargeInputsGoInSeveralMessages(t *testing.T) {
 	p.leave()
 }
 
-func TestTheEndOfASetNeedsNoMessageOfItsOwn(t *testing.T) {
+func TestForgettingASetNeedsNoMessageOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		p := join(t, d, "1", "h", 1)

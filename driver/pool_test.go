@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-func TestJobsShareTheExecutorsAsTheirPoolsSay(t *testing.T) {
+func TestPoolsShareTheExecutors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{
 			Config: settings(t, map[string]string{"scheduler.mode": "FAIR"}),

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// network stands between executors and their driver, and can fail.
+// network forwards connections of executors to their driver, and can fail.
 type network struct {
 	listener net.Listener
 	target   string
@@ -64,7 +64,7 @@ func (n *network) cut() {
 	n.connections = nil
 }
 
-// close breaks every connection for good.
+// close breaks every connection and refuses new ones.
 func (n *network) close() {
 	_ = n.listener.Close()
 	n.cut()
@@ -84,7 +84,7 @@ func init() {
 	})
 }
 
-func TestAnExecutorWhoseConnectionBreaksComesAgain(t *testing.T) {
+func TestAnExecutorReconnects(t *testing.T) {
 	m := &manager{}
 	d, pass := networked(t, driver.Options{Manager: m})
 	n := newNetwork(t, d.Addr())
@@ -123,12 +123,12 @@ func TestAnExecutorWhoseDriverIsGoneEnds(t *testing.T) {
 	require.ErrorContains(t, err, "could not join again")
 }
 
-// register is what a process of an executor says first.
+// register is the first message of an executor's process.
 func register(instance uint64) *wire.ExecutorMessage {
 	return &wire.ExecutorMessage{Register: &wire.Register{ExecutorId: "1", Host: "h", Cores: 1, Version: wire.Version, Instance: instance}}
 }
 
-func TestWhoComesAgainIsTakenInBeforeItsFirstStreamHasEnded(t *testing.T) {
+func TestAnExecutorReconnectsBeforeItsFirstStreamHasEnded(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
 	first := play(t, d)
 	first.send(register(7))
@@ -152,7 +152,7 @@ func TestWhoComesAgainIsTakenInBeforeItsFirstStreamHasEnded(t *testing.T) {
 	first.leave()
 }
 
-func TestWhoComesAgainIsStillToLeave(t *testing.T) {
+func TestAnExecutorThatReconnectsIsStillDecommissioned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &manager{}
 		d := start(t, driver.Options{Manager: m})

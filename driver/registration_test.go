@@ -23,7 +23,7 @@ func localTasks(t *testing.T, d *driver.Driver, tasks int) int {
 	return d.Status().Totals.Locality.NodeLocal
 }
 
-func TestTheFirstExecutorLeavesWhatIsLocalToTheNext(t *testing.T) {
+func TestTheFirstExecutorLeavesTasksThatAreLocalToTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		attach(t, d, executorbackend.Options{ID: "1", Host: "a", Cores: 1})
@@ -32,7 +32,7 @@ func TestTheFirstExecutorLeavesWhatIsLocalToTheNext(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForAnExecutorThatDoesNotCome(t *testing.T) {
+func TestTasksDoNotWaitLongForAMissingExecutor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Manager: &manager{}})
 		attach(t, d, executorbackend.Options{ID: "1", Host: "a", Cores: 1})

@@ -77,7 +77,7 @@ func TestResultsStreamAsTheyFinish(t *testing.T) {
 	require.Equal(t, 3, next)
 }
 
-func TestSlowConsumerHoldsUpNobody(t *testing.T) {
+func TestASlowConsumerDelaysNoOtherJob(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	first := true
@@ -94,7 +94,7 @@ func TestSlowConsumerHoldsUpNobody(t *testing.T) {
 	require.Equal(t, 5000, count)
 }
 
-func TestFailedTaskIsTriedAgain(t *testing.T) {
+func TestAFailedTaskIsRetried(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	results, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "fail until", Tasks: []driver.Task{
@@ -148,14 +148,14 @@ func TestPanicIsTheJobsErrorWithItsStack(t *testing.T) {
 	require.ErrorContains(t, err, "harness_test.go:")
 }
 
-func TestPermanentFailureIsNotTriedAgain(t *testing.T) {
+func TestAPermanentFailureIsNotRetried(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Function: "no such", Tasks: make([]driver.Task, 1)})
 	require.ErrorContains(t, err, `task 0 of "j" failed once, last on executor 1 (host1): this program has no function "no such"`)
 }
 
-func TestCancelKillsWhatRuns(t *testing.T) {
+func TestCancelKillsRunningTasks(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1"})
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -196,7 +196,7 @@ func TestCancelDoesNotWaitForTheConsumer(t *testing.T) {
 	require.ErrorIs(t, last, errTest)
 }
 
-func TestLeavingTheLoopKillsWhatRuns(t *testing.T) {
+func TestLeavingTheLoopKillsRunningTasks(t *testing.T) {
 	d := start(t, driver.Options{})
 	attach(t, d, executorbackend.Options{ID: "1", Cores: 1})
 	job := naps(1000, time.Millisecond)
@@ -229,7 +229,7 @@ func TestStopEndsRuns(t *testing.T) {
 	require.ErrorIs(t, d.Attach(t.Context(), nil), driver.ErrStopped)
 }
 
-func TestStopWhileExecutorsComeAndJobsRun(t *testing.T) {
+func TestStopWhileExecutorsRegisterAndJobsRun(t *testing.T) {
 	for range 50 {
 		d := start(t, driver.Options{})
 		var others sync.WaitGroup
@@ -250,7 +250,7 @@ func TestStopWhileExecutorsComeAndJobsRun(t *testing.T) {
 	}
 }
 
-func TestStopDoesNotWaitForEver(t *testing.T) {
+func TestStopWaitsABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, err := driver.New(driver.Options{})
 		require.NoError(t, err)
@@ -346,7 +346,7 @@ func TestLateRepeatedAndUnknownMessagesAreHarmless(t *testing.T) {
 	q.leave()
 }
 
-func TestTooLargeInputIsSaidBeforeAnythingRuns(t *testing.T) {
+func TestATooLargeInputFailsBeforeAnyTaskRuns(t *testing.T) {
 	d := start(t, driver.Options{})
 	huge := make([]byte, wire.MaxInput+1) // of which nothing is touched
 	_, err := outcome(t.Context(), d, driver.TaskSet{Name: "j", Tasks: []driver.Task{{}, {Input: huge}}})

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// running runs a job beside the test.
+// running runs a job in the background.
 func running(t *testing.T, d *driver.Driver, job driver.TaskSet) <-chan ended {
 	done := make(chan ended, 1)
 	go func() {
@@ -55,7 +55,7 @@ func (p *puppet) update(launch *wire.Launch, update *wire.TaskUpdate) {
 	p.send(&wire.ExecutorMessage{Updates: []*wire.TaskUpdate{update}})
 }
 
-func TestAStragglerIsCopiedAndTheLoserKilled(t *testing.T) {
+func TestASlowTaskIsCopiedAndTheLoserKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{Config: settings(t, map[string]string{"speculation": "true", "speculation.quantile": "0.5"})})
 		slow, fast := join(t, d, "1", "a", 2), join(t, d, "2", "b", 2)
@@ -113,7 +113,7 @@ func TestWithoutSpeculationNothingIsCopied(t *testing.T) {
 	})
 }
 
-func TestAnotherMayCommitWhenTheOneThatMightHasFailed(t *testing.T) {
+func TestAnotherAttemptMayCommitAfterTheFirstFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one, other := join(t, d, "1", "a", 1), join(t, d, "2", "b", 1)
@@ -135,7 +135,7 @@ func TestAnotherMayCommitWhenTheOneThatMightHasFailed(t *testing.T) {
 	})
 }
 
-func TestATaskThatMayNotCommitIsNotToBlame(t *testing.T) {
+func TestADeniedCommitDoesNotCountAsFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := start(t, driver.Options{})
 		one := join(t, d, "1", "a", 1)

@@ -14,38 +14,38 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// diary is a listener that notes what it is told.
-type diary struct {
+// recordingListener is a listener that records its calls.
+type recordingListener struct {
 	mu       sync.Mutex
 	done     []driver.Result
 	failures []driver.TaskFailure
 	ended    chan error
 }
 
-func newDiary() *diary { return &diary{ended: make(chan error, 1)} }
+func newDiary() *recordingListener { return &recordingListener{ended: make(chan error, 1)} }
 
-func (l *diary) TaskDone(result driver.Result) {
+func (l *recordingListener) TaskDone(result driver.Result) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done = append(l.done, result)
 }
 
-func (l *diary) TaskFailed(failure driver.TaskFailure) {
+func (l *recordingListener) TaskFailed(failure driver.TaskFailure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.failures = append(l.failures, failure)
 }
 
-func (l *diary) Ended(err error) { l.ended <- err }
+func (l *recordingListener) Ended(err error) { l.ended <- err }
 
-func submit(t *testing.T, d *driver.Driver, job driver.TaskSet) (*driver.Submission, *diary) {
+func submit(t *testing.T, d *driver.Driver, job driver.TaskSet) (*driver.Submission, *recordingListener) {
 	listener := newDiary()
 	submission, err := d.Submit(job, listener)
 	require.NoError(t, err)
 	return submission, listener
 }
 
-func TestAListenerIsToldOfEachEnd(t *testing.T) {
+func TestAListenerReceivesEachEnd(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
 	one, two := join(t, d, "1", "h1", 1), join(t, d, "2", "h2", 1)
 	_, listener := submit(t, d, squares(2))
@@ -73,10 +73,10 @@ func TestAListenerIsToldOfEachEnd(t *testing.T) {
 
 // A stage that lost some of its outputs runs those tasks again, by the indexes
 // that they had, before sets that came later.
-func TestASetOfSomeTasksOfAnEarlierOne(t *testing.T) {
+func TestASetRepeatsTasksOfAnEarlierOne(t *testing.T) {
 	d := start(t, driver.Options{})
 	p := join(t, d, "1", "h", 1)
-	submit := func(job driver.TaskSet) *diary { _, listener := submit(t, d, job); return listener }
+	submit := func(job driver.TaskSet) *recordingListener { _, listener := submit(t, d, job); return listener }
 	busy := submit(driver.TaskSet{Name: "busy", Function: "noop", Tasks: make([]driver.Task, 1), Priority: pool.Priority{Job: 1}})
 	running := p.launches(1)[0]
 	later := submit(driver.TaskSet{Name: "later", Function: "noop", Tasks: make([]driver.Task, 1), Priority: pool.Priority{Job: 2, Stage: 1}})
@@ -146,7 +146,7 @@ func TestNothingIsSubmittedToAStoppedDriver(t *testing.T) {
 	require.ErrorIs(t, err, driver.ErrStopped)
 }
 
-// visits notes executors that come and go.
+// visits records executors that register and are lost.
 type visits chan string
 
 func (v visits) ExecutorAdded(e driver.ExecutorInfo) {
@@ -154,7 +154,7 @@ func (v visits) ExecutorAdded(e driver.ExecutorInfo) {
 }
 func (v visits) ExecutorLost(e driver.ExecutorInfo, reason string) { v <- e.ID + " " + reason }
 
-func TestExecutorsThatComeAndGoAreTold(t *testing.T) {
+func TestExecutorListener(t *testing.T) {
 	d := start(t, driver.Options{Manager: &manager{}})
 	join(t, d, "1", "h1", 1)
 	told := make(visits, 10)

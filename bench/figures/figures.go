@@ -1,5 +1,4 @@
-// Package figures prints what a benchmark measured, for people and machines to
-// read: one JSON object a line.
+// Package figures prints the results of benchmarks, one JSON object a line.
 package figures
 
 import (
@@ -26,8 +25,8 @@ func Print(w io.Writer, figures ...Figure) error {
 	return nil
 }
 
-// Median is the middle one of the values, or the mean of the two in the
-// middle. There must be at least one.
+// Median returns the middle value, or the mean of the two in the middle. There must
+// be at least one value.
 func Median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

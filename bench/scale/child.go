@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// endWait is how long a process has to end.
-const endWait = 20 * time.Second
+// stopTimeout is how long a process may take to end.
+const stopTimeout = 20 * time.Second
 
-// child is a process of this program in another role. The two send each other
-// JSON values over the child's stdin and stdout.
+// child is a process of this program in another role. It exchanges JSON values with
+// its parent over stdin and stdout.
 type child struct {
 	role    string
 	command *exec.Cmd
@@ -23,7 +23,7 @@ type child struct {
 	stdout  *json.Decoder
 }
 
-// startChild starts a process of a role, which ends with ctx and with this process.
+// startChild starts a process in a role. It ends with ctx and with this process.
 func startChild(ctx context.Context, role string, environment ...string) (*child, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -33,7 +33,7 @@ func startChild(ctx context.Context, role string, environment ...string) (*child
 	command.Env = append(os.Environ(), environment...)
 	command.Stderr = os.Stderr
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = endWait
+	command.WaitDelay = stopTimeout
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	stdin, err := command.StdinPipe()
 	if err != nil {
@@ -46,24 +46,24 @@ func startChild(ctx context.Context, role string, environment ...string) (*child
 	return &child{role: role, command: command, stdin: stdin, stdout: json.NewDecoder(stdout)}, command.Start()
 }
 
-func (c *child) tell(value any) error {
+func (c *child) send(value any) error {
 	if err := json.NewEncoder(c.stdin).Encode(value); err != nil {
 		return fmt.Errorf("write to the process of the %s: %w", c.role, err)
 	}
 	return nil
 }
 
-func (c *child) hear(value any) error {
+func (c *child) receive(value any) error {
 	if err := c.stdout.Decode(value); err != nil {
 		return fmt.Errorf("read from the process of the %s: %w", c.role, err)
 	}
 	return nil
 }
 
-// end closes the process's stdin, upon which it ends, and waits for it.
-func (c *child) end() error {
+// stop closes the process's stdin, which ends it, and waits for it.
+func (c *child) stop() error {
 	_ = c.stdin.Close()
-	kill := time.AfterFunc(endWait, func() { _ = c.command.Process.Kill() })
+	kill := time.AfterFunc(stopTimeout, func() { _ = c.command.Process.Kill() })
 	defer kill.Stop()
 	if err := c.command.Wait(); err != nil {
 		return fmt.Errorf("the process of the %s: %w", c.role, err)

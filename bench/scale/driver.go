@@ -13,12 +13,12 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// warmUps is how many tasks for each executor run before those that count.
+// warmUps is how many tasks for each executor run before the measurement.
 const warmUps = 10
 
 var increment = bobbin.Func("increment", func(_ *bobbin.Task, n int) (int, error) { return n + 1, nil })
 
-// driverFigures is what the driver's process measures of itself.
+// driverFigures are measured in the driver's process.
 type driverFigures struct {
 	TasksPerSecond float64
 	CPUMicros      float64 // user and system, a task
@@ -72,16 +72,16 @@ func runTasks(ctx context.Context, session *bobbin.Session, inputs []int) error 
 	return nil
 }
 
-// liveBytes is the memory that is in use after a collection.
+// liveBytes returns the memory in use after a garbage collection.
 func liveBytes() uint64 {
 	runtime.GC()
-	runtime.GC() // frees what finalizers and pools let go after the first
+	runtime.GC() // frees memory of finalizers and pools
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	return memory.HeapAlloc + memory.StackInuse
 }
 
-// cpuTime is what this process has used so far, user and system.
+// cpuTime returns the CPU time of this process, user and system.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // never fails for the process itself

@@ -13,14 +13,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/executorbackend"
 )
 
-// share is the part of the executors that one process runs.
+// share is the executors that one process runs.
 type share struct {
 	Address      string // of the driver
 	Pass         []byte
 	First, Count int // their ids
 }
 
-// runExecutors is a process of executors. It runs until its stdin ends.
+// runExecutors runs executors until stdin ends.
 func runExecutors(ctx context.Context) error {
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
 	var part share
@@ -56,9 +56,9 @@ func runExecutors(ctx context.Context) error {
 	return nil
 }
 
-// complaints is where an executor logs warnings. It is counted at the first: it
-// tries again to register, or has lost the driver. Of a process's executors the
-// first one's is shown.
+// complaints receives an executor's warnings. The first one counts the executor as
+// refused: it retries its registration or has lost the driver. Only the first warning
+// of a process is printed.
 type complaints struct {
 	count *atomic.Int64
 	once  sync.Once

@@ -1,12 +1,12 @@
 // Command scale measures a driver with 10,000 executors: how long they take to
-// register when all start at once, and what the driver's memory and CPU do while
-// Func.Run calls a function of an int that returns an int.
+// register if all start at once, and the driver's memory and CPU time while Func.Run
+// calls a function from int to int.
 //
-// The driver is a whole program of a user (bobbin.Main) in a process of its own,
-// on a standalone cluster. The cluster is simulated: this process is its master,
-// and its executors share as many processes as there are cores. Each is a whole
-// executorbackend with a connection of its own, over TLS and gRPC on loopback,
-// and does all that an executor in a container does but test its disk.
+// The driver is a user's program (bobbin.Main) in its own process, on a simulated
+// standalone cluster: this process is the master, and the executors share as many
+// processes as there are cores. Each executor is a complete executorbackend with its
+// own connection over TLS and gRPC on loopback. Unlike an executor in a container,
+// it does not test its disk.
 //
 // Usage, from the module's root:
 //
@@ -35,9 +35,9 @@ const (
 )
 
 const (
-	// timeout bounds the whole measurement.
+	// timeout bounds the measurement.
 	timeout = 5 * time.Minute
-	// spareFiles is how many files the driver has open beside its connections.
+	// spareFiles is how many files the driver opens in addition to its connections.
 	spareFiles = 100
 )
 
@@ -64,7 +64,7 @@ type round struct{ Executors, Tasks int }
 type outcome struct {
 	driverFigures
 	registering time.Duration // from the start of the executors to the last one's registration
-	refused     int           // executors that did not register at their first try, or were lost
+	refused     int           // executors that did not register at their first attempt, or were lost
 }
 
 // measure is the process that a user starts.
@@ -108,7 +108,7 @@ func checkFiles(executors int) error {
 	return nil
 }
 
-// run starts the driver, then the executors, and ends all of them.
+// run starts the driver, then the executors, and stops all of them at the end.
 func (r round) run(ctx context.Context) (result outcome, err error) {
 	master, err := startMaster(r.Executors)
 	if err != nil {
@@ -118,19 +118,19 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 	var executors []*child
 	defer func() {
 		for _, process := range executors {
-			err = errors.Join(err, process.end())
+			err = errors.Join(err, process.stop())
 		}
 	}()
 	driver, err := startChild(ctx, roleDriver, master.environment()...)
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, driver.end()) }()
+	defer func() { err = errors.Join(err, driver.stop()) }()
 	ready := ""
-	if err := errors.Join(driver.tell(r), driver.hear(&ready)); err != nil {
+	if err := errors.Join(driver.send(r), driver.receive(&ready)); err != nil {
 		return result, err
 	}
-	command := <-master.command // it came before the driver was ready
+	command := <-master.command // sent before the driver is ready
 
 	began := time.Now()
 	first, processes := 1, runtime.NumCPU()
@@ -141,7 +141,7 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 		}
 		executors = append(executors, process)
 		part := share{Address: command.GetDriver(), Pass: command.GetPass(), First: first, Count: (r.Executors + i) / processes} // adds up to all
-		if err := process.tell(part); err != nil {
+		if err := process.send(part); err != nil {
 			return result, err
 		}
 		first += part.Count
@@ -153,15 +153,15 @@ func (r round) run(ctx context.Context) (result outcome, err error) {
 		return result, fmt.Errorf("not all executors have registered: %w", context.Cause(ctx))
 	}
 
-	if err := errors.Join(driver.tell("run"), driver.hear(&result.driverFigures)); err != nil {
+	if err := errors.Join(driver.send("run"), driver.receive(&result.driverFigures)); err != nil {
 		return result, err
 	}
 	for _, process := range executors {
 		refused := 0
-		if err := errors.Join(process.tell("report"), process.hear(&refused)); err != nil {
+		if err := errors.Join(process.send("report"), process.receive(&refused)); err != nil {
 			return result, err
 		}
 		result.refused += refused
 	}
-	return result, driver.tell("stop")
+	return result, driver.send("stop")
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// secret is that of the cluster, which lives for one measurement on loopback.
+// secret is the secret of the cluster, which exists on loopback only.
 const secret = "measured, and no secret at all"
 
-// master is a standalone master that takes one application. It launches nothing:
-// the executors are this program's.
+// master is a standalone master for one application. It launches nothing: this
+// program starts the executors itself.
 type master struct {
 	protocol.UnimplementedApplicationServer
 	protocol.UnimplementedFilesServer
 
 	executors int                            // that will come
-	command   chan *protocol.ExecutorCommand // of the application, which says how to join its driver
+	command   chan *protocol.ExecutorCommand // of the application; it contains the address and secret of the driver
 	all       chan time.Time                 // when the last executor registered
 
 	listener net.Listener
@@ -55,7 +55,7 @@ func (m *master) stop() {
 	m.serving.Wait()
 }
 
-// environment is that of a driver of the cluster.
+// environment returns the environment of a driver on the cluster.
 func (m *master) environment() []string {
 	return []string{
 		"BOBBIN_MASTER=" + masterurl.StandaloneURL(m.listener.Addr().String()),

@@ -1,11 +1,10 @@
-// Command tasks measures how many tasks that do nothing bobbin runs in a second
-// on a real cluster, and how long a set of one task takes; beside it, on the
-// same cluster and with executors of the same number and size, how many Apache
-// Spark runs.
+// Command tasks measures how many empty tasks bobbin runs in a second on a real
+// cluster, and how long a task set of one task takes. For comparison it measures
+// Apache Spark on the same cluster, with as many executors of the same size.
 //
-// bobbin and Spark take turns on a cluster that the benchmark starts. What
-// counts of bobbin is sets of tasks one after the other for some seconds; of
-// Spark, spark.range(0, n, 1, n) summed, the best of four.
+// bobbin and Spark take turns on a cluster that the benchmark starts. bobbin runs
+// task sets one after the other for some seconds; Spark sums spark.range(0, n, 1, n)
+// four times, of which the fastest counts.
 //
 // Usage, from the module's root, after make build:
 //
@@ -69,8 +68,8 @@ type options struct {
 // bench is one run of the benchmark.
 type bench struct {
 	options
-	dir     string // for files that go at the end
-	program string // path of the application of tasks that do nothing
+	dir     string // for temporary files
+	program string // path of the application with the empty tasks
 	confDir string
 	rest    *yarnrest.Client
 	pyspark *pyspark // nil without Spark
@@ -82,7 +81,7 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	b := &bench{options: o}
 	if o.spark {
-		// First, as it tells at once what is missing.
+		// First, so that missing software is reported at once.
 		if b.pyspark, err = findPySpark(ctx); err != nil {
 			return err
 		}
@@ -100,7 +99,7 @@ func run(ctx context.Context, o options) (err error) {
 	})
 }
 
-// measure takes turns.
+// measure runs bobbin and Spark in turn and prints the figures.
 func (b *bench) measure(ctx context.Context) error {
 	var rates, trips []float64
 	spark := 0.0
@@ -135,7 +134,7 @@ type noops struct {
 	RoundTripMillis float64
 }
 
-// bobbin runs the application of tasks that do nothing.
+// bobbin runs the application with the empty tasks.
 func (b *bench) bobbin(ctx context.Context) (noops, error) {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()

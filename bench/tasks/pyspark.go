@@ -19,8 +19,8 @@ type pyspark struct {
 	javaHome string
 }
 
-// findPySpark finds Spark, and installs it into a directory of its own below
-// the user's cache directory when it is not there.
+// findPySpark returns the installation of Spark below the user's cache directory.
+// It installs Spark if there is none.
 func findPySpark(ctx context.Context) (*pyspark, error) {
 	p := &pyspark{}
 	var err error
@@ -42,7 +42,7 @@ func findPySpark(ctx context.Context) (*pyspark, error) {
 	return p, p.install(ctx)
 }
 
-// install has pip install Spark. The directory gets its name when it is whole.
+// install installs Spark with pip. It renames the directory when it is complete.
 func (p *pyspark) install(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, p.python, "-m", "pip", "--version").Run(); err != nil {
 		return fmt.Errorf("no pip for %s, to install Spark with (%w): install it (Debian, Ubuntu: apt-get install python3-pip), "+
@@ -65,8 +65,7 @@ func (p *pyspark) install(ctx context.Context) error {
 	return os.Rename(partial, p.dir)
 }
 
-// findJavaHome is the home of the Java that the cluster's daemons run on:
-// JAVA_HOME, or that of the java on the PATH.
+// findJavaHome returns JAVA_HOME, or the home of the java command on the PATH.
 func findJavaHome() (string, error) {
 	if home := os.Getenv("JAVA_HOME"); home != "" {
 		return home, nil

@@ -14,8 +14,8 @@ import (
 	"syscall"
 )
 
-// sparkRuns is how often Spark runs, of which the best counts: the first has a
-// cold JVM.
+// sparkRuns is how often Spark runs. The fastest run counts: the first has a cold
+// JVM.
 const sparkRuns = 4
 
 //go:embed range.py
@@ -27,7 +27,7 @@ type rangeTimes struct {
 	Seconds []float64
 }
 
-// sparkRate is how many tasks Spark runs in a second at its best.
+// sparkRate returns how many tasks Spark runs in a second in its fastest run.
 func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, sparkTimeout)
 	defer cancel()
@@ -66,8 +66,8 @@ func (b *bench) sparkRate(ctx context.Context) (float64, error) {
 	return rate, nil
 }
 
-// sparkSettings give Spark what bobbin gets, and spare it what costs time and
-// is not measured: uploading its jars and drawing on the terminal.
+// sparkSettings give Spark the resources that bobbin gets. They avoid work that is
+// not to be measured: uploading jars and drawing on the terminal.
 func (b *bench) sparkSettings() map[string]string {
 	return map[string]string{
 		"spark.master":                        "yarn",
@@ -86,8 +86,8 @@ func (b *bench) sparkSettings() map[string]string {
 	}
 }
 
-// withoutSpark is an environment without what points to another Spark, or to
-// another Python's modules.
+// withoutSpark returns an environment without variables that configure another
+// Spark or Python.
 func withoutSpark(environ []string) []string {
 	return slices.DeleteFunc(environ, func(variable string) bool {
 		return strings.HasPrefix(variable, "SPARK_") || strings.HasPrefix(variable, "PYSPARK_") || strings.HasPrefix(variable, "PYTHON")
