@@ -121,7 +121,7 @@ docker-image:
 
 docker-up: build
 	$(COMPOSE) up -d
-	@$(GO) run ./docker/await
+	@$(GO) run ./integration/cmd/await
 
 docker-down:
 	$(COMPOSE) down --volumes
@@ -132,5 +132,5 @@ docker-shell:
 
 # Runs a job on a cluster of containers that is started for it and stopped after it.
 docker-demo: build
-	@trap '$(COMPOSE) down --volumes' EXIT && $(COMPOSE) up -d && $(GO) run ./docker/await && \
+	@trap '$(COMPOSE) down --volumes' EXIT && $(COMPOSE) up -d && $(GO) run ./integration/cmd/await && \
 	$(COMPOSE) exec -T client yarn-submit submit --num-executors 3 bin/pi 24
