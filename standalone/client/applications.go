@@ -43,7 +43,7 @@ func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, 
 	}
 	reply, err := s.masters.Driver(ctx, id)
 	if err != nil {
-		return nil, false, refused(ctx, err)
+		return nil, false, refusedFor(ctx, id, err)
 	}
 	report := driverReport(reply, "")
 	_, ended := driverEnded(report.State)
@@ -58,11 +58,12 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	}
 	if driver {
 		_, err = s.masters.KillDriver(ctx, id)
-	} else {
-		err = s.masters.KillApplication(ctx, id)
+		err = refusedFor(ctx, id, err)
+	} else { // NotFound also means that the application has ended
+		err = refused(ctx, s.masters.KillApplication(ctx, id))
 	}
 	if err != nil {
-		return nil, refused(ctx, err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()

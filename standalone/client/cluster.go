@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/internal/config"
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
@@ -70,7 +73,15 @@ func refused(ctx context.Context, err error) error {
 	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// unknownIDError is the error for an id that no master knows.
+// refusedFor is refused for a call about an id, which the master may not know.
+func refusedFor(ctx context.Context, id string, err error) error {
+	if status.Code(err) == codes.NotFound {
+		return client.Refused(&unknownIDError{id})
+	}
+	return refused(ctx, err)
+}
+
+// unknownIDError is the error for an id that the leading master does not know.
 type unknownIDError struct{ id string }
 
 func (e *unknownIDError) Error() string {

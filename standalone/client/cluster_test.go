@@ -22,7 +22,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-func TestFilesOfADriverAreNamedWhereItFindsThem(t *testing.T) {
+func TestADriversSettingsNameTheFilesInItsDirectory(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"program": 0o700, "table.csv": 0o600, "script.sh": 0o700, "data.tar.gz": 0o600} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), mode))
@@ -49,7 +49,7 @@ func TestFilesOfADriverAreNamedWhereItFindsThem(t *testing.T) {
 	require.Equal(t, map[string]string{
 		config.Files.Name(): "table.csv,run", config.Archives.Name(): ".archive-data-data.tar.gz#data",
 		"scheduler.mode": "FAIR", "scheduler.allocation.file": ".pools.xml", "executor.memory": "2g",
-	}, properties, "nothing of the master and of what proves who one is")
+	}, properties, "no master and no credentials")
 
 	remote, err := settings.With(map[string]string{config.Files.Name(): "hdfs:///x"})
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func TestFilesOfADriverAreNamedWhereItFindsThem(t *testing.T) {
 	require.ErrorContains(t, err, "hdfs:///x: only files of this machine")
 }
 
-func TestReportsOfAStandaloneCluster(t *testing.T) {
+func TestReportsOfDriversAndApplications(t *testing.T) {
 	for state, want := range map[protocol.DriverState]string{
 		protocol.DriverState_DRIVER_SUBMITTED: "UNDEFINED", protocol.DriverState_DRIVER_RUNNING: "UNDEFINED",
 		protocol.DriverState_DRIVER_RELAUNCHING: "UNDEFINED", protocol.DriverState_DRIVER_FINISHED: "SUCCEEDED",
@@ -83,7 +83,7 @@ func TestReportsOfAStandaloneCluster(t *testing.T) {
 	}
 }
 
-func TestIDsOfAStandaloneCluster(t *testing.T) {
+func TestIDsOfDriversAndApplications(t *testing.T) {
 	driver, err := isDriver("driver-1")
 	require.NoError(t, err)
 	require.True(t, driver)
@@ -92,6 +92,20 @@ func TestIDsOfAStandaloneCluster(t *testing.T) {
 	require.False(t, driver)
 	_, err = isDriver("application_1_0001")
 	require.Equal(t, client.ExitUsage, client.ExitCode(err))
+}
+
+func TestUnknownDrivers(t *testing.T) {
+	_, s := startFakeMaster(t)
+	console := client.NewConsole(io.Discard)
+	_, statusErr := s.Status(t.Context(), "driver-9")
+	_, killErr := s.Kill(t.Context(), "driver-9")
+	for call, err := range map[string]error{
+		"status": statusErr, "kill": killErr, "logs": s.Logs(t.Context(), "driver-9", logs.Selection{}, console, nil),
+		"follow": s.FollowLogs(t.Context(), "driver-9", logs.Selection{}, console, nil),
+	} {
+		require.ErrorContains(t, err, "the cluster does not know driver-9", call)
+		require.Equal(t, client.ExitCluster, client.ExitCode(err), call)
+	}
 }
 
 // workerPage serves the stderr of a driver as a worker does.
@@ -109,7 +123,7 @@ func workerPage(t *testing.T, stderr string) (url string) {
 	return server.URL + "/logs/driver-1/1"
 }
 
-func TestADriverThatFailedSaysWhyItself(t *testing.T) {
+func TestAFailedDriversMessageIsItsLastLineOfStderr(t *testing.T) {
 	s := &Cluster{log: slog.New(slog.DiscardHandler)}
 	page := workerPage(t, strings.Repeat("a line of its log\n", 1000)+"count: no such \xff file\n\n")
 	report := &client.Report{ApplicationID: "driver-1", Name: "count", TrackingURL: page, Message: "exited with status 1"}
@@ -120,7 +134,7 @@ func TestADriverThatFailedSaysWhyItself(t *testing.T) {
 	require.Equal(t, "exited with status 1", report.Message)
 }
 
-func TestLogsOfAWorkerFromTheirEnd(t *testing.T) {
+func TestLogsWithTailPassOnTheLastLines(t *testing.T) {
 	process := processLogs{container: "driver-1", executor: logs.Driver, url: workerPage(t, strings.Repeat("long", 1000)+"\none\ntwo\nthree\n")}
 	files, err := logFiles(t.Context(), process)
 	require.NoError(t, err)

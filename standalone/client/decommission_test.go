@@ -24,19 +24,19 @@ func TestDecommissionByIDAndHost(t *testing.T) {
 	m, s := startFakeMaster(t, testWorkers()...)
 	asked, err := s.Decommission(t.Context(), []string{"b", "worker-1", "worker-2"})
 	require.NoError(t, err)
-	require.Equal(t, []string{"worker-1", "worker-2", "worker-3"}, m.asked, "each once")
-	var said []string
+	require.Equal(t, []string{"worker-1", "worker-2", "worker-3"}, m.asked, "each worker once")
+	var texts []string
 	for i := range asked {
-		said = append(said, asked[i].String())
+		texts = append(texts, asked[i].String())
 	}
 	require.Equal(t, []string{
 		"worker-1 on a is being decommissioned, with executors: 2, drivers: 0",
 		"worker-2 on b was being decommissioned already, with executors: 0, drivers: 1",
 		"worker-3 on b is being decommissioned, with executors: 0, drivers: 0",
-	}, said)
+	}, texts)
 }
 
-func TestDecommissionOfAnUnknownWorkerAsksNone(t *testing.T) {
+func TestDecommissionOfAnUnknownWorkerDecommissionsNone(t *testing.T) {
 	m, s := startFakeMaster(t, testWorkers()...)
 	for _, unknown := range []string{"d", "worker-4", "c", ""} {
 		_, err := s.Decommission(t.Context(), []string{"worker-1", unknown})
@@ -49,14 +49,14 @@ func TestDecommissionOfAnUnknownWorkerAsksNone(t *testing.T) {
 	require.ErrorContains(t, err, `"a" is no worker of the cluster, which has none`)
 }
 
-func TestWaitingForDecommissionedWorkers(t *testing.T) {
+func TestAwaitDecommissionedUpdatesTheWorkers(t *testing.T) {
 	m, s := startFakeMaster(t, testWorkers()...)
 	asked, err := s.Decommission(t.Context(), []string{"a", "b"})
 	require.NoError(t, err)
-	began := m.looks
-	m.change = func(looks int, status *cluster.Status) {
-		switch looks - began {
-		case 2: // one stops, another is not even remembered
+	began := m.statuses
+	m.change = func(statuses int, status *cluster.Status) {
+		switch statuses - began {
+		case 2: // worker-1 stops; worker-2 is forgotten
 			status.Workers[0].State, status.Workers[0].Reason = cluster.WorkerDead, "it was stopped"
 			status.Workers = append(status.Workers[:1], status.Workers[2:]...)
 		case 3:
@@ -64,13 +64,13 @@ func TestWaitingForDecommissionedWorkers(t *testing.T) {
 		}
 	}
 	require.NoError(t, s.AwaitDecommissioned(t.Context(), asked, client.NewConsole(io.Discard)))
-	require.Equal(t, 3, m.looks-began)
+	require.Equal(t, 3, m.statuses-began)
 	require.Equal(t, "worker-1 on a has ended: it was stopped", asked[0].String())
 	require.Equal(t, "worker-2 on b has ended: the master knows it no more", asked[1].String())
 	require.Equal(t, "worker-3 on b has ended: nothing was heard of it", asked[2].String())
 }
 
-func TestWaitingIsGivenUpAndDecommissioningGoesOn(t *testing.T) {
+func TestInterruptedWaitDoesNotStopDecommissioning(t *testing.T) {
 	_, s := startFakeMaster(t, testWorkers()...)
 	asked, err := s.Decommission(t.Context(), []string{"a"})
 	require.NoError(t, err)

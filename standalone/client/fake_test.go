@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -26,22 +27,23 @@ type fakeMaster struct {
 	protocol.UnimplementedClusterServer
 	protocol.UnimplementedFilesServer
 
-	mu      sync.Mutex
-	leader  string // "" if this master leads
-	status  cluster.Status
-	looks   int                                // at the status
-	asked   []string                           // to be decommissioned
-	change  func(looks int, s *cluster.Status) // before the status is given; nil for no change
-	files   map[string][]byte                  // contents by hash
-	submits []*protocol.SubmitDriverRequest
+	mu       sync.Mutex
+	leader   string // "" if this master leads
+	status   cluster.Status
+	statuses int                                   // requests for the status
+	asked    []string                              // workers to decommission
+	change   func(statuses int, s *cluster.Status) // called before each answer with the status; may be nil
+	files    map[string][]byte                     // contents by hash
+	submits  []*protocol.SubmitDriverRequest
+	drivers  []string // the ids of known drivers
 }
 
 func (m *fakeMaster) Status(context.Context, *protocol.StatusRequest) (*protocol.StatusReply, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.looks++
+	m.statuses++
 	if m.change != nil {
-		m.change(m.looks, &m.status)
+		m.change(m.statuses, &m.status)
 	}
 	encoded, err := json.Marshal(m.status)
 	return &protocol.StatusReply{Json: encoded}, err
@@ -77,7 +79,7 @@ func startFakeMaster(t *testing.T, workers ...cluster.WorkerStatus) (*fakeMaster
 	return m, s
 }
 
-// serve has the master listen until the test ends.
+// serve makes the master listen until the test ends.
 func (m *fakeMaster) serve(t *testing.T, credentials *protocol.Credentials) (address string) {
 	t.Helper()
 	m.files = map[string][]byte{}
@@ -148,5 +150,14 @@ func (m *fakeMaster) DriverStatus(_ context.Context, request *protocol.DriverReq
 	if err := m.refuse(); err != nil {
 		return nil, err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if slices.Contains(m.drivers, request.GetDriverId()) {
+		return &protocol.DriverReply{DriverId: request.GetDriverId()}, nil
+	}
 	return nil, status.Errorf(codes.NotFound, "there is no driver %s", request.GetDriverId())
+}
+
+func (m *fakeMaster) KillDriver(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
+	return m.DriverStatus(ctx, request)
 }

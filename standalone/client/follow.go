@@ -64,7 +64,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	if s.driver {
 		reply, err := s.cluster.masters.Driver(ctx, s.id)
 		if err != nil {
-			return nil, refused(ctx, err)
+			return nil, refusedFor(ctx, s.id, err)
 		}
 		_, seen.ended = driverEnded(driverReport(reply, "").State)
 		if page := reply.GetLogUrl(); page != "" {

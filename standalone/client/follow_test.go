@@ -18,16 +18,17 @@ import (
 
 	"github.com/bobbin-yarn/bobbin/client"
 	"github.com/bobbin-yarn/bobbin/client/logs"
+	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
 // fakeWorker serves the logs of one process as a worker does.
 type fakeWorker struct {
 	server *httptest.Server
 
-	mu       sync.Mutex
-	files    map[string]string
-	running  bool
-	hasEnded bool // it does not answer
+	mu      sync.Mutex
+	files   map[string]string
+	running bool
+	silent  bool // it does not answer
 }
 
 func startFakeWorker(t *testing.T) *fakeWorker {
@@ -60,7 +61,7 @@ func startFakeWorker(t *testing.T) *fakeWorker {
 	w.server = httptest.NewServer(http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.hasEnded {
+		if w.silent {
 			panic(http.ErrAbortHandler)
 		}
 		mux.ServeHTTP(answer, r)
@@ -79,22 +80,22 @@ func (w *fakeWorker) change(change func()) {
 	change()
 }
 
-// followedTest is a following that goes on.
-type followedTest struct {
-	seen  chan func() (*snapshot, error) // replaces what the masters tell
-	lines chan string
-	ended chan error
-	said  *strings.Builder
+// followTest is a follower that runs.
+type followTest struct {
+	observe chan func() (*snapshot, error) // replaces the follower's observe
+	lines   chan string
+	ended   chan error
+	console *strings.Builder
 }
 
-func followWorkers(t *testing.T, selection logs.Selection, observe func() (*snapshot, error)) *followedTest {
-	f := &followedTest{seen: make(chan func() (*snapshot, error)), lines: make(chan string, 100), ended: make(chan error, 1), said: &strings.Builder{}}
+func followWorkers(t *testing.T, selection logs.Selection, observe func() (*snapshot, error)) *followTest {
+	f := &followTest{observe: make(chan func() (*snapshot, error)), lines: make(chan string, 100), ended: make(chan error, 1), console: &strings.Builder{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	follower := &follower{
-		id: "app-1", selection: selection, console: client.NewConsole(f.said), pause: time.Millisecond,
+		id: "app-1", selection: selection, console: client.NewConsole(f.console), pause: time.Millisecond,
 		observe: func(context.Context, bool) (*snapshot, error) {
 			select {
-			case observe = <-f.seen:
+			case observe = <-f.observe:
 			default:
 			}
 			return observe()
@@ -113,14 +114,14 @@ func followWorkers(t *testing.T, selection logs.Selection, observe func() (*snap
 	return f
 }
 
-func (f *followedTest) hears(t *testing.T, want ...string) {
+func (f *followTest) expect(t *testing.T, want ...string) {
 	t.Helper()
 	for _, line := range want {
 		require.Equal(t, "app-1/1 1 "+line, <-f.lines)
 	}
 }
 
-func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T) {
+func TestFollowReadsRolledFilesUntilTheExecutorEnds(t *testing.T) {
 	w := startFakeWorker(t)
 	live := map[string]bool{w.server.URL: true}
 	observer := func(ended bool) func() (*snapshot, error) {
@@ -128,9 +129,9 @@ func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T)
 			return &snapshot{ended: ended, processes: []processLogs{w.process()}, workers: live}, nil
 		}
 	}
-	f := followWorkers(t, logs.Selection{}, observer(false)) // its directory is not there yet
+	f := followWorkers(t, logs.Selection{}, observer(false)) // it has no log files yet
 	w.change(func() { w.files["stderr"] = "one\ntw" })
-	f.hears(t, "stderr: one")
+	f.expect(t, "stderr: one")
 	w.change(func() { w.files["stderr"] += "o\n"; w.files["stdout"] = "result\n" })
 	first, second := <-f.lines, <-f.lines
 	require.ElementsMatch(t, []string{"app-1/1 1 stderr: two", "app-1/1 1 stdout: result"}, []string{first, second})
@@ -138,63 +139,73 @@ func TestLinesOfAnExecutorAreFollowedThroughItsRolledFilesToItsEnd(t *testing.T)
 		w.files["stderr.1"] = w.files["stderr"] + "three\n"
 		w.files["stderr"] = "four\n"
 	})
-	f.hears(t, "stderr.1: three", "stderr: four")
+	f.expect(t, "stderr.1: three", "stderr: four")
 
-	// A master that has just begun knows nothing of it, and is away for a while.
-	f.seen <- func() (*snapshot, error) { return &snapshot{workers: live}, nil }
-	f.seen <- func() (*snapshot, error) { return nil, errors.New("no master leads") }
+	// A new master does not know the executor yet, then does not answer for a while.
+	f.observe <- func() (*snapshot, error) { return &snapshot{workers: live}, nil }
+	f.observe <- func() (*snapshot, error) { return nil, errors.New("no master leads") }
 	w.change(func() { w.files["stderr"] += "five\n" })
-	f.seen <- observer(true) // it goes on beyond the end of its application
-	f.hears(t, "stderr: five")
+	f.observe <- observer(true) // the executor outlives its application
+	f.expect(t, "stderr: five")
 	w.change(func() { w.files["stderr"] += "six\nno end"; w.running = false })
-	f.hears(t, "stderr: six", "stderr: no end")
+	f.expect(t, "stderr: six", "stderr: no end")
 	require.NoError(t, <-f.ended)
-	require.Equal(t, 1, strings.Count(f.said.String(), "no master leads; asking on"))
+	require.Equal(t, 1, strings.Count(f.console.String(), "no master leads; asking on"))
 }
 
-func TestFollowingBeginsWithTheLastLinesThatAreWanted(t *testing.T) {
+func TestFollowAppliesTheSelection(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\ntwo\nthree\n"; w.running = false })
 	ended := func() (*snapshot, error) {
 		return &snapshot{ended: true, processes: []processLogs{w.process()}, workers: map[string]bool{w.server.URL: true}}, nil
 	}
 	f := followWorkers(t, logs.Selection{Tail: 2}, ended)
-	f.hears(t, "stdout: two", "stdout: three")
+	f.expect(t, "stdout: two", "stdout: three")
 	require.NoError(t, <-f.ended)
 	f = followWorkers(t, logs.Selection{Container: "app-1/2"}, ended)
 	require.NoError(t, <-f.ended)
 	require.Empty(t, f.lines)
 }
 
-func TestAWorkerThatIsGoneIsNotWaitedFor(t *testing.T) {
+func TestFollowDoesNotWaitForADeadWorker(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\ntw" })
 	live := map[string]bool{w.server.URL: true}
 	f := followWorkers(t, logs.Selection{}, func() (*snapshot, error) {
 		return &snapshot{processes: []processLogs{w.process()}, workers: live}, nil
 	})
-	f.hears(t, "stdout: one")
-	w.change(func() { w.hasEnded = true })
-	f.seen <- func() (*snapshot, error) {
+	f.expect(t, "stdout: one")
+	w.change(func() { w.silent = true })
+	f.observe <- func() (*snapshot, error) {
 		return &snapshot{ended: true, workers: map[string]bool{w.server.URL: false}}, nil
 	}
-	f.hears(t, "stdout: tw")
+	f.expect(t, "stdout: tw")
 	require.NoError(t, <-f.ended)
-	require.Contains(t, f.said.String(), "the last lines of app-1/1 may be missing: its worker is gone")
+	require.Contains(t, f.console.String(), "the last lines of app-1/1 may be missing: its worker is gone")
 }
 
-func TestFollowingEndsWhereNobodyKnowsTheID(t *testing.T) {
+func TestFollowFailsIfTheIDIsUnknown(t *testing.T) {
 	unknown := func() (*snapshot, error) { return nil, client.Refused(&unknownIDError{"app-1"}) }
 	f := followWorkers(t, logs.Selection{}, unknown)
 	require.ErrorContains(t, <-f.ended, "the cluster does not know app-1")
 	f = followWorkers(t, logs.Selection{}, func() (*snapshot, error) { return &snapshot{}, nil })
-	f.seen <- unknown
+	f.observe <- unknown
 	require.Equal(t, client.ExitCluster, client.ExitCode(<-f.ended))
 	f = followWorkers(t, logs.Selection{}, func() (*snapshot, error) { return nil, errors.New("no master leads") })
-	require.ErrorContains(t, <-f.ended, "no master leads", "who asks for the first time need not wait")
+	require.ErrorContains(t, <-f.ended, "no master leads", "the first request is not retried")
 }
 
-func TestALineThatCannotBeWrittenEndsTheFollowing(t *testing.T) {
+func TestFollowFailsOnceTheMasterForgetsTheDriver(t *testing.T) {
+	m, s := startFakeMaster(t)
+	m.drivers = []string{"driver-1"}
+	m.change = func(int, *cluster.Status) { m.drivers = nil }
+	var console strings.Builder
+	err := s.FollowLogs(t.Context(), "driver-1", logs.Selection{}, client.NewConsole(&console), nil)
+	require.ErrorContains(t, err, "the cluster does not know driver-1")
+	require.Empty(t, console.String())
+}
+
+func TestFollowReturnsAnErrorOfWrite(t *testing.T) {
 	w := startFakeWorker(t)
 	w.change(func() { w.files["stdout"] = "one\n" })
 	follower := &follower{

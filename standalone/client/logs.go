@@ -87,7 +87,7 @@ func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error)
 	if driver {
 		reply, err := s.masters.Driver(ctx, id)
 		if err != nil {
-			return nil, refused(ctx, err)
+			return nil, refusedFor(ctx, id, err)
 		}
 		if reply.GetLogUrl() != "" {
 			processes = append(processes, processLogs{container: id, executor: logs.Driver, url: reply.GetLogUrl()})

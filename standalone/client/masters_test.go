@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/bobbin-yarn/bobbin/internal/leaktest"
 	"github.com/bobbin-yarn/bobbin/standalone/application"
@@ -21,7 +23,7 @@ func testCredentials(t *testing.T) *protocol.Credentials {
 	return credentials
 }
 
-func TestADriverIsSubmittedToTheLeaderAndItsFilesToAllMasters(t *testing.T) {
+func TestSubmitSendsTheDriverToTheLeaderAndItsFilesToAllMasters(t *testing.T) {
 	credentials := testCredentials(t)
 	leader := &fakeMaster{}
 	leading := leader.serve(t, credentials)
@@ -45,6 +47,7 @@ func TestADriverIsSubmittedToTheLeaderAndItsFilesToAllMasters(t *testing.T) {
 
 	_, err = masters.Driver(t.Context(), "driver-9")
 	require.ErrorContains(t, err, "there is no driver driver-9")
+	require.Equal(t, codes.NotFound, status.Code(err))
 }
 
 func TestADriverNeedsAProgram(t *testing.T) {
@@ -56,7 +59,7 @@ func TestADriverNeedsAProgram(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestMastersWithAnotherSecretAreReportedAtOnce(t *testing.T) {
+func TestAMasterWithAnotherSecretIsReportedWithoutRetries(t *testing.T) {
 	address := (&fakeMaster{}).serve(t, testCredentials(t))
 	masters := NewMasters([]string{address}, testCredentials(t).DialOptions())
 	defer masters.Close()

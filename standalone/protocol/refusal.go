@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Refusal is the error of one master's call.
+// Refusal is the error of a call to one master.
 type Refusal struct {
 	Master string
 	Err    error
@@ -41,27 +41,38 @@ func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }
 
-// Explain returns an error for people, with a remedy if one is known.
+// Explain returns the refusal in words, with a remedy if one is known. It keeps the
+// status code of the call.
 func (r Refusal) Explain() error {
 	_, standby := LeaderOf(r.Err)
-	said := status.Convert(r.Err).Message()
+	message := status.Convert(r.Err).Message()
+	text := fmt.Sprintf("master %s: %s", r.Master, message)
 	switch {
 	case isDistrust(r.Err):
-		return fmt.Errorf("master %s does not trust this side, or is no bobbin master: both need the same ~/.bobbin/secret, "+
-			"authenticate.secretFile, BOBBIN_AUTHENTICATE_SECRET or certificates (%s)", r.Master, said)
+		text = fmt.Sprintf("master %s does not trust this side, or is no bobbin master: both need the same ~/.bobbin/secret, "+
+			"authenticate.secretFile, BOBBIN_AUTHENTICATE_SECRET or certificates (%s)", r.Master, message)
 	case status.Code(r.Err) == codes.Unavailable && !standby:
-		return fmt.Errorf("master %s cannot be reached: is it running? (%s)", r.Master, said)
+		text = fmt.Sprintf("master %s cannot be reached: is it running? (%s)", r.Master, message)
 	}
-	return fmt.Errorf("master %s: %s", r.Master, said)
+	return &explainedError{text, r.Err}
 }
 
-// ExplainAll joins what several masters said.
+// explainedError replaces the text of an error.
+type explainedError struct {
+	text string
+	err  error
+}
+
+func (e *explainedError) Error() string { return e.text }
+func (e *explainedError) Unwrap() error { return e.err }
+
+// ExplainAll joins the explanations of several masters' refusals.
 func ExplainAll(refusals []Refusal) error {
-	var said []string
+	var texts []string
 	for _, r := range refusals {
-		said = append(said, r.Explain().Error())
+		texts = append(texts, r.Explain().Error())
 	}
-	return errors.New(strings.Join(said, "; "))
+	return errors.New(strings.Join(texts, "; "))
 }
 
 // StandbyError is the error with which a master that does not lead refuses a call.
