@@ -32,13 +32,13 @@ import (
 
 // Exit codes of the ApplicationMaster, those of Spark's (ApplicationMaster.scala).
 const (
-	ExitUncaught            = 10 // an error of the ApplicationMaster's own
+	ExitUncaught            = 10 // an internal error of the ApplicationMaster
 	ExitMaxExecutorFailures = 11
-	ExitReporterFailure     = 12 // the ResourceManager could not be talked to any more
+	ExitReporterFailure     = 12 // lost the ResourceManager
 	ExitSessionNotCreated   = 13 // within yarn.am.waitTime
-	ExitSecurity            = 14 // no credentials, or none that help
+	ExitSecurity            = 14 // the environment or the credentials are incomplete
 	ExitUserFunction        = 15 // the driver function returned an error or panicked
-	ExitDisconnected        = 17 // the driver, in client mode a process elsewhere, is gone
+	ExitDisconnected        = 17 // lost the driver, in client mode another process
 	// ExitTerminated is that of a process that SIGTERM stopped, as in a shell. If a
 	// NodeManager kills a container for its memory, it reports that reason only if
 	// the process exits with this code or 137 (ContainerLaunch.handleContainerExitCode).
@@ -142,17 +142,16 @@ func outcomeOf(err error) outcome {
 	}
 }
 
-// failedUnregistered returns the outcome for a driver that ended with failure
-// before the ResourceManager had accepted the registration, which then failed
-// with registering. Either may be nil.
-func failedUnregistered(failure, registering error) outcome {
+// driverOutcome returns the outcome for the error of the driver and that of the
+// registration, either of which may be nil.
+func driverOutcome(failure, registering error) outcome {
 	if failure == nil {
 		return outcomeOf(registering)
 	}
 	return outcome{code: driverExit(failure), err: errors.Join(failure, registering)}
 }
 
-// run joins a driver in another process and works for it.
+// run joins the driver if it is in another process, and works for it.
 func (m *applicationMaster) run(ctx context.Context) outcome {
 	if m.driver.Join != nil {
 		first, err := m.driver.Join(ctx)
@@ -161,7 +160,7 @@ func (m *applicationMaster) run(ctx context.Context) outcome {
 		}
 		if err != nil {
 			// Only a registered application can be unregistered.
-			return failedUnregistered(err, m.allocator.Register(ctx))
+			return driverOutcome(err, m.allocator.Register(ctx))
 		}
 		m.allocator.SetNextExecutorID(first)
 	}
@@ -193,9 +192,9 @@ func (m *applicationMaster) work(ctx context.Context) outcome {
 		// Only a registered application can be unregistered.
 		select {
 		case <-m.allocator.Registered():
-			return failedUnregistered(err, nil)
+			return driverOutcome(err, nil)
 		case registering := <-allocated:
-			return failedUnregistered(err, registering)
+			return driverOutcome(err, registering)
 		}
 	case err := <-allocated:
 		ended := outcomeOf(err)
@@ -242,7 +241,7 @@ func (m *applicationMaster) buildAllocator() error {
 		Connect: func(node yarn.NodeID, token security.Token) launcher.NodeManager {
 			return launcher.Connect(node, token, m.Logger)
 		},
-		LaunchContext: contexts.of,
+		LaunchContext: contexts.launchContext,
 		ExecutorLost:  m.driver.Endpoint.ExecutorLost,
 		Decommission:  m.driver.Endpoint.Decommission,
 		Progress:      m.driver.Endpoint.Progress,

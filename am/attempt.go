@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Attempt is one attempt of an application, as its ApplicationMaster finds it.
+// Attempt is what the ApplicationMaster of one attempt of an application knows at
+// its start.
 type Attempt struct {
 	ID       yarn.AttemptID
 	Host     string // this node, as YARN names it

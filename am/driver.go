@@ -14,14 +14,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// Endpoint is what an ApplicationMaster calls of its driver: a *driver.Driver, or
+// Endpoint has the methods of a driver that an ApplicationMaster calls: a *driver.Driver, or
 // in client mode a *remote.Driver.
 type Endpoint interface {
 	SetManager(manager driver.ClusterManager)
 	ExecutorLost(id string, loss driver.Loss)
 	Decommission(ids []string, notice driver.Notice)
 	Status() driver.Status
-	Progress() float32 // of the known work, 0 to 1
+	Progress() float32 // the finished part of the known work, 0 to 1
 	// Stop tells the executors to stop.
 	Stop(ctx context.Context) error
 }
@@ -30,9 +30,9 @@ type Endpoint interface {
 type Driver struct {
 	Endpoint Endpoint
 	Address  string // host:port to which executors connect
-	Pass     []byte // by which the driver lets them join
-	// Join connects to a driver in another process and returns the first id for
-	// executors that none has had; nil for a driver in this process.
+	Pass     []byte // authenticates executors to the driver
+	// Join connects to a driver in another process and returns the first executor id
+	// that was not used yet; nil for a driver in this process.
 	Join func(ctx context.Context) (firstID int, err error)
 	// Run returns when the driver is done. Its error is why the application failed.
 	Run func(ctx context.Context) error

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// executorContexts makes the launch contexts of executors. They share most of their
+// executorContexts makes the launch contexts of executors, which share most of their
 // content.
 type executorContexts struct {
 	shared *yarn.SharedLaunch
@@ -52,8 +52,8 @@ func newExecutorContexts(attempt *Attempt, address string, pass []byte) (*execut
 	return &executorContexts{shared: shared, env: fromSettings, user: attempt.Spec.User, scheme: scheme}, nil
 }
 
-// of returns the launch context of an executor.
-func (c *executorContexts) of(executor launcher.Executor) yarn.ContainerLaunchContext {
+// launchContext returns the launch context of an executor.
+func (c *executorContexts) launchContext(executor launcher.Executor) yarn.ContainerLaunchContext {
 	container, profile := executor.Container, executor.Profile
 	env := launch.GoLimits(profile.Cores, profile.Memory)
 	for name := range env {

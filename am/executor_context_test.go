@@ -39,7 +39,7 @@ func contextOf(t *testing.T, attempt *Attempt) (own, shared yarn.ContainerLaunch
 	t.Helper()
 	contexts, err := newExecutorContexts(attempt, "driver:1", []byte("pass"))
 	require.NoError(t, err)
-	own = contexts.of(launcher.Executor{
+	own = contexts.launchContext(launcher.Executor{
 		ID:        "3",
 		Container: yarn.Container{ID: containerID, Node: yarn.NodeID{Host: "a1", Port: 1}, NodeHTTPAddress: "a1:8042"},
 		Profile:   profile.Default(attempt.Settings),

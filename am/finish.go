@@ -13,8 +13,8 @@ const (
 	// an attempt that is not unregistered is followed by another, which does all the
 	// work again.
 	unregisterTimeout = 5 * time.Minute
-	// unregisterInterval is between two tries while the ResourceManager has not
-	// stored the end yet.
+	// unregisterInterval is the pause between two tries while the ResourceManager has
+	// not stored the end.
 	unregisterInterval = 50 * time.Millisecond
 )
 

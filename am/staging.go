@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// cacheRenewal is between two renewals of cached files. It need not depend on
-// yarn.cache.maxAge of this application: other submissions remove files by their
-// own, which is a day at least.
+// cacheRenewal is the time between two renewals of cached files. It does not depend
+// on this application's yarn.cache.maxAge: other submissions remove files by their
+// own, which is at least a day.
 const cacheRenewal = time.Hour
 
 // renewCache renews the age of the application's files in the submitters' cache

@@ -26,7 +26,7 @@ func (m *applicationMaster) summary() string {
 	return line + fmt.Sprintf(" run=%.1fs", time.Since(m.began).Seconds())
 }
 
-// maxDiagnostics bounds the diagnostics that the ResourceManager is given. It
+// maxDiagnostics bounds the diagnostics for the ResourceManager. It
 // truncates longer ones itself, at yarn.app.attempt.diagnostics.limit.kc (64 KiB).
 const maxDiagnostics = 32 << 10
 

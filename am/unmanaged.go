@@ -31,7 +31,7 @@ type Unmanaged struct {
 	Logger      *slog.Logger
 }
 
-// Run waits until the application has its attempt, runs it with the driver that
+// Run waits for the attempt of the application, runs it with the driver that
 // newDriver makes, and reports its end to the ResourceManager, as Main does in a
 // container. The error is why the application failed. If ctx ends, Run reports
 // nothing: the caller has to kill the application.

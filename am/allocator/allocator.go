@@ -1,6 +1,6 @@
-// Package allocator gets an application's executors from YARN. It asks the
-// ResourceManager for containers, decides where, has them launched, and replaces
-// executors that fail.
+// Package allocator gets an application's executors from YARN. It decides on which
+// hosts to ask the ResourceManager for containers, launches executors in them, and
+// replaces executors that fail.
 //
 // The decisions are those of state, a state machine without I/O and clock. Its
 // parts have a file each: the requests of a resource profile (profile.go), the
@@ -49,8 +49,8 @@ type Options struct {
 
 	Settings     *config.Config
 	Hadoop       *conf.Config
-	Racks        map[string]string      // of the nodes that are known at the start, by host
-	Nodes        map[string]launch.Node // what these nodes have, by host
+	Racks        map[string]string      // of the nodes known at the start, by host
+	Nodes        map[string]launch.Node // the resources of these nodes, by host
 	LogDirectory string                 // for the list of containers; "" for none
 	Random       *rand.Rand
 	Logger       *slog.Logger
@@ -58,7 +58,7 @@ type Options struct {
 
 // Allocator keeps as many executors as the driver wants (driver.ClusterManager).
 // The goroutine in Run owns the state and talks to the ResourceManager; all others
-// leave messages in the mailbox.
+// put messages into the mailbox.
 type Allocator struct {
 	options      Options
 	heartbeats   heartbeats
@@ -67,13 +67,13 @@ type Allocator struct {
 	launcher     *launcher.Launcher
 	containers   *containerLog
 	racks        rackLookup
-	warning      time.Duration // from the notice of a preemption to the end of the container, at least
+	warning      time.Duration // the shortest time from the notice of a preemption to the end of the container
 	pace         pace
 	clusterNodes int
 
 	registered chan struct{} // closed when the application is registered for the first time
 	background sync.WaitGroup
-	lookingUp  bool // racks
+	lookingUp  bool // a rack look-up runs
 
 	wake    chan struct{} // holds a token if the mailbox has messages
 	mailbox struct {
@@ -213,9 +213,9 @@ func (a *Allocator) Run(ctx context.Context) error {
 		if err := a.advance(working, now); err != nil {
 			return err
 		}
-		// Changes are sent before the next heartbeat is due, but those of a moment
-		// together. Only a request for more executors is sent at once. After a failed
-		// heartbeat the ResourceManager gets the whole interval.
+		// Changes are sent before the next heartbeat is due, at the initial interval. A
+		// request for more executors is sent at once. After a failed heartbeat, the next
+		// one is sent after the whole interval.
 		failing := a.heartbeats.failures > 0
 		if soon := last.Add(a.pace.initial); !failing && due.After(soon) && a.hasChanges() {
 			due = soon
@@ -239,15 +239,15 @@ func (a *Allocator) Run(ctx context.Context) error {
 	}
 }
 
-// advance applies timeouts and reports changes. It returns why the application
-// cannot go on, if so.
+// advance applies timeouts and reports changes. It returns an error if the
+// application cannot go on.
 func (a *Allocator) advance(working context.Context, now time.Time) error {
 	a.state.tick(now, a.clusterNodes)
 	a.report(working)
 	return a.state.failures.exhausted(a.state.running(), now)
 }
 
-// hasChanges reports whether the ResourceManager must be told something.
+// hasChanges reports whether there are changes to send to the ResourceManager.
 func (a *Allocator) hasChanges() bool {
 	return len(a.state.releases) > 0 || a.state.excluded.unsent || a.state.hasAskChanges()
 }
@@ -311,8 +311,8 @@ func (a *Allocator) report(working context.Context) {
 	}
 }
 
-// heartbeat talks to the ResourceManager once, and returns how long to wait before
-// the next time. The error is why the application cannot go on.
+// heartbeat sends a heartbeat, and returns how long to wait before the next one. The
+// error is why the application cannot go on.
 func (a *Allocator) heartbeat(working context.Context, now time.Time) (time.Duration, error) {
 	if !a.heartbeats.registered {
 		if err := a.Register(working); err != nil {
@@ -368,10 +368,10 @@ func (a *Allocator) Register(ctx context.Context) error {
 	return nil
 }
 
-// nextRequest returns a heartbeat with everything that has not been sent.
+// nextRequest returns a heartbeat with all changes since the last one.
 func (a *Allocator) nextRequest() *yarn.AllocateRequest {
 	request := &yarn.AllocateRequest{Progress: a.options.Progress(), Asks: a.state.changedAsks(), Releases: a.state.takeReleases(time.Now())}
-	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.difference()
+	request.BlacklistAdd, request.BlacklistRemove = a.state.excluded.changes()
 	return request
 }
 
@@ -387,7 +387,7 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	if response.Preemption != nil {
 		a.preempt(working, response.Preemption, now)
 	}
-	// A node that the ends above exclude must not get the containers below.
+	// Apply exclusions for the ends above before taking containers.
 	s.tick(now, a.clusterNodes)
 	executors := s.take(response.Allocated, now)
 	s.answered()
@@ -404,7 +404,7 @@ func (a *Allocator) apply(working context.Context, response *yarn.AllocateRespon
 	return len(response.Allocated) > 0 || len(response.Completed) > 0
 }
 
-// launched is called by the launcher.
+// launched is the launcher's report of an outcome.
 func (a *Allocator) launched(id yarn.ContainerID, err error) {
 	a.send(func(m *messages) { m.launches = append(m.launches, launchOutcome{id, err}) })
 }
@@ -427,8 +427,8 @@ func (a *Allocator) preempt(working context.Context, notice *yarn.Preemption, no
 	})
 }
 
-// lookUpRacks looks up the racks of hosts that tasks prefer and that are not
-// NodeManagers, one batch at a time.
+// lookUpRacks looks up the unknown racks of hosts that tasks prefer, one batch at a
+// time.
 func (a *Allocator) lookUpRacks(working context.Context) {
 	if a.racks == nil || a.lookingUp {
 		return
@@ -471,7 +471,7 @@ func (a *Allocator) ReleaseAll(ctx context.Context) {
 	}
 }
 
-// Close closes the list of containers. It comes last.
+// Close closes the list of containers. It must be called last.
 func (a *Allocator) Close() { a.containers.close() }
 
 // publish makes the current status the one that Status returns.
@@ -486,7 +486,7 @@ func (a *Allocator) publish() {
 	a.published.Status = status
 }
 
-// Status returns what was last published. Its lists must not be changed.
+// Status returns the last published status. Its lists must not be changed.
 func (a *Allocator) Status() Status {
 	a.published.Lock()
 	defer a.published.Unlock()

@@ -212,7 +212,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 		{"executors fail again and again", map[string]string{"executor.maxNumFailures": "3", "yarn.executor.launch.excludeOnFailure.enabled": "false"}, &scriptedRM{answer: failing}, "executor.maxNumFailures is 3", true},
 		{"the attempt is not known", nil, &scriptedRM{answer: refusing(yarn.ErrAttemptNotFound)}, "ApplicationAttemptNotFoundException", false},
 		{"executors are too large", nil, &scriptedRM{max: yarn.Resource{MemoryMB: 512, VCores: 8}}, "512 MB", false},
-		{"told to end", nil, &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return gone, nil }}, "told this ApplicationMaster to end", false},
+		{"told to stop", nil, &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) { return gone, nil }}, "told this ApplicationMaster to stop", false},
 		{"heartbeats fail", map[string]string{"yarn.scheduler.reporterThread.maxFailures": "2"}, &scriptedRM{answer: refusing(errors.New("no"))},
 			"2 times in a row (yarn.scheduler.reporterThread.maxFailures): heartbeat to the ResourceManager: no", false},
 		{"it never knows the application", nil, &scriptedRM{answer: refusing(yarn.ErrNotRegistered)}, "5 times in a row (yarn.scheduler.reporterThread.maxFailures): the ResourceManager does not know", false},
@@ -277,7 +277,7 @@ func TestExecutorsOnADecommissioningNodeLeave(t *testing.T) {
 			status := s.Status()
 			require.Zero(t, status.Counts.Failed)
 			require.Equal(t, 1, status.Counts.Pending, "another is asked for")
-			require.Equal(t, "left before it was taken away", status.Failures[0].Reason)
+			require.Equal(t, "stopped before it was taken away", status.Failures[0].Reason)
 		}))
 	})
 }

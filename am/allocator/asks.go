@@ -7,14 +7,14 @@ import (
 // anywhere is the resource name of any host (ResourceRequest.ANY).
 const anywhere = "*"
 
-// asks is a copy of what the ResourceManager holds for one priority: the number of
+// asks is a copy of the ResourceManager's requests for one priority: the number of
 // containers asked for on each host, in each rack and anywhere. A heartbeat replaces
 // numbers, and the ResourceManager lowers them when it allocates. So only changes are
 // sent: a number sent again would ask for its containers again.
 type asks struct {
 	rackOf   func(host string) string
-	believed map[string]int // the numbers that the ResourceManager holds, as far as is known
-	named    map[string]int // the sum of the hosts' numbers by rack
+	believed map[string]int // the numbers that the ResourceManager should have
+	byHosts  map[string]int // by rack, the sum of its hosts' numbers
 	// replaced has the numbers that the last heartbeat replaced. The containers in its
 	// answer were allocated before that, and lowered these numbers.
 	replaced map[string]int
@@ -41,7 +41,7 @@ const (
 
 func newAsks(rackOf func(string) string) asks {
 	return asks{
-		rackOf: rackOf, believed: map[string]int{}, named: map[string]int{},
+		rackOf: rackOf, believed: map[string]int{}, byHosts: map[string]int{},
 		replaced: map[string]int{}, unsure: map[string]struct{}{},
 	}
 }
@@ -49,19 +49,19 @@ func newAsks(rackOf func(string) string) asks {
 // change asks for total containers at the given locations, and returns the numbers
 // to send. There may be more locations than total: the ResourceManager never exceeds
 // the number for anywhere.
-func (a *asks) change(total int, at locations) []ask {
-	wanted := make(map[string]int, 2*len(at.hosts)+1)
-	clear(a.named)
-	for host, count := range at.hosts {
+func (a *asks) change(total int, locations locations) []ask {
+	wanted := make(map[string]int, 2*len(locations.hosts)+1)
+	clear(a.byHosts)
+	for host, count := range locations.hosts {
 		if count = min(count, total); count > 0 {
 			wanted[host] = count
-			a.named[a.rackOf(host)] += count
+			a.byHosts[a.rackOf(host)] += count
 		}
 	}
-	for rack, count := range a.named {
+	for rack, count := range a.byHosts {
 		wanted[rack] = min(count, total)
 	}
-	for rack, count := range at.racks {
+	for rack, count := range locations.racks {
 		if count = min(wanted[rack]+count, total); count > 0 {
 			wanted[rack] = count
 		}
@@ -87,7 +87,7 @@ func (a *asks) change(total int, at locations) []ask {
 	}
 	clear(a.unsure)
 	for _, ask := range send {
-		if _, twice := a.replaced[ask.name]; !twice {
+		if _, ok := a.replaced[ask.name]; !ok {
 			a.replaced[ask.name] = a.believed[ask.name]
 		}
 	}
@@ -102,13 +102,13 @@ func (a *asks) change(total int, at locations) []ask {
 // called in the order of the answer's containers.
 func (a *asks) allocated(host string) closeness {
 	rack := a.rackOf(host)
-	near := elsewhere
+	level := elsewhere
 	if a.before(rack) > 0 {
-		near = inRack
+		level = inRack
 		if a.before(host) > 0 {
-			near = onHost
-			if a.lower(host) && a.named[rack] > 0 {
-				a.named[rack]--
+			level = onHost
+			if a.lower(host) && a.byHosts[rack] > 0 {
+				a.byHosts[rack]--
 			}
 		} else {
 			a.unsure[rack] = struct{}{}
@@ -116,10 +116,10 @@ func (a *asks) allocated(host string) closeness {
 		a.lower(rack)
 	}
 	a.lower(anywhere)
-	return near
+	return level
 }
 
-// before returns the number that held when the current answer's containers were
+// before returns the number at the time when the current answer's containers were
 // allocated.
 func (a *asks) before(name string) int {
 	if count, ok := a.replaced[name]; ok {
@@ -128,8 +128,8 @@ func (a *asks) before(name string) int {
 	return a.believed[name]
 }
 
-// lower lowers a number by one. It reports whether that is the current number, and
-// not one that was replaced since.
+// lower lowers a number by one. It reports whether that was the current number, not
+// one that was replaced.
 func (a *asks) lower(name string) bool {
 	if count, ok := a.replaced[name]; ok {
 		a.replaced[name] = max(0, count-1)
@@ -150,13 +150,14 @@ func (a *asks) answered() { clear(a.replaced) }
 // other hosts used up its number. The ResourceManager then allocates nothing to the
 // application on that host.
 func (a *asks) stuck(rack string) bool {
-	return a.believed[rack] == 0 && a.named[rack] > 0 && a.believed[anywhere] > 0
+	return a.believed[rack] == 0 && a.byHosts[rack] > 0 && a.believed[anywhere] > 0
 }
 
-// forget makes everything be sent again, to a ResourceManager that has restarted.
+// forget resets the numbers for a ResourceManager that has restarted: all are sent
+// again.
 func (a *asks) forget() {
 	clear(a.believed)
-	clear(a.named)
+	clear(a.byHosts)
 	clear(a.replaced)
 	clear(a.unsure)
 }

@@ -10,8 +10,8 @@ const (
 	// again.
 	minPause = time.Second
 	maxPause = 30 * time.Second
-	// quietPeriod is how long after a pause no container must fail for the next failed
-	// one to be asked for again at once.
+	// quietPeriod is how long after a pause no container may fail to reset the pause:
+	// then the next failed one is asked for again at once.
 	quietPeriod = time.Minute
 )
 
@@ -56,8 +56,8 @@ func (b *backoff) expire(now time.Time) bool {
 	return true
 }
 
-// text returns why and until when containers are held back.
+// text returns until when and why containers are held back.
 func (b *backoff) text() string {
-	return fmt.Sprintf("containers come to nothing one after the other, so others are asked for in their place only at %s: %s",
+	return fmt.Sprintf("containers fail repeatedly, so their replacements are asked for only at %s: %s",
 		b.until.Format(time.TimeOnly), b.cause)
 }

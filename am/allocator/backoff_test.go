@@ -185,7 +185,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 					live(time.Second)
 				}
 				require.Len(t, notes(), 1)
-				require.Contains(t, notes()[0], "containers come to nothing one after the other")
+				require.Contains(t, notes()[0], "containers fail repeatedly")
 				befall(true)
 				live(3 * time.Minute)
 				cluster.Look(func(v yarntest.View) { require.Equal(t, wanted, v.Running(app.ID())) })

@@ -19,8 +19,8 @@ type containerLog struct {
 	logger *slog.Logger
 }
 
-// openContainerLog opens no file if directory is "". The first entry says if the
-// application is in client mode.
+// openContainerLog opens no file if directory is "". In client mode, the first entry
+// records that.
 func openContainerLog(directory string, clientMode bool, logger *slog.Logger) *containerLog {
 	if directory == "" {
 		return &containerLog{logger: logger}

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// notice is a notice to the driver that executors will be taken away.
+// notice tells the driver that the cluster will take executors away.
 type notice struct {
 	ids    []string
 	notice driver.Notice
@@ -25,9 +25,9 @@ func (s *state) takeNotices() []notice {
 	return notices
 }
 
-// nodesChanged applies node reports, and returns the nodes that are lost. Launches
-// on them have failed, even if the node is back. The ResourceManager reports the
-// ends of their containers.
+// nodesChanged applies node reports, and returns the lost nodes. Launches on them have
+// failed, even if the node is back. The ResourceManager reports the ends of their
+// containers.
 func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []yarn.NodeID) {
 	for _, report := range chronological(reports) {
 		if s.topology.report(report) {
@@ -50,8 +50,8 @@ func (s *state) nodesChanged(reports []yarn.NodeReport, now time.Time) (lost []y
 	return lost
 }
 
-// chronological puts reports of lost nodes first. Of a node that was lost and is
-// back an answer has two reports, in the order of a hash map
+// chronological puts reports of lost nodes first. If a node was lost and is back, an
+// answer has two reports of it, in the order of a hash map
 // (DefaultAMSProcessor.handleNodeUpdates).
 func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	var before, after []yarn.NodeReport
@@ -65,8 +65,8 @@ func chronological(reports []yarn.NodeReport) []yarn.NodeReport {
 	return append(before, after...)
 }
 
-// isLost reports whether a node never leaves the state: if its NodeManager comes
-// back, it is another node to the ResourceManager (RMNodeImpl).
+// isLost reports whether the state is a node's last: if its NodeManager comes back, it
+// is another node to the ResourceManager (RMNodeImpl).
 func isLost(state yarn.NodeState) bool {
 	switch state {
 	case yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted:
@@ -75,21 +75,21 @@ func isLost(state yarn.NodeState) bool {
 	return false
 }
 
-// Reasons of executors that were given up before they had registered.
+// Reasons for giving up executors before they have registered.
 var (
 	nodeDecommissioned = exitReason{text: "node decommissioned"}
 	preempted          = byCluster[yarn.ExitPreempted]
 )
 
-// decommission begins to decommission executors that will be taken away. They no
-// longer count, so others are asked for at once. Those that have not registered are
-// released, for the given reason.
+// decommission begins to decommission executors that the cluster will take away. They
+// no longer count, so others are asked for at once. Those that have not registered are
+// released for the given reason.
 func (s *state) decommission(executors []*executor, why driver.Notice, reason exitReason, now time.Time) {
 	var ids []string
 	for _, e := range executors {
 		switch e.state {
 		case stateLaunching:
-			s.giveUp(e, reason, "was given back before it had come up: "+why.Reason, now)
+			s.giveUp(e, reason, "was released before it had registered: "+why.Reason, now)
 			continue
 		case stateRegistered:
 			s.setState(e, stateDecommissioning)
@@ -115,10 +115,10 @@ func (s *state) preempt(containers []yarn.ContainerID, deadline, now time.Time) 
 	s.decommission(named, driver.Notice{Reason: "the ResourceManager preempts its container", Deadline: deadline}, preempted, now)
 }
 
-// contract is what the ResourceManager wants back if the application may choose: it
-// preempts the named containers unless the application releases as much first. The
-// schedulers ask for the sum of the named containers, rounded up to their smallest
-// allocation (FiCaSchedulerApp.getAllocation).
+// contract is a notice of preemption that lets the application choose: the
+// ResourceManager preempts the named containers unless the application releases as
+// much first. The schedulers ask for the sum of the named containers, rounded up to
+// their smallest allocation (FiCaSchedulerApp.getAllocation).
 type contract struct {
 	containers []yarn.ContainerID
 	resources  []yarn.ResourceRequest
@@ -128,14 +128,14 @@ type contract struct {
 // preemptionWarning returns the shortest time from the heartbeat with the notice of
 // a preemption to the preemption, by the cluster's settings.
 func preemptionWarning(hadoop *conf.Config, heartbeat time.Duration) time.Duration {
-	const byDefault = 15 * time.Second // of both keys
+	const defaultWait = 15 * time.Second // of both keys
 	key := "yarn.resourcemanager.monitor.capacity.preemption.max_wait_before_kill"
 	if strings.HasSuffix(hadoop.GetDefault("yarn.resourcemanager.scheduler.class", ""), "FairScheduler") {
 		key = "yarn.scheduler.fair.waitTimeBeforeKill"
 	}
-	wait, err := hadoop.Duration(key, byDefault, time.Millisecond)
+	wait, err := hadoop.Duration(key, defaultWait, time.Millisecond)
 	if err != nil {
-		wait = byDefault
+		wait = defaultWait
 	}
 	return max(wait-heartbeat, wait/2)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// maxLifted bounds how many lifted exclusions are shown.
+// maxLifted bounds the shown lifted exclusions.
 const maxLifted = 5
 
-// exclusions are the hosts on which no executor is wanted: the user's
+// exclusions are the hosts on which no executor may run: the user's
 // (yarn.exclude.nodes), the driver's, and those where executors failed. If a wanted
 // profile would have no node left, exclusions are lifted: those for failures first,
 // the oldest before others, then the driver's, never the user's.
@@ -69,7 +69,7 @@ func (e *exclusions) want(hosts []string) {
 	}
 }
 
-// recompute must be called when nodes have changed, or other profiles are wanted.
+// recompute must be called if nodes or the wanted profiles have changed.
 func (e *exclusions) recompute() {
 	e.stale = e.stale || len(e.byUser)+len(e.byDriver)+len(e.byFailure) > 0
 }
@@ -90,9 +90,7 @@ func (e *exclusions) failed(host, text string, now time.Time) {
 		reason: fmt.Sprintf("%d executors failed there; the last: %s", len(recent), text),
 		until:  now.Add(e.timeout),
 	}
-	if at := slices.IndexFunc(e.byFailure, func(x exclusion) bool { return x.host == host }); at >= 0 {
-		e.byFailure = slices.Delete(e.byFailure, at, at+1)
-	}
+	e.byFailure = slices.DeleteFunc(e.byFailure, func(x exclusion) bool { return x.host == host })
 	e.byFailure = append(e.byFailure, added)
 	e.stale = true
 	e.logger.Warn("no more executors on a node where they fail", "host", host, "failures", len(recent), "until", added.until, "last", text)
@@ -143,8 +141,8 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	for _, host := range e.byUser {
 		nodes.exclude(active, exclusion{host: host, reason: "yarn.exclude.nodes"})
 	}
-	if len(e.byUser) > 0 && nodes.none() != e.noNodeLeft {
-		if e.noNodeLeft = nodes.none(); e.noNodeLeft {
+	if len(e.byUser) > 0 && nodes.exhausted() != e.noNodeLeft {
+		if e.noNodeLeft = nodes.exhausted(); e.noNodeLeft {
 			e.logger.Error("yarn.exclude.nodes leaves no node that can take an executor")
 		}
 	}
@@ -167,7 +165,7 @@ func (e *exclusions) resolve(nodes nodeCounts) map[string]exclusion {
 	return active
 }
 
-// lift logs and notes that an exclusion does not hold.
+// lift records that an exclusion is not applied.
 func (e *exclusions) lift(x exclusion) {
 	e.logger.Warn("executors may run on an excluded node, as no other is left", "host", x.host, "reason", x.reason)
 	note := fmt.Sprintf("%s would be excluded (%s), but no other node is left", x.host, x.reason)
@@ -181,7 +179,7 @@ type need struct {
 	label string
 }
 
-// nodeCount is the number of nodes for executors of one profile.
+// nodeCount counts the nodes that can run executors of one profile.
 type nodeCount struct {
 	serves   func(host string) bool
 	count    int // all nodes; 0 if it is not known
@@ -212,32 +210,32 @@ func countNodes(nodes *topology, clusterNodes int, needs []need) nodeCounts {
 
 // exclude adds an exclusion to the active ones.
 func (n nodeCounts) exclude(active map[string]exclusion, x exclusion) {
-	earlier, already := active[x.host]
+	earlier, excluded := active[x.host]
 	for i := range n {
-		if !already && n[i].serves(x.host) {
+		if !excluded && n[i].serves(x.host) {
 			n[i].excluded++
 		}
 	}
-	if !already || !earlier.until.IsZero() {
+	if !excluded || !earlier.until.IsZero() {
 		active[x.host] = x
 	}
 }
 
-// none reports whether a profile has no node left.
-func (n nodeCounts) none() bool {
+// exhausted reports whether a profile has no node left.
+func (n nodeCounts) exhausted() bool {
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded >= c.count })
 }
 
-// isLast reports whether a profile would have no node left without the host.
+// isLast reports whether a profile would have no node left if the host was excluded.
 func (n nodeCounts) isLast(active map[string]exclusion, host string) bool {
-	if _, already := active[host]; already {
+	if _, excluded := active[host]; excluded {
 		return false
 	}
 	return slices.ContainsFunc(n, func(c nodeCount) bool { return c.count > 0 && c.excluded+1 >= c.count && c.serves(host) })
 }
 
-// difference returns the changes to send to the ResourceManager, once.
-func (e *exclusions) difference() (add, remove []string) {
+// changes returns the changes to send to the ResourceManager, once.
+func (e *exclusions) changes() (add, remove []string) {
 	if !e.unsent {
 		return nil, nil
 	}
@@ -259,7 +257,8 @@ func (e *exclusions) difference() (add, remove []string) {
 	return add, remove
 }
 
-// forget makes everything be sent again, to a ResourceManager that has restarted.
+// forget makes changes return all exclusions, for a ResourceManager that has
+// restarted.
 func (e *exclusions) forget() {
 	clear(e.sent)
 	e.unsent = len(e.active) > 0
@@ -278,7 +277,7 @@ func (e *exclusions) list() []Exclusion {
 	return listed
 }
 
-// notes returns what the list does not show.
+// notes returns the problems that the list does not show.
 func (e *exclusions) notes() []string {
 	notes := slices.Clone(e.lifted)
 	if e.noNodeLeft {

@@ -40,14 +40,14 @@ func TestANodeWhereExecutorsFailIsExcludedForATime(t *testing.T) {
 	require.False(t, e.refresh(begin, anyOf(nodes, 3)))
 	e.failed("a", "second", later(time.Minute))
 	require.True(t, e.refresh(later(time.Minute), anyOf(nodes, 3)))
-	add, remove := e.difference()
+	add, remove := e.changes()
 	require.Equal(t, []string{"a"}, add)
 	require.Empty(t, remove)
 	until := later(time.Minute + time.Hour)
 	require.Equal(t, []Exclusion{{Host: "a", Reason: "2 executors failed there; the last: second", Until: &until}}, e.list())
 	require.False(t, e.refresh(until.Add(-1), anyOf(nodes, 3)))
 	require.True(t, e.refresh(until, anyOf(nodes, 3)))
-	add, remove = e.difference()
+	add, remove = e.changes()
 	require.Empty(t, add)
 	require.Equal(t, []string{"a"}, remove)
 	e.failed("a", "third", until)
@@ -136,7 +136,7 @@ func TestExclusionsWhatever(t *testing.T) {
 				clear(told)
 			}
 			e.refresh(now, anyOf(nodes, 0))
-			add, remove := e.difference()
+			add, remove := e.changes()
 			for _, name := range add {
 				require.False(t, told[name], "told twice")
 				told[name] = true

@@ -15,7 +15,7 @@ type executor struct {
 	rack    string // when it was allocated
 	state   executorState
 	started bool      // its NodeManager accepted it
-	due     time.Time // when it must have registered; zero for never, and before it was started
+	due     time.Time // when it must have registered; zero without such a time, and before it was started
 	reason  string    // why it is decommissioning or ending
 }
 
@@ -26,11 +26,11 @@ const (
 	// stateLaunching lasts until the executor registers with the driver.
 	stateLaunching executorState = iota
 	stateRegistered
-	// stateDecommissioning is of executors that will be taken away: the driver knows
-	// and tells them to stop.
+	// stateDecommissioning lasts until an executor that the cluster will take away
+	// ends. The driver tells it to stop.
 	stateDecommissioning
-	// stateEnding is of executors whose containers were released because the driver
-	// killed them or the application has ended.
+	// stateEnding begins when the container is released because the driver killed the
+	// executor or the application has ended.
 	stateEnding
 	executorStates // the number of states
 )

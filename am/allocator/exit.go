@@ -20,7 +20,7 @@ type exitReason struct {
 // An executor that the cluster ends has not failed, and neither have its tasks.
 var (
 	endedByDriver        = exitReason{text: "ended by the driver", wanted: true}
-	decommissioned       = exitReason{text: "left before it was taken away", wanted: true}
+	decommissioned       = exitReason{text: "stopped before it was taken away", wanted: true}
 	endedWithApplication = exitReason{text: "ended with the application", wanted: true}
 	notNeeded            = exitReason{text: "not needed any more", wanted: true}
 	onExcludedNode       = exitReason{text: "on an excluded node"}
@@ -47,7 +47,7 @@ var byCluster = map[yarn.ExitStatus]exitReason{
 }
 
 // classifyExit returns why a container ended that was not released.
-func classifyExit(status yarn.ContainerStatus, of profile.Profile) (driver.Loss, exitReason) {
+func classifyExit(status yarn.ContainerStatus, p profile.Profile) (driver.Loss, exitReason) {
 	cause := exitStatus(status)
 	if reason, ok := byCluster[cause]; ok {
 		return driver.Loss{Text: status.ExitStatus.Meaning()}, reason
@@ -59,13 +59,13 @@ func classifyExit(status yarn.ContainerStatus, of profile.Profile) (driver.Loss,
 	case yarn.ExitExceededPhysicalMemory:
 		return driver.Loss{
 			Text: fmt.Sprintf("was killed for its memory: %s; raise executor.memory (now %v) or executor.memoryOverhead (now %v)",
-				usage(status.Diagnostics), of.Memory, of.Overhead),
+				usage(status.Diagnostics), p.Memory, p.Overhead),
 			CountsAsFailure: true,
 		}, outOfMemory
 	case yarn.ExitExceededVirtualMemory:
 		return driver.Loss{
 			Text: fmt.Sprintf("was killed for its virtual memory: %s; a Go program reserves more address space than it uses: "+
-				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), of.Memory),
+				"set yarn.nodemanager.vmem-check-enabled=false on the NodeManagers, or raise executor.memory (now %v)", usage(status.Diagnostics), p.Memory),
 			CountsAsFailure: true,
 		}, outOfVirtualMemory
 	}
@@ -84,8 +84,8 @@ func classifyExit(status yarn.ContainerStatus, of profile.Profile) (driver.Loss,
 	return driver.Loss{Text: text, CountsAsFailure: true}, reason
 }
 
-// exitStatus returns the exit status, or the one that the diagnostics say: if a
-// process exits by itself while its NodeManager kills it, the status is its own.
+// exitStatus returns the exit status, or the one in the diagnostics: if a process
+// exits by itself while its NodeManager kills it, the exit status is the process's.
 func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 	switch {
 	case status.ExitStatus <= 0:
@@ -102,9 +102,9 @@ func exitStatus(status yarn.ContainerStatus) yarn.ExitStatus {
 // kill.
 func usage(diagnostics string) string {
 	for line := range strings.Lines(diagnostics) {
-		if _, said, ok := strings.Cut(line, "Current usage: "); ok {
-			said, _, _ = strings.Cut(said, ". Killing container")
-			return strings.TrimSpace(said)
+		if _, text, ok := strings.Cut(line, "Current usage: "); ok {
+			text, _, _ = strings.Cut(text, ". Killing container")
+			return strings.TrimSpace(text)
 		}
 	}
 	return "it used more than its container has"

@@ -12,7 +12,7 @@ import (
 // failed.
 type failureCounts struct {
 	max      int           // executor.maxNumFailures
-	validity time.Duration // executor.failuresValidityInterval; 0 if failures count for ever
+	validity time.Duration // executor.failuresValidityInterval; 0 if failures never expire
 	tolerate int           // executor.failures.tolerateWhenRunning; 0 to tolerate none
 
 	total   int         // executors that count as failed
@@ -24,8 +24,7 @@ type failureCounts struct {
 	tolerating bool
 }
 
-// TooManyFailures is the error of an application of which too many executors
-// failed.
+// TooManyFailures is the error of an application with too many failed executors.
 type TooManyFailures struct{ error }
 
 // count counts an ended executor.
@@ -50,8 +49,8 @@ func (f *failureCounts) count(reason exitReason, text string, now time.Time) {
 	}
 }
 
-// counting returns how many failures count towards max now.
-func (f *failureCounts) counting(now time.Time) int {
+// counted returns how many failures count towards max now.
+func (f *failureCounts) counted(now time.Time) int {
 	if f.validity == 0 {
 		return f.total
 	}
@@ -66,7 +65,7 @@ func (f *failureCounts) counting(now time.Time) int {
 // exhausted returns a *TooManyFailures if the application must end: max executors
 // have failed, and not enough are running to tolerate it.
 func (f *failureCounts) exhausted(running int, now time.Time) error {
-	failed := f.counting(now)
+	failed := f.counted(now)
 	f.tolerating = failed >= f.max && f.tolerate > 0 && running >= f.tolerate
 	if failed < f.max || f.tolerating {
 		return nil

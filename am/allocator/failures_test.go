@@ -15,8 +15,8 @@ func TestFailuresCountWithinTheirValidity(t *testing.T) {
 	}
 	require.ErrorContains(t, c.exhausted(9, later(40*time.Minute)), "3 executors failed within 1h0m0s, executor.maxNumFailures is 3; the last: broke")
 	require.NoError(t, c.exhausted(0, later(time.Hour+time.Second)), "the first is too old")
-	require.Equal(t, 2, c.counting(later(time.Hour+time.Second)))
-	require.Zero(t, c.counting(later(24*time.Hour)))
+	require.Equal(t, 2, c.counted(later(time.Hour+time.Second)))
+	require.Zero(t, c.counted(later(24*time.Hour)))
 	require.Equal(t, []FailureCount{
 		{Reason: "exited", Count: 3, Counts: true, Last: "broke"},
 		{Reason: "preempted", Count: 3, Last: "taken"},

@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// ResourceManager is what the allocator needs of the ResourceManager;
-// *yarn.AMClient implements it.
+// ResourceManager has the calls that the allocator makes; *yarn.AMClient implements
+// it.
 type ResourceManager interface {
 	Register(ctx context.Context, request yarn.RegisterRequest) (*yarn.RegisterResponse, error)
 	Allocate(ctx context.Context, request yarn.AllocateRequest) (*yarn.AllocateResponse, error)
@@ -26,9 +26,9 @@ type heartbeats struct {
 
 	registered bool // with the current ResourceManager
 	responseID int32
-	// unanswered is a heartbeat without an answer. It is sent again unchanged: if the
-	// ResourceManager has served it, it repeats its answer and ignores anything new in
-	// the request (ApplicationMasterService.allocate).
+	// unanswered is a heartbeat without an answer, nil for none. It is sent again
+	// unchanged: if the ResourceManager has served it, it repeats its answer and ignores
+	// the request's content (ApplicationMasterService.allocate).
 	unanswered *yarn.AllocateRequest
 	failures   int // in a row
 }
@@ -72,7 +72,7 @@ func (h *heartbeats) send(ctx context.Context, request yarn.AllocateRequest) (*y
 }
 
 // errShutdown is the ResourceManager's order to stop without unregistering.
-var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to end")
+var errShutdown = errors.New("the ResourceManager told this ApplicationMaster to stop")
 
 // IsFinal reports whether the ResourceManager will refuse all further calls of this
 // attempt.
@@ -91,7 +91,7 @@ func (h *heartbeats) failed(err error) error {
 		err = fmt.Errorf("%w (yarn.executor.nodeLabelExpression: the queue must have access to the label)", err)
 	}
 	if h.failures < h.maxFailures {
-		h.logger.Warn("the ResourceManager did not take a heartbeat, trying again", "failures", h.failures, "error", err)
+		h.logger.Warn("a heartbeat to the ResourceManager failed, trying again", "failures", h.failures, "error", err)
 		return nil
 	}
 	return fmt.Errorf("%d times in a row (yarn.scheduler.reporterThread.maxFailures): %w", h.failures, err)
@@ -99,8 +99,8 @@ func (h *heartbeats) failed(err error) error {
 
 const (
 	// eagerPeriod is how long after a change heartbeats are sent at the initial
-	// interval. NodeManagers report every second by default, so nodes with room give
-	// containers within that time.
+	// interval. NodeManagers report every second by default, so containers on free nodes
+	// are allocated within that time.
 	eagerPeriod = 3 * time.Second
 	// pendingInterval is the longest interval while containers are missing.
 	pendingInterval = time.Second
@@ -113,7 +113,7 @@ type pace struct {
 	wait          time.Duration
 }
 
-// change makes the next heartbeats come fast.
+// change shortens the waits before the next heartbeats.
 func (p *pace) change(now time.Time) { p.eagerUntil, p.wait = now.Add(eagerPeriod), p.initial }
 
 // next returns the wait before the next heartbeat.

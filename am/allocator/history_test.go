@@ -97,7 +97,7 @@ func (h *history) heartbeat() {
 	for _, id := range f.takeReleases(h.now) {
 		c.end(id, yarn.ExitAborted)
 	}
-	add, remove := f.excluded.difference()
+	add, remove := f.excluded.changes()
 	for _, host := range add {
 		require.False(h, c.blacklist[host])
 		c.blacklist[host] = true

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// launched applies that a NodeManager accepted an executor, which must register in
+// launched records that a NodeManager accepted an executor, which must register in
 // time. An opportunistic one may wait on its node without limit.
 func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	e, ok := s.executors[id]
@@ -28,7 +28,7 @@ func (s *state) launched(id yarn.ContainerID, now time.Time) {
 	s.awaited = append(s.awaited, e)
 }
 
-// registered applies that an executor has registered with the driver.
+// registered records that an executor has registered with the driver.
 func (s *state) registered(id string) {
 	if e, ok := s.byID[id]; ok && e.state == stateLaunching {
 		e.started = true
@@ -72,8 +72,8 @@ func (s *state) launchFailed(id yarn.ContainerID, err error, now time.Time) {
 	s.giveUp(e, reason, fmt.Sprintf("could not be started on %s: %v", e.host(), err), now)
 }
 
-// giveUpOnExcluded gives up the executors that are not started yet on nodes that
-// are excluded now.
+// giveUpOnExcluded gives up the executors on excluded nodes that are not started
+// yet.
 func (s *state) giveUpOnExcluded(now time.Time) {
 	for _, p := range s.profiles {
 		for _, e := range slices.SortedFunc(maps.Keys(p.starting), youngestFirst) {
@@ -92,7 +92,7 @@ func (s *state) giveUp(e *executor, reason exitReason, text string, now time.Tim
 	s.end(endedExecutor{executor: e, status: yarn.ExitKilledByApplicationMaster, reason: reason, loss: driver.Loss{Text: text}}, now)
 }
 
-// end counts an ended executor, which is to be reported.
+// end counts an ended executor and queues its report.
 func (s *state) end(ended endedExecutor, now time.Time) {
 	e, reason, text := ended.executor, ended.reason, ended.loss.Text
 	s.failures.count(reason, e.text(text), now)
@@ -105,12 +105,12 @@ func (s *state) end(ended endedExecutor, now time.Time) {
 	s.ended = append(s.ended, ended)
 }
 
-// completed applies that containers have ended. It ignores containers without an
+// completed records that containers have ended. It ignores containers without an
 // executor: those that were released, and those that a restarted ResourceManager
 // reports again.
 func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	for _, status := range statuses {
-		if _, was := s.releasing[status.ID]; was {
+		if _, ok := s.releasing[status.ID]; ok {
 			delete(s.releasing, status.ID)
 			s.changed = true
 		}
@@ -135,7 +135,7 @@ func (s *state) completed(statuses []yarn.ContainerStatus, now time.Time) {
 	}
 }
 
-// kill releases executors that the driver wants to end.
+// kill releases executors that the driver kills.
 func (s *state) kill(ids []string, now time.Time) {
 	for _, id := range ids {
 		e, ok := s.byID[id]
@@ -159,8 +159,8 @@ func (s *state) kill(ids []string, now time.Time) {
 	}
 }
 
-// takeWithdrawn returns the executors that were released before they had
-// registered, once: the launcher need not start them.
+// takeWithdrawn returns the executors that were released before they had registered,
+// once: the launcher must not start them.
 func (s *state) takeWithdrawn() []*executor {
 	withdrawn := s.withdrawn
 	s.withdrawn = nil

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// locations is how many executors to ask for on hosts and, beside those, in racks.
-// All others may run anywhere.
+// locations has the numbers of executors to ask for on hosts and, in addition, in
+// racks. All others may run anywhere.
 type locations struct {
 	hosts map[string]int
 	racks map[string]int
 }
 
-// placement is what the locations of one profile's executors depend on.
+// placement is the input for choosing the locations of one profile's executors.
 type placement struct {
 	missing int
 	// localityAware is how many executors the waiting tasks that prefer a host could
@@ -21,7 +21,7 @@ type placement struct {
 	hostTasks     map[string]int                   // waiting tasks that prefer each host
 	byHost        map[string]int                   // the profile's executors by host
 	byRack        map[string]int                   // the profile's executors by rack
-	asked         map[string]int                   // what is asked for now, by name
+	asked         map[string]int                   // the current asks by name
 	nodes         []string                         // hosts where executors may run
 	usable        func(host string) bool           // reports whether an executor may run on the host
 	rackOf        func(host string) (string, bool) // false if it is not known
@@ -30,13 +30,12 @@ type placement struct {
 
 // place decides where to ask for the missing executors.
 //
-// If the driver has said which hosts its waiting tasks prefer, each host shall have
-// executors in proportion to its tasks, as in Spark's
-// LocalityPreferredContainerPlacementStrategy. If not, the executors are spread over
-// the nodes: the data may be anywhere, and executors on two nodes are close to twice
-// as much of it. If nodes are many, no host is named: schedulers allocate one
-// container for each heartbeat of a node, so executors spread by themselves, and
-// waiting for the heartbeats of certain nodes would take longer.
+// If the waiting tasks prefer hosts, each host shall have executors in proportion to
+// its tasks, as in Spark's LocalityPreferredContainerPlacementStrategy. If not, the
+// executors are spread over the nodes: the data may be anywhere, and executors on two
+// nodes are close to twice as much of it. If there are many nodes, no host is named:
+// schedulers allocate one container for each heartbeat of a node, so executors spread
+// by themselves, and waiting for the heartbeats of certain nodes would take longer.
 func place(in placement) locations {
 	switch {
 	case in.missing <= 0:
@@ -48,20 +47,20 @@ func place(in placement) locations {
 	}
 }
 
-// share is what a host should have of the executors, or a rack for its hosts that
+// share is a host's share of the executors, or that of a rack for its hosts that
 // cannot run executors.
 type share struct {
 	name      string
 	rack      bool
 	tasks     int
-	executors int     // that it has
-	lack      float64 // executors that it should have beside them
-	remainder float64 // of lack, without the executors that it gets
-	gets      int     // executors
+	executors int     // the existing ones
+	lack      float64 // executors that it should have in addition
+	remainder float64 // lack - gets
+	gets      int     // executors to ask for
 }
 
-// nearRemainder is the part of the smallest remainder that gets an executor by which
-// another host is asked for, too.
+// nearRemainder is how large a remainder must be for its host to be asked for too,
+// relative to the smallest remainder that gets an executor.
 const nearRemainder = 0.75
 
 // byTasks gives each host whole executors that it lacks, those that lack most first.
@@ -95,7 +94,7 @@ func byTasks(in placement) locations {
 			}
 		}
 	}
-	at := locations{hosts: make(map[string]int, len(shares)), racks: map[string]int{}}
+	chosen := locations{hosts: make(map[string]int, len(shares)), racks: map[string]int{}}
 	for _, share := range shares {
 		if share.gets == 0 && least > 0 && share.remainder >= nearRemainder*least {
 			share.gets = 1
@@ -103,12 +102,12 @@ func byTasks(in placement) locations {
 		switch {
 		case share.gets == 0:
 		case share.rack:
-			at.racks[share.name] = share.gets
+			chosen.racks[share.name] = share.gets
 		default:
-			at.hosts[share.name] = share.gets
+			chosen.hosts[share.name] = share.gets
 		}
 	}
-	return at
+	return chosen
 }
 
 // sharesOf returns the hosts and racks that tasks prefer, with the sums of their
@@ -156,7 +155,7 @@ func sharesOf(in placement) (shares []share, tasks, executors int) {
 const manyNodes = 4
 
 // spread chooses the nodes with the fewest executors, among equals those that are
-// asked for already, else at random. It returns nil if nodes are many.
+// asked for already, else at random. It returns nil if there are too many nodes.
 func spread(in placement) map[string]int {
 	if len(in.nodes) < 2 || len(in.nodes) > manyNodes*in.missing {
 		return nil

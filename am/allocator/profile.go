@@ -9,9 +9,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// profileState is what the driver wants of one resource profile, what is asked for
-// and which executors there are. Each profile has a priority of its own at the
-// ResourceManager, which tells whose container an allocated one is.
+// profileState is the state of one resource profile: the driver's demand, the asks and
+// the executors. Each profile has a priority of its own at the ResourceManager, which
+// identifies the profile of an allocated container.
 type profileState struct {
 	profile.Profile
 	size    yarn.Resource // of a container
@@ -20,7 +20,7 @@ type profileState struct {
 	backoff backoff
 
 	live     int                    // executors that count towards the demand
-	starting map[*executor]struct{} // of these, those that no NodeManager is known to have accepted
+	starting map[*executor]struct{} // the live ones that no NodeManager is known to have accepted
 	byHost   map[string]int         // live executors by host
 	byRack   map[string]int         // live executors by rack
 	replan   bool                   // other hosts may be better than those asked for
@@ -42,7 +42,7 @@ func containerSize(p profile.Profile) yarn.Resource {
 // number first.
 func priorityOf(p profile.Profile) int32 { return int32(p.ID) + 1 }
 
-// want sets what the driver wants.
+// want sets the driver's demand.
 func (p *profileState) want(demand driver.Demand) {
 	if demand.Total != p.demand.Total || demand.LocalityAware != p.demand.LocalityAware || !maps.Equal(demand.HostTasks, p.demand.HostTasks) {
 		p.replan = true
@@ -53,12 +53,12 @@ func (p *profileState) want(demand driver.Demand) {
 // missing returns how many executors the driver wants beyond the live ones.
 func (p *profileState) missing() int { return max(0, p.demand.Total-p.live) }
 
-// toAsk returns how many containers to ask for now: the missing ones without those
-// that are held back.
+// toAsk returns how many containers to ask for now: the missing ones except those
+// held back.
 func (p *profileState) toAsk() int { return max(0, p.missing()-p.backoff.held) }
 
-// asksChanged reports whether the asks must be worked out again. If not, the hosts
-// that were chosen before are as good as any others.
+// asksChanged reports whether the asks must be computed again. If not, the hosts that
+// were chosen before are still as good as others.
 func (p *profileState) asksChanged() bool {
 	n := p.toAsk()
 	return n != p.asks.outstanding() || p.replan && n > 0
@@ -82,7 +82,7 @@ func (p *profileState) add(e *executor) {
 	p.byRack[e.rack]++
 }
 
-// remove no longer counts an executor, which has ended or will soon.
+// remove stops counting an executor, which has ended or will soon.
 func (p *profileState) remove(e *executor) {
 	p.live--
 	delete(p.starting, e)

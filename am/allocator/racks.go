@@ -28,7 +28,7 @@ const (
 // rackLookup returns the rack of each host, "" if the look-up failed.
 type rackLookup func(ctx context.Context, hosts []string) map[string]string
 
-// newRackLookup returns a look-up as Hadoop's daemons have it: in the table of
+// newRackLookup returns a look-up like that of Hadoop's daemons: in the table of
 // net.topology.table.file.name, or by net.topology.script.file.name. It returns nil
 // if neither is set.
 func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
@@ -41,7 +41,7 @@ func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 		maxArgs, err := hadoop.Int("net.topology.script.number.args", defaultScriptHosts)
 		if err != nil || maxArgs < 1 {
 			maxArgs = defaultScriptHosts
-			logger.Warn("not a number of hosts, taking the default", "key", "net.topology.script.number.args", "default", maxArgs, "error", err)
+			logger.Warn("not a number of hosts, using the default", "key", "net.topology.script.number.args", "default", maxArgs, "error", err)
 		}
 		resolve = func(ctx context.Context, _, addresses []string) ([]string, error) {
 			return rackScript(ctx, script, maxArgs, addresses)
@@ -56,22 +56,22 @@ func newRackLookup(hadoop *conf.Config, logger *slog.Logger) rackLookup {
 		for _, host := range hosts {
 			racks[host] = ""
 		}
-		found, err := resolve(ctx, hosts, addressesOf(ctx, hosts))
+		resolved, err := resolve(ctx, hosts, addressesOf(ctx, hosts))
 		if err != nil {
 			if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				logger.Warn("racks are not known", "hosts", len(hosts), "error", err)
+				logger.Warn("the look-up of racks failed", "hosts", len(hosts), "error", err)
 			}
 			return racks
 		}
-		for i, rack := range found {
+		for i, rack := range resolved {
 			racks[hosts[i]] = rack
 		}
 		return racks
 	}
 }
 
-// addressesOf returns each host's address, which scripts and tables are asked for
-// (CachedDNSToSwitchMapping.resolve), or its name if it has none.
+// addressesOf returns each host's address, or its name if it has none. Scripts and
+// tables are asked for addresses (CachedDNSToSwitchMapping.resolve).
 func addressesOf(ctx context.Context, hosts []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
 	defer cancel()
@@ -111,8 +111,8 @@ func rackTable(path string, hosts, addresses []string) ([]string, error) {
 	return racks, nil
 }
 
-// rackScript runs a program with at most maxArgs hosts at a time, for each of which
-// it prints a rack (ScriptBasedMapping).
+// rackScript runs a program, with at most maxArgs hosts at a time, that prints a rack
+// for each (ScriptBasedMapping).
 func rackScript(ctx context.Context, script string, maxArgs int, names []string) ([]string, error) {
 	var racks []string
 	for len(names) > 0 {

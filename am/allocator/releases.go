@@ -21,7 +21,7 @@ const releaseTimeout = time.Minute
 
 // release releases a container, once.
 func (s *state) release(id yarn.ContainerID, node yarn.NodeID) {
-	if _, already := s.releasing[id]; !already {
+	if _, ok := s.releasing[id]; !ok {
 		s.releasing[id] = node
 		s.releases = append(s.releases, id)
 		s.changed = true

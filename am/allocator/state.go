@@ -15,15 +15,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// state is the executors that the application has and wants: a state machine
-// without I/O and clock. The loop passes in what the ResourceManager, the launcher
-// and the driver reported, and takes out what to send to them. The cost of a turn
-// of the loop depends on what has changed, not on the number of executors.
+// state has the executors that the application has and wants: a state machine
+// without I/O and clock. The loop passes in the reports of the ResourceManager, the
+// launcher and the driver, and takes out what to send to them. The cost of a turn of
+// the loop depends on the changes, not on the number of executors.
 type state struct {
 	launchTimeout time.Duration // 0 for none
 	taskCPUs      int
 	random        *rand.Rand
-	ignoresCores  bool // as the cluster's scheduler does
+	ignoresCores  bool // the cluster's scheduler counts memory only
 
 	profiles []*profileState // in the order of their priorities
 	topology *topology
@@ -37,12 +37,12 @@ type state struct {
 	states           [executorStates]int // the number of executors in each
 	lastID           int
 	awaited          []*executor                   // that must register, in the order of their due times
-	unknownCompleted map[yarn.ContainerID]struct{} // of the current answer: they ended before they were reported as allocated
+	unknownCompleted map[yarn.ContainerID]struct{} // in the current answer: they ended before they were reported as allocated
 
 	releases    []yarn.ContainerID                 // to be sent
 	sent        []release                          // in the order of their times
 	releasing   map[yarn.ContainerID]yarn.NodeID   // not confirmed, sent or not
-	unconfirmed map[yarn.NodeID][]yarn.ContainerID // of which the confirmation did not come in time
+	unconfirmed map[yarn.NodeID][]yarn.ContainerID // not confirmed in time
 
 	ended     []endedExecutor // not reported yet
 	notices   []notice        // not reported yet
@@ -134,8 +134,7 @@ func (s *state) toAsk() int {
 	return n
 }
 
-// tick applies timeouts. clusterNodes is how many NodeManagers the ResourceManager
-// has.
+// tick applies timeouts. clusterNodes is the number of the cluster's NodeManagers.
 func (s *state) tick(now time.Time, clusterNodes int) {
 	if s.excluded.refresh(now, func() nodeCounts { return countNodes(s.topology, clusterNodes, s.needs()) }) {
 		s.replan()
@@ -166,7 +165,7 @@ func (s *state) needs() []need {
 	return needs
 }
 
-// containerFailed counts a container that never served as an executor, or failed.
+// containerFailed counts a container that failed or never ran an executor.
 func (s *state) containerFailed(p *profileState, cause string, now time.Time) {
 	if p.backoff.failed(cause, now) {
 		s.changed = true
@@ -202,7 +201,7 @@ func (s *state) changedAsks() []yarn.ResourceRequest {
 	return requests
 }
 
-// placement returns what the hosts for a profile's executors depend on.
+// placement returns the input for placing a profile's executors.
 func (s *state) placement(p *profileState) placement {
 	in := placement{
 		missing: p.toAsk(), localityAware: p.localityAware(s.taskCPUs), hostTasks: p.demand.HostTasks,
@@ -213,7 +212,7 @@ func (s *state) placement(p *profileState) placement {
 		rackOf:  s.topology.knownRack,
 		shuffle: s.random.Shuffle,
 	}
-	// It is not known which nodes have a label, so no host is named for one.
+	// It is not known which nodes have the label, so no host is named.
 	if len(in.hostTasks) == 0 && p.NodeLabel == "" {
 		in.nodes = s.topology.usableHosts()
 		if len(s.excluded.active) > 0 {
@@ -251,20 +250,20 @@ func (s *state) take(containers []yarn.Container, now time.Time) []*executor {
 			continue
 		}
 		host := container.Node.Host
-		near := p.asks.allocated(host)
+		level := p.asks.allocated(host)
 		if p.asks.stuck(s.topology.rackOf(host)) {
 			p.replan = true
 		}
 		if _, ended := s.unknownCompleted[container.ID]; ended {
-			s.containerFailed(p, fmt.Sprintf("%s on %s ended before it was told of", container.ID, host), now)
+			s.containerFailed(p, fmt.Sprintf("%s on %s ended before the ResourceManager reported its allocation", container.ID, host), now)
 			continue
 		}
 		if s.excluded.has(host) || s.topology.decommissioning(container.Node) {
-			s.containerFailed(p, fmt.Sprintf("%s was given back, as its node %s is excluded or being decommissioned", container.ID, host), now)
+			s.containerFailed(p, fmt.Sprintf("%s was released, as its node %s is excluded or being decommissioned", container.ID, host), now)
 			s.release(container.ID, container.Node)
 			continue
 		}
-		usable = append(usable, allocated{container, p, near})
+		usable = append(usable, allocated{container, p, level})
 	}
 	slices.SortStableFunc(usable, func(a, b allocated) int { return cmp.Compare(a.closeness, b.closeness) })
 	taken := make([]*executor, 0, len(usable))
@@ -343,18 +342,18 @@ func (s *state) remove(e *executor) {
 	delete(s.executors, e.Container.ID)
 	delete(s.byID, e.ID)
 	node := e.Container.Node
-	there := s.byNode[node]
-	if at := slices.Index(there, e); at >= 0 {
-		there = slices.Delete(there, at, at+1)
+	executors := s.byNode[node]
+	if i := slices.Index(executors, e); i >= 0 {
+		executors = slices.Delete(executors, i, i+1)
 	}
-	if len(there) == 0 {
+	if len(executors) == 0 {
 		delete(s.byNode, node)
 	} else {
-		s.byNode[node] = there
+		s.byNode[node] = executors
 	}
 }
 
-// resendAll makes everything be sent again, to a ResourceManager that has
+// resendAll queues everything to be sent again to a ResourceManager that has
 // restarted.
 func (s *state) resendAll() {
 	for _, p := range s.profiles {

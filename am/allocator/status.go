@@ -7,7 +7,7 @@ type Status struct {
 	Counts     Counts
 	Failures   []FailureCount // in the order of the reasons
 	Exclusions []Exclusion    // in the order of the hosts
-	Notes      []string       // problems that somebody should look at
+	Notes      []string       // problems that users should know of
 }
 
 // Counts are numbers of executors.
@@ -31,7 +31,7 @@ type FailureCount struct {
 	Last   string `json:"last"`   // the message about the last one
 }
 
-// Exclusion is a host on which no executor is wanted.
+// Exclusion is a host on which no executor may run.
 type Exclusion struct {
 	Host   string     `json:"host"`
 	Reason string     `json:"reason"`

@@ -13,12 +13,12 @@ import (
 const defaultRack = "/default-rack"
 
 // topology is the cluster's known nodes and racks: those of the submission, then
-// those of the ResourceManager's reports. It says which nodes can run executors, not
-// which the application wants.
+// those of the ResourceManager's reports. It knows which nodes can run executors, not
+// which are excluded.
 type topology struct {
 	racks  map[string]string                   // by host; "" if the look-up failed
 	nodes  map[string]map[int32]yarn.NodeState // by host and port; only reported ones
-	offers map[string]need                     // what hosts have for executors, if it is known
+	offers map[string]need                     // the resources of hosts, if known
 	hosts  map[string]struct{}                 // with a NodeManager that accepts containers
 	sorted []string                            // hosts in order; nil if they have changed
 }
@@ -41,7 +41,8 @@ func (t *topology) knownRack(host string) (string, bool) {
 	return rack, rack != ""
 }
 
-// hasRack reports whether the host's rack was reported or looked up, even in vain.
+// hasRack reports whether the host's rack was reported or looked up, even if that
+// failed.
 func (t *topology) hasRack(host string) bool {
 	_, ok := t.racks[host]
 	return ok
@@ -56,8 +57,8 @@ func (t *topology) addRacks(racks map[string]string) {
 	}
 }
 
-// report applies a node's newest state, and reports whether executors can be asked
-// for in other places than before.
+// report applies a node's newest state, and reports whether the hosts for executors
+// may have changed.
 func (t *topology) report(report yarn.NodeReport) (changed bool) {
 	host := report.ID.Host
 	states := t.nodes[host]
@@ -101,7 +102,7 @@ func (t *topology) usable(host string) bool {
 	return ok
 }
 
-// serves reports whether a NodeManager of the host can run an executor with a need,
+// serves reports whether a NodeManager of the host can run an executor with the need,
 // as far as is known.
 func (t *topology) serves(host string, n need) bool {
 	offer, known := t.offers[host]

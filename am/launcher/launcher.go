@@ -40,7 +40,7 @@ const (
 	dialTimeout = 5 * time.Second
 )
 
-// NodeManager is what the launcher needs of a NodeManager; *yarn.NodeClient
+// NodeManager has the calls of a NodeManager that the launcher makes; *yarn.NodeClient
 // implements it. A call makes one try.
 type NodeManager interface {
 	StartContainers(ctx context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -50,8 +50,8 @@ type NodeManager interface {
 	Close() error
 }
 
-// Connect makes a client of a NodeManager that does not retry: the launcher does,
-// and calls other nodes meanwhile.
+// Connect makes a client of a NodeManager. The client does not retry: the launcher
+// does, and calls other nodes meanwhile.
 func Connect(node yarn.NodeID, token security.Token, logger *slog.Logger) NodeManager {
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	return yarn.NewNodeClient(node, yarn.ClientOptions{Token: token, Logger: logger, RetryFor: -1, Dial: dialer.DialContext})
@@ -65,8 +65,8 @@ type Executor struct {
 }
 
 // Launcher starts executors' containers on several nodes at once. A pool of workers
-// serves the nodes that have something to do. A node that waits, for its next try or
-// for a new token, has a timer but no goroutine.
+// serves the nodes that have work. A node that waits, for its next try or for a new
+// token, has a timer but no goroutine.
 type Launcher struct {
 	connect func(node yarn.NodeID, token security.Token) NodeManager
 	context func(Executor) yarn.ContainerLaunchContext
@@ -77,10 +77,10 @@ type Launcher struct {
 	closed  bool
 	tokens  map[yarn.NodeID]nodeToken // the newest of each node
 	nodes   map[yarn.NodeID]*nodeQueue
-	ready   []*nodeQueue // with work, and without a worker, in order
+	ready   []*nodeQueue // with work and without a worker, in order
 	idle    list.List    // of *nodeQueue with a connection and no work, the longest unused first
 	sweep   *time.Timer  // closes idle connections; nil if there are none
-	workers int          // the number that run
+	workers int          // the number of running workers
 	calls   sync.WaitGroup
 }
 
@@ -145,15 +145,15 @@ func (l *Launcher) Stop(ctx context.Context, id yarn.NodeID, containers []yarn.C
 	defer l.mu.Unlock()
 	node := l.node(id)
 	for _, container := range containers {
-		named := func(item *launchItem) bool { return item.id() == container }
-		if at := slices.IndexFunc(node.current, named); at >= 0 {
-			node.current[at].stopped = ctx
+		matches := func(item *launchItem) bool { return item.id() == container }
+		if i := slices.IndexFunc(node.current, matches); i >= 0 {
+			node.current[i].stopped = ctx
 			continue
 		}
-		at := slices.IndexFunc(node.starts, named)
-		tried := at < 0 || node.starts[at].tried
-		if at >= 0 {
-			node.starts = slices.Delete(node.starts, at, at+1)
+		i := slices.IndexFunc(node.starts, matches)
+		tried := i < 0 || node.starts[i].tried
+		if i >= 0 {
+			node.starts = slices.Delete(node.starts, i, i+1)
 		}
 		if tried {
 			node.stops = append(node.stops, stopItem{id: container, ctx: ctx})

@@ -70,7 +70,7 @@ func TestEachContainerHasItsOwnOutcome(t *testing.T) {
 		told := l.outcomes()
 		require.Equal(t, ok, told[1])
 		require.Equal(t, []error{full}, told[2])
-		require.ErrorContains(t, told[3][0], "did not say")
+		require.ErrorContains(t, told[3][0], "does not mention the container")
 		require.ErrorContains(t, told[4][0], "no token for the NodeManager stranger:1")
 	})
 }

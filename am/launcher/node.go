@@ -14,8 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// nodeQueue is what the launcher has to do on one node. The launcher's mutex
-// guards it.
+// nodeQueue is the work for one node. The launcher's mutex guards it.
 type nodeQueue struct {
 	id      yarn.NodeID
 	starts  []*launchItem // to be started, in order
@@ -44,7 +43,7 @@ type launchItem struct {
 	since    time.Time       // the first try; zero before
 	failure  error           // of the last try
 	tried    bool            // an earlier call may have started it
-	askFirst bool            // the node must be asked whether one has
+	askFirst bool            // the node must be asked first if it has
 	alone    bool            // it needs a call of its own
 	stopped  context.Context // of a Stop during the current call; nil for none
 }
@@ -111,8 +110,9 @@ func (l *Launcher) step(node *nodeQueue) {
 	}
 }
 
-// take removes the next executors for one call: those of one context that are all to
-// be started, or all to be asked for; or the first one, if it needs a call of its own.
+// take removes the next executors for one call from the queue: those of one context
+// that are all started, or all asked for; or the first one, if it needs a call of its
+// own.
 func (n *nodeQueue) take() []*launchItem {
 	first := n.starts[0]
 	other := func(item *launchItem) bool {
@@ -165,7 +165,7 @@ func (n *nodeQueue) untilExpiry(now time.Time) time.Duration {
 	return max(wait, 0)
 }
 
-// pause makes no call to a node for a time.
+// pause stops calls to a node for a time.
 func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	if l.closed {
 		return
@@ -182,15 +182,15 @@ func (l *Launcher) pause(node *nodeQueue, wait time.Duration) {
 	node.timer = timer
 }
 
-// call makes a call for a batch, with the mutex unlocked and within callTimeout.
-func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, make func(context.Context) error) error {
+// call runs do, a call for a batch, with the mutex unlocked and within callTimeout.
+func (l *Launcher) call(node *nodeQueue, parent context.Context, batch []*launchItem, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	limited, release := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("no answer within %v", callTimeout))
 	defer release()
 	node.current, node.cancel = batch, cancel
 	l.mu.Unlock()
-	err := make(limited)
+	err := do(limited)
 	l.mu.Lock()
 	node.current, node.cancel = nil, nil
 	if err != nil && limited.Err() != nil {
@@ -218,17 +218,17 @@ func (l *Launcher) start(node *nodeQueue, manager NodeManager, batch []*launchIt
 	}
 	node.failures = 0
 	l.logger.Debug("containers started", "node", node.id, "containers", len(started), "took", time.Since(began))
-	taken := make(map[yarn.ContainerID]bool, len(started))
+	accepted := make(map[yarn.ContainerID]bool, len(started))
 	for _, id := range started {
-		taken[id] = true
+		accepted[id] = true
 	}
 	l.conclude(node, batch, func(item *launchItem) error {
 		reason, refused := failed[item.id()]
 		switch {
-		case taken[item.id()]:
+		case accepted[item.id()]:
 			return nil
 		case !refused:
-			return errors.New("the NodeManager did not say what became of it")
+			return errors.New("the NodeManager's answer does not mention the container")
 		case item.tried && startedBefore(reason):
 			return nil
 		default:
@@ -266,19 +266,19 @@ func (l *Launcher) ask(node *nodeQueue, manager NodeManager, batch []*launchItem
 	for _, status := range statuses {
 		known[status.ID] = true
 	}
-	var running, again []*launchItem
+	var running, notStarted []*launchItem
 	for _, item := range batch {
-		// The ResourceManager reports the end of one that was recently stopped.
+		// The ResourceManager reports the end of a container that was recently stopped.
 		reason := failed[item.id()]
 		if known[item.id()] || reason != nil && strings.Contains(reason.Error(), "was recently stopped") {
 			running = append(running, item)
 			continue
 		}
 		item.askFirst = false
-		again = append(again, item)
+		notStarted = append(notStarted, item)
 	}
-	l.logger.Info("asked what became of containers", "node", node.id, "started", len(running), "not", len(again))
-	l.requeue(node, again)
+	l.logger.Info("asked the node which containers were started", "node", node.id, "started", len(running), "not", len(notStarted))
+	l.requeue(node, notStarted)
 	l.conclude(node, running, func(*launchItem) error { return nil })
 }
 

@@ -18,7 +18,7 @@ import (
 const (
 	// lookupInterval is how long the proxies' addresses are valid.
 	lookupInterval = 10 * time.Second
-	// lookupTimeout bounds looking them up.
+	// lookupTimeout bounds the look-up of those addresses.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -70,8 +70,8 @@ func newGate(hadoop *conf.Config, application string, activeRM func() int, logge
 			return nil, fmt.Errorf("%q is not the address of a web proxy: see yarn.web-proxy.address and yarn.resourcemanager.webapp.address", address)
 		}
 		g.hosts = append(g.hosts, base.Hostname())
-		// With "redirect" in the path a proxy whose address is not known here notices
-		// that its own request came back (WebAppProxyServlet.handleRedirect).
+		// "redirect" in the path lets a proxy whose address is unknown here notice that
+		// its own request came back (WebAppProxyServlet.handleRedirect).
 		g.pages = append(g.pages, base.Scheme+"://"+base.Host+"/proxy/redirect/"+application)
 	}
 	return g, nil
@@ -86,8 +86,8 @@ func (g *gate) before(next http.Handler) http.Handler {
 			return
 		}
 		g.warned.Do(func() {
-			g.logger.Info("a request for the application's page did not come from the web proxy and was sent there; "+
-				"where it was the proxy's, yarn.web-proxy.address or the ResourceManager's web address does not lead to it",
+			g.logger.Info("a request for the application's page did not come from the web proxy and was redirected to it; "+
+				"if it was the proxy's, check yarn.web-proxy.address and the ResourceManager's web address",
 				"from", r.RemoteAddr, "proxies", g.hosts)
 		})
 		http.Redirect(w, r, g.pages[g.active()]+r.URL.RequestURI(), http.StatusFound)
@@ -123,15 +123,15 @@ func (g *gate) resolve(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTimeout)
 	defer cancel()
 	for _, host := range g.hosts {
-		found, err := g.lookup(ctx, host)
+		addresses, err := g.lookup(ctx, host)
 		if err != nil {
 			g.logger.Warn("the web proxy's address cannot be found", "host", host, "error", err)
 			continue
 		}
-		for i := range found {
-			found[i] = found[i].Unmap().WithZone("")
+		for i := range addresses {
+			addresses[i] = addresses[i].Unmap().WithZone("")
 		}
-		g.addresses[host] = found
+		g.addresses[host] = addresses
 	}
 }
 
@@ -139,9 +139,9 @@ func isOfThisMachine(address netip.Addr) bool {
 	if address.IsLoopback() {
 		return true
 	}
-	own, _ := net.InterfaceAddrs() // on failure it counts as another machine's
-	for _, one := range own {
-		if network, ok := one.(*net.IPNet); ok {
+	own, _ := net.InterfaceAddrs() // if it fails, address counts as another machine's
+	for _, local := range own {
+		if network, ok := local.(*net.IPNet); ok {
 			if ip, ok := netip.AddrFromSlice(network.IP); ok && ip.Unmap() == address {
 				return true
 			}

@@ -31,7 +31,7 @@ var statusPage = template.Must(template.New("status").Funcs(template.FuncMap{
 const (
 	headerTimeout = 10 * time.Second
 	closeTimeout  = time.Second
-	// maxAge is how long readers share a Status: making one takes time of the driver's
+	// maxAge is how long a Status is reused: making one takes time of the driver's
 	// event loop.
 	maxAge = 200 * time.Millisecond
 )

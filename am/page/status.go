@@ -22,9 +22,9 @@ type Status struct {
 	Executors   allocator.Counts `json:"executors"`
 	// Failures are the executors that have ended, by reason, in the order of the reasons.
 	Failures []allocator.FailureCount `json:"failures"`
-	// Exclusions are the hosts on which no executor is wanted, in order.
+	// Exclusions are the hosts on which no executor may run, in order.
 	Exclusions []allocator.Exclusion `json:"exclusions"`
-	// Notes are problems that somebody should look at: "yarn.exclude.nodes leaves no
+	// Notes are problems that users should know of: "yarn.exclude.nodes leaves no
 	// node", "job 3 (count) waits: …".
 	Notes    []string         `json:"notes,omitempty"`
 	Tasks    TaskCounts       `json:"tasks"`
@@ -70,7 +70,7 @@ type ExecutorDetail struct {
 	Reason        string            `json:"reason,omitempty"` // why it was lost
 }
 
-// Application is what a Status says beside what the driver and the allocator know.
+// Application has the fields of a Status that neither driver nor allocator knows.
 type Application struct {
 	ID      string
 	Name    string

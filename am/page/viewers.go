@@ -83,8 +83,8 @@ func proxyUser(r *http.Request) string {
 }
 
 // groupsOf returns the groups of a user. It runs a command, as Spark's
-// ShellBasedGroupsMappingProvider does, which knows directory services that a static
-// program does not.
+// ShellBasedGroupsMappingProvider does: a static program cannot use the machine's
+// directory services.
 func groupsOf(ctx context.Context, user string) ([]string, error) {
 	names, err := exec.CommandContext(ctx, "id", "-Gn", "--", user).Output()
 	return strings.Fields(string(names)), err

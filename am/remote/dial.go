@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// reachTimeout is how long a driver is tried whose machine does not answer.
+	// reachTimeout is how long to try a driver whose machine does not answer.
 	reachTimeout = 10 * time.Second
 	// reachInterval is the pause between two tries.
 	reachInterval = 250 * time.Millisecond
@@ -44,7 +44,7 @@ type link struct {
 	stream     grpc.BidiStreamingClient[wire.ManagerReport, wire.ManagerOrder]
 	connection *grpc.ClientConn
 	cancel     context.CancelFunc
-	first      *wire.ManagerOrder // has the welcome
+	first      *wire.ManagerOrder // the welcome
 }
 
 func (l *link) close() {
@@ -76,8 +76,8 @@ func (d dialer) reach(ctx context.Context) (*link, error) {
 	}
 }
 
-// try connects once. final reports that another try would fail in the same way.
-func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, final bool, err error) {
+// try connects once. final is set if another try would fail in the same way.
+func (d dialer) try(ctx context.Context, deadline time.Time) (_ *link, final bool, err error) {
 	var mu sync.Mutex
 	var dialed error
 	dial := func(ctx context.Context, address string) (net.Conn, error) {
@@ -106,7 +106,7 @@ func (d dialer) try(ctx context.Context, deadline time.Time) (made *link, final 
 		link.first, err = link.stream.Recv()
 	}
 	if err == nil && link.first.GetWelcome() == nil {
-		err = status.Error(codes.InvalidArgument, "it does not welcome an ApplicationMaster")
+		err = status.Error(codes.InvalidArgument, "its first message is no welcome")
 	}
 	if !late.Stop() {
 		err = errNoAnswer

@@ -40,10 +40,10 @@ const (
 // link. It connects again after a broken connection, unless the driver's process
 // is gone. SetManager and Join come first, Stop last.
 type Driver struct {
-	dialer        dialer
-	goneIsFailure bool // the application fails if the driver is gone
-	logger        *slog.Logger
-	manager       driver.ClusterManager // set before Join
+	dialer              dialer
+	disconnectIsFailure bool // the application fails if the driver is gone
+	logger              *slog.Logger
+	manager             driver.ClusterManager // set before Join
 
 	ended      chan struct{} // closed when the driver has ended the application, or is gone
 	connection sync.WaitGroup
@@ -66,10 +66,11 @@ type Driver struct {
 // Options describe the driver and the ApplicationMaster that joins it.
 type Options struct {
 	Address string         // the driver's host:port
-	Pass    *identity.Pass // by which the driver lets the ApplicationMaster join
+	Pass    *identity.Pass // authenticates the ApplicationMaster to the driver
 	Attempt int            // the ApplicationMaster's
 	Host    string         // the ApplicationMaster's
-	// NetworkTimeout is after how long without an answer the driver's machine is gone.
+	// NetworkTimeout is how long the driver's machine may not answer before it counts
+	// as gone.
 	NetworkTimeout time.Duration
 	// DisconnectIsFailure is false if the application succeeds without a driver.
 	DisconnectIsFailure bool
@@ -89,9 +90,9 @@ func NewDriver(o Options) *Driver {
 	}, o.DisconnectIsFailure, o.Logger)
 }
 
-func newDriver(dialer dialer, goneIsFailure bool, logger *slog.Logger) *Driver {
+func newDriver(dialer dialer, disconnectIsFailure bool, logger *slog.Logger) *Driver {
 	return &Driver{
-		dialer: dialer, goneIsFailure: goneIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
+		dialer: dialer, disconnectIsFailure: disconnectIsFailure, logger: logger, ended: make(chan struct{}), disconnect: func() {},
 		newStatus: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 }
@@ -268,7 +269,7 @@ func (r *Driver) keepConnected(ctx context.Context, link *link) {
 		if link, err = r.dialer.reach(ctx); err != nil {
 			if gone := (*Disconnected)(nil); errors.As(err, &gone) {
 				gone.joined = true
-				if !r.goneIsFailure {
+				if !r.disconnectIsFailure {
 					r.logger.Warn("the application counts as succeeded (yarn.am.clientModeTreatDisconnectAsFailed)", "error", err)
 					err = nil
 				}
@@ -276,7 +277,7 @@ func (r *Driver) keepConnected(ctx context.Context, link *link) {
 			r.end(err, false)
 			return
 		}
-		r.logger.Info("the driver is there again", "driver", r.dialer.address)
+		r.logger.Info("connected to the driver again", "driver", r.dialer.address)
 		r.mu.Lock()
 		r.sent = 0
 		r.mu.Unlock()

@@ -18,19 +18,19 @@ import (
 
 const (
 	// reportTimeout is how long an ApplicationMaster that is not connected may still
-	// report why its executors ended. Then the reason is that YARN ended them with
-	// it. It is shorter than the driver's own wait for a reason, after which their
+	// report why its executors ended. After that, YARN is assumed to have ended them
+	// with it. It is shorter than the driver's own wait for a reason, after which their
 	// tasks count as failed.
 	reportTimeout = 5 * time.Second
 	// orphanInterval is how often ended executors are looked for after that.
 	orphanInterval = time.Second
-	// orphanTimeout is when executors that still run are given up. It is longer than
-	// an ApplicationMaster tries to reach the driver.
+	// orphanTimeout is after how long executors that still run are given up. It is
+	// longer than an ApplicationMaster tries to reach the driver.
 	orphanTimeout = 15 * time.Second
 )
 
 // errReplaced ends a stream when a later one is attached.
-var errReplaced = errors.New("a later stream has taken this one's place")
+var errReplaced = errors.New("another stream of the ApplicationMaster has replaced this one")
 
 // Manager is the cluster manager of a driver in client mode (driver.ClusterManager).
 // It is the Manager of the driver's Options, and its Register is among the Services.
@@ -41,14 +41,14 @@ type Manager struct {
 
 	mu         sync.Mutex
 	link       *managerLink // nil if no ApplicationMaster is connected
-	lastLink   *managerLink // the last one that was detached
-	attempt    uint32       // the newest that has joined
+	lastLink   *managerLink // the last detached one
+	attempt    uint32       // the newest one that has joined
 	received   uint64       // the sequence number of its last report
 	request    *wire.ExecutorRequest
 	registered map[string]struct{} // executors
 	kills      map[string]struct{} // executors to kill that are not known to be lost
-	maxID      int                 // of all executors
-	maxTotal   int                 // of all requests
+	maxID      int                 // the largest executor id
+	maxTotal   int                 // the largest number of executors in a request
 	finish     *wire.Finish        // nil until the application ends
 	orphans    *time.Timer         // calls giveUpOrphans
 }
@@ -106,8 +106,8 @@ func (m *Manager) ExecutorRegistered(id string) {
 // Finish tells the ApplicationMaster how the application ended, which it reports
 // to the ResourceManager: with failure as the diagnostics, or as succeeded if
 // failure is nil. Finish returns when an ApplicationMaster has confirmed it and
-// launches no further executor, or with ctx's cause. The driver is to be stopped
-// then.
+// launches no further executor, or with ctx's cause. Then the driver must be
+// stopped.
 func (m *Manager) Finish(ctx context.Context, failure error) error {
 	finish := &wire.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -152,8 +152,8 @@ func (m *Manager) countID(id string) {
 	}
 }
 
-// attach makes a stream the current one, with everything that an ApplicationMaster
-// must know to be sent over it. It fails if the ApplicationMaster is of another
+// attach makes a stream the current one, and queues everything that an
+// ApplicationMaster must know. It fails if the ApplicationMaster is of another
 // version or of an earlier attempt.
 func (m *Manager) attach(hello *wire.ManagerHello, end context.CancelCauseFunc) (*managerLink, error) {
 	if hello.GetVersion() != wire.Version {
@@ -209,7 +209,7 @@ func (m *Manager) detach(link *managerLink) {
 	if m.finish != nil {
 		return
 	}
-	m.logger.Warn("lost the ApplicationMaster; it may come again, or YARN start another attempt", "attempt", link.attempt)
+	m.logger.Warn("lost the ApplicationMaster; it may reconnect, or YARN may start another attempt", "attempt", link.attempt)
 	since := time.Now()
 	m.orphans = time.AfterFunc(reportTimeout, func() { m.giveUpOrphans(link, since) })
 }

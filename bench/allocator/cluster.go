@@ -36,7 +36,7 @@ func host(node int) string {
 // allocate measures how an ApplicationMaster gets and launches containers on a new
 // cluster.
 func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("no more than %v", runTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, runTimeout, fmt.Errorf("the measurement took longer than %v", runTimeout))
 	defer cancel()
 	specs := make([]yarntest.NodeSpec, nodes)
 	byHost := make(map[string]string, nodes)
@@ -77,7 +77,7 @@ func allocate(ctx context.Context, containers int, verbose bool) (_ cost, err er
 	if err := master.Start(); err != nil {
 		return cost{}, err
 	}
-	// If it ends early, stop waiting for its containers.
+	// If the process ends early, stop waiting for its containers.
 	var over atomic.Bool
 	running, ended := context.WithCancelCause(ctx)
 	defer ended(nil)

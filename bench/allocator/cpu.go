@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/procfs"
 )
 
-// cpuTime returns the CPU time of a process's threads. Go's threads do not end, so none
-// is missing.
+// cpuTime returns the CPU time of a process's threads. It misses no thread, as Go's
+// threads do not end.
 func cpuTime(pid int) (time.Duration, error) {
 	threads, err := filepath.Glob(filepath.Join(procfs.Directory(pid), "task/*/schedstat"))
 	if err != nil || len(threads) == 0 {

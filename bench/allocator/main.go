@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// The growth is that of the CPU time for one container, from few to many.
+// The figure "growth" compares the CPU time per container for these two numbers.
 const (
 	few  = 100
 	many = 10_000
@@ -63,12 +63,12 @@ func measure(ctx context.Context) error {
 	for _, containers := range []int{few, many} {
 		var wall, cpu []float64
 		for range *runs {
-			one, err := allocate(ctx, containers, *verbose)
+			measured, err := allocate(ctx, containers, *verbose)
 			if err != nil {
 				return fmt.Errorf("%d containers: %w", containers, err)
 			}
-			fmt.Fprintf(os.Stderr, "%d containers: %.2f s, %.2f s of CPU\n", containers, one.seconds, one.cpuSeconds)
-			wall, cpu = append(wall, one.seconds), append(cpu, one.cpuSeconds)
+			fmt.Fprintf(os.Stderr, "%d containers: %.2f s, %.2f s of CPU\n", containers, measured.seconds, measured.cpuSeconds)
+			wall, cpu = append(wall, measured.seconds), append(cpu, measured.cpuSeconds)
 		}
 		seconds, perContainer[containers] = figures.Median(wall), figures.Median(cpu)/float64(containers)
 	}

@@ -55,8 +55,8 @@ const ContainersFile = "containers.jsonl"
 const (
 	ContainerStarted   = "started"
 	ContainerCompleted = "completed"
-	// DriverElsewhere is of an event without a container: the application is in
-	// client mode.
+	// DriverElsewhere marks an event without a container: the application is in client
+	// mode.
 	DriverElsewhere = "launcher"
 )
 

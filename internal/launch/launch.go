@@ -1,12 +1,12 @@
-// Package launch is what one process of bobbin gives another that it starts, or
+// Package launch has what a process of bobbin passes to another that it starts, or
 // that YARN starts for it: the role, the application's description, the secrets and
 // the command line.
 package launch
 
-// Role is what a bobbin program does in this process.
+// Role is the role of a process that bobbin or YARN has started.
 type Role string
 
-// The roles of a program. One that a person starts has none.
+// The roles of processes. One that a person starts has none.
 const (
 	RoleAM       Role = "am"
 	RoleLauncher Role = "launcher" // the ApplicationMaster in client mode: the driver is elsewhere
@@ -35,8 +35,8 @@ const (
 	// worker has assigned to the process, in JSON: {"gpu": ["0", "1"]}.
 	EnvResources = "BOBBIN_LAUNCH_RESOURCES"
 
-	// EnvProperties are the settings of a program that yarn-submit has replaced
-	// itself with, by key, in JSON.
+	// EnvProperties are the settings by key, in JSON, of a program that yarn-submit
+	// executes in its place.
 	EnvProperties = "BOBBIN_LAUNCH_PROPERTIES"
 	// EnvReport is "json" if that program prints its application's report on stdout.
 	EnvReport = "BOBBIN_LAUNCH_REPORT"
@@ -45,5 +45,5 @@ const (
 // Aliases of bobbin's secrets in a container's credentials.
 const (
 	SecretSpec   = "bobbin.spec"   // the ApplicationMaster's Spec
-	SecretDriver = "bobbin.driver" // by which the driver lets the process join
+	SecretDriver = "bobbin.driver" // authenticates the process to the driver
 )

@@ -31,8 +31,8 @@ func Marked(program io.Reader) (bool, error) {
 	kept := 0 // bytes at the end of the last read that may begin a marker
 	for {
 		n, err := io.ReadFull(program, window[kept:])
-		seen := window[:kept+n]
-		if bytes.Contains(seen, wanted) {
+		filled := window[:kept+n]
+		if bytes.Contains(filled, wanted) {
 			return true, nil
 		}
 		switch {
@@ -41,6 +41,6 @@ func Marked(program io.Reader) (bool, error) {
 		case err != nil:
 			return false, fmt.Errorf("looking for bobbin's marker: %w", err)
 		}
-		kept = copy(window, seen[len(seen)-len(wanted)+1:])
+		kept = copy(window, filled[len(filled)-len(wanted)+1:])
 	}
 }

@@ -63,13 +63,14 @@ func EnvironmentValue(value string) string {
 	}
 	var written strings.Builder
 	rest := 0
-	for _, at := range reference.FindAllStringIndex(value, -1) {
-		written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:at[0]])))
-		if at[0] > rest && value[at[0]-1] == '{' {
+	for _, match := range reference.FindAllStringIndex(value, -1) {
+		start, end := match[0], match[1]
+		written.WriteString(separateBraces(doubleQuoted.Replace(value[rest:start])))
+		if start > rest && value[start-1] == '{' {
 			written.WriteString(requote)
 		}
-		written.WriteString(value[at[0]:at[1]])
-		if rest = at[1]; rest < len(value) && (value[rest] == '}' || isNameByte(value[rest])) {
+		written.WriteString(value[start:end])
+		if rest = end; rest < len(value) && (value[rest] == '}' || isNameByte(value[rest])) {
 			written.WriteString(requote) // {{A}}b would become $Ab
 		}
 	}

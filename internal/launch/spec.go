@@ -79,8 +79,8 @@ func DecodeSpec(encoded []byte) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("application spec: %w", err)
 	}
-	const most = 64 << 20 // far above what Encode lets through, far below what memory holds
-	plain, err := io.ReadAll(io.LimitReader(compressed, most))
+	const maxBytes = 64 << 20 // far above any encoded Spec, far below the memory of a machine
+	plain, err := io.ReadAll(io.LimitReader(compressed, maxBytes))
 	if err != nil {
 		return nil, fmt.Errorf("application spec: %w", err)
 	}

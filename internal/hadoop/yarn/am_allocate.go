@@ -39,7 +39,7 @@ const (
 	Shutdown AMCommand = 2
 )
 
-// AllocateResponse is what has happened since the last response.
+// AllocateResponse has the changes since the last response.
 type AllocateResponse struct {
 	Command AMCommand
 	// ResponseID goes into the next request.
@@ -50,13 +50,13 @@ type AllocateResponse struct {
 	// Completed containers have ended. Each is reported once, and again after a restart
 	// of the ResourceManager.
 	Completed []ContainerStatus
-	// UpdatedNodes are nodes of which the state has changed.
+	// UpdatedNodes are nodes whose state has changed.
 	UpdatedNodes []NodeReport
 	// ClusterNodes counts the cluster's NodeManagers.
 	ClusterNodes int32
 	// Preemption is nil if nothing will be preempted.
 	Preemption *Preemption
-	// NMTokens are for nodes of which the application has no valid token yet.
+	// NMTokens are for nodes for which the application has no valid token yet.
 	NMTokens []NMToken
 }
 

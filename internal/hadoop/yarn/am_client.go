@@ -17,7 +17,7 @@ const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterP
 // amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms.
 const amRetryFor = 15 * time.Minute
 
-// ErrNoAMRMToken says that the credentials lack the token of an
+// ErrNoAMRMToken is returned if the credentials lack the token of an
 // ApplicationMaster.
 var ErrNoAMRMToken = errors.New("the credentials hold no token of kind " + security.KindAMRM +
 	": only a process that the ResourceManager started as ApplicationMaster has one")
@@ -70,7 +70,7 @@ type RegisterResponse struct {
 	MaxResource Resource
 	// Queue is where the application runs.
 	Queue string
-	// NMTokens are for the nodes of containers that earlier attempts have left.
+	// NMTokens are for the nodes of containers that earlier attempts started.
 	NMTokens []NMToken
 	// ChecksCores is false if the scheduler counts only memory.
 	ChecksCores bool

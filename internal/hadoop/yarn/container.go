@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ExecutionType is whether a container's resources are guaranteed.
+// ExecutionType is Guaranteed or Opportunistic.
 type ExecutionType int32
 
 const (

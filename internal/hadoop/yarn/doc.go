@@ -1,10 +1,8 @@
 // Package yarn speaks the two protocols of a YARN ApplicationMaster:
 // ApplicationMasterProtocol with the ResourceManager (AMClient) and
-// ContainerManagementProtocol with NodeManagers (NodeClient); and of
-// ApplicationClientProtocol the call by which an unmanaged ApplicationMaster
-// gets its token (RMClient).
+// ContainerManagementProtocol with NodeManagers (NodeClient). RMClient has those calls
+// of ApplicationClientProtocol that REST cannot replace.
 //
-// It defines Go types for the requests and answers. What to ask for, and how to react
-// to an answer, is decided by the caller.
-// Numbers and names of the protocol are those of Hadoop 3.3 to 3.5.
+// The package defines Go types for the requests and answers. Numbers and names of the
+// protocols are those of Hadoop 3.3 to 3.5.
 package yarn

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ResourceType is what a NodeManager does with a localized file.
+// ResourceType determines what a NodeManager does with a localized file.
 type ResourceType int32
 
 // The types of local resources, with the protocol's numbers.
@@ -25,7 +25,7 @@ const (
 	FileResource ResourceType = 2
 )
 
-// Visibility is for which containers a NodeManager shares a localized file.
+// Visibility determines which containers of a NodeManager share a localized file.
 type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
@@ -93,7 +93,7 @@ const (
 	ModifyAccess Access = 2
 )
 
-// ContainerLaunchContext is what a NodeManager needs to start a container.
+// ContainerLaunchContext describes how a NodeManager starts a container.
 type ContainerLaunchContext struct {
 	// LocalResources are linked into the working directory under these names.
 	LocalResources map[string]LocalResource

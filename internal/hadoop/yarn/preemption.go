@@ -4,7 +4,7 @@ import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 
 // Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
-	// Strict containers will be killed whatever the application does.
+	// Strict containers will be killed in any case.
 	Strict []ContainerID
 	// Containers are not preempted if the application releases Resources in time.
 	Containers []ContainerID

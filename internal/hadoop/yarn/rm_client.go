@@ -15,8 +15,7 @@ import (
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
 // RMClient calls the ResourceManager for a user. It has the calls that REST cannot
-// replace: only an RPC returns the AMRMToken of an unmanaged ApplicationMaster. It is
-// safe for concurrent use.
+// replace. It is safe for concurrent use.
 type RMClient struct{ rpc *ipc.Client }
 
 // NewRMClient returns a client of the ResourceManagers at addresses
@@ -76,8 +75,8 @@ type ApplicationReport struct {
 	TrackingURL string
 	Diagnostics string
 	FinalStatus FinalStatus
-	// AMRMToken is the token of an unmanaged ApplicationMaster, for the application's
-	// user, while the attempt is launched and not registered; else nil
+	// AMRMToken is the token of an unmanaged ApplicationMaster. Only the application's
+	// user gets it, while the attempt is launched and not registered; else it is nil
 	// (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }

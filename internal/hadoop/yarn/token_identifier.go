@@ -15,7 +15,7 @@ type ContainerIdentifier struct {
 	Container ContainerID
 	// NodeAddress is the host:port of the node that accepts the token.
 	NodeAddress string
-	// User is the one who submitted the application.
+	// User submitted the application.
 	User     string
 	Resource Resource
 	Priority int32
