@@ -40,18 +40,18 @@ func (s *clusterService) SubmitDriver(ctx context.Context, request *protocol.Sub
 }
 
 func (s *clusterService) DriverStatus(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
-	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
+	return s.callForDriver(request, func(t *term, reply **protocol.DriverReply) error {
 		return t.query(ctx, func(time.Time) { *reply = t.cluster.DriverStatus(request.GetDriverId()) })
 	})
 }
 
 func (s *clusterService) KillDriver(ctx context.Context, request *protocol.DriverRequest) (*protocol.DriverReply, error) {
-	return s.aboutDriver(request, func(t *term, reply **protocol.DriverReply) error {
+	return s.callForDriver(request, func(t *term, reply **protocol.DriverReply) error {
 		return t.commit(ctx, func(now time.Time) { *reply = t.cluster.KillDriver(now, request.GetDriverId()) })
 	})
 }
 
-func (s *clusterService) aboutDriver(request *protocol.DriverRequest,
+func (s *clusterService) callForDriver(request *protocol.DriverRequest,
 	ask func(*term, **protocol.DriverReply) error) (*protocol.DriverReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

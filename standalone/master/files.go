@@ -31,7 +31,7 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// touch reports whether a content exists, and counts as a use of it.
+// touch reports whether a content exists, and sets the time of its latest use.
 func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false

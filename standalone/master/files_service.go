@@ -34,7 +34,7 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	return reply, nil
 }
 
-// unwanted returns to a standby the contents that are neither here nor in use.
+// unwanted returns the contents that are neither here nor in use, for a standby.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

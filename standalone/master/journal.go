@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// A write is tried again after writeRetry; each try may take writeTimeout.
+// A failed write is retried after writeRetry; each try may take writeTimeout.
 const (
 	writeTimeout = 30 * time.Second
 	writeRetry   = time.Second
@@ -33,7 +33,7 @@ type journal struct {
 	lease   recovery.Term
 	logger  *slog.Logger
 	ready   chan struct{}
-	lost    chan struct{} // closed when a write failed because this master leads no more
+	lost    chan struct{} // closed if a write failed because this master no longer leads
 	stopped chan struct{} // closed when run has returned
 
 	mu     sync.Mutex
@@ -108,8 +108,8 @@ func (j *journal) run() {
 	}
 }
 
-// write tries until the changes are in the store. It returns false if this master leads
-// no more.
+// write retries until the changes are in the store. It returns false if this master no
+// longer leads.
 func (j *journal) write(changes []recovery.Record) bool {
 	for {
 		ctx, cancel := context.WithTimeout(j.ctx, writeTimeout)

@@ -33,8 +33,7 @@ import (
 type Options struct {
 	// Settings are the master's settings; nil for the defaults.
 	Settings *config.Config
-	// Host is the name at which the master listens, and by which others reach it. It
-	// is required.
+	// Host is the name at which the master listens and others reach it. It is required.
 	Host string
 	// Port is where it listens; 0 for a free one.
 	Port int
@@ -181,7 +180,7 @@ func (m *Master) Run(ctx context.Context) error {
 // stopTimeout bounds the orderly end of streams when the master stops.
 const stopTimeout = 2 * time.Second
 
-// stopServing waits for streams that are being ended, and then closes the rest.
+// stopServing waits up to stopTimeout for streams to end, and then closes them.
 func (m *Master) stopServing() {
 	timer := time.AfterFunc(stopTimeout, m.server.Stop)
 	m.server.GracefulStop()
@@ -206,7 +205,7 @@ func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	return nil
 }
 
-// resignTimeout bounds the store's end of a term.
+// resignTimeout bounds the call that gives up leadership.
 const resignTimeout = 5 * time.Second
 
 func (m *Master) resign(lease recovery.Term) {
@@ -232,7 +231,7 @@ func (m *Master) clusterOptions() cluster.Options {
 	}
 }
 
-// notLeading returns the error with which calls to the leader are refused.
+// notLeading returns the error for calls that only the leader serves.
 func (m *Master) notLeading() error {
 	leader := m.backend.Leader()
 	if leader == m.Address() {
@@ -241,7 +240,7 @@ func (m *Master) notLeading() error {
 	return protocol.StandbyError(leader)
 }
 
-// leader returns this master's term, or notLeading.
+// leader returns this master's term, or the error notLeading.
 func (m *Master) leader() (*term, error) {
 	if t := m.leading.Load(); t != nil {
 		return t, nil

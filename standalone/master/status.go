@@ -22,9 +22,9 @@ type Status struct {
 func (m *Master) Status(ctx context.Context) (Status, error) {
 	shown := Status{URL: m.URL(), WebURL: m.WebURL(), Started: m.started, Status: cluster.Status{Phase: cluster.Standby}}
 	if t := m.leading.Load(); t != nil {
-		var of cluster.Status
-		if err := t.query(ctx, func(time.Time) { of = t.cluster.Status() }); err == nil {
-			shown.Term, shown.Status = t.lease.Number(), of
+		var state cluster.Status
+		if err := t.query(ctx, func(time.Time) { state = t.cluster.Status() }); err == nil {
+			shown.Term, shown.Status = t.lease.Number(), state
 			return shown, nil
 		} else if ctx.Err() != nil {
 			return shown, err

@@ -18,10 +18,10 @@ type streams[Order proto.Message] map[string]*outbox[Order]
 
 var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one's place")
 
-// handlers are what the event loop does for a stream.
+// handlers are called by the event loop for the messages of a stream.
 type handlers[In any, Order proto.Message] struct {
 	streams streams[Order]
-	// attach handles the first message. Its error refuses the peer permanently.
+	// attach handles the first message. If it fails, the peer must not try again.
 	attach  func(now time.Time, first In) (id string, err error)
 	receive func(now time.Time, id string, out *outbox[Order], message In) // the first message too
 	detach  func(now time.Time, id string)
@@ -89,17 +89,17 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 }
 
-// outbox holds what a stream is to send. Orders that wait are merged into one, so
-// a peer that reads slowly has one pending message, however long.
+// outbox holds the order that a stream sends next. Orders that are pushed before it
+// is sent are merged into it, so a slow peer has one pending message.
 type outbox[Order proto.Message] struct {
 	welcomed bool          // an order with the welcome was pushed; the event loop's
 	ready    chan struct{} // holds a token while take has something to return
 
-	mu      sync.Mutex
-	pending Order
-	some    bool // pending holds an order
-	over    bool
-	err     error // with which the stream ends; nil for OK
+	mu         sync.Mutex
+	pending    Order
+	hasPending bool
+	over       bool
+	err        error // with which the stream ends; nil for OK
 }
 
 func newOutbox[Order proto.Message]() *outbox[Order] {
@@ -120,10 +120,10 @@ func (o *outbox[Order]) push(order Order) {
 	if o.over {
 		return
 	}
-	if o.some {
+	if o.hasPending {
 		proto.Merge(o.pending, order)
 	} else {
-		o.pending, o.some = order, true
+		o.pending, o.hasPending = order, true
 	}
 	o.wake()
 }
@@ -144,10 +144,10 @@ func (o *outbox[Order]) take(ctx context.Context) (order Order, over bool, err e
 	for {
 		o.mu.Lock()
 		switch {
-		case o.some:
+		case o.hasPending:
 			order = o.pending
-			var none Order
-			o.pending, o.some = none, false
+			var zero Order
+			o.pending, o.hasPending = zero, false
 			if o.over {
 				o.wake()
 			}

@@ -35,8 +35,8 @@ func (m *Master) removeOldFiles(ctx context.Context) {
 	}
 }
 
-// sweep removes the files that were not used for long and are not needed. The leader
-// decides which are needed, because a standby may have to replace it.
+// sweep removes old files that are not needed. The leader decides which are needed,
+// because a standby may have to replace it.
 func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	before := now.Add(-config.FileRetention.In(m.settings))
 	needed, err := m.needed(ctx, before)
@@ -50,7 +50,7 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the files that must stay, of those that are old.
+// needed returns the old files that must not be removed.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

@@ -22,8 +22,8 @@ const (
 	maxBatch = 1024
 	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// longPause is the delay of a tick after which the process is taken to have been
-	// stopped for a while.
+	// longPause is the delay of a tick from which on the process is considered to have
+	// been stopped.
 	longPause = 2 * time.Second
 )
 
@@ -43,11 +43,10 @@ type term struct {
 	over chan struct{} // closed when the event loop has ended
 }
 
-// message is a call that the event loop makes.
+// message is a function that the event loop calls.
 type message struct {
 	do func(now time.Time)
-	// done is closed when the effects are in the store and the orders on their way; nil
-	// if nothing waits for that.
+	// done is closed when the effects are stored and the orders queued; it may be nil.
 	done chan struct{}
 }
 
@@ -103,8 +102,8 @@ func (t *term) run(ctx context.Context) {
 		case <-ticker.C:
 			// The channel's time may be from before a pause.
 			now := time.Now()
-			if still := now.Sub(ticked) - tickInterval; still > longPause {
-				t.cluster.Pause(still)
+			if pause := now.Sub(ticked) - tickInterval; pause > longPause {
+				t.cluster.Pause(pause)
 			}
 			ticked = now
 			t.cluster.Tick(now)
@@ -158,9 +157,9 @@ func (t *term) flush(waiting []chan struct{}) {
 }
 
 // addOrders adds orders to an entry. The first order of a stream gets a welcome.
-func addOrders[Order proto.Message](e *entry, all streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
+func addOrders[Order proto.Message](e *entry, attached streams[Order], orders map[string]Order, welcome func(id string, order Order)) {
 	for id, order := range orders {
-		if out := all[id]; out != nil {
+		if out := attached[id]; out != nil {
 			if !out.welcomed {
 				out.welcomed = true
 				welcome(id, order)
@@ -171,10 +170,10 @@ func addOrders[Order proto.Message](e *entry, all streams[Order], orders map[str
 }
 
 // addEnds adds the ends of streams to an entry, after their orders.
-func addEnds[Order proto.Message](e *entry, all streams[Order], ids []string, err error) {
+func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
-		if out := all[id]; out != nil {
-			delete(all, id)
+		if out := attached[id]; out != nil {
+			delete(attached, id)
 			e.deliver = append(e.deliver, func() { out.end(err) })
 		}
 	}
@@ -190,7 +189,7 @@ func (t *term) log(notes []cluster.Note) {
 	}
 }
 
-// endStreams refers all workers and applications to the next leader.
+// endStreams ends all streams with an error that names the leader.
 func (t *term) endStreams() {
 	for _, out := range t.workers {
 		out.end(t.master.notLeading())
@@ -209,15 +208,14 @@ func (t *term) post(do func(now time.Time)) {
 }
 
 // commit makes the event loop call do, and waits until the effects are in the store.
-// The error is the context's, or says that this master no longer leads; do may
-// then have been called or not.
+// It fails with the context's error or notLeading; do may then have been called or not.
 func (t *term) commit(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: do, done: done}, done)
 }
 
-// query makes the event loop call do, which changes nothing, and waits for that
-// alone: the store may be unavailable.
+// query makes the event loop call do, which must change nothing, and waits until do
+// has returned, but not for the store.
 func (t *term) query(ctx context.Context, do func(now time.Time)) error {
 	done := make(chan struct{})
 	return t.await(ctx, message{do: func(now time.Time) { do(now); close(done) }}, done)

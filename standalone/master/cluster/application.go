@@ -33,34 +33,34 @@ const (
 // idBlock is how many executor ids are reserved in the store at a time.
 const idBlock = 64
 
-// application is what the master knows of an application.
+// application is the master's state of an application.
 type application struct {
 	id           string
 	registration string
 	description  *protocol.ApplicationDescription
 	start        time.Time // of its registration with this master
 
-	attached  bool
-	attaching bool      // it has not attached since this master leads
-	since     time.Time // when it was detached
+	attached      bool
+	neverAttached bool      // it has not attached since this master leads
+	since         time.Time // when it was detached
 
-	// complete is set once it has got the list of all its executors. Until then
+	// complete is set when the application has been sent all its executors. Until then
 	// executors that workers report are taken over, and nothing is launched.
-	complete      bool
-	completeBy    time.Time
-	expected      map[uint32]bool // executors that it named and no worker has reported yet
-	knownHighest  uint32          // the highest executor id that it knew when it attached
-	killed        map[uint32]bool // executors to stop once a worker reports them
-	registeredIDs map[uint32]bool // executors that have registered with it and no worker has reported yet
+	complete       bool
+	completeBy     time.Time
+	expected       map[uint32]bool // executors that it named and no worker has reported yet
+	knownHighestID uint32          // the highest executor id that it knew when it attached
+	killed         map[uint32]bool // executors to stop once a worker reports them
+	registeredIDs  map[uint32]bool // executors that have registered with it and no worker has reported yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
 
 	executors   map[uint32]*executor
 	live        map[uint32]int // active executors, by profile
-	cores       int            // of these
-	highest     uint32         // executor id
-	reserved    uint32         // executor ids up to this one are reserved in the store
+	cores       int            // of active executors
+	highestID   uint32         // executor id in use
+	reservedIDs uint32         // executor ids up to this one are reserved in the store
 	usedWorkers map[string]bool
 
 	ends     []*protocol.ExecutorEnd // not acknowledged
@@ -69,7 +69,7 @@ type application struct {
 	failures  int            // executors in a row that failed before any registered
 	failedOn  map[string]int // failed executors, by worker
 	retryAt   time.Time
-	hindrance string
+	hindrance string // why it has no executors
 
 	state  ApplicationState // set once it has ended
 	reason string
@@ -80,7 +80,7 @@ func newApplication(id string) *application {
 	return &application{
 		id: id, executors: map[uint32]*executor{}, live: map[uint32]int{}, usedWorkers: map[string]bool{},
 		expected: map[uint32]bool{}, killed: map[uint32]bool{}, registeredIDs: map[uint32]bool{}, failedOn: map[string]int{},
-		attaching: true,
+		neverAttached: true,
 	}
 }
 
@@ -93,7 +93,7 @@ func (a *application) currentState() ApplicationState {
 	switch {
 	case a.hasEnded():
 		return a.state
-	case a.attaching:
+	case a.neverAttached:
 		return Unknown
 	case len(a.executors) == 0:
 		return Waiting
@@ -101,14 +101,14 @@ func (a *application) currentState() ApplicationState {
 	return Running
 }
 
-// hasGivenUp reports whether the application takes an executor for lost: when it
+// hasGivenUp reports whether the application considers an executor lost: when it
 // attached it knew the id and did not name the executor, or an end was reported
 // since.
 func (a *application) hasGivenUp(id uint32) bool {
-	if a.attaching {
+	if a.neverAttached {
 		return false
 	}
-	return id <= a.knownHighest && !a.expected[id] || a.hasEnd(id)
+	return id <= a.knownHighestID && !a.expected[id] || a.hasEnd(id)
 }
 
 func (a *application) hasEnd(id uint32) bool {
@@ -138,7 +138,7 @@ func (a *application) count(e *executor, by int) {
 	a.cores += by * e.reserved.cores
 }
 
-func (a *application) inOrder() []*executor {
+func (a *application) executorsInOrder() []*executor {
 	all := make([]*executor, 0, len(a.executors))
 	for _, id := range slices.Sorted(maps.Keys(a.executors)) {
 		all = append(all, a.executors[id])
@@ -148,14 +148,14 @@ func (a *application) inOrder() []*executor {
 
 // coresLeft returns how many more cores the application's executors may use.
 func (c *Cluster) coresLeft(a *application) int {
-	most := int(a.description.GetCoresMax())
-	if most == 0 {
-		most = c.options.DefaultCores
+	limit := int(a.description.GetCoresMax())
+	if limit == 0 {
+		limit = c.options.DefaultCores
 	}
-	if most == 0 {
+	if limit == 0 {
 		return math.MaxInt
 	}
-	return most - a.cores
+	return limit - a.cores
 }
 
 func (a *application) record() *ApplicationRecord {
@@ -166,7 +166,7 @@ func (a *application) record() *ApplicationRecord {
 		description = kept
 	}
 	record := &ApplicationRecord{
-		Id: a.id, Registration: a.registration, Description: description, Registered: a.start.UnixNano(), ExecutorIds: a.reserved,
+		Id: a.id, Registration: a.registration, Description: description, Registered: a.start.UnixNano(), ExecutorIds: a.reservedIDs,
 	}
 	if a.hasEnded() {
 		record.State, record.Reason, record.Ended = string(a.state), a.reason, a.ended.UnixNano()
@@ -177,16 +177,16 @@ func (a *application) record() *ApplicationRecord {
 // nextExecutorID reserves ids in the store before they are used, so that no later
 // master uses one again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
-	a.highest++
-	if a.highest > a.reserved {
-		a.reserved = a.highest + idBlock - 1
+	a.highestID++
+	if a.highestID > a.reservedIDs {
+		a.reservedIDs = a.highestID + idBlock - 1
 		c.put(kindApplication, a.id, a.record())
 	}
-	return a.highest
+	return a.highestID
 }
 
 // AttachApplication registers an application, or attaches it again, and returns its
-// id. An error refuses it permanently.
+// id. If it fails, the application must not try again.
 func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHello) (string, error) {
 	if err := checkVersion(hello.GetVersion()); err != nil {
 		return "", err
@@ -200,8 +200,8 @@ func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHe
 	} else if err := checkID("an application", id); err != nil {
 		return "", err
 	}
-	if past := c.endedApplication(id); past != nil {
-		return "", fmt.Errorf("application %s is over (%s): %s", past.id, past.state, past.reason)
+	if a := c.endedApplication(id); a != nil {
+		return "", fmt.Errorf("application %s is over (%s): %s", a.id, a.state, a.reason)
 	}
 	a := c.applications[id]
 	switch {
@@ -230,15 +230,16 @@ func (c *Cluster) newApplication(id string, now time.Time) *application {
 	return a
 }
 
-// expectApplication adds an application that only a worker has reported yet.
+// expectApplication adds an application that a worker reports and that has not attached.
 func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	a := c.newApplication(id, now)
 	a.since = now
-	c.note("a worker has executors of an application that is unknown, and waited for", "application", id)
+	c.note("a worker has executors of an unknown application; waiting for it", "application", id)
 	return a
 }
 
-// attach connects an application and sends it what it has to know.
+// attach attaches an application and sends it the ends of executors and, if complete,
+// its executors.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
 	delete(c.effects.Applications, a.id) // for the earlier stream
 	a.registration = hello.GetRegistration()
@@ -247,7 +248,7 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	if a.description == nil {
 		a.description = &protocol.ApplicationDescription{}
 	}
-	a.highest = max(a.highest, hello.GetHighestExecutorId())
+	a.highestID = max(a.highestID, hello.GetHighestExecutorId())
 	a.attached = true
 	c.dirty = true
 	if d := c.drivers[a.description.GetDriverId()]; d != nil {
@@ -257,19 +258,19 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 
 	order := c.orderApplication(a)
 	order.Ends = append(order.Ends, a.ends...)
-	if !a.attaching {
+	if !a.neverAttached {
 		if a.complete {
 			c.sendAll(a)
 		}
 		return
 	}
-	a.attaching = false
+	a.neverAttached = false
 	a.completeBy = now.Add(c.options.ReconnectTimeout)
-	a.knownHighest = hello.GetHighestExecutorId()
+	a.knownHighestID = hello.GetHighestExecutorId()
 	for _, id := range hello.GetExecutors() {
 		a.expected[id] = true
 	}
-	for _, e := range a.inOrder() {
+	for _, e := range a.executorsInOrder() {
 		if a.hasGivenUp(e.key.id) {
 			c.kill(e)
 		}
@@ -295,7 +296,7 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// Workers that an earlier master had given up may have come back.
+	// Executors of workers that an earlier master had lost may exceed the limit.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])
@@ -310,7 +311,7 @@ func (c *Cluster) sendAll(a *application) {
 	order.Complete = true
 	order.Executors = nil
 	notices := map[*worker]*protocol.ExecutorNotice{}
-	for _, e := range a.inOrder() {
+	for _, e := range a.executorsInOrder() {
 		order.Executors = append(order.Executors, e.forApplication())
 		if !e.decommissioning {
 			continue

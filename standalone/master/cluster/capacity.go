@@ -7,14 +7,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// size is what one executor or driver needs of a worker.
+// size is the cores, memory and further resources of an executor or a driver.
 type size struct {
 	cores     int
 	memory    int64            // bytes
 	resources map[string]int64 // amounts of further resources
 }
 
-// executorSize is that of an executor with the fewest cores that its profile allows.
+// executorSize returns the size of an executor with the fewest cores that its profile
+// allows.
 func executorSize(profile *protocol.ExecutorProfile) size {
 	return size{
 		cores: max(int(profile.GetCores()), 1), memory: profile.GetMemory() + profile.GetOverhead(), resources: profile.GetResources(),
@@ -25,15 +26,15 @@ func driverSize(description *protocol.DriverDescription) size {
 	return size{cores: int(description.GetCores()), memory: description.GetMemory(), resources: description.GetResources()}
 }
 
-// reservation is what an executor or a driver uses of its worker.
+// reservation is the part of a worker's capacity that an executor or a driver uses.
 type reservation struct {
 	cores     int
 	memory    int64               // bytes
 	resources map[string][]string // addresses
 }
 
-// capacity is what a worker has, and how much of it is used. More than everything
-// can be used, if a worker comes back with executors that were replaced meanwhile.
+// capacity is what a worker has, and how much of it is used. More can be used than
+// exists, if a worker comes back with executors that were replaced meanwhile.
 type capacity struct {
 	cores, usedCores   int
 	memory, usedMemory int64
@@ -47,7 +48,7 @@ func newCapacity(cores uint32, memory int64, resources map[string]*protocol.Addr
 
 func (c *capacity) freeCores() int { return c.cores - c.usedCores }
 
-// fits reports whether there is room for count executors or drivers of a size.
+// fits reports whether count executors or drivers of a size fit.
 func (c *capacity) fits(s size, count int) bool {
 	if c.freeCores() < s.cores*count || c.memory-c.usedMemory < s.memory*int64(count) {
 		return false
@@ -88,7 +89,7 @@ func (c *capacity) reserve(s size) reservation {
 	return r
 }
 
-// add marks a reservation as used whether it fits or not.
+// add marks a reservation as used, even if it does not fit.
 func (c *capacity) add(r reservation) {
 	c.usedCores += r.cores
 	c.usedMemory += r.memory
@@ -120,7 +121,7 @@ func (c *capacity) release(r reservation) {
 	}
 }
 
-// resize changes what the worker has. Reservations stay.
+// resize changes the totals and keeps the reservations.
 func (c *capacity) resize(cores uint32, memory int64, resources map[string]*protocol.Addresses) {
 	c.cores, c.memory, c.resources = int(cores), memory, protocol.FromAddresses(resources)
 	for name, used := range c.used {

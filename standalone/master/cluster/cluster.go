@@ -56,18 +56,18 @@ type Cluster struct {
 	registrations map[string]string       // application ids, by registration
 	ended         history[*application]
 
-	drivers      map[string]*driver // that have not ended
-	submissions  map[string]string  // driver ids, by submission
-	waiting      []*driver
-	endedDrivers history[*driver]
+	drivers        map[string]*driver // that have not ended
+	submissions    map[string]string  // driver ids, by submission
+	waitingDrivers []*driver
+	endedDrivers   history[*driver]
 
 	nextNumber int  // in the ids of applications and drivers
 	nextIndex  int  // of workers
-	dirty      bool // something has changed that may let Schedule launch more
+	dirty      bool // Schedule may be able to launch more
 	effects    Effects
 }
 
-// New returns the state of a cluster of which nothing is known.
+// New returns an empty Cluster.
 func New(options Options) *Cluster {
 	if options.Random == nil {
 		options.Random = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -79,10 +79,10 @@ func New(options Options) *Cluster {
 		byAddress:     map[address]*worker{},
 		applications:  map[string]*application{},
 		registrations: map[string]string{},
-		ended:         history[*application]{most: options.RetainedApplications},
+		ended:         history[*application]{limit: options.RetainedApplications},
 		drivers:       map[string]*driver{},
 		submissions:   map[string]string{},
-		endedDrivers:  history[*driver]{most: options.RetainedDrivers},
+		endedDrivers:  history[*driver]{limit: options.RetainedDrivers},
 	}
 }
 
@@ -100,8 +100,8 @@ func (c *Cluster) newID(kind string, now time.Time) string {
 	}
 }
 
-// inOrder returns the workers in the order of their registration.
-func (c *Cluster) inOrder() []*worker {
+// workersInOrder returns the workers in the order of their registration.
+func (c *Cluster) workersInOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
 		all = append(all, w)
@@ -112,21 +112,21 @@ func (c *Cluster) inOrder() []*worker {
 
 // history keeps the last few ended applications or drivers, the oldest first.
 type history[T any] struct {
-	most int
-	all  []T
+	limit   int
+	entries []T
 }
 
-// add returns the entries that it removes.
-func (h *history[T]) add(one T) (forgotten []T) {
-	h.all = append(h.all, one)
-	if over := len(h.all) - h.most; over > 0 {
-		forgotten = slices.Clone(h.all[:over])
-		h.all = slices.Delete(h.all, 0, over)
+// add adds an entry and returns those that it removes.
+func (h *history[T]) add(entry T) (removed []T) {
+	h.entries = append(h.entries, entry)
+	if over := len(h.entries) - h.limit; over > 0 {
+		removed = slices.Clone(h.entries[:over])
+		h.entries = slices.Delete(h.entries, 0, over)
 	}
-	return forgotten
+	return removed
 }
 
-// Files returns the hashes of all contents that workers may still fetch.
+// Files returns the SHA-256 of all files that workers may still fetch.
 func (c *Cluster) Files() map[string]bool {
 	hashes := map[string]bool{}
 	add := func(program *protocol.File, files []*protocol.File) {

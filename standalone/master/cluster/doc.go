@@ -14,7 +14,7 @@
 //
 // Drivers are launched first, in the order of their submission, each on the next of
 // the shuffled workers that has room. Applications follow, first in, first out: the
-// first gets what it wants as far as there is room, then the second, and so on. An
+// first gets all that it requests if there is room, then the second, and so on. An
 // application's executors are spread over as many workers as possible, or packed
 // onto few (Options.SpreadOut), never beyond its cores.max nor beyond its request.
 // Workers on hosts that waiting tasks prefer come first, and workers on which
@@ -24,11 +24,10 @@
 //
 // # Loss
 //
-// What a worker or an application reports when it attaches is the truth: executors
-// that it names are taken over, others are launched again or lost. A disconnected
-// worker or application gets nothing new, and is given up after
-// Options.ReconnectTimeout; a worker that is connected and silent, after
-// Options.WorkerTimeout. After [Cluster.Recover] nothing is launched until all
+// A worker or an application that attaches reports its executors. The cluster takes
+// over those, and launches others again or marks them as lost. A disconnected worker
+// or application gets nothing new, and is lost after Options.ReconnectTimeout; a
+// connected worker that sends nothing, after Options.WorkerTimeout. After [Cluster.Recover] nothing is launched until all
 // workers and applications from the store have attached, or Options.RecoveryTimeout
 // has passed. An application that is not in the store, because the store was lost,
 // is taken over when it attaches.

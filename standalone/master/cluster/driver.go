@@ -80,7 +80,7 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 			return reply, nil
 		}
 	}
-	if d := c.sameKey(request.GetDescription()); d != nil {
+	if d := c.earlierSubmission(request.GetDescription()); d != nil {
 		reply := d.reply()
 		reply.Earlier = true
 		return reply, nil
@@ -93,17 +93,17 @@ func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequ
 	if d.submission != "" {
 		c.submissions[d.submission] = d.id
 	}
-	c.waiting = append(c.waiting, d)
+	c.waitingDrivers = append(c.waitingDrivers, d)
 	c.put(kindDriver, d.id, d.record())
 	c.dirty = true
 	c.note("a driver was submitted", "driver", d.id, "name", d.description.GetName(), "user", d.description.GetUser())
 	return d.reply(), nil
 }
 
-// sameKey returns the driver that an earlier submission with the same idempotency
+// earlierSubmission returns the driver that an earlier submission with the same idempotency
 // key started, or nil: one that has not ended, or else the last that succeeded.
 // Failed and killed drivers do not count, so that a pipeline can be tried again.
-func (c *Cluster) sameKey(description *protocol.DriverDescription) *driver {
+func (c *Cluster) earlierSubmission(description *protocol.DriverDescription) *driver {
 	if description.GetIdempotencyKey() == "" {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (c *Cluster) sameKey(description *protocol.DriverDescription) *driver {
 			return d
 		}
 	}
-	for _, d := range slices.Backward(c.endedDrivers.all) {
+	for _, d := range slices.Backward(c.endedDrivers.entries) {
 		if same(d) && d.state == protocol.DriverState_DRIVER_FINISHED {
 			return d
 		}
@@ -128,7 +128,7 @@ func (c *Cluster) DriverStatus(id string) *protocol.DriverReply {
 	if d := c.drivers[id]; d != nil {
 		return d.reply()
 	}
-	for _, d := range c.endedDrivers.all {
+	for _, d := range c.endedDrivers.entries {
 		if d.id == id {
 			return d.reply()
 		}
@@ -228,9 +228,8 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 	}
 }
 
-// takeOverDriver adds a driver that a worker has and that is unknown here, because
-// the store was lost. If it has ended or was launched again elsewhere, the worker is
-// told to stop it.
+// takeOverDriver adds a reported driver that is unknown, because the store was lost.
+// If it has ended or was launched again elsewhere, the worker is ordered to stop it.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -258,8 +257,8 @@ func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.Driv
 	c.note("taking over a driver", "driver", d.id, "worker", w.id)
 }
 
-// reconcileDrivers handles drivers that a worker should have and did not name when it
-// attached.
+// reconcileDrivers compares a worker's expected drivers with those that it named when
+// it attached. It launches missing ones again or ends them.
 func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bool) {
 	for _, r := range w.runsInOrder() {
 		switch d := r.driver; {
@@ -299,7 +298,7 @@ func (c *Cluster) loseDriver(now time.Time, d *driver, reason string) {
 		c.endDriver(now, d, protocol.DriverState_DRIVER_KILLED, reason, 0)
 	case d.description.GetSupervise():
 		d.state, d.text = protocol.DriverState_DRIVER_RELAUNCHING, reason
-		c.waiting = append(c.waiting, d)
+		c.waitingDrivers = append(c.waitingDrivers, d)
 		c.put(kindDriver, d.id, d.record())
 		c.warn("a driver will be launched again", "driver", d.id, "reason", reason)
 	default:
@@ -310,7 +309,7 @@ func (c *Cluster) loseDriver(now time.Time, d *driver, reason string) {
 func (c *Cluster) endDriver(now time.Time, d *driver, state protocol.DriverState, text string, exitCode int32) {
 	d.state, d.text, d.exitCode, d.ended = state, text, exitCode, now
 	delete(c.drivers, d.id)
-	c.waiting = slices.DeleteFunc(c.waiting, func(one *driver) bool { return one == d })
+	c.waitingDrivers = slices.DeleteFunc(c.waitingDrivers, func(other *driver) bool { return other == d })
 	// Arguments and environment may hold secrets, and are not needed any more.
 	d.description = &protocol.DriverDescription{
 		Name: d.description.GetName(), User: d.description.GetUser(), Program: d.description.GetProgram(),

@@ -16,15 +16,15 @@ const (
 	kindDriver      = "driver"
 )
 
-// Effects are what the owner of a Cluster has to do, since the last Take.
+// Effects are what the owner of a Cluster must do after the calls since the last Take.
 type Effects struct {
 	// Changes must be in the store before any of the orders is sent.
 	Changes []recovery.Record
 	// Workers and Applications are orders for those that are attached, by id.
 	Workers      map[string]*protocol.WorkerOrder
 	Applications map[string]*protocol.ApplicationOrder
-	// LostWorkers and EndedApplications are those whose streams must be closed after
-	// their orders have been sent.
+	// LostWorkers and EndedApplications name streams to close after their orders have
+	// been sent.
 	LostWorkers       []string
 	EndedApplications []string
 	// Notes are for the log.
@@ -46,7 +46,7 @@ func (c *Cluster) Take() Effects {
 }
 
 // orderWorker returns the next order for a worker, to be added to. If the worker is
-// not attached, the order is dropped: AttachWorker orders all that is needed.
+// not attached, the order is dropped: AttachWorker creates it again.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}
@@ -86,7 +86,7 @@ func (c *Cluster) warn(text string, fields ...any) {
 	c.effects.Notes = append(c.effects.Notes, Note{Warning: true, Text: text, Fields: fields})
 }
 
-// put writes a record to the store; nil deletes it.
+// put adds a record to the changes; nil deletes it from the store.
 func (c *Cluster) put(kind, id string, record proto.Message) {
 	change := recovery.Record{Kind: kind, ID: id}
 	if record != nil {

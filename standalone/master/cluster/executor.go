@@ -17,12 +17,12 @@ type executorKey struct {
 // executor runs on a worker, or is to be launched there.
 type executor struct {
 	key             executorKey
-	application     *application // nil if no application wants it
+	application     *application // nil if it is only to be stopped
 	worker          *worker
 	profile         *protocol.ExecutorProfile
 	reserved        reservation
 	state           protocol.ExecutorState
-	killing         bool // its worker has been told to stop it
+	killing         bool // its worker was ordered to stop it
 	decommissioning bool // with its worker
 	registered      bool // with its driver
 	logURL          string
@@ -45,7 +45,7 @@ func (e *executor) update(change func()) {
 	}
 }
 
-func (w *worker) inOrder() []*executor {
+func (w *worker) executorsInOrder() []*executor {
 	all := make([]*executor, 0, len(w.executors))
 	for _, e := range w.executors {
 		all = append(all, e)
@@ -64,7 +64,7 @@ func (c *Cluster) addExecutor(e *executor) {
 	}
 }
 
-// launch tells a worker to start an executor.
+// launch orders a worker to start an executor.
 func (c *Cluster) launch(now time.Time, a *application, w *worker, profile *protocol.ExecutorProfile, cores int) {
 	s := executorSize(profile)
 	s.cores = cores
@@ -98,7 +98,7 @@ func (c *Cluster) orderKill(e *executor) {
 	order.KillExecutors = append(order.KillExecutors, &protocol.KillExecutor{ApplicationId: e.key.application, ExecutorId: e.key.id})
 }
 
-// kill tells a worker to stop an executor.
+// kill orders a worker to stop an executor.
 func (c *Cluster) kill(e *executor) {
 	if e.killing {
 		return
@@ -142,9 +142,9 @@ func (c *Cluster) handleExecutorReport(now time.Time, w *worker, report *protoco
 	}
 }
 
-// takeOverExecutor adds an executor that a worker has and that is unknown here,
-// because the master was restarted or had given the worker up. If its application
-// cannot want it any more, the worker is told to stop it.
+// takeOverExecutor adds a reported executor that is unknown, because the master was
+// restarted or the worker was lost. If its application does not expect it any more,
+// the worker is ordered to stop it.
 func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.ExecutorReport) {
 	key := executorKey{report.GetApplicationId(), report.GetExecutorId()}
 	a := c.applications[key.application]
@@ -168,9 +168,9 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		c.orderKill(e)
 		return
 	}
-	a.dropEnd(key.id) // it was not sent
+	a.dropEnd(key.id) // not sent yet: the application has not attached
 	e.application = a
-	a.highest = max(a.highest, key.id)
+	a.highestID = max(a.highestID, key.id)
 	a.usedWorkers[w.id] = true
 	c.addExecutor(e)
 	delete(a.expected, key.id)
@@ -183,10 +183,10 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 	c.completeIfNoneExpected(a)
 }
 
-// reconcileExecutors handles executors that a worker should have and did not name
-// when it attached.
+// reconcileExecutors compares a worker's expected executors with those that it named
+// when it attached. It launches missing ones again or ends them.
 func (c *Cluster) reconcileExecutors(now time.Time, w *worker, named map[executorKey]bool) {
-	for _, e := range w.inOrder() {
+	for _, e := range w.executorsInOrder() {
 		launching := e.state == protocol.ExecutorState_EXECUTOR_LAUNCHING
 		switch {
 		case named[e.key]:
@@ -226,7 +226,7 @@ func (c *Cluster) endExecutor(now time.Time, e *executor, state protocol.Executo
 		state == protocol.ExecutorState_EXECUTOR_EXITED && (exitCode != 0 || !e.registered)
 	if failed && !e.killing && a.attached {
 		a.failedOn[e.worker.id]++
-		if !e.registered { // else the driver judges whether its tasks are to blame
+		if !e.registered { // else the driver counts it
 			c.countFailure(now, a, e, text)
 		}
 	}

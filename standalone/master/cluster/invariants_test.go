@@ -58,7 +58,7 @@ func (s *sim) check() {
 	for _, a := range c.queue {
 		s.checkApplication(a)
 	}
-	for _, d := range c.waiting {
+	for _, d := range c.waitingDrivers {
 		require.Nil(t, d.run)
 		require.Same(t, d, c.drivers[d.id])
 	}
@@ -72,7 +72,7 @@ func (s *sim) checkApplication(a *application) {
 	live, cores := map[uint32]int{}, 0
 	for id, e := range a.executors {
 		require.Same(t, e, e.worker.executors[e.key])
-		require.LessOrEqual(t, id, a.highest)
+		require.LessOrEqual(t, id, a.highestID)
 		if e.isActive() {
 			live[e.profile.GetId()]++
 			cores += e.reserved.cores
@@ -117,7 +117,7 @@ func (s *sim) checkStore() {
 		require.True(t, kept, "application %s in the store", id)
 		var is ApplicationRecord
 		require.NoError(t, proto.Unmarshal(record.Data, &is))
-		require.GreaterOrEqual(t, is.GetExecutorIds()+1, min(a.highest, a.reserved+1), "ids of executors of %s", id)
+		require.GreaterOrEqual(t, is.GetExecutorIds()+1, min(a.highestID, a.reservedIDs+1), "ids of executors of %s", id)
 		require.Nil(t, is.GetDescription().GetCommand(), "the store holds the application's secret")
 	}
 	for id, d := range c.drivers {

@@ -8,36 +8,36 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// candidate is a worker that has room for an executor, and what is placed there.
+// candidate is a worker that has room for an executor, and what is assigned to it.
 type candidate struct {
-	worker    *worker
-	cores     int  // placed
-	executors int  // placed
-	running   int  // executors that the application has there already
-	failures  int  // of the application's executors there
-	local     *int // cores that waiting tasks lack on this host, shared by its workers; nil if none prefers it
+	worker       *worker
+	cores        int  // placed
+	executors    int  // placed
+	running      int  // executors that the application has there already
+	failures     int  // of the application's executors there
+	missingLocal *int // cores that tasks preferring this host still need there, shared by its workers; nil if none does
 }
 
-// missing returns how many cores tasks that prefer the host lack there.
+// missing returns how many more cores tasks that prefer the host need there.
 func (c *candidate) missing() int {
-	if c.local == nil {
+	if c.missingLocal == nil {
 		return 0
 	}
-	return max(*c.local, 0)
+	return max(*c.missingLocal, 0)
 }
 
-// placement decides where one application's executors of one profile go.
+// placement assigns one application's executors of one profile to workers.
 type placement struct {
 	profile     *protocol.ExecutorProfile
-	size        size // of an executor, or the least of one that takes all free cores
-	wholeWorker bool // one executor for each worker, with as many cores as there are
+	size        size // of an executor; the minimum if wholeWorker
+	wholeWorker bool // one executor for each worker, with all its free cores
 	candidates  []*candidate
 	coresLeft   int // of the application's limit
-	wanted      int // executors
+	wanted      int // executors still to assign
 }
 
-// placeExecutors launches what an application wants of one profile, as far as there is
-// room. It follows scheduleExecutorsOnWorkers of Spark's Master.scala.
+// placeExecutors launches the executors that an application requests of one profile and
+// that fit. It follows scheduleExecutorsOnWorkers of Spark's Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
 	p := &placement{
@@ -64,19 +64,19 @@ func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol
 		p.sort()
 	}
 	p.assignRest(c.options.SpreadOut)
-	for _, to := range p.candidates {
-		if p.wholeWorker && to.executors > 0 {
-			c.launch(now, a, to.worker, profile, to.cores)
+	for _, candidate := range p.candidates {
+		if p.wholeWorker && candidate.executors > 0 {
+			c.launch(now, a, candidate.worker, profile, candidate.cores)
 			continue
 		}
-		for range to.executors {
-			c.launch(now, a, to.worker, profile, p.size.cores)
+		for range candidate.executors {
+			c.launch(now, a, candidate.worker, profile, p.size.cores)
 		}
 	}
 }
 
 // countRunning sets how many executors the application has on each candidate, and how
-// many cores the tasks that prefer its host still lack.
+// many more cores the tasks that prefer its host need.
 func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand) {
 	running := make(map[*worker]int, len(a.executors))
 	local := make(map[string]*int, len(demand.GetHostTasks()))
@@ -94,7 +94,7 @@ func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand
 		}
 	}
 	for _, c := range p.candidates {
-		c.running, c.local = running[c.worker], local[c.worker.address.host]
+		c.running, c.missingLocal = running[c.worker], local[c.worker.address.host]
 	}
 }
 
@@ -111,8 +111,8 @@ func (p *placement) sort() {
 	})
 }
 
-// hasRoom reports whether one more executor can be placed on the worker, or one
-// more core be added to the only one.
+// hasRoom reports whether the candidate has room for one more executor, or for one
+// more core of its only executor if wholeWorker.
 func (p *placement) hasRoom(c *candidate) bool {
 	capacity := &c.worker.capacity
 	if p.coresLeft < p.size.cores || capacity.freeCores()-c.cores < p.size.cores {
@@ -133,8 +133,8 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to hosts while tasks that prefer these lack cores,
-// the host that lacks most first. It reports whether it assigned any.
+// assignLocal assigns executors to hosts on which tasks that prefer them need more
+// cores, the host that misses most first. It reports whether it assigned any.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false
@@ -151,12 +151,12 @@ func (p *placement) assignLocal() (assigned bool) {
 		}
 		p.assign(best)
 		assigned = true
-		*best.local -= p.size.cores
+		*best.missingLocal -= p.size.cores
 	}
 }
 
-// assignRest assigns the executors that are left, one to each worker in turn or as
-// many as fit to each.
+// assignRest assigns the remaining executors, one to each worker in turn or as many
+// as fit to each.
 func (p *placement) assignRest(spread bool) {
 	free := slices.Clone(p.candidates)
 	for len(free) > 0 {

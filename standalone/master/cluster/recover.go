@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// Recover adds what an earlier master has left in the store. It must be called
-// before all other methods. The error names records that cannot be read; the others
+// Recover adds the records of an earlier master. It must be called before all other
+// methods. The error names records that cannot be read; the others
 // have been added.
 func (c *Cluster) Recover(now time.Time, records []recovery.Record) error {
 	var problems []string
@@ -66,7 +66,7 @@ func recoveredApplication(now time.Time, record *ApplicationRecord) *application
 	a.registration = record.GetRegistration()
 	a.description = record.GetDescription()
 	a.start = time.Unix(0, record.GetRegistered())
-	a.highest, a.reserved = record.GetExecutorIds(), record.GetExecutorIds()
+	a.highestID, a.reservedIDs = record.GetExecutorIds(), record.GetExecutorIds()
 	a.since = now
 	if record.GetState() != "" {
 		a.state, a.reason, a.ended = ApplicationState(record.GetState()), record.GetReason(), time.Unix(0, record.GetEnded())
@@ -138,12 +138,12 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 		case running:
 			c.loseDriver(now, d, "its worker was lost while no master led")
 		default:
-			c.waiting = append(c.waiting, d)
+			c.waitingDrivers = append(c.waitingDrivers, d)
 		}
 	}
 }
 
-// skipNumber keeps the number of an id from being used again.
+// skipNumber prevents that the number of an id is used again.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {
@@ -164,24 +164,25 @@ func (c *Cluster) endRecoveryIfComplete(now time.Time) {
 		}
 	}
 	for _, a := range c.applications {
-		if a.attaching {
+		if a.neverAttached {
 			return
 		}
 	}
 	c.endRecovery(now)
 }
 
-// endRecovery gives up the workers and applications that have not attached.
+// endRecovery ends the phase Recovering, and removes the workers and applications
+// that have not attached.
 func (c *Cluster) endRecovery(now time.Time) {
 	c.phase = Alive
-	for _, w := range c.inOrder() {
+	for _, w := range c.workersInOrder() {
 		if w.recovered {
 			c.loseWorker(now, w, "it did not come back after the master's restart")
 		}
 	}
 	for _, a := range slices.Clone(c.queue) {
 		switch {
-		case a.attaching:
+		case a.neverAttached:
 			c.endApplication(now, a, Lost, "its driver did not come back after the master's restart")
 		case !a.complete:
 			c.completeNow(a)

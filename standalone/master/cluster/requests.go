@@ -47,26 +47,26 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	if a == nil {
 		return
 	}
-	for _, number := range executors {
-		switch e := a.executors[number]; {
+	for _, executorID := range executors {
+		switch e := a.executors[executorID]; {
 		case e != nil:
 			c.kill(e)
 		case !a.complete:
-			a.killed[number] = true
+			a.killed[executorID] = true
 		default:
-			c.reportUnknown(a, number)
+			c.reportUnknown(a, executorID)
 		}
 	}
 }
 
-// reportUnknown reports the end of an executor that the application wants stopped
-// and that does not exist, unless its end is reported already.
-func (c *Cluster) reportUnknown(a *application, number uint32) {
-	if a.hasEnd(number) {
+// reportUnknown reports an unknown executor that the application asked to stop as
+// lost, unless its end is reported already.
+func (c *Cluster) reportUnknown(a *application, executorID uint32) {
+	if a.hasEnd(executorID) {
 		return
 	}
 	c.reportEnd(a, &protocol.ExecutorEnd{
-		Id: number, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "the master does not know it",
+		Id: executorID, State: protocol.ExecutorState_EXECUTOR_LOST, Text: "the master does not know it",
 	})
 }
 
@@ -85,15 +85,15 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	if a == nil {
 		return
 	}
-	for _, number := range executors {
-		switch e := a.executors[number]; {
+	for _, executorID := range executors {
+		switch e := a.executors[executorID]; {
 		case e != nil && !e.registered:
 			e.registered = true
 			a.failures, a.retryAt = 0, time.Time{}
 			delete(a.failedOn, e.worker.id)
 			c.dirty = true
 		case e == nil && !a.complete:
-			a.registeredIDs[number] = true
+			a.registeredIDs[executorID] = true
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	}
 }
 
-// Finish ends an application as its driver asks.
+// Finish ends an application at its driver's request.
 func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	a := c.applications[id]
 	if a == nil {
@@ -135,8 +135,8 @@ func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 }
 
 const (
-	firstRetry   = 100 * time.Millisecond
-	slowestRetry = 10 * time.Second
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
 )
 
 // countFailure counts an executor that failed before it registered with its driver.
@@ -145,10 +145,10 @@ const (
 func (c *Cluster) countFailure(now time.Time, a *application, e *executor, text string) {
 	a.failures++
 	if a.failures > 1 {
-		a.retryAt = now.Add(min(slowestRetry, firstRetry<<min(a.failures-2, 10)))
+		a.retryAt = now.Add(min(maxRetryDelay, minRetryDelay<<min(a.failures-2, 10)))
 	}
-	most := c.options.MaxExecutorRetries
-	if most < 0 || a.failures < most {
+	limit := c.options.MaxExecutorRetries
+	if limit < 0 || a.failures < limit {
 		return
 	}
 	for _, other := range a.executors {
@@ -168,8 +168,8 @@ func (c *Cluster) endApplication(now time.Time, a *application, state Applicatio
 	c.dirty = true
 	defer c.endRecoveryIfComplete(now)
 	delete(c.applications, a.id)
-	c.queue = slices.DeleteFunc(c.queue, func(one *application) bool { return one == a })
-	for _, e := range a.inOrder() {
+	c.queue = slices.DeleteFunc(c.queue, func(other *application) bool { return other == a })
+	for _, e := range a.executorsInOrder() {
 		c.kill(e)
 	}
 	for id := range a.usedWorkers {
@@ -201,7 +201,7 @@ func (c *Cluster) endApplication(now time.Time, a *application, state Applicatio
 }
 
 func (c *Cluster) endedApplication(id string) *application {
-	for _, a := range c.ended.all {
+	for _, a := range c.ended.entries {
 		if a.id == id {
 			return a
 		}

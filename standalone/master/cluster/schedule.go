@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Schedule launches drivers and executors as far as there is room. It returns at
-// once if nothing has changed since the last call.
+// Schedule launches the drivers and executors that fit. It returns at once if nothing
+// has changed since the last call.
 func (c *Cluster) Schedule(now time.Time) {
 	if !c.dirty || c.phase != Alive {
 		return
@@ -32,7 +32,7 @@ func (c *Cluster) Schedule(now time.Time) {
 
 func (c *Cluster) schedulable() []*worker {
 	var workers []*worker
-	for _, w := range c.inOrder() {
+	for _, w := range c.workersInOrder() {
 		if w.schedulable() {
 			workers = append(workers, w)
 		}
@@ -40,22 +40,22 @@ func (c *Cluster) schedulable() []*worker {
 	return workers
 }
 
-// scheduleDrivers launches waiting drivers on shuffled workers, one each in turn.
+// scheduleDrivers launches waiting drivers on the shuffled workers in turn.
 func (c *Cluster) scheduleDrivers(workers []*worker) {
-	if len(c.waiting) == 0 || len(workers) == 0 {
+	if len(c.waitingDrivers) == 0 || len(workers) == 0 {
 		return
 	}
 	shuffled := make([]*worker, len(workers))
 	for to, from := range c.options.Random.Perm(len(workers)) {
 		shuffled[to] = workers[from]
 	}
-	at := 0
+	next := 0
 	var waiting []*driver
-	for _, d := range c.waiting {
+	for _, d := range c.waitingDrivers {
 		launched := false
 		for range shuffled {
-			w := shuffled[at]
-			at = (at + 1) % len(shuffled)
+			w := shuffled[next]
+			next = (next + 1) % len(shuffled)
 			if w.capacity.fits(driverSize(d.description), 1) {
 				c.launchDriver(d, w)
 				launched = true
@@ -66,7 +66,7 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 			waiting = append(waiting, d)
 		}
 	}
-	c.waiting = waiting
+	c.waitingDrivers = waiting
 }
 
 // reportHindrance sends an application the reason why it has no executors.
@@ -84,7 +84,7 @@ func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	}
 }
 
-// hindrance returns why there is no executor of a profile, for people.
+// hindrance returns for users why there is no executor of a profile.
 func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {

@@ -75,7 +75,7 @@ type ApplicationStatus struct {
 	Hindrance string           `json:"hindrance,omitempty"`
 }
 
-// Wanted is what an application asks for of one profile.
+// Wanted is an application's request for executors of one profile.
 type Wanted struct {
 	Profile   int              `json:"profile"`
 	Total     uint32           `json:"total"` // protocol.Unlimited for as many as possible
@@ -120,7 +120,7 @@ type DriverStatus struct {
 // Status returns the state of the cluster.
 func (c *Cluster) Status() Status {
 	s := Status{Phase: c.phase}
-	for _, w := range c.inOrder() {
+	for _, w := range c.workersInOrder() {
 		s.Workers = append(s.Workers, w.status())
 		if !w.dead {
 			s.Cores += w.capacity.cores
@@ -135,14 +135,14 @@ func (c *Cluster) Status() Status {
 			s.WaitingApplications++
 		}
 	}
-	for i := len(c.ended.all) - 1; i >= 0; i-- {
-		s.EndedApplications = append(s.EndedApplications, c.ended.all[i].status())
+	for i := len(c.ended.entries) - 1; i >= 0; i-- {
+		s.EndedApplications = append(s.EndedApplications, c.ended.entries[i].status())
 	}
 	for _, d := range c.driversInOrder() {
 		s.Drivers = append(s.Drivers, d.status())
 	}
-	for i := len(c.endedDrivers.all) - 1; i >= 0; i-- {
-		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.all[i].status())
+	for i := len(c.endedDrivers.entries) - 1; i >= 0; i-- {
+		s.EndedDrivers = append(s.EndedDrivers, c.endedDrivers.entries[i].status())
 	}
 	return s
 }
@@ -190,7 +190,7 @@ func (a *application) status() ApplicationStatus {
 			Memory: profile.GetMemory() + profile.GetOverhead(), Resources: profile.GetResources(),
 		})
 	}
-	for _, e := range a.inOrder() {
+	for _, e := range a.executorsInOrder() {
 		s.Executors = append(s.Executors, e.status())
 	}
 	return s

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Pause extends all timeouts after the master's process has not run for a while, in
-// which it could receive nothing.
-func (c *Cluster) Pause(still time.Duration) {
-	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", still)
-	c.deadline = c.deadline.Add(still)
+// Pause extends all timeouts by the time in which the master's process did not run and
+// could receive nothing.
+func (c *Cluster) Pause(pause time.Duration) {
+	c.warn("the master has stood still; its machine is too busy, or it was stopped", "for", pause)
+	c.deadline = c.deadline.Add(pause)
 	for _, w := range c.workers {
-		w.lastHeard, w.since = w.lastHeard.Add(still), w.since.Add(still)
+		w.lastHeard, w.since = w.lastHeard.Add(pause), w.since.Add(pause)
 	}
 	for _, a := range c.applications {
-		a.since, a.completeBy = a.since.Add(still), a.completeBy.Add(still)
+		a.since, a.completeBy = a.since.Add(pause), a.completeBy.Add(pause)
 	}
 }
 
-// Tick gives up workers and applications that have been silent or disconnected for
-// too long. The caller calls it at an interval, by which timeouts may be late.
+// Tick removes workers and applications whose timeout has passed. The caller calls it
+// at an interval, by which timeouts may be late.
 func (c *Cluster) Tick(now time.Time) {
 	if c.phase == Recovering && !now.Before(c.deadline) {
 		c.endRecovery(now)
 	}
-	for _, w := range c.inOrder() {
+	for _, w := range c.workersInOrder() {
 		switch {
 		case w.dead:
 			if now.Sub(w.since) >= c.options.DeadWorkerRetention {
@@ -48,7 +48,7 @@ func (c *Cluster) Tick(now time.Time) {
 				a.retryAt = time.Time{}
 				c.dirty = true
 			}
-		case c.phase == Recovering && a.attaching:
+		case c.phase == Recovering && a.neverAttached:
 		case now.Sub(a.since) >= c.options.ReconnectTimeout:
 			c.endApplication(now, a, Lost, fmt.Sprintf("its driver has been disconnected for %s", c.options.ReconnectTimeout))
 		}

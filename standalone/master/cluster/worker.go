@@ -14,7 +14,7 @@ type address struct {
 	port uint32
 }
 
-// worker is what the master knows of a worker.
+// worker is the master's state of a worker.
 type worker struct {
 	id       string
 	address  address
@@ -45,13 +45,13 @@ func (w *worker) record() *WorkerRecord {
 	}
 }
 
-// schedulable reports whether something may be launched there.
+// schedulable reports whether executors and drivers may be launched on the worker.
 func (w *worker) schedulable() bool { return w.attached && !w.dead && !w.decommissioning }
 
 func (w *worker) name() string { return fmt.Sprintf("worker %s on %s", w.id, w.address.host) }
 
-// AttachWorker registers a worker, or attaches it again. An error refuses it
-// permanently.
+// AttachWorker registers a worker, or attaches it again. If it
+// fails, the worker must not try again.
 func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error {
 	if err := checkWorker(hello); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	w.attached, w.recovered, w.dead, w.lastHeard = true, false, false, now
 	w.acknowledged = hello.GetSequence()
 	c.put(kindWorker, w.id, w.record())
-	// Orders for the earlier stream are dropped; what still holds is ordered again.
+	// Drop orders for the earlier stream; those still needed are created again below.
 	delete(c.effects.Workers, w.id)
 	c.effects.LostWorkers = slices.DeleteFunc(c.effects.LostWorkers, func(lost string) bool { return lost == w.id })
 	c.orderWorker(w).Acknowledged = w.acknowledged
@@ -91,7 +91,7 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 		c.orderWorker(w).Decommission = true
 	}
 
-	for _, a := range c.ended.all {
+	for _, a := range c.ended.entries {
 		if a.usedWorkers[w.id] { // the order may have been lost
 			order := c.orderWorker(w)
 			order.FinishedApplications = append(order.FinishedApplications, a.id)
@@ -115,14 +115,14 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	return nil
 }
 
-func (c *Cluster) newWorker(id string, at address, has capacity) *worker {
+func (c *Cluster) newWorker(id string, address address, capacity capacity) *worker {
 	w := &worker{
-		id: id, address: at, capacity: has, index: c.nextIndex,
+		id: id, address: address, capacity: capacity, index: c.nextIndex,
 		executors: map[executorKey]*executor{}, runs: map[runKey]*run{},
 	}
 	c.nextIndex++
 	c.workers[id] = w
-	c.byAddress[at] = w
+	c.byAddress[address] = w
 	return w
 }
 
@@ -150,11 +150,11 @@ func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.Worker
 	}
 	w.lastHeard = now
 	if report.GetSequence() > w.acknowledged {
-		for _, one := range report.GetExecutors() {
-			c.handleExecutorReport(now, w, one)
+		for _, executor := range report.GetExecutors() {
+			c.handleExecutorReport(now, w, executor)
 		}
-		for _, one := range report.GetDrivers() {
-			c.handleDriverReport(now, w, one)
+		for _, driver := range report.GetDrivers() {
+			c.handleDriverReport(now, w, driver)
 		}
 		w.acknowledged = report.GetSequence()
 	}
@@ -177,14 +177,14 @@ func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadli
 // on the hosts. It returns how many it has asked.
 func (c *Cluster) Decommission(ids, hosts []string) int {
 	asked := 0
-	for _, w := range c.inOrder() {
+	for _, w := range c.workersInOrder() {
 		if w.dead || !slices.Contains(ids, w.id) && !slices.Contains(hosts, w.address.host) {
 			continue
 		}
 		asked++
 		w.decommissionAsked = true
 		c.orderWorker(w).Decommission = true
-		if !w.decommissioning { // else it has given its own reason and deadline
+		if !w.decommissioning { // else the worker has sent its own reason and deadline
 			c.decommissionWorker(w, "its worker is being decommissioned", time.Time{})
 		}
 	}
@@ -201,7 +201,7 @@ func (c *Cluster) decommissionWorker(w *worker, reason string, deadline time.Tim
 	c.dirty = true
 	c.note("a worker is being decommissioned", "worker", w.id, "host", w.address.host, "reason", reason)
 	affected := map[*application]*protocol.ExecutorNotice{}
-	for _, e := range w.inOrder() {
+	for _, e := range w.executorsInOrder() {
 		if e.application == nil || e.killing {
 			continue
 		}
@@ -226,7 +226,7 @@ func (w *worker) notice() *protocol.ExecutorNotice {
 	return notice
 }
 
-// UnregisterWorker removes a worker that stops after all that it ran has ended.
+// UnregisterWorker removes a worker that stops and has ended its executors and drivers.
 func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	if w := c.workers[id]; w != nil {
 		c.note("a worker has left", "worker", id, "host", w.address.host)
@@ -234,7 +234,7 @@ func (c *Cluster) UnregisterWorker(now time.Time, id string) {
 	}
 }
 
-// loseWorker gives up a worker that has not said that it stops.
+// loseWorker removes a worker that has not unregistered.
 func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	if !w.dead {
 		c.warn("a worker is lost", "worker", w.id, "host", w.address.host, "reason", reason,
@@ -243,7 +243,7 @@ func (c *Cluster) loseWorker(now time.Time, w *worker, reason string) {
 	}
 }
 
-// removeWorker marks a worker as dead, and ends what ran there.
+// removeWorker marks a worker as dead and its executors and drivers as lost.
 func (c *Cluster) removeWorker(now time.Time, w *worker, reason string) {
 	if w.dead {
 		return
@@ -257,7 +257,7 @@ func (c *Cluster) removeWorker(now time.Time, w *worker, reason string) {
 		delete(c.byAddress, w.address)
 	}
 	c.put(kindWorker, w.id, nil)
-	for _, e := range w.inOrder() {
+	for _, e := range w.executorsInOrder() {
 		state := protocol.ExecutorState_EXECUTOR_LOST
 		if e.killing {
 			state = protocol.ExecutorState_EXECUTOR_KILLED
