@@ -17,17 +17,17 @@ import (
 // run it.
 func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
-	known := job.Settings.IsSet(config.Platform.Name())
+	platformSet := job.Settings.IsSet(config.Platform.Name())
 	path := job.Program
 	if job.Own {
 		var err error
-		if path, err = c.ownBuild(ctx, job, platform, known); err != nil {
+		if path, err = c.ownBuild(ctx, job, platform, platformSet); err != nil {
 			return nil, err
 		}
 	}
 	// checkPlatform asks later, together with the other checks, whether the nodes
 	// are of that platform.
-	if built := platformOf(path); !known && supported(built) {
+	if built := platformOf(path); !platformSet && supported(built) {
 		platform = built
 	}
 	program, err := CheckProgram(path, platform)
@@ -38,17 +38,17 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 }
 
 // ownBuild finds the build of this process's program that goes to the cluster.
-func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known bool) (string, error) {
+func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platformSet bool) (string, error) {
 	if named := config.Program.In(job.Settings); named != "" {
 		return named, nil
 	}
 	builds := buildsOf(job.Program)
-	if !known && len(builds) > 1 {
+	if !platformSet && len(builds) > 1 {
 		if found := c.clusterPlatform(ctx, platformOf(job.Program)); found != "" {
 			platform = found
 		}
 	}
-	if !known && len(builds) == 1 {
+	if !platformSet && len(builds) == 1 {
 		for _, only := range builds {
 			return only, nil
 		}
@@ -56,9 +56,9 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, known 
 	if path, ok := builds[platform]; ok {
 		return path, nil
 	}
-	beside := siblingName(job.Program, platform)
+	sibling := siblingName(job.Program, platform)
 	return "", Usagef("%s is built for %s, and what runs on the cluster must be built for %s: put such a build of it beside it as %s (the archives of a release of yarn-submit have it; "+
-		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, beside, build(platform), beside)
+		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, sibling, build(platform), sibling)
 }
 
 // siblingName is the name of a program's build for another platform.
@@ -122,8 +122,8 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckDriver reports why a program cannot run on this machine and submit itself,
-// as it does in client mode. The program then chooses the build for the cluster.
+// CheckDriver fails if a program cannot run on this machine, where its driver runs
+// in client mode. Such a program itself chooses the build for the cluster.
 func CheckDriver(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)

@@ -34,34 +34,34 @@ func (s *stager) cache() string { return s.base + "/cache" }
 
 // findCached finds an earlier upload of the same content and marks it as used, so
 // that no other submission prunes it from now on.
-func (s *stager) findCached(ctx context.Context, one *staged) error {
-	info, err := s.files.Stat(ctx, one.target())
+func (s *stager) findCached(ctx context.Context, file *staged) error {
+	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if info.Size != one.size {
-		s.console.Warn("%s has %d bytes in place of %d: it is uploaded again", info.Path, info.Size, one.size)
-		return s.files.RemoveAll(ctx, one.target())
+	if info.Size != file.size {
+		s.console.Warn("%s has %d bytes in place of %d: it is uploaded again", info.Path, info.Size, file.size)
+		return s.files.RemoveAll(ctx, file.target())
 	}
-	err = s.files.SetTimes(ctx, one.dir, time.Time{}, time.Now())
+	err = s.files.SetTimes(ctx, file.dir, time.Time{}, time.Now())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // pruned meanwhile: upload it again
 	}
-	one.found, one.ready = info, err == nil
+	file.info, file.ready = info, err == nil
 	return err
 }
 
 // cacheDirs returns the cache entries that hold the files.
-func cacheDirs(all []staged, cache string) []string {
+func cacheDirs(files []staged, cache string) []string {
 	var dirs []string
 	seen := map[string]bool{}
-	for _, one := range all {
-		if strings.HasPrefix(one.dir, cache+"/") && !seen[one.dir] {
-			seen[one.dir] = true
-			dirs = append(dirs, one.dir)
+	for _, file := range files {
+		if strings.HasPrefix(file.dir, cache+"/") && !seen[file.dir] {
+			seen[file.dir] = true
+			dirs = append(dirs, file.dir)
 		}
 	}
 	return dirs
@@ -72,7 +72,7 @@ func cacheDirs(all []staged, cache string) []string {
 // ApplicationMaster was submitted, if that is earlier. ApplicationMasters renew
 // the files of their application.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
-	since := time.Now().Add(-maxAge)
+	limit := time.Now().Add(-maxAge)
 	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
 		yarnrest.StateNew, yarnrest.StateNewSaving, yarnrest.StateSubmitted, yarnrest.StateAccepted,
 	}})
@@ -81,16 +81,16 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 	}
 	for _, application := range waiting {
 		// The submission marked its files before it uploaded others.
-		if marked := application.Started.Add(-partMaxAge); marked.Before(since) {
-			since = marked
+		if marked := application.Started.Add(-partMaxAge); marked.Before(limit) {
+			limit = marked
 		}
 	}
-	return since, nil
+	return limit, nil
 }
 
-// prune removes cache entries that were last used before then. Entries in use are
-// kept, and abandoned uploads in them removed.
-func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) error {
+// prune removes cache entries that were last used before the given time. It keeps
+// entries in use, and removes abandoned uploads in them.
+func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -107,11 +107,11 @@ func (s *stager) prune(ctx context.Context, then time.Time, inUse []string) erro
 	}
 	removed := 0
 	for _, entry := range entries {
-		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(then) {
+		if removed == pruneLimit || keep[entry.Path] || !entry.ModTime.Before(before) {
 			continue
 		}
 		// Another submission may have used it since List.
-		if now, err := s.files.Stat(ctx, entry.Path); err != nil || !now.ModTime.Before(then) {
+		if info, err := s.files.Stat(ctx, entry.Path); err != nil || !info.ModTime.Before(before) {
 			continue
 		}
 		if err := s.files.RemoveAll(ctx, entry.Path); err != nil {

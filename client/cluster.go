@@ -114,12 +114,12 @@ type unknownError struct {
 }
 
 func (u *unknownError) Error() string {
-	where := u.answer.URL
-	if parsed, err := url.Parse(where); err == nil {
-		where = parsed.Host
+	manager := u.answer.URL
+	if parsed, err := url.Parse(manager); err == nil {
+		manager = parsed.Host
 	}
 	return fmt.Sprintf("the ResourceManager %s does not know %s: it forgets applications some time after their end, or when it starts anew; yarn-submit list names those that it knows",
-		where, u.id)
+		manager, u.id)
 }
 
 func (u *unknownError) Unwrap() error { return u.answer }

@@ -13,9 +13,9 @@ type cause struct {
 	details string // the cluster's or the program's own text; "" if the message contains all of it
 }
 
-// explain reads the diagnostics of an application that ended without success. An
-// ApplicationMaster's diagnostics start with its message. YARN's are long and
-// have the cause somewhere in the middle.
+// explain finds the cause in the diagnostics of an application that ended without
+// success. An ApplicationMaster's diagnostics start with its message; YARN's are
+// long and have the cause somewhere in the middle.
 func explain(state, diagnostics string) cause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
@@ -44,15 +44,15 @@ func explainFinished(diagnostics string) cause {
 var killedBy = regexp.MustCompile(`was killed by user (\S+?)(?: at (\S+?))?(?: with diagnostic message: (.+))?\.?(?:\n|$)`)
 
 func explainKilled(diagnostics string) cause {
-	if who := killedBy.FindStringSubmatch(diagnostics); who != nil {
-		message := "killed by user " + who[1]
-		if who[2] != "" {
-			message += " from " + who[2]
+	if match := killedBy.FindStringSubmatch(diagnostics); match != nil {
+		message := "killed by user " + match[1]
+		if match[2] != "" {
+			message += " from " + match[2]
 		}
-		if who[3] != "" {
-			message += ": " + strings.TrimSpace(who[3])
+		if match[3] != "" {
+			message += ": " + strings.TrimSpace(match[3])
 		}
-		return cause{message: message, details: dropIfRepeated(diagnostics, who[0])}
+		return cause{message: message, details: dropIfRepeated(diagnostics, match[0])}
 	}
 	if strings.Contains(diagnostics, "exceed") && strings.Contains(diagnostics, "lifetime") {
 		return cause{message: "killed by YARN because it ran longer than its lifetime allows", details: diagnostics}
@@ -188,7 +188,7 @@ var exitMeanings = map[int]string{
 	17:    "it was disconnected from the driver",
 	126:   "the program could not be executed (exit status 126)",
 	127:   "the program was not found in its container (exit status 127)",
-	137:   "killed (exit status 137): where nobody did so, its node ran out of memory",
+	137:   "killed (exit status 137): if no user did so, its node ran out of memory",
 	143:   "stopped by SIGTERM (exit status 143)",
 }
 

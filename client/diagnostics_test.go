@@ -35,7 +35,7 @@ const (
 func TestExplainClustersWords(t *testing.T) {
 	const raise = "raise --driver-memory (driver.memory)"
 	for _, test := range []struct{ diagnostics, message string }{
-		{killedAM, "the ApplicationMaster's container ended: killed (exit status 137): where nobody did so, its node ran out of memory"},
+		{killedAM, "the ApplicationMaster's container ended: killed (exit status 137): if no user did so, its node ran out of memory"},
 		{memoryAM, "the ApplicationMaster's container was killed for using 298.9 MB of 256 MB physical memory: " + raise},
 		{memoryOld, "the ApplicationMaster's container was killed for using 1.1 GB of 1 GB physical memory: " + raise},
 		{virtualAM, "the ApplicationMaster's container was killed for using 2.1 GB of 537.6 MB virtual memory: " + raise + ", or have the cluster set yarn.nodemanager.vmem-check-enabled to false"},

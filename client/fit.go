@@ -13,7 +13,7 @@ import (
 // containerRequest is a container that the application will ask for, and the
 // settings that determine its size.
 type containerRequest struct {
-	what, settings string
+	name, settings string
 	label          string // the node label that it asks for
 	resource       yarnrest.Resource
 }
@@ -21,14 +21,14 @@ type containerRequest struct {
 // containerRequests returns the containers that the application will ask for.
 func containerRequests(settings *config.Config) []containerRequest {
 	master := containerRequest{
-		what: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
+		name: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
 		label: config.AMLabel.In(settings), resource: resourceOf(profile.Master(settings)),
 	}
 	if config.ClientMode(settings) {
 		master.settings = "yarn.am.memory and yarn.am.memoryOverhead, yarn.am.cores, yarn.am.resource.*"
 	}
 	executor := containerRequest{
-		what: "an executor", settings: "--executor-memory and executor.memoryOverhead, --executor-cores, executor.resource.*, yarn.executor.resource.*",
+		name: "an executor", settings: "--executor-memory and executor.memoryOverhead, --executor-cores, executor.resource.*, yarn.executor.resource.*",
 		label: config.ExecutorLabel.In(settings), resource: resourceOf(profile.Default(settings)),
 	}
 	if unmanaged(settings) {
@@ -38,10 +38,10 @@ func containerRequests(settings *config.Config) []containerRequest {
 }
 
 // resourceOf returns the size of a profile's container.
-func resourceOf(kind profile.Profile) yarnrest.Resource {
-	resource := yarnrest.Resource{MemoryMB: kind.Container().MiB(), VCores: kind.Cores}
-	for _, name := range slices.Sorted(maps.Keys(kind.Resources)) {
-		resource.Types = append(resource.Types, yarnrest.ResourceType{Name: name, Value: kind.Resources[name]})
+func resourceOf(p profile.Profile) yarnrest.Resource {
+	resource := yarnrest.Resource{MemoryMB: p.Container().MiB(), VCores: p.Cores}
+	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
+		resource.Types = append(resource.Types, yarnrest.ResourceType{Name: name, Value: p.Resources[name]})
 	}
 	return resource
 }
@@ -51,7 +51,7 @@ func resourceOf(kind profile.Profile) yarnrest.Resource {
 func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	for _, container := range containerRequests(settings) {
 		if err := container.resource.Check(maximum); err != nil {
-			return fmt.Errorf("%s (%s): %w", container.what, container.settings, err)
+			return fmt.Errorf("%s (%s): %w", container.name, container.settings, err)
 		}
 	}
 	return nil
@@ -78,8 +78,8 @@ func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 // warnIfNothingFits warns of containers that fit on no running node, even an
 // empty one: schedulers let them wait without giving a reason.
 func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *Console) {
-	said := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
-	if !said {
+	reported := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
+	if !reported {
 		return
 	}
 	for _, container := range containerRequests(settings) {
@@ -88,7 +88,7 @@ func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *
 		})
 		if !fits {
 			console.Warn("%s (%s) fits on none of the %d nodes that are up, even empty: the application waits until one comes that is large enough",
-				container.what, container.settings, len(nodes))
+				container.name, container.settings, len(nodes))
 		}
 	}
 }

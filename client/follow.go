@@ -44,7 +44,7 @@ type follower struct {
 	interval time.Duration // between two polls, after the first ones
 	display  *display
 	times    Times
-	note     string // the ResourceManager's reason for waiting, as last shown
+	reason   string // the ResourceManager's reason for waiting, as last shown
 }
 
 func (c *Cluster) newFollower(id string, interval time.Duration, console *Console) *follower {
@@ -58,8 +58,8 @@ func (c *Cluster) newFollower(id string, interval time.Duration, console *Consol
 // untilEnd follows the application until it has ended, or until ctx ends.
 func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) {
 	defer f.display.console.SetLive("")
-	asking := &statusPoller{answers: make(chan *Progress, 1)}
-	defer asking.group.Wait()
+	poller := &statusPoller{answers: make(chan *Progress, 1)}
+	defer poller.group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
@@ -69,8 +69,8 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 		select {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
-		case answer := <-asking.answers:
-			asking.busy = false
+		case answer := <-poller.answers:
+			poller.busy = false
 			if answer != nil {
 				f.noteProgress(answer)
 			}
@@ -84,7 +84,7 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 				return application, nil
 			}
 			if application.State == yarnrest.StateRunning {
-				asking.ask(ctx, f.rest, f.id)
+				poller.ask(ctx, f.rest, f.id)
 			}
 			f.display.redraw()
 			timer.Reset(f.pause())
@@ -120,11 +120,11 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	if err != nil {
 		return nil
 	}
-	answer, err := parseStatus(body)
+	progress, err := parseStatus(body)
 	if err != nil {
 		return nil
 	}
-	return answer
+	return progress
 }
 
 // poll asks for the application, and retries while the ResourceManager does not
@@ -133,7 +133,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
 		application, err := f.rest.Application(ctx, f.id)
-		var away *yarnrest.UnavailableError
+		var unavailable *yarnrest.UnavailableError
 		switch {
 		case err == nil:
 			if warned {
@@ -152,7 +152,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 			if err := Sleep(ctx, firstInterval); err != nil {
 				return nil, err
 			}
-		case !errors.As(err, &away):
+		case !errors.As(err, &unavailable):
 			return nil, UnknownApplication(f.id, err)
 		case time.Since(began) > outageLimit:
 			return nil, Refused(fmt.Errorf("%s may still be running, see yarn-submit status %[1]s: %w", f.id, err))
@@ -205,12 +205,12 @@ func (f *follower) showState(application *yarnrest.Application) {
 	state := string(application.State)
 	switch {
 	case application.State == yarnrest.StateRunning && application.TrackingURL != "":
-		where := ""
+		node := ""
 		// An unmanaged ApplicationMaster has no node.
 		if host, _, _ := strings.Cut(application.AMHostHTTPAddress, ":"); host != "" {
-			where = "on " + host + ", "
+			node = "on " + host + ", "
 		}
-		f.display.showState(state, where+application.TrackingURL)
+		f.display.showState(state, node+application.TrackingURL)
 	case f.display.state == stateRunning:
 		f.display.reset()
 		f.display.showState(state, "again: the ApplicationMaster failed and is started anew")
@@ -222,10 +222,10 @@ func (f *follower) showState(application *yarnrest.Application) {
 // showWaitReason shows why the application waits, if the reason is new.
 func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
-	if sentence == "" || sentence == f.note {
+	if sentence == "" || sentence == f.reason {
 		return
 	}
-	f.note = sentence
+	f.reason = sentence
 	f.display.line("waiting: %s", details)
 }
 

@@ -97,8 +97,8 @@ func compareStart(a, b yarnrest.Application) int {
 const secondCheckDelay = 250 * time.Millisecond
 
 // findEarlier looks, after the submission, for an older running application with
-// the same key. It kills its own and returns the older one, before its
-// ApplicationMaster has started.
+// the same key. It returns that, and kills its own application before its
+// ApplicationMaster starts.
 func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
 		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {

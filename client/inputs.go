@@ -38,27 +38,27 @@ func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)
 	}
-	all := []input{{path: program.Path, name: program.Name, size: program.Size}}
+	result := []input{{path: program.Path, name: program.Name, size: program.Size}}
 	var problems []error
 	for _, entry := range files {
-		one, err := newInput(entry, false)
-		all, problems = append(all, one), append(problems, err)
+		file, err := newInput(entry, false)
+		result, problems = append(result, file), append(problems, err)
 	}
 	for _, entry := range archives {
-		one, err := newInput(entry, true)
-		all, problems = append(all, one), append(problems, err)
+		file, err := newInput(entry, true)
+		result, problems = append(result, file), append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, Usage(err)
 	}
 	byName := map[string]string{}
-	for _, one := range all {
-		if other, taken := byName[one.name]; taken {
-			return nil, Usagef("both %s and %s would be %s in the containers: rename one with %s#other-name", other, one.path, one.name, one.path)
+	for _, file := range result {
+		if other, taken := byName[file.name]; taken {
+			return nil, Usagef("both %s and %s would be %s in the containers: rename one with %s#other-name", other, file.path, file.name, file.path)
 		}
-		byName[one.name] = one.path
+		byName[file.name] = file.path
 	}
-	return all, nil
+	return result, nil
 }
 
 // newInput parses one "file" or "file#name" of --files or --archives.
@@ -67,47 +67,47 @@ func newInput(entry string, archive bool) (input, error) {
 	if archive {
 		setting = "--archives"
 	}
-	where, name, renamed := entry, "", false
+	location, name, renamed := entry, "", false
 	if i := strings.LastIndexByte(entry, '#'); i >= 0 {
-		where, name, renamed = entry[:i], entry[i+1:], true
+		location, name, renamed = entry[:i], entry[i+1:], true
 	}
-	one := input{path: where, archive: archive}
-	scheme, rest, hasScheme := strings.Cut(where, "://")
+	file := input{path: location, archive: archive}
+	scheme, rest, hasScheme := strings.Cut(location, "://")
 	switch {
 	case hasScheme && scheme == "hdfs":
-		one.remote = true
+		file.remote = true
 	case hasScheme && scheme == "file":
-		one.path = "/" + strings.TrimLeft(rest, "/")
+		file.path = "/" + strings.TrimLeft(rest, "/")
 	case hasScheme:
 		return input{}, fmt.Errorf("%s %s: want a local file or one in hdfs://", setting, entry)
 	}
 	if !renamed {
-		name = path.Base(filepath.ToSlash(one.path))
+		name = path.Base(filepath.ToSlash(file.path))
 	}
-	one.name = name
+	file.name = name
 	if err := checkName(name); err != nil {
 		return input{}, fmt.Errorf("%s %s: %w", setting, entry, err)
 	}
-	if archive && !slices.ContainsFunc(archiveSuffixes, func(ending string) bool { return hasSuffixFold(one.path, ending) }) {
+	if archive && !slices.ContainsFunc(archiveSuffixes, func(ending string) bool { return hasSuffixFold(file.path, ending) }) {
 		return input{}, fmt.Errorf("%s %s: NodeManagers unpack only %s; ship other files with --files",
 			setting, entry, strings.Join(archiveSuffixes, ", "))
 	}
-	if one.remote {
-		return one, nil
+	if file.remote {
+		return file, nil
 	}
-	info, err := os.Stat(one.path)
+	info, err := os.Stat(file.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return input{}, fmt.Errorf("%s %s: there is no such file", setting, entry)
 	case err != nil:
 		return input{}, fmt.Errorf("%s %s: %w", setting, entry, err)
 	case info.IsDir():
-		return input{}, fmt.Errorf("%s %s: is a directory; pack it (tar czf %s.tar.gz -C %[2]s .) and ship it with --archives", setting, one.path, name)
+		return input{}, fmt.Errorf("%s %s: is a directory; pack it (tar czf %s.tar.gz -C %[2]s .) and ship it with --archives", setting, file.path, name)
 	case !info.Mode().IsRegular():
 		return input{}, fmt.Errorf("%s %s: is no regular file", setting, entry)
 	}
-	one.size = info.Size()
-	return one, nil
+	file.size = info.Size()
+	return file, nil
 }
 
 func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
@@ -145,15 +145,15 @@ func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 		return nil, err
 	}
 	var files []LocalFile
-	for _, one := range named[1:] {
-		if one.remote {
-			return nil, Usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", one.path)
+	for _, file := range named[1:] {
+		if file.remote {
+			return nil, Usagef("%s: only files of this machine can be shipped to a standalone cluster; tasks can open it in HDFS", file.path)
 		}
-		info, err := os.Stat(one.path)
+		info, err := os.Stat(file.path)
 		if err != nil {
 			return nil, Usage(err)
 		}
-		files = append(files, LocalFile{Path: one.path, Name: one.name, Archive: one.archive, Executable: info.Mode()&0o100 != 0})
+		files = append(files, LocalFile{Path: file.path, Name: file.name, Archive: file.archive, Executable: info.Mode()&0o100 != 0})
 	}
 	return files, nil
 }

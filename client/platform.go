@@ -22,7 +22,7 @@ const (
 )
 
 // checkPlatform compares the platform of a program with the nodes', unless
-// yarn.platform names that. It asks the ResourceManager first, which can always
+// yarn.platform names it. It asks the ResourceManager first, which can always
 // be reached, and nodes if the ResourceManager is of another platform.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
@@ -37,17 +37,17 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(hosts)), func(platform string) bool { return platform == program.Platform })
 	switch {
 	case len(hosts) == 0 && manager == "":
-		return Usagef("the program %s is built for %s, and the cluster does not tell what its nodes are: where they are that, say so with yarn.platform=%s, otherwise build it for them: %s",
+		return Usagef("the program %s is built for %s, and the platform of the cluster's nodes is unknown: if it is the same, set yarn.platform=%s, otherwise build it for them: %s",
 			program.Path, program.Platform, program.Platform, build(config.Platform.In(settings)))
 	case len(hosts) == 0 && usual:
 		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, it cannot start there; yarn.platform says what they are",
 			program.Path, program.Platform, manager)
 		return nil
 	case len(hosts) == 0:
-		return Usagef("the program %s is built for %s, and the ResourceManager runs on %s: where the nodes are %[2]s, say so with yarn.platform=%[2]s, otherwise build it for them: %[4]s",
+		return Usagef("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes are %[2]s, set yarn.platform=%[2]s, otherwise build it for them: %[4]s",
 			program.Path, program.Platform, manager, build(manager))
 	case len(hosts[program.Platform]) == 0:
-		return Usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s where that is not so",
+		return Usagef("the program %s is built for %s, and the cluster's nodes are %s: build it for them: %s; or set yarn.platform=%s if that is wrong",
 			program.Path, program.Platform, describeNodes(hosts, others), build(others[0]), program.Platform)
 	case len(others) > 0:
 		console.Warn("the program %s is built for %s, and some nodes are %s: there it cannot start; keep it away from them with yarn.exclude.nodes or a node label",
@@ -76,7 +76,7 @@ func (c *Cluster) managerPlatform(ctx context.Context) string {
 	defer cancel()
 	platform, err := c.rest.Platform(ctx)
 	if err != nil {
-		c.log.Debug("the ResourceManager does not tell its platform", "error", err)
+		c.log.Debug("the ResourceManager does not report its platform", "error", err)
 	}
 	return platform
 }
@@ -98,7 +98,7 @@ func (c *Cluster) nodePlatforms(ctx context.Context) map[string][]string {
 		asking.Go(func() {
 			platform, err := c.nodePlatform(ctx, node)
 			if err != nil {
-				c.log.Debug("a node does not tell its platform", "node", node.ID, "error", err)
+				c.log.Debug("a node does not report its platform", "node", node.ID, "error", err)
 				return
 			}
 			mu.Lock()

@@ -22,7 +22,7 @@ import (
 )
 
 // daemons is a cluster whose daemons tell what they run on, as Java calls the
-// processors; "" for one that does not tell.
+// processors; "" for one that is unknown.
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
 	tells := func(w http.ResponseWriter, processor string) {
@@ -74,7 +74,7 @@ func TestProgramMustFitWhatTheClusterRunsOn(t *testing.T) {
 		{name: "all the same, arm64", program: forARM64, manager: arm64, nodes: []string{arm64}},
 		{name: "nobody tells, the usual", program: forAMD64, manager: silent, nodes: []string{silent}},
 		{name: "nobody tells, another", program: forARM64, manager: silent, nodes: []string{silent},
-			refused: []string{"is built for linux/arm64", "does not tell", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
+			refused: []string{"is built for linux/arm64", "is unknown", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
 		{name: "the setting decides", program: forARM64, manager: amd64, nodes: []string{amd64}, setting: forARM64},
 		{name: "another program", program: forARM64, manager: amd64, nodes: []string{amd64, amd64},
 			refused: []string{"is built for linux/arm64", "nodes are linux/amd64 (h1, h2)", "GOOS=linux GOARCH=amd64"}},
@@ -83,8 +83,8 @@ func TestProgramMustFitWhatTheClusterRunsOn(t *testing.T) {
 		{name: "nodes of both kinds", program: forARM64, manager: amd64, nodes: []string{arm64, amd64}, warned: "some nodes are linux/amd64 (h2)"},
 		{name: "only the ResourceManager tells", program: forAMD64, manager: arm64, nodes: []string{silent}, warned: "the ResourceManager runs on linux/arm64"},
 		{name: "only the ResourceManager tells, unusual", program: forARM64, manager: amd64, nodes: []string{silent},
-			refused: []string{"ResourceManager runs on linux/amd64: where the nodes are linux/arm64", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
-		{name: "no nodes", program: forARM64, manager: silent, refused: []string{"does not tell"}},
+			refused: []string{"ResourceManager runs on linux/amd64: if the nodes are linux/arm64", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
+		{name: "no nodes", program: forARM64, manager: silent, refused: []string{"is unknown"}},
 		{name: "a processor that bobbin does not know", program: forAMD64, manager: "ppc64le", nodes: []string{"ppc64le"}, refused: []string{"nodes are linux/ppc64le"}},
 	}
 	for _, test := range tests {

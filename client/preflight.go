@@ -68,12 +68,12 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	}
 	warnIfNothingFits(settings, nodes, console)
 	c.warnOfIneffectiveSettings(settings, console)
-	racks, offers := make(map[string]string, len(nodes)), make(map[string]launch.Node, len(nodes))
+	racks, capacities := make(map[string]string, len(nodes)), make(map[string]launch.Node, len(nodes))
 	for _, node := range nodes {
 		racks[node.Host] = node.Rack
-		offers[node.Host] = nodeCapacity(node)
+		capacities[node.Host] = nodeCapacity(node)
 	}
-	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: offers}, nil
+	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
 // checkHeartbeat compares the ApplicationMaster's heartbeat interval with the
@@ -89,20 +89,20 @@ func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 
 // nodeCapacity returns what a node has for containers, used or not.
 func nodeCapacity(node yarnrest.Node) launch.Node {
-	offer := launch.Node{
+	capacity := launch.Node{
 		Label:    strings.Join(node.Labels, ","),
 		MemoryMB: cmp.Or(node.Total.MemoryMB, node.UsedMemoryMB+node.AvailableMemoryMB),
 		VCores:   cmp.Or(node.Total.VCores, int(node.UsedVCores+node.AvailableVCores)),
 	}
 	for _, amount := range node.Total.Types {
 		if amount.Name != "memory-mb" && amount.Name != "vcores" {
-			if offer.Others == nil {
-				offer.Others = map[string]int64{}
+			if capacity.Others == nil {
+				capacity.Others = map[string]int64{}
 			}
-			offer.Others[amount.Name] = amount.Value
+			capacity.Others[amount.Name] = amount.Value
 		}
 	}
-	return offer
+	return capacity
 }
 
 // checkLabels fails if the cluster lacks a node label. Without this check the

@@ -131,14 +131,14 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 	}
 	if image.Machine != machines[processor] {
 		return "", fmt.Errorf("is an executable for %s, the cluster's nodes are %s; build it for them: %s, "+
-			"or set yarn.platform where the nodes are not %[2]s", machineName(image.Machine), platform, build(platform))
+			"or set yarn.platform if the nodes are not %[2]s", machineName(image.Machine), platform, build(platform))
 	}
 	for _, segment := range image.Progs {
 		if segment.Type != elf.PT_INTERP {
 			continue
 		}
-		const maxCell = 4096 // of a path
-		name, err := io.ReadAll(io.LimitReader(segment.Open(), maxCell))
+		const maxPath = 4096
+		name, err := io.ReadAll(io.LimitReader(segment.Open(), maxPath))
 		if err != nil {
 			return "", fmt.Errorf("is a damaged executable (%w): build it again: %s", err, build(platform))
 		}

@@ -27,16 +27,16 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 		console.Print("no queue was named and there is no queue %s: submitting to %s, the largest; there are %s", name, largest.Path, leafNames(scheduler))
 		return largest.Name, nil
 	}
-	byName := func(wanted string) bool {
+	isParent := func(wanted string) bool {
 		return slices.ContainsFunc(scheduler.Queues, func(q yarnrest.Queue) bool {
 			return !q.Leaf && (q.Path == wanted || q.Name == wanted)
 		})
 	}
-	if byName(name) {
+	if isParent(name) {
 		return "", fmt.Errorf("the queue %s only holds other queues: name one that takes applications with --queue; there are %s", name, leafNames(scheduler))
 	}
 	// Some schedulers create queues below a parent on demand.
-	if dot := strings.LastIndexByte(name, '.'); dot > 0 && byName(name[:dot]) || scheduler.Type == "fairScheduler" {
+	if dot := strings.LastIndexByte(name, '.'); dot > 0 && isParent(name[:dot]) || scheduler.Type == "fairScheduler" {
 		return name, nil
 	}
 	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leafNames(scheduler))

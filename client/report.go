@@ -58,8 +58,8 @@ func withReported(times Times, application *yarnrest.Application) Times {
 	if times.Finished.IsZero() {
 		times.Finished = application.Finished
 	}
-	for _, at := range []*time.Time{&times.Submitted, &times.Accepted, &times.Running, &times.Executors, &times.Finished} {
-		*at = at.Truncate(time.Millisecond) // as YARN's own
+	for _, moment := range []*time.Time{&times.Submitted, &times.Accepted, &times.Running, &times.Executors, &times.Finished} {
+		*moment = moment.Truncate(time.Millisecond) // as YARN's own
 	}
 	return times
 }
@@ -78,9 +78,9 @@ func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	if application.FinalStatus == yarnrest.StatusKilled {
 		state = stateKilled
 	}
-	why := explain(state, withoutSummary(application.Diagnostics))
-	report.Message = why.message
-	return report, Failed(&Failure{Report: report, Details: why.details})
+	cause := explain(state, withoutSummary(application.Diagnostics))
+	report.Message = cause.message
+	return report, Failed(&Failure{Report: report, Details: cause.details})
 }
 
 // Print prints the report of an ended application.

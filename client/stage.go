@@ -60,17 +60,17 @@ func newStager(files *storage.Files, settings *config.Config, user string, conso
 type staged struct {
 	input
 	dir   string       // URI of its directory in HDFS
-	file  string       // its name there
-	found storage.Info // the file in HDFS, if ready
+	base  string       // its name in dir
+	info  storage.Info // of the file in HDFS, if ready
 	ready bool         // no upload is needed
 }
 
-func (s *staged) target() string { return s.dir + "/" + s.file }
+func (s *staged) target() string { return s.dir + "/" + s.base }
 
-// find finds out which files are in HDFS already, and uploads nothing. It marks
+// find looks up which files are in HDFS already, and uploads nothing. It marks
 // cached files as used.
-func (s *stager) find(ctx context.Context, all []input) ([]staged, error) {
-	found := make([]staged, len(all))
+func (s *stager) find(ctx context.Context, inputs []input) ([]staged, error) {
+	found := make([]staged, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
 	group.Go(func() error {
@@ -79,83 +79,83 @@ func (s *stager) find(ctx context.Context, all []input) ([]staged, error) {
 		}
 		return nil
 	})
-	for i, one := range all {
+	for i, in := range inputs {
 		group.Go(func() (err error) {
-			found[i], err = s.findOne(ctx, one)
+			found[i], err = s.findInput(ctx, in)
 			return err
 		})
 	}
 	return found, group.Wait()
 }
 
-func (s *stager) findOne(ctx context.Context, one input) (staged, error) {
-	if one.remote {
-		return s.findRemote(ctx, one)
+func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
+	if in.remote {
+		return s.findRemote(ctx, in)
 	}
-	if one.size < int64(s.minSize) {
-		return staged{input: one}, nil
+	if in.size < int64(s.minSize) {
+		return staged{input: in}, nil
 	}
-	hash, err := hashFile(ctx, one.path)
+	hash, err := hashFile(ctx, in.path)
 	if err != nil {
 		return staged{}, Usage(err)
 	}
-	entry := staged{input: one, dir: s.cache() + "/" + hash, file: safeName(one.path)}
+	entry := staged{input: in, dir: s.cache() + "/" + hash, base: safeName(in.path)}
 	if err := s.findCached(ctx, &entry); err != nil {
 		return staged{}, s.stagingError(err)
 	}
 	return entry, nil
 }
 
-// findRemote is for a file named by its hdfs:// URI, which is used in place.
-func (s *stager) findRemote(ctx context.Context, one input) (staged, error) {
-	info, err := s.files.Stat(ctx, one.path)
+// findRemote returns a file named by its hdfs:// URI, which is used in place.
+func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
+	info, err := s.files.Stat(ctx, in.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return staged{}, Usagef("%s does not exist", one.path)
+		return staged{}, Usagef("%s does not exist", in.path)
 	case err != nil:
 		return staged{}, Refused(err)
 	case info.Dir:
-		return staged{}, Usagef("%s is a directory; name a file, or an archive for --archives", one.path)
+		return staged{}, Usagef("%s is a directory; name a file, or an archive for --archives", in.path)
 	}
-	return staged{input: one, found: info, ready: true}, nil
+	return staged{input: in, info: info, ready: true}, nil
 }
 
 // upload uploads the files that find did not find, and returns what containers
 // fetch. remove then removes the application's own files, whether or not upload
 // succeeded, unless they are preserved.
-func (s *stager) upload(ctx context.Context, all []staged, application string) ([]launch.Resource, error) {
-	if err := s.assignTargets(ctx, all, application); err != nil {
+func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.Resource, error) {
+	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
 	uploads := map[string]*staged{} // by target: a file shipped under two names is uploaded once
-	for i := range all {
-		switch one := &all[i]; {
-		case one.remote:
-		case one.ready:
-			s.console.Print("reused %s (%s), uploaded before", one.name, bytesText(one.size))
-		case uploads[one.target()] == nil:
-			uploads[one.target()] = one
+	for i := range files {
+		switch file := &files[i]; {
+		case file.remote:
+		case file.ready:
+			s.console.Print("reused %s (%s), uploaded before", file.name, bytesText(file.size))
+		case uploads[file.target()] == nil:
+			uploads[file.target()] = file
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(4)
-	for _, one := range uploads {
-		group.Go(func() error { return s.uploadOne(groupCtx, one, application) })
+	for _, file := range uploads {
+		group.Go(func() error { return s.uploadOne(groupCtx, file, application) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, s.stagingError(err)
 	}
-	resources := make([]launch.Resource, len(all))
-	for i, one := range all {
-		if !one.ready {
-			one.found = uploads[one.target()].found
+	resources := make([]launch.Resource, len(files))
+	for i, file := range files {
+		if !file.ready {
+			file.info = uploads[file.target()].info
 		}
-		location, err := escaped(one.found.Path)
+		location, err := escaped(file.info.Path)
 		if err != nil {
 			return nil, err
 		}
 		resources[i] = launch.Resource{
-			Name: one.name, URL: location, Size: one.found.Size, Timestamp: one.found.ModTime.UnixMilli(), Archive: one.archive,
+			Name: file.name, URL: location, Size: file.info.Size, Timestamp: file.info.ModTime.UnixMilli(), Archive: file.archive,
 		}
 	}
 	return resources, nil
@@ -171,8 +171,8 @@ func (s *stager) stagingError(err error) error {
 }
 
 // assignTargets chooses the targets of small files and creates the directories.
-func (s *stager) assignTargets(ctx context.Context, all []staged, application string) error {
-	if !slices.ContainsFunc(all, func(one staged) bool { return !one.ready }) {
+func (s *stager) assignTargets(ctx context.Context, files []staged, application string) error {
+	if !slices.ContainsFunc(files, func(file staged) bool { return !file.ready }) {
 		return nil
 	}
 	if err := s.makeBase(ctx); err != nil {
@@ -184,16 +184,16 @@ func (s *stager) assignTargets(ctx context.Context, all []staged, application st
 		own = s.base + "/preserved/" + application
 	}
 	taken := map[string]bool{}
-	for i := range all {
-		if all[i].ready || all[i].dir != "" {
+	for i := range files {
+		if files[i].ready || files[i].dir != "" {
 			continue
 		}
-		name := safeName(all[i].path)
+		name := safeName(files[i].path)
 		if taken[name] {
 			name = fmt.Sprintf("%d-%s", i, name)
 		}
 		taken[name] = true
-		all[i].dir, all[i].file = own, name
+		files[i].dir, files[i].base = own, name
 	}
 	switch {
 	case len(taken) == 0:
@@ -241,31 +241,31 @@ func (s *stager) checkBase(ctx context.Context) error {
 
 // uploadOne writes the file under a unique name and renames it, so that no reader
 // sees an incomplete file and the first of two submissions wins.
-func (s *stager) uploadOne(ctx context.Context, one *staged, application string) error {
+func (s *stager) uploadOne(ctx context.Context, file *staged, application string) error {
 	began := time.Now()
-	part := one.dir + "/." + one.file + "." + application + partSuffix
-	if err := s.copyTo(ctx, one.input, part); err != nil {
+	part := file.dir + "/." + file.base + "." + application + partSuffix
+	if err := s.copyTo(ctx, file.input, part); err != nil {
 		return err
 	}
-	err := s.files.Rename(ctx, part, one.target())
+	err := s.files.Rename(ctx, part, file.target())
 	if errors.Is(err, fs.ErrExist) {
 		err = s.files.Remove(ctx, part)
 	}
 	if err != nil {
 		return err
 	}
-	if one.found, err = s.files.Stat(ctx, one.target()); err != nil {
+	if file.info, err = s.files.Stat(ctx, file.target()); err != nil {
 		return err
 	}
-	s.console.Print("uploaded %s (%s) in %s", one.name, bytesText(one.found.Size), Seconds(time.Since(began)))
+	s.console.Print("uploaded %s (%s) in %s", file.name, bytesText(file.info.Size), Seconds(time.Since(began)))
 	return nil
 }
 
 // partSuffix marks files that are being uploaded.
 const partSuffix = ".part"
 
-func (s *stager) copyTo(ctx context.Context, one input, target string) error {
-	file, err := os.Open(one.path)
+func (s *stager) copyTo(ctx context.Context, in input, target string) error {
+	file, err := os.Open(in.path)
 	if err != nil {
 		return Usage(err)
 	}
@@ -274,12 +274,12 @@ func (s *stager) copyTo(ctx context.Context, one input, target string) error {
 	if err != nil {
 		return err
 	}
-	s.console.SetLive("uploading " + one.name)
-	meter := &uploadMeter{console: s.console, name: one.name, total: one.size}
+	s.console.SetLive("uploading " + in.name)
+	meter := &uploadMeter{console: s.console, name: in.name, total: in.size}
 	written, err := io.Copy(io.MultiWriter(writer, meter), file)
 	s.console.SetLive("")
-	if err == nil && written != one.size {
-		err = Usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", one.path, one.size, written)
+	if err == nil && written != in.size {
+		err = Usagef("%s changed while it was uploaded: it had %d bytes, now %d; submit again when it is complete", in.path, in.size, written)
 	}
 	if err != nil {
 		return errors.Join(err, writer.Abort())

@@ -20,8 +20,8 @@ const (
 	// cleanupTimeout bounds the work after an application's end or an
 	// interruption.
 	cleanupTimeout = 30 * time.Second
-	// answerNotice is how long the cluster may take to answer before the user is
-	// told.
+	// answerNotice is how long the cluster may take to answer before a message is
+	// printed.
 	answerNotice = 3 * time.Second
 	// pruneTimeout bounds the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
@@ -195,7 +195,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
-	described, err := pools.Content(s.job.Settings)
+	poolsFile, err := pools.Content(s.job.Settings)
 	if err != nil {
 		return nil, Usage(err)
 	}
@@ -233,7 +233,7 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	return &request{
 		settings: s.job.Settings, checked: checked, user: s.cluster.user, driver: driver,
 		command: append([]string{"./" + program.Name}, s.job.Args...),
-		pools:   string(described), resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
+		pools:   string(poolsFile), resources: resources, hadoop: s.cluster.hadoop.Map(), staging: s.stager.staging, cacheDirs: cacheDirs(files, s.stager.cache()),
 	}, nil
 }
 
@@ -278,8 +278,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 
 // submitted reports an accepted submission, unless an older application of the
 // same key exists.
-func (s *submission) submitted(ctx context.Context, taken *yarnrest.SubmissionContext) error {
-	s.job.Console.Print("submitted %s to queue %s", s.id, taken.Queue)
+func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
+	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
 		other, err := s.findEarlier(ctx, key)
 		if err != nil {

@@ -121,8 +121,8 @@ func (s Screen) paintState(line string) string {
 		return line
 	}
 	for word := range strings.FieldsSeq(line) {
-		if paintState := s.Paint(word); paintState != word {
-			return strings.Replace(line, word, paintState, 1)
+		if painted := s.Paint(word); painted != word {
+			return strings.Replace(line, word, painted, 1)
 		}
 	}
 	return line

@@ -12,7 +12,7 @@ import (
 )
 
 // node is a value in an answer. Reading a missing value or one of another type
-// gives a zero value: Hadoop's versions leave out, rename and retype fields.
+// returns a zero value: Hadoop's versions leave out, rename and retype fields.
 // Functions that decode answers check required fields.
 type node struct {
 	value any

@@ -65,8 +65,8 @@ func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that no ResourceManager, or not the NodeManager, could
-// be reached.
+// UnavailableError means that no ResourceManager answered, or that a NodeManager
+// did not.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
@@ -75,11 +75,11 @@ type UnavailableError struct {
 	Context error
 }
 
-// Attempt is the last try of one address.
+// Attempt describes the tries of one address.
 type Attempt struct {
 	Address string
 	Tries   int
-	Err     error
+	Err     error // of the last try
 }
 
 func (e *UnavailableError) Error() string {

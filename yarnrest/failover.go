@@ -166,8 +166,8 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	if err != nil {
 		return answer{}, err
 	}
-	where := base + r.path
-	c.log.Debug("answer", "method", r.method, "url", where, "status", response.StatusCode, "bytes", len(body))
+	target := base + r.path
+	c.log.Debug("answer", "method", r.method, "url", target, "status", response.StatusCode, "bytes", len(body))
 	switch status := response.StatusCode; {
 	case status >= 300 && status < 400:
 		return answer{}, standbyRedirect(base, response, body)
@@ -175,7 +175,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		if text := string(bytes.TrimSpace(body[:min(len(body), 512)])); isStandbyText(text) {
 			return answer{}, &errStandby{text: plainText(text)}
 		}
-		a := answer{url: where, body: body}
+		a := answer{url: target, body: body}
 		if r.check != nil {
 			if err := r.check(a); err != nil {
 				return answer{}, err
@@ -183,7 +183,7 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		}
 		return a, nil
 	default:
-		remote := remoteError(status, where, body)
+		remote := remoteError(status, target, body)
 		if remote.standby() {
 			return answer{}, &errStandby{text: remote.Message}
 		}

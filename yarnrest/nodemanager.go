@@ -145,21 +145,21 @@ func (n *NodeManager) open(ctx context.Context, r request) (*http.Response, erro
 		if response.StatusCode >= 200 && response.StatusCode < 300 {
 			return response, nil
 		}
-		where := base + r.path
+		requested := base + r.path
 		body, err := readAll(response)
 		if err != nil {
-			return nil, fmt.Errorf("reading the answer of %s: %w", where, err)
+			return nil, fmt.Errorf("reading the answer of %s: %w", requested, err)
 		}
 		location := response.Header.Get("Location")
 		if response.StatusCode < 300 || response.StatusCode >= 400 || location == "" {
-			return nil, remoteError(response.StatusCode, where, body)
+			return nil, remoteError(response.StatusCode, requested, body)
 		}
 		target, err := url.Parse(location)
 		if err == nil && target.Host != "" {
 			base = target.Scheme + "://" + target.Host
 		}
 		if err != nil || (target.Host != "" && target.Scheme != "http" && target.Scheme != "https") {
-			return nil, &RemoteError{Status: response.StatusCode, URL: where, Message: fmt.Sprintf("it redirects to %q", location)}
+			return nil, &RemoteError{Status: response.StatusCode, URL: requested, Message: fmt.Sprintf("it redirects to %q", location)}
 		}
 		r.path, r.query = target.EscapedPath(), target.Query()
 	}

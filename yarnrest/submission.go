@@ -73,7 +73,7 @@ type ContainerSpec struct {
 	ACLs     map[string]string // by ACLView or ACLModify: "user1,user2 group1", or "*" for all
 }
 
-// The rights over an application that ACLs give.
+// The rights that ACLs grant.
 const (
 	ACLView   = "VIEW_APP"
 	ACLModify = "MODIFY_APP"

@@ -18,7 +18,7 @@ import (
 const (
 	// archiveLimit is how long nodes may take to move their logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is how long they may take before the user is announced.
+	// archiveNotice is how long they may take before a message is printed.
 	archiveNotice = time.Second
 )
 
@@ -30,10 +30,10 @@ type aggregation struct {
 	user    string // owner of the application; "" if unknown
 	console *client.Console
 	pause   time.Duration // between two polls
-	limit   time.Duration // of the time waited in all, however many nodes are waited for
+	limit   time.Duration // of waited
 
-	waited    time.Duration
-	announced bool            // that nodes are waited for
+	waited    time.Duration   // time spent waiting, for all nodes together
+	announced bool            // the message about waiting was printed
 	warned    map[string]bool // warnings that were printed
 }
 
@@ -96,7 +96,7 @@ func someOf(names []string, kind string) string {
 
 // uploading asks nodes which may still upload logs: those that know the
 // application, and those that do not answer while the ResourceManager waits for
-// them. The latter is so for ten minutes if no container started on the node.
+// them, which it does for ten minutes if no container started on the node.
 // Nodes that were not asked may upload.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)

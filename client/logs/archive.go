@@ -108,13 +108,13 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	var result []string
 	for _, info := range infos {
 		if info.Dir {
-			found = append(found, info.Name)
+			result = append(result, info.Name)
 		}
 	}
-	return found, nil
+	return result, nil
 }
 
 // addUser adds the files below one user's directory.
@@ -124,11 +124,11 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 		return err
 	}
 	for _, suffix := range suffixes {
-		below := aggregatedlog.ApplicationDir(suffix, id)
-		if below == "" {
+		appDir := aggregatedlog.ApplicationDir(suffix, id)
+		if appDir == "" {
 			continue
 		}
-		infos, err := a.files.List(ctx, dir+"/"+below)
+		infos, err := a.files.List(ctx, dir+"/"+appDir)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -136,7 +136,7 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 			return err
 		}
 		slices.SortFunc(infos, func(x, y storage.Info) int { return cmp.Compare(x.Name, y.Name) })
-		complete, err := a.checksums(ctx, infos)
+		complete, err := a.validSizes(ctx, infos)
 		if err != nil {
 			return err
 		}
@@ -149,8 +149,8 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 	return nil
 }
 
-// checksums returns the valid length of files that are being written, by name.
-func (a *archive) checksums(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
+// validSizes returns, by name, the valid sizes of files that are being written.
+func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
 		if aggregatedlog.KindOf(info.Name) != aggregatedlog.Checksum {
@@ -253,25 +253,25 @@ func (a *archive) filesOf(container string) []*archivedFile {
 	if a == nil {
 		return nil
 	}
-	var found []*archivedFile
+	var files []*archivedFile
 	for _, node := range a.nodes {
 		for _, entry := range node.logs.Entries() {
 			if entry.Container != container {
 				continue
 			}
-			at := slices.IndexFunc(found, func(f *archivedFile) bool { return f.name == entry.Name })
-			if at < 0 {
-				at = len(found)
-				found = append(found, &archivedFile{name: entry.Name, node: node.node})
+			i := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == entry.Name })
+			if i < 0 {
+				i = len(files)
+				files = append(files, &archivedFile{name: entry.Name, node: node.node})
 			}
-			found[at].size += entry.Size
-			found[at].pieces = append(found[at].pieces, archivedPiece{in: node, entry: entry})
+			files[i].size += entry.Size
+			files[i].pieces = append(files[i].pieces, archivedPiece{in: node, entry: entry})
 		}
 	}
-	slices.SortFunc(found, func(x, y *archivedFile) int {
+	slices.SortFunc(files, func(x, y *archivedFile) int {
 		return cmp.Or(cmp.Compare(rank(x.name), rank(y.name)), cmp.Compare(x.name, y.name))
 	})
-	return found
+	return files
 }
 
 // open reads a file's content. Only one file of a node may be read at a time.
@@ -334,11 +334,11 @@ func (a archiveSource) List(context.Context) ([]FileInfo, error) {
 
 func (a archiveSource) Open(_ context.Context, name string, _, from int64) (io.ReadCloser, error) {
 	files := a.archive.filesOf(a.container)
-	at := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == name })
-	if at < 0 {
+	i := slices.IndexFunc(files, func(f *archivedFile) bool { return f.name == name })
+	if i < 0 {
 		return nil, fmt.Errorf("%s of %s is not in HDFS any more", name, a.container)
 	}
-	content := files[at].open()
+	content := files[i].open()
 	if _, err := io.CopyN(io.Discard, content, from); err != nil {
 		return nil, errors.Join(ignoreEOF(err), ErrShorter)
 	}

@@ -291,7 +291,7 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 }
 
 // unread reports whether logs were not read to their end: of containers whose
-// nodes do not have them if gone, of the others if not.
+// nodes lack them or do not answer if gone is set, of others if not.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
@@ -323,7 +323,7 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 // missing ones.
 func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 	archivedIDs := archived.containers()
-	if err := f.discoverIn(ctx, archived, archivedIDs); err != nil {
+	if err := f.discoverArchived(ctx, archived, archivedIDs); err != nil {
 		return nil, err
 	}
 	for _, container := range f.order {
@@ -352,9 +352,9 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	return pending, nil
 }
 
-// discoverIn finds containers by aggregated logs: by the container lists, and by
-// the logs themselves.
-func (f *follower) discoverIn(ctx context.Context, archived *archive, archivedIDs []string) error {
+// discoverArchived finds containers by aggregated logs: by the container lists,
+// and by the logs themselves.
+func (f *follower) discoverArchived(ctx context.Context, archived *archive, archivedIDs []string) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {
 			continue

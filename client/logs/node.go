@@ -37,7 +37,7 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 // the file has grown.
 const (
 	firstSlack = 64 << 10
-	mostTries  = 6
+	maxTries   = 6
 )
 
 func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error) {
@@ -48,14 +48,14 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	if from == 0 {
 		tail = 0 // the whole file
 	}
-	for try := range mostTries {
+	for try := range maxTries {
 		log, err := n.manager.OpenLog(ctx, n.container, name, tail)
 		if err != nil {
 			return nil, err
 		}
 		if log.Offset > from {
 			tail = log.Size - from + firstSlack<<(2*try)
-			if try == mostTries-2 {
+			if try == maxTries-2 {
 				tail = 0
 			}
 			if err := log.Close(); err != nil {
@@ -69,7 +69,7 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 		}
 		return log, nil
 	}
-	return nil, fmt.Errorf("%s of %s grows faster than its node gives it", name, n.container)
+	return nil, fmt.Errorf("%s of %s grows faster than its node sends it", name, n.container)
 }
 
 // guessedLine is a first guess at the length of a line.

@@ -44,7 +44,7 @@ func (c *Reader) Logs(ctx context.Context, id string, selection Selection, conso
 	return c.readLogs(ctx, &reader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
 }
 
-// archivePause is the time between two looks at HDFS while nodes upload.
+// archivePause is the time between two reads of HDFS while nodes upload.
 const archivePause = 250 * time.Millisecond
 
 func (c *Reader) readLogs(ctx context.Context, r *reader) error {
@@ -66,17 +66,17 @@ type reader struct {
 	archive      *archive // nil if HDFS was not searched
 	containers   []*readContainer
 	listed       map[string]*readContainer     // by id
-	withoutList  []yarnrest.ApplicationAttempt // findOrigin container lists were not found
+	withoutList  []yarnrest.ApplicationAttempt // whose container lists were not found
 	unreachable  map[string]error              // by node: why it did not answer; it is not asked again
 	waitedForEnd time.Duration                 // time spent waiting for containers to end
-	found        int                           // files that were written
+	fileCount    int                           // files passed to write
 }
 
 // readContainer is a container whose logs are read.
 type readContainer struct {
 	containerInfo
 	written map[string]int64 // bytes, by file
-	done    bool             // archivedIDs is no more to read
+	done    bool             // there is no more to read
 	// moving is set if the logs were read on their node, which may have been
 	// removing them.
 	moving  bool
@@ -204,14 +204,15 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 			return err
 		}
 		described.Size = log.Size
-		if err := errors.Join(r.give(container, described, log.Offset, log), log.Close()); err != nil {
+		if err := errors.Join(r.writeFile(container, described, log.Offset, log), log.Close()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// answerNotice is how long a node may take to answer before the user is told.
+// answerNotice is how long a node may take to answer before a message is
+// printed.
 const answerNotice = 3 * time.Second
 
 // noticeSilence prints if a node takes long to answer, until answered is called.
@@ -252,7 +253,7 @@ func (r *reader) readArchived(container *readContainer) error {
 		}
 		described := container.describe(file.name, file.node, file.size)
 		described.Offset = from
-		if err := r.give(container, described, from, content); err != nil {
+		if err := r.writeFile(container, described, from, content); err != nil {
 			return client.Refused(err)
 		}
 	}
@@ -260,9 +261,8 @@ func (r *reader) readArchived(container *readContainer) error {
 	return nil
 }
 
-// give passes a file to write; content is the file's from the byte from on. It
-// returns a *brokenLog if content fails.
-func (r *reader) give(container *readContainer, file File, from int64, content io.Reader) (err error) {
+// writeFile passes a file to write; content begins at the byte from. It returns a *brokenLog if content fails.
+func (r *reader) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
 	if r.selection.Tail > 0 {
@@ -271,7 +271,7 @@ func (r *reader) give(container *readContainer, file File, from int64, content i
 	if err == nil {
 		err = r.write(file, content)
 	}
-	r.found++
+	r.fileCount++
 	if container.written == nil {
 		container.written = map[string]int64{}
 	}
@@ -312,10 +312,10 @@ func (c *countedReader) Read(p []byte) (int, error) {
 // were none at all.
 func (r *reader) conclude() error {
 	matched := false
-	var reasons, known []string
+	var reasons, names []string
 	missed := map[string][]string{} // containers by reason
 	for _, container := range r.containers {
-		known = append(known, container.name())
+		names = append(names, container.name())
 		if !r.selects(container) {
 			continue
 		}
@@ -333,11 +333,11 @@ func (r *reader) conclude() error {
 		r.console.Warn("no logs of %s: %s", someOf(missed[reason], "containers"), reason)
 	}
 	switch {
-	case r.selection.Container != "" && !matched && len(known) > 0:
-		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, someOf(known, "containers"))
+	case r.selection.Container != "" && !matched && len(names) > 0:
+		return client.Refusedf("%s has no container %s that is known; it has %s", r.id, r.selection.Container, someOf(names, "containers"))
 	case !matched:
 		return client.Refusedf("%s has no container yet, so no logs", r.id)
-	case r.found == 0:
+	case r.fileCount == 0:
 		return client.Refusedf("%s has no logs that could be read", r.id)
 	}
 	return nil

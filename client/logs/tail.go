@@ -34,10 +34,8 @@ const (
 // bytes that it read last, so that it neither loses nor repeats lines.
 type Tail struct {
 	files map[string]*tailedFile
-	// line is called with each line, without its end.
-	line func(file string, text []byte) error
-	// skip reports which files are not read.
-	skip func(name string) bool
+	line  func(file string, text []byte) error
+	skip  func(name string) bool
 	// LastLines is how many lines of each file the first Read passes on; 0 for
 	// all.
 	LastLines int
@@ -49,6 +47,8 @@ type WriteError struct{ Err error }
 func (w *WriteError) Error() string { return w.Err.Error() }
 func (w *WriteError) Unwrap() error { return w.Err }
 
+// NewTail returns a Tail that calls line with each line, without its end, and
+// ignores the files that skip reports.
 func NewTail(line func(file string, text []byte) error, skip func(name string) bool) *Tail {
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
@@ -59,8 +59,8 @@ const listAttempts = 3
 
 // Read passes on the lines written since the last call.
 func (c *Tail) Read(ctx context.Context, source Source) error {
-	for look := range listAttempts {
-		err := c.readOnce(ctx, source, look)
+	for attempt := range listAttempts {
+		err := c.readOnce(ctx, source, attempt)
 		if !errors.Is(err, ErrShorter) {
 			return err
 		}
@@ -68,15 +68,15 @@ func (c *Tail) Read(ctx context.Context, source Source) error {
 	return nil // the next Read recognizes it
 }
 
-func (c *Tail) readOnce(ctx context.Context, source Source, look int) error {
+func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	listed, err := source.List(ctx)
 	if err != nil {
 		return err
 	}
 	listed = slices.DeleteFunc(listed, func(f FileInfo) bool { return c.skip(f.Name) })
 	for _, family := range families(listed) {
-		if look > 0 || c.looksMoved(family) {
-			if err := c.recognize(ctx, source, family, look == listAttempts-1); err != nil {
+		if attempt > 0 || c.looksMoved(family) {
+			if err := c.recognize(ctx, source, family, attempt == listAttempts-1); err != nil {
 				return err
 			}
 		}
@@ -116,15 +116,15 @@ func families(listed []FileInfo) []family {
 		byBase[base] = append(byBase[base], file)
 	}
 	slices.SortFunc(bases, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
-	var all []family
+	var result []family
 	for _, base := range bases {
 		files := byBase[base]
 		slices.SortStableFunc(files, func(a, b FileInfo) int {
 			return cmp.Or(a.Modified.Compare(b.Modified), cmp.Compare(age(b.Name, base), age(a.Name, base)), cmp.Compare(a.Name, b.Name))
 		})
-		all = append(all, family{base, files})
+		result = append(result, family{base, files})
 	}
-	return all
+	return result
 }
 
 // age returns the number at the end of a file's name, higher for older files; -1
@@ -203,15 +203,15 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 		if err = errors.Join(err, content.Close()); err != nil {
 			return 0, err
 		}
-		at := len(text)
-		for missing := lines; at > 0 && missing > 0; missing-- {
-			at = bytes.LastIndexByte(text[:at-1], '\n') + 1
-			if at == 0 && from > 0 {
+		start := len(text)
+		for missing := lines; start > 0 && missing > 0; missing-- {
+			start = bytes.LastIndexByte(text[:start-1], '\n') + 1
+			if start == 0 && from > 0 {
 				break // the first line begins before
 			}
 		}
-		if at > 0 || from == 0 {
-			return from + int64(at), nil
+		if start > 0 || from == 0 {
+			return from + int64(start), nil
 		}
 	}
 }
@@ -241,10 +241,10 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	if err != nil {
 		return nil, err
 	}
-	found := make([]byte, len(state.last))
-	_, err = io.ReadFull(content, found)
+	text := make([]byte, len(state.last))
+	_, err = io.ReadFull(content, text)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err == nil && !bytes.Equal(found, state.last):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), err == nil && !bytes.Equal(text, state.last):
 		return nil, errors.Join(ErrShorter, content.Close())
 	case err != nil:
 		return nil, errors.Join(err, content.Close())
@@ -256,34 +256,34 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 // unknown file is new. A file that disappeared has ended if final is set;
 // otherwise recognize fails with ErrShorter so that files are listed again.
 func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
-	found := map[string]*tailedFile{}
+	matched := map[string]*tailedFile{}
 	known := c.known(family)
 	var unmatched []*tailedFile // not found yet
 	for _, state := range known {
-		at := slices.IndexFunc(family.files, func(file FileInfo) bool { return file.Name == state.name })
+		i := slices.IndexFunc(family.files, func(file FileInfo) bool { return file.Name == state.name })
 		same := false
-		if at >= 0 {
+		if i >= 0 {
 			var err error
-			if same, err = isSame(ctx, source, family.files[at], state); err != nil {
+			if same, err = isSame(ctx, source, family.files[i], state); err != nil {
 				return err
 			}
 		}
 		if same {
-			found[state.name] = state
+			matched[state.name] = state
 		} else {
 			unmatched = append(unmatched, state)
 		}
 	}
 	for _, file := range family.files {
-		if found[file.Name] != nil {
+		if matched[file.Name] != nil {
 			continue
 		}
-		state, err := c.findOrigin(ctx, source, file, &unmatched, found)
+		state, err := c.findOrigin(ctx, source, file, &unmatched, matched)
 		if err != nil {
 			return err
 		}
 		if state != nil {
-			found[file.Name] = state
+			matched[file.Name] = state
 		}
 	}
 	if len(unmatched) > 0 && !final {
@@ -299,7 +299,7 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 	}
 	for _, file := range family.files {
 		delete(c.files, file.Name)
-		if state := found[file.Name]; state != nil {
+		if state := matched[file.Name]; state != nil {
 			state.name = file.Name
 			c.files[file.Name] = state
 		}
@@ -309,7 +309,7 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 
 // findOrigin returns what was read of a file under another name: it was renamed,
 // or copied.
-func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, found map[string]*tailedFile) (*tailedFile, error) {
+func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
 		if err != nil {
@@ -320,7 +320,7 @@ func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unm
 			return state, nil
 		}
 	}
-	for _, state := range found {
+	for _, state := range matched {
 		same, err := isSame(ctx, source, file, state)
 		if err != nil {
 			return nil, err

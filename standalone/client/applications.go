@@ -91,19 +91,19 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	if len(selection.Tags) > 0 {
 		return nil, client.Usagef("--tag: a standalone cluster's applications have no tags")
 	}
-	seen, err := s.status(ctx)
+	state, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var listed []client.Listed
-	for _, a := range slices.Concat(seen.Applications, seen.EndedApplications) {
+	for _, a := range slices.Concat(state.Applications, state.EndedApplications) {
 		final, _ := applicationEnded(&a)
 		listed = append(listed, client.Listed{
 			ApplicationID: a.ID, Name: a.Name, User: a.User, State: string(a.State), FinalStatus: final,
 			Started: a.Started, Finished: a.Ended, TrackingURL: a.WebURL,
 		})
 	}
-	for _, d := range slices.Concat(seen.Drivers, seen.EndedDrivers) {
+	for _, d := range slices.Concat(state.Drivers, state.EndedDrivers) {
 		final, _ := driverEnded(d.State)
 		listed = append(listed, client.Listed{
 			ApplicationID: d.ID, Name: d.Name, User: d.User, State: d.State, FinalStatus: final,
@@ -122,7 +122,7 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 }
 
 // Wait follows a driver or an application to its end. It returns a
-// *client.Failure if that did not succeed, and kills it if ctx ends before.
+// *client.Failure if it did not succeed, and kills it if ctx ends before.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -147,7 +147,8 @@ func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*c
 	return s.conclude(killing, report, o.Console)
 }
 
-// untilEnd polls until it has ended, and prints changes of its state.
+// untilEnd polls a driver or an application until it has ended, and prints changes
+// of its state.
 func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	defer o.Console.SetLive("")
 	shown, began := "", time.Now()
@@ -169,8 +170,8 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 	}
 }
 
-// conclude prints how it ended, and returns the error of one that did not
-// succeed.
+// conclude prints the report of an ended driver or application, and returns the
+// error of one that did not succeed.
 func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)
@@ -195,7 +196,7 @@ func (s *Cluster) addDriverError(ctx context.Context, report *client.Report) {
 	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
 		return
 	}
-	if said := s.lastStderrLine(ctx, report.TrackingURL); said != "" {
-		report.Message, report.Diagnostics = strings.TrimPrefix(said, report.Name+": "), said
+	if line := s.lastStderrLine(ctx, report.TrackingURL); line != "" {
+		report.Message, report.Diagnostics = strings.TrimPrefix(line, report.Name+": "), line
 	}
 }

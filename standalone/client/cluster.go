@@ -94,25 +94,25 @@ func (s *Cluster) status(ctx context.Context) (*cluster.Status, error) {
 	if err != nil {
 		return nil, refused(ctx, err)
 	}
-	seen := &cluster.Status{}
-	if err := json.Unmarshal(encoded, seen); err != nil {
+	state := &cluster.Status{}
+	if err := json.Unmarshal(encoded, state); err != nil {
 		return nil, client.Refused(fmt.Errorf("the master's status: %w", err))
 	}
-	return seen, nil
+	return state, nil
 }
 
 // application returns the state of an application.
 func (s *Cluster) application(ctx context.Context, id string) (*cluster.ApplicationStatus, error) {
-	seen, err := s.status(ctx)
+	state, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return applicationIn(seen, id)
+	return applicationIn(state, id)
 }
 
 // applicationIn finds an application in the state of the cluster.
-func applicationIn(seen *cluster.Status, id string) (*cluster.ApplicationStatus, error) {
-	for _, list := range [][]cluster.ApplicationStatus{seen.Applications, seen.EndedApplications} {
+func applicationIn(state *cluster.Status, id string) (*cluster.ApplicationStatus, error) {
+	for _, list := range [][]cluster.ApplicationStatus{state.Applications, state.EndedApplications} {
 		for i := range list {
 			if list[i].ID == id {
 				return &list[i], nil

@@ -39,11 +39,11 @@ func (d *Decommissioned) remaining() string {
 
 // Workers returns the workers that are not dead.
 func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
-	seen, err := s.status(ctx)
+	state, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(seen.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
+	return slices.DeleteFunc(state.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
 // Decommission decommissions the workers with the ids, and all those on the
@@ -59,18 +59,18 @@ func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommiss
 			return nil, client.Refused(unknownWorker(name, workers))
 		}
 	}
-	var asked []Decommissioned
+	var decommissioned []Decommissioned
 	var ids []string
 	for _, w := range workers {
 		if slices.ContainsFunc(names, func(name string) bool { return isNamed(w, name) }) {
-			asked = append(asked, Decommissioned{WorkerStatus: w, Earlier: w.State == cluster.WorkerDecommissioning})
+			decommissioned = append(decommissioned, Decommissioned{WorkerStatus: w, Earlier: w.State == cluster.WorkerDecommissioning})
 			ids = append(ids, w.ID)
 		}
 	}
 	if err := s.masters.Decommission(ctx, ids); err != nil {
 		return nil, refused(ctx, err)
 	}
-	return asked, s.refresh(ctx, asked)
+	return decommissioned, s.refresh(ctx, decommissioned)
 }
 
 func isNamed(w cluster.WorkerStatus, name string) bool { return w.ID == name || w.Host == name }
@@ -92,18 +92,18 @@ func unknownWorker(name string, workers []cluster.WorkerStatus) error {
 
 // refresh updates the workers to their current state.
 func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
-	seen, err := s.status(ctx)
+	state, err := s.status(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range workers {
 		w := &workers[i]
-		at := slices.IndexFunc(seen.Workers, func(now cluster.WorkerStatus) bool { return now.ID == w.ID })
-		if at < 0 {
+		index := slices.IndexFunc(state.Workers, func(now cluster.WorkerStatus) bool { return now.ID == w.ID })
+		if index < 0 {
 			w.State, w.Reason, w.Executors, w.Drivers = cluster.WorkerDead, "the master knows it no more", 0, 0
 			continue
 		}
-		w.WorkerStatus = seen.Workers[at]
+		w.WorkerStatus = state.Workers[index]
 	}
 	return nil
 }
@@ -116,16 +116,16 @@ func (s *Cluster) AwaitDecommissioned(ctx context.Context, workers []Decommissio
 		if err := s.refresh(ctx, workers); err != nil && ctx.Err() == nil {
 			return err
 		}
-		var staying []string
+		var running []string
 		for i := range workers {
 			if !workers[i].hasEnded() {
-				staying = append(staying, workers[i].ID+" "+workers[i].remaining())
+				running = append(running, workers[i].ID+" "+workers[i].remaining())
 			}
 		}
-		if len(staying) == 0 {
+		if len(running) == 0 {
 			return nil
 		}
-		console.SetLive("waiting for " + strings.Join(staying, "; "))
+		console.SetLive("waiting for " + strings.Join(running, "; "))
 		select {
 		case <-ctx.Done():
 			return client.Failed(fmt.Errorf("%w; the decommissioning goes on", context.Cause(ctx)))

@@ -50,25 +50,25 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := &observer{cluster: s, id: id, driver: driver}
+	result := &observer{cluster: s, id: id, driver: driver}
 	if !driver {
-		found.applications = []string{id}
+		result.applications = []string{id}
 	}
-	return found, nil
+	return result, nil
 }
 
 // observe returns the processes that the master knows; with all set, also those
 // of which any worker has logs.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
-	seen := &snapshot{workers: map[string]bool{}}
+	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
 		reply, err := s.cluster.masters.Driver(ctx, s.id)
 		if err != nil {
 			return nil, refusedFor(ctx, s.id, err)
 		}
-		_, seen.ended = driverEnded(driverReport(reply, "").State)
+		_, snap.ended = driverEnded(driverReport(reply, "").State)
 		if page := reply.GetLogUrl(); page != "" {
-			seen.processes = append(seen.processes, processLogs{container: s.id, executor: logs.Driver, url: page})
+			snap.processes = append(snap.processes, processLogs{container: s.id, executor: logs.Driver, url: page})
 		}
 		if application := reply.GetApplicationId(); application != "" && !slices.Contains(s.applications, application) {
 			s.applications = append(s.applications, application)
@@ -79,7 +79,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 		return nil, err
 	}
 	for _, worker := range status.Workers {
-		seen.workers[strings.TrimRight(worker.WebURL, "/")] = worker.State != cluster.WorkerDead
+		snap.workers[strings.TrimRight(worker.WebURL, "/")] = worker.State != cluster.WorkerDead
 	}
 	for _, application := range slices.Concat(status.Applications, status.EndedApplications) {
 		if !slices.Contains(s.applications, application.ID) {
@@ -87,7 +87,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 		}
 		for _, executor := range application.Executors {
 			if executor.LogURL != "" {
-				seen.processes = append(seen.processes, executorLog(application.ID, strconv.Itoa(executor.ID), executor.LogURL))
+				snap.processes = append(snap.processes, executorLog(application.ID, strconv.Itoa(executor.ID), executor.LogURL))
 			}
 		}
 	}
@@ -96,14 +96,14 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, seen.ended = applicationEnded(found)
+		_, snap.ended = applicationEnded(found)
 	}
 	if all {
 		for _, application := range s.applications {
-			seen.processes = append(seen.processes, s.cluster.executorLogs(ctx, application, status)...)
+			snap.processes = append(snap.processes, s.cluster.executorLogs(ctx, application, status)...)
 		}
 	}
-	return seen, nil
+	return snap, nil
 }
 
 // follower follows the logs of running processes.
@@ -159,11 +159,11 @@ func (f *follower) follow(ctx context.Context) error {
 // one answers.
 func (f *follower) discover(ctx context.Context, all bool) error {
 	for warned := false; ; warned = true {
-		seen, err := f.observe(ctx, all)
+		snap, err := f.observe(ctx, all)
 		if err == nil {
 			first := f.latest == nil
-			f.latest = seen
-			for _, process := range seen.processes {
+			f.latest = snap
+			for _, process := range snap.processes {
 				f.add(process, first)
 			}
 			return nil
@@ -218,15 +218,15 @@ func (f *follower) poll(ctx context.Context) error {
 // names: a new master may not know all of them, and the master does not wait for
 // the executors of an ended application.
 func (f *follower) findEnded(ctx context.Context) {
-	asked := map[string]workerRuns{}
+	runsAt := map[string]workerRuns{}
 	for _, process := range f.order {
 		if process.done || process.ended || !f.latest.ended && slices.Contains(f.latest.processes, process.processLogs) {
 			continue
 		}
-		runs, known := asked[process.worker]
+		runs, known := runsAt[process.worker]
 		if !known {
 			runs = runningAt(ctx, process.worker)
-			asked[process.worker] = runs
+			runsAt[process.worker] = runs
 		}
 		process.ended = runs != nil && !runs[process.url]
 	}
@@ -317,8 +317,8 @@ func runningAt(ctx context.Context, worker string) workerRuns {
 		return nil
 	}
 	runs := workerRuns{}
-	for _, one := range slices.Concat(status.Executors, status.Drivers) {
-		runs[one.Logs] = true
+	for _, process := range slices.Concat(status.Executors, status.Drivers) {
+		runs[process.Logs] = true
 	}
 	return runs
 }

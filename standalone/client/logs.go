@@ -96,18 +96,18 @@ func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error)
 			return processes, nil
 		}
 	}
-	seen, err := s.status(ctx)
+	state, err := s.status(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append(processes, s.executorLogs(ctx, application, seen)...), nil
+	return append(processes, s.executorLogs(ctx, application, state)...), nil
 }
 
 // executorLogs asks all workers which executors of an application they have logs
 // of.
-func (s *Cluster) executorLogs(ctx context.Context, application string, seen *cluster.Status) []processLogs {
+func (s *Cluster) executorLogs(ctx context.Context, application string, state *cluster.Status) []processLogs {
 	var processes []processLogs
-	for _, worker := range seen.Workers {
+	for _, worker := range state.Workers {
 		if worker.WebURL == "" || worker.State == cluster.WorkerDead {
 			continue
 		}

@@ -36,8 +36,8 @@ const (
 // that leads. It is safe for concurrent use.
 type Masters struct{ masters *protocol.Masters }
 
-// NewMasters returns a client of the masters at the addresses, host:port. dial are
-// the cluster's credentials. It connects when it is used.
+// NewMasters returns a client of the masters at the addresses, host:port. dial has
+// the cluster's credentials. The client connects when it is used.
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{masters: protocol.NewMasters(addresses, dial)}
 }
@@ -78,13 +78,13 @@ func (m *Masters) Submit(ctx context.Context, description *protocol.DriverDescri
 func (m *Masters) uploadToStandbys(ctx context.Context, files *application.Files, leader string) {
 	ctx, cancel := context.WithTimeout(ctx, standbyTimeout)
 	defer cancel()
-	var bringing sync.WaitGroup
-	defer bringing.Wait()
+	var uploads sync.WaitGroup
+	defer uploads.Wait()
 	for _, master := range m.masters.All() {
 		if master == leader {
 			continue
 		}
-		bringing.Go(func() {
+		uploads.Go(func() {
 			if connection, err := m.masters.Connection(master); err == nil {
 				_ = files.Upload(ctx, protocol.NewFilesClient(connection)) // the leader has the files
 			}
@@ -101,7 +101,7 @@ func (m *Masters) Driver(ctx context.Context, id string) (reply *protocol.Driver
 	return reply, err
 }
 
-// KillDriver orders a driver's end, and returns before it has ended.
+// KillDriver asks the leader to end a driver, and returns before it has ended.
 func (m *Masters) KillDriver(ctx context.Context, id string) (reply *protocol.DriverReply, err error) {
 	err = m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) (err error) {
 		reply, err = cluster.KillDriver(ctx, &protocol.DriverRequest{DriverId: id})
@@ -175,8 +175,8 @@ func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master 
 		var problems []protocol.Refusal
 		answered := false
 		for tried := map[string]bool{}; ; {
-			master, more := m.untried(tried)
-			if !more {
+			master, ok := m.untried(tried)
+			if !ok {
 				break
 			}
 			tried[master] = true

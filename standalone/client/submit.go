@@ -92,16 +92,16 @@ func toDriver(program *client.Program, named []client.LocalFile, settings *confi
 	delete(properties, config.DeployMode.Name())
 	local := []application.LocalFile{{Path: program.Path, Name: program.Name, Executable: true}}
 	var files, archives []string
-	for _, one := range named {
-		local = append(local, application.LocalFile(one))
-		if !one.Archive {
-			files = append(files, one.Name)
+	for _, file := range named {
+		local = append(local, application.LocalFile(file))
+		if !file.Archive {
+			files = append(files, file.Name)
 			continue
 		}
 		// The driver needs it unpacked, and packed for its executors.
-		packed := shippedArchive + one.Name + "-" + filepath.Base(one.Path)
-		local = append(local, application.LocalFile{Path: one.Path, Name: packed})
-		archives = append(archives, packed+"#"+one.Name)
+		packed := shippedArchive + file.Name + "-" + filepath.Base(file.Path)
+		local = append(local, application.LocalFile{Path: file.Path, Name: packed})
+		archives = append(archives, packed+"#"+file.Name)
 	}
 	for key, names := range map[string][]string{config.Files.Name(): files, config.Archives.Name(): archives} {
 		delete(properties, key)
