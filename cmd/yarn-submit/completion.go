@@ -25,9 +25,9 @@ func newCompletion(t terminal) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print what has a shell complete yarn-submit's command lines",
-		Long: `Print a script that has a shell complete the command lines of yarn-submit, with
-the cluster's applications and queues, and the settings' keys.
+		Short: "Print a shell completion script",
+		Long: `Print a script that makes a shell complete the command lines of yarn-submit,
+with the cluster's applications and queues, and the settings' keys.
 
   bash   source <(yarn-submit completion bash)
   zsh    yarn-submit completion zsh > "${fpath[1]}/_yarn-submit"

@@ -15,18 +15,17 @@ import (
 func newDecommission(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decommission worker-id|host…",
-		Short: "Have workers of a standalone cluster finish and end",
-		Long: `Have workers of a standalone cluster finish what they run and end. They take
-nothing new; applications are told, let the executors there finish their tasks
-and get others elsewhere. A worker ends when nothing runs on it any more, or
-after its worker.decommissionTimeout. It starts again only where something
-starts it.
+		Short: "Decommission workers of a standalone cluster",
+		Long: `Decommission workers of a standalone cluster: they accept nothing new, and end
+when nothing runs on them any more, or after worker.decommissionTimeout.
+Applications let their executors there finish their tasks, and get others
+elsewhere.
 
 Workers are named by their ids or by their hosts: a host stands for all workers
-on it. Where one of the names is unknown, nothing is done.
+on it. If one of the names is unknown, nothing is done.
 
-The command returns once the master has noted it; with --wait, when the workers
-have ended.`,
+The command returns once the master has recorded the request; with --wait, when
+the workers have ended.`,
 		Example: "  yarn-submit decommission --master bobbin://master-host --wait node-7",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -36,7 +35,7 @@ have ended.`,
 		},
 		ValidArgsFunction: completeWorker,
 	}
-	c.Flags().String("master", "", "`MASTER`: of the cluster: bobbin://HOST:PORT,…")
+	c.Flags().String("master", "", "`MASTER`: the cluster: bobbin://HOST:PORT,…")
 	wait := c.Flags().Bool("wait", false, "wait until the workers have ended")
 	asJSON := addJSON(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -49,20 +48,20 @@ have ended.`,
 		if err != nil {
 			return err
 		}
-		tell := func() {
+		printWorkers := func() {
 			for i := range workers {
 				t.console.Print("%v", &workers[i])
 			}
 		}
 		if !*asJSON {
-			tell()
+			printWorkers()
 		}
 		if *wait {
 			if err := cluster.AwaitDecommissioned(c.Context(), workers, t.console); err != nil {
 				return err
 			}
 			if !*asJSON {
-				tell()
+				printWorkers()
 			}
 		}
 		if *asJSON {

@@ -45,7 +45,7 @@ func columns(w io.Writer) int {
 	return min(width, helpMost)
 }
 
-// usage returns the function that prints how a command is called.
+// usage returns the function that prints the usage of a command.
 func usage(t terminal) func(c *cobra.Command) error {
 	return func(c *cobra.Command) error {
 		var b strings.Builder
@@ -62,7 +62,7 @@ func usage(t terminal) func(c *cobra.Command) error {
 			fmt.Fprintf(&b, "\nFlags:\n%s", flagsText(c.LocalFlags(), width))
 		}
 		if !c.HasParent() {
-			fmt.Fprintf(&b, "\n%s COMMAND --help tells of one command.\n", c.Name())
+			fmt.Fprintf(&b, "\n%s COMMAND --help describes one command.\n", c.Name())
 		}
 		_, err := io.WriteString(c.OutOrStderr(), b.String())
 		return err

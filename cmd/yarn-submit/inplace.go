@@ -16,18 +16,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// driveHere replaces this process by the program, whose driver function then runs
+// runInPlace replaces this process by the program, whose driver function then runs
 // here. It returns as replace does.
-func (s submission) driveHere(t terminal) error {
+func (s submission) runInPlace(t terminal) error {
 	properties := s.settings.Map()
-	var more []string
+	var environment []string
 	switch {
 	case s.target.local:
-		more = localEnvironment(t, s.settings)
+		environment = localEnvironment(t, s.settings)
 	case s.target.submitsItself:
 		properties[config.Master.Name()] = masterurl.YARNURL
 		if s.json {
-			more = append(more, launch.EnvReport+"=json")
+			environment = append(environment, launch.EnvReport+"=json")
 		}
 	default:
 		if key := config.IdempotencyKey; key.In(s.settings) != "" {
@@ -50,7 +50,7 @@ func (s submission) driveHere(t terminal) error {
 	if err != nil {
 		return client.Usage(err)
 	}
-	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, more...))
+	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, environment...))
 }
 
 // localEnvironment returns the variables that the settings give to driver and
@@ -71,8 +71,8 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 }
 
 // replace replaces this process by a program, so that its exit status, signals
-// and output are the program's. It returns if that fails, and at the program's end
-// if t.stays.
+// and output are the program's. It returns if that fails. If t.waitForChild is set
+// the program is a child process, and replace returns at its end.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -87,7 +87,7 @@ func replace(t terminal, program string, argv, environment []string) error {
 }
 
 // runChild runs a program as a child process, forwards signals to it and returns
-// its exit status as a *carriedStatus.
+// its exit status as a *commandStatus.
 func runChild(t terminal, path string, argv, environment []string) error {
 	child := &exec.Cmd{Path: path, Args: argv, Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: t.stdout, Stderr: os.Stderr}
 	signals := make(chan os.Signal, 4)

@@ -21,11 +21,11 @@ func newList(t terminal) *cobra.Command {
 	}
 	var selection client.Selection
 	flags := c.Flags()
-	flags.StringSliceVar(&selection.States, "state", nil, "`STATE`: only those in it (RUNNING, FINISHED, …); several with commas")
-	flags.StringVar(&selection.User, "user", "", "`USER`: only theirs")
-	flags.StringVar(&selection.Queue, "queue", "", "`QUEUE`: only those in it")
+	flags.StringSliceVar(&selection.States, "state", nil, "`STATE`: only applications in it (RUNNING, FINISHED, …); several with commas")
+	flags.StringVar(&selection.User, "user", "", "`USER`: only applications of the user")
+	flags.StringVar(&selection.Queue, "queue", "", "`QUEUE`: only applications in it")
 	flags.StringSliceVar(&selection.Tags, "tag", nil, "`TAG`: only those with it (yarn.tags); with any of several, with commas")
-	flags.StringVar(&selection.Name, "name", "", "`NAME`: only those called so; * and ? stand for any text and any character")
+	flags.StringVar(&selection.Name, "name", "", "`NAME`: only those of that name; * and ? stand for any text and any character")
 	flags.IntVar(&selection.Limit, "limit", 20, "`N`: at most so many, 20 if not given; 0 for all")
 	asJSON := addJSON(c)
 	onCluster(t, c, func(c *cobra.Command, _ []string, cluster clusterClient) error {

@@ -16,9 +16,9 @@ func newLogs(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs application-id",
 		Short: "Print the logs of an application's containers, running and finished",
-		Long: `Print the logs of an application's containers, running and finished: those
-that log aggregation has brought to HDFS from there, others from their nodes.
-What nodes are bringing to HDFS at the moment is waited for, 2 minutes at most.
+		Long: `Print the logs of an application's containers, running and finished: aggregated
+logs from HDFS, others from the nodes. The command waits for logs that nodes are
+moving to HDFS, 2 minutes at most.
 
 With --follow lines are printed as they are written, each behind the name of
 the container that wrote it, until the application has ended.`,
@@ -66,19 +66,19 @@ func printLog(w io.Writer, file logs.File, content io.Reader) error {
 	if file.Size == 0 {
 		return nil
 	}
-	who := "the " + file.Executor
+	container := "the " + file.Executor
 	switch file.Executor {
 	case "driver", "launcher":
 	case "":
-		who = "an executor"
+		container = "an executor"
 	default:
-		who = "executor " + file.Executor
+		container = "executor " + file.Executor
 	}
 	size := fmt.Sprintf("%d bytes", file.Size)
 	if file.Offset > 0 {
 		size += fmt.Sprintf(", from byte %d on", file.Offset)
 	}
-	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %s) <==\n", file.Name, who, file.Container, file.Attempt, file.Host, size)
+	fmt.Fprintf(w, "==> %s of %s (%s, attempt %d, on %s, %s) <==\n", file.Name, container, file.Container, file.Attempt, file.Host, size)
 	last := &lastByte{w: w, b: '\n'}
 	if _, err := io.Copy(last, content); err != nil {
 		return err

@@ -49,9 +49,9 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	for line := range strings.Lines(err.Error() + hint(err)) {
 		fmt.Fprintf(stderr, "yarn-submit: %s\n", strings.TrimRight(line, "\n"))
 	}
-	var carried *commandStatus
-	if errors.As(err, &carried) {
-		return carried.status
+	var status *commandStatus
+	if errors.As(err, &status) {
+		return status.status
 	}
 	return client.ExitCode(err)
 }
@@ -62,8 +62,8 @@ func hint(err error) string {
 	if errors.As(err, &untrusted) {
 		return "; --conf hadoop.ssl.client.truststore.location=FILE does so too"
 	}
-	var away *yarnrest.UnavailableError
-	if !errors.As(err, &away) || away.Service != "ResourceManager" || away.Context != nil {
+	var unavailable *yarnrest.UnavailableError
+	if !errors.As(err, &unavailable) || unavailable.Service != "ResourceManager" || unavailable.Context != nil {
 		return ""
 	}
 	return fmt.Sprintf("; is a ResourceManager running there? yarn-site.xml in HADOOP_CONF_DIR=%s names its address (yarn.resourcemanager.webapp.address, or yarn.resourcemanager.hostname)",

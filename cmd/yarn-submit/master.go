@@ -26,10 +26,10 @@ func newMaster(t terminal) *cobra.Command {
 		Short: "Run the master of a standalone cluster, for machines without Hadoop",
 		Long: "Run the master of a standalone cluster until it is interrupted. Workers join it with\n" +
 			"yarn-submit worker bobbin://HOST, and programs run on it with --master bobbin://HOST.\n\n" +
-			"All of them need the same secret: the master makes ~/.bobbin/secret where it is not\n" +
-			"there; copy it to the other machines, or set authenticate.secretFile.\n\n" +
-			"With --conf recovery.mode=FILESYSTEM a master that is restarted goes on with what it\n" +
-			"had; with recovery.mode=ETCD another one does.",
+			"All of them need the same secret: the master makes ~/.bobbin/secret if there is none;\n" +
+			"copy it to the other machines, or set authenticate.secretFile.\n\n" +
+			"With --conf recovery.mode=FILESYSTEM a restarted master restores its state; with\n" +
+			"recovery.mode=ETCD a standby takes over.",
 		Args: cobra.NoArgs,
 	}
 	flags := addProcess(c, "master")
@@ -49,8 +49,8 @@ func newMaster(t terminal) *cobra.Command {
 		}
 		logger := logging.New(t.console, settings)
 		if !c.Flags().Changed("host") && isLoopback(c.Context(), flags.host) {
-			logger.Warn("this machine's name leads to itself alone (see /etc/hosts), so no other machine reaches the master: "+
-				"give --host an address that others reach", "host", flags.host)
+			logger.Warn("this machine's name resolves to loopback addresses only (see /etc/hosts), so no other machine reaches the master: "+
+				"set --host to an address that others reach", "host", flags.host)
 		}
 		backend, err := open.Open(c.Context(), settings, logger)
 		if err != nil {

@@ -115,18 +115,18 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	if errors.As(err, &failure) {
 		f.keepOnSuccess = false // the same key starts another application
 	}
-	about := command.Summary{Now: time.Now()}
+	summary := command.Summary{Now: time.Now()}
 	if report != nil {
-		about.ApplicationID = report.ApplicationID
+		summary.ApplicationID = report.ApplicationID
 	}
 	if err != nil {
-		about.Problem, _, _ = strings.Cut(err.Error(), "\n")
+		summary.Problem, _, _ = strings.Cut(err.Error(), "\n")
 	}
-	own, results, problem := f.results(ctx, &about)
+	directory, results, problem := f.results(ctx, &summary)
 	if f.summary != "" {
-		problem = errors.Join(problem, f.writeSummary(results, about))
+		problem = errors.Join(problem, f.writeSummary(results, summary))
 	}
-	if problem == nil && about.ApplicationID != "" {
+	if problem == nil && summary.ApplicationID != "" {
 		for i, step := range results.Steps {
 			if name := f.plan.Steps[i].Name; name != "" {
 				f.t.console.Print("  %-10s %s", name, step.Counts())
@@ -134,9 +134,9 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 		}
 	}
 	complete := problem == nil
-	if collected, failed := results.Collect(ctx, f.files); failed != nil {
+	if collected, collectErr := results.Collect(ctx, f.files); collectErr != nil {
 		complete = false
-		problem = errors.Join(problem, fmt.Errorf("%w; what the tasks gave lies in %s", failed, own))
+		problem = errors.Join(problem, fmt.Errorf("%w; the files of the tasks are in %s", collectErr, directory))
 	} else if collected.Files > 0 {
 		f.t.console.Print("collected %d files, %d bytes", collected.Files, collected.Bytes)
 	}
@@ -144,13 +144,13 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	for i, pattern := range patterns {
 		f.t.console.Warn("collect: no task%s has left a file that matches %s", ofStep(steps[i]), pattern)
 	}
-	if complete && about.ApplicationID != "" {
+	if complete && summary.ApplicationID != "" {
 		if f.ownDirectory {
-			own = f.plan.Results
+			directory = f.plan.Results
 		}
-		f.clean(ctx, own)
+		f.clean(ctx, directory)
 		if results.Open() {
-			f.removeLate(ctx, own)
+			f.removeLate(ctx, directory)
 		}
 	}
 	if problem != nil {
@@ -180,21 +180,21 @@ func ofStep(name string) string {
 
 // results reads the records of the tasks, and returns the directory of their
 // results.
-func (f *resultCollector) results(ctx context.Context, about *command.Summary) (own string, results *command.Results, err error) {
+func (f *resultCollector) results(ctx context.Context, summary *command.Summary) (directory string, results *command.Results, err error) {
 	if f.ownDirectory { // a standalone cluster's report has the driver's id
-		about.ApplicationID = f.latest(ctx)
+		summary.ApplicationID = f.newestApplication(ctx)
 	}
-	if about.ApplicationID == "" {
+	if summary.ApplicationID == "" {
 		return f.plan.Results, command.NoResults(f.plan), nil
 	}
-	own = command.ResultsOf(f.plan.Results, about.ApplicationID)
+	directory = command.ResultsOf(f.plan.Results, summary.ApplicationID)
 	// A killed driver may still be writing its last records.
-	for last := time.Now().Add(recordsTimeout); ; {
-		if results, err = command.ReadResults(ctx, f.files, own, f.plan); err != nil {
-			return own, command.NoResults(f.plan), err
+	for deadline := time.Now().Add(recordsTimeout); ; {
+		if results, err = command.ReadResults(ctx, f.files, directory, f.plan); err != nil {
+			return directory, command.NoResults(f.plan), err
 		}
-		if !results.Open() || time.Now().After(last) || ctx.Err() != nil {
-			return own, results, nil
+		if !results.Open() || time.Now().After(deadline) || ctx.Err() != nil {
+			return directory, results, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -203,9 +203,9 @@ func (f *resultCollector) results(ctx context.Context, about *command.Summary) (
 	}
 }
 
-// latest returns the application with the newest results: a driver that was
-// started again has several.
-func (f *resultCollector) latest(ctx context.Context) string {
+// newestApplication returns the application with the newest results: a driver
+// that was started again has several.
+func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
 		return ""
@@ -215,7 +215,7 @@ func (f *resultCollector) latest(ctx context.Context) string {
 
 // writeSummary writes the JUnit file and renames it, so that readers never see an
 // incomplete one.
-func (f *resultCollector) writeSummary(results *command.Results, about command.Summary) error {
+func (f *resultCollector) writeSummary(results *command.Results, summary command.Summary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
 	}
@@ -223,7 +223,7 @@ func (f *resultCollector) writeSummary(results *command.Results, about command.S
 	if err != nil {
 		return fmt.Errorf("the summary: %w", err)
 	}
-	err = errors.Join(results.WriteJUnit(file, about), file.Chmod(0o644), file.Close())
+	err = errors.Join(results.WriteJUnit(file, summary), file.Chmod(0o644), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), f.summary)
 	}
@@ -235,32 +235,32 @@ func (f *resultCollector) writeSummary(results *command.Results, about command.S
 
 // removeLate removes files of a killed driver that had not ended yet, which
 // creates its directory again.
-func (f *resultCollector) removeLate(ctx context.Context, own string) {
-	for last := time.Now().Add(recordsTimeout); time.Now().Before(last); {
+func (f *resultCollector) removeLate(ctx context.Context, directory string) {
+	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(recordsTimeout / 4):
 		}
-		if there, err := f.files.Exists(ctx, own); err == nil && there {
-			f.clean(ctx, own)
+		if exists, err := f.files.Exists(ctx, directory); err == nil && exists {
+			f.clean(ctx, directory)
 		}
 	}
 }
 
 // clean removes the results of this run, and old results that other runs did not
 // collect.
-func (f *resultCollector) clean(ctx context.Context, own string) {
+func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
-		if err := f.files.RemoveAll(ctx, own); err != nil {
+		if err := f.files.RemoveAll(ctx, directory); err != nil {
 			f.t.console.Warn("%v; remove it by hand", err)
 		}
 	}
-	all := own[:strings.LastIndexByte(own, '/')]
-	if !strings.HasSuffix(all, resultsDirectory) {
+	parent := directory[:strings.LastIndexByte(directory, '/')]
+	if !strings.HasSuffix(parent, resultsDirectory) {
 		return
 	}
-	entries, err := f.files.List(ctx, all)
+	entries, err := f.files.List(ctx, parent)
 	if err != nil {
 		return
 	}
@@ -269,5 +269,5 @@ func (f *resultCollector) clean(ctx context.Context, own string) {
 			_ = f.files.RemoveAll(ctx, entry.Path) // after an error the next run tries again
 		}
 	}
-	_ = f.files.Remove(ctx, all) // fails unless it is empty
+	_ = f.files.Remove(ctx, parent) // fails unless it is empty
 }

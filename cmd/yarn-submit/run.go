@@ -39,7 +39,7 @@ func newRun(t terminal) *cobra.Command {
 		Use:   "run [flags] {job.yaml | --tasks N -- command [argument…]}",
 		Short: "Run the steps of a job file, or any command as tasks",
 		Long: `Run the steps that a job file describes, or a command as N tasks, on the YARN
-cluster that HADOOP_CONF_DIR describes. Flags go before what a job file says.
+cluster that HADOOP_CONF_DIR describes. Flags override a job file.
 
 In a command and its arguments {index} stands for the task's number from 0,
 {tasks} for the number of tasks, and {attempt} for the number of earlier tries;
@@ -47,12 +47,12 @@ the command finds them in its environment too, as TASK_INDEX,
 TASK_COUNT and TASK_ATTEMPT. A command that is a file of this
 machine, named with a relative path such as ./script.sh, is shipped with it.
 
-With --collect files come back that tasks leave in their working directories:
-each task then has one of its own. DIR gets them below STEP/INDEX, unless it has
-placeholders itself. --summary writes what became of each task as a JUnit file.
-With --detach both are yarn-submit wait's to do.
+--collect copies files that tasks leave in their working directories to this
+machine; each task then has a working directory of its own. DIR gets them below
+STEP/INDEX, unless it has placeholders itself. --summary writes the outcome of
+each task to a JUnit file. With --detach, yarn-submit wait does both.
 
-Exit status: that of the command where a task failed with 1 to 125; otherwise as
+Exit status: that of the command if a task failed with 1 to 125; otherwise as
 for submit.`,
 		Example: "  yarn-submit run job.yaml --dry-run\n" +
 			"  yarn-submit run --tasks 8 --num-executors 2 --collect '*.csv=out' -- ./script.sh {index}",
@@ -61,7 +61,7 @@ for submit.`,
 	f := &runFlags{}
 	c.Flags().IntVar(&f.tasks, "tasks", 0, "`N`: how many times to run the command")
 	c.Flags().IntVar(&f.retries, "retries", -1, "`N`: how often a task that failed is tried again (default: as the job file says; of a command, task.maxFailures - 1)")
-	c.Flags().StringArrayVar(&f.collect, "collect", nil, "`PATTERN=DIR`: bring files that tasks leave into a directory of this machine; may be repeated")
+	c.Flags().StringArrayVar(&f.collect, "collect", nil, "`PATTERN=DIR`: copy files that tasks leave to a directory of this machine; may be repeated")
 	c.Flags().StringVar(&f.summary, "summary", "", "`FILE`: write a JUnit file with one test case a task")
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "show what would be submitted, and submit nothing")
 	f.settingsFlags = addSettings(c)
@@ -70,7 +70,7 @@ for submit.`,
 	c.Args = f.arguments
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Lookup("help").Changed {
-			return c.Help() // --help was behind the job file
+			return c.Help() // --help came after the job file
 		}
 		w, err := f.runJob(t, args)
 		if err != nil {
@@ -84,7 +84,7 @@ for submit.`,
 	return c
 }
 
-// arguments checks the arguments, and parses the flags behind a job file.
+// arguments checks the arguments, and parses the flags after a job file.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
 	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
@@ -111,8 +111,8 @@ func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 }
 
 func isJobFile(name string) bool {
-	ending := filepath.Ext(name)
-	return ending == ".yaml" || ending == ".yml"
+	extension := filepath.Ext(name)
+	return extension == ".yaml" || extension == ".yml"
 }
 
 // hiddenRun is the command with which yarn-submit starts itself in the cluster.

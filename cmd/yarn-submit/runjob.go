@@ -38,13 +38,13 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 			return nil, client.Usage(err)
 		}
 		w.job = job
-		made, err := job.Settings()
+		settings, err := job.Settings()
 		if err != nil {
 			return nil, client.Usage(err)
 		}
 		f.settingsFlags.job = map[string]config.Placed{}
-		for _, one := range made {
-			f.settingsFlags.job[one.Key] = config.Placed{Value: one.Value, Place: position(f.jobFile, one.At)}
+		for _, setting := range settings {
+			f.settingsFlags.job[setting.Key] = config.Placed{Value: setting.Value, Place: position(f.jobFile, setting.At)}
 		}
 	}
 	var err error
@@ -67,7 +67,7 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 // its results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
-		return errors.New("--collect and --summary: on a standalone cluster both come at the application's end, and only to who follows it: leave out --detach")
+		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
 	}
 	detached := &command.Detached{}
 	if detached.Directory, err = os.Getwd(); err != nil {
@@ -99,24 +99,24 @@ func (w *runJob) hasResults() bool {
 }
 
 func (w *runJob) makePlan(args []string) error {
-	here, err := os.Getwd()
+	directory, err := os.Getwd()
 	if err != nil {
 		return err
 	}
 	var collects []command.Collect
 	for _, text := range w.flags.collect {
-		collect, err := command.ParseCollect(text, here)
+		collect, err := command.ParseCollect(text, directory)
 		if err != nil {
 			return fmt.Errorf("--collect %w", err)
 		}
 		collects = append(collects, collect)
 	}
 	if w.job != nil {
-		over := jobfile.Overrides{Collect: collects}
+		overrides := jobfile.Overrides{Collect: collects}
 		if w.flags.retries >= 0 {
-			over.Retries = &w.flags.retries
+			overrides.Retries = &w.flags.retries
 		}
-		if w.plan, err = w.job.Plan(over); err != nil {
+		if w.plan, err = w.job.Plan(overrides); err != nil {
 			return err
 		}
 	} else if err := w.planCommand(args, collects); err != nil {
@@ -230,12 +230,12 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	var finish *resultCollector
+	var collector *resultCollector
 	if w.hasResults() {
-		if finish, err = w.newCollector(t); err != nil {
+		if collector, err = w.newCollector(t); err != nil {
 			return err
 		}
-		defer finish.close()
+		defer collector.close()
 		t.waitForChild = true
 	}
 	args, remove, err := w.runArgs()
@@ -248,15 +248,15 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	}.run(ctx, t)
 	err = withCommandStatus(report, err)
 	switch {
-	case finish == nil:
+	case collector == nil:
 		return err
 	case w.plan.Detached != nil:
 		if err == nil {
-			t.console.Print("yarn-submit wait %s brings back what its tasks leave", report.ApplicationID)
+			t.console.Print("yarn-submit wait %s collects the files of its tasks", report.ApplicationID)
 		}
 		return err
 	}
-	return finish.run(ctx, report, err)
+	return collector.run(ctx, report, err)
 }
 
 // runArgs returns the arguments with which this program runs the plan. A job

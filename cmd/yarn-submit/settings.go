@@ -52,9 +52,9 @@ func addSettings(c *cobra.Command) *settingsFlags {
 		// The back quotes name the value in the help.
 		flags.String(f.flag, "", "`"+f.value+"`: "+f.usage)
 	}
-	flags.BoolVar(&s.detach, "detach", false, "print the application's id alone on stdout and leave it to itself, see yarn-submit wait")
+	flags.BoolVar(&s.detach, "detach", false, "print only the application's id on stdout and do not follow it, see yarn-submit wait")
 	flags.BoolVar(&s.supervise, "supervise", false, "have a standalone cluster start the driver again when it fails or its worker is lost")
-	flags.BoolVar(&s.logs, "logs", false, "print what driver and executors write while the application is followed, each line behind its container")
+	flags.BoolVar(&s.logs, "logs", false, "print what driver and executors write while the application is followed, each line after its container's name")
 	flags.StringArrayVar(&s.conf, "conf", nil, "`KEY=VALUE`: any setting; may be repeated")
 	flags.StringVar(&s.properties, "properties-file", "", "`FILE`: settings, one \"key value\" a line")
 	flags.BoolVar(&s.verbose, "verbose", false, "print every setting with its source, except secrets, and what happens in detail")
@@ -63,7 +63,7 @@ func addSettings(c *cobra.Command) *settingsFlags {
 
 // addProgram adds the flag that names the build of yarn-submit for the cluster.
 func (s *settingsFlags) addProgram() {
-	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: yarn-submit for the cluster's nodes, where this one is not "+
+	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: the build of yarn-submit for the cluster's nodes, if this one does not run there "+
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 

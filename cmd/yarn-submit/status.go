@@ -17,14 +17,14 @@ import (
 func newStatus(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "status application-id",
-		Short: "Tell where an application stands",
-		Long: `Tell where an application stands. With --watch it is told again and again until
-the application has ended: on a terminal on the whole screen, with task sets
-and executors; elsewhere a line each time.`,
+		Short: "Show the status of an application",
+		Long: `Show the status of an application. With --watch it is shown repeatedly until the
+application has ended: on a terminal on the whole screen, with task sets and
+executors; elsewhere in a line each time.`,
 		Args: exactArgs("application-id"),
 	}
 	watch := c.Flags().BoolP("watch", "w", false, "go on until the application ends, or Ctrl-C")
-	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME`: between two looks of --watch, 2s if not given")
+	interval := c.Flags().Duration("interval", 2*time.Second, "`TIME`: between two polls of --watch, 2s if not given")
 	asJSON := addJSON(c)
 	onCluster(t, c, func(c *cobra.Command, args []string, cluster clusterClient) error {
 		switch {
@@ -51,7 +51,7 @@ and executors; elsewhere a line each time.`,
 // leastInterval limits the load that --watch causes.
 const leastInterval = 100 * time.Millisecond
 
-func watchApplication(ctx context.Context, t terminal, interval time.Duration, look func(ctx context.Context) (*client.Report, error)) error {
+func watchApplication(ctx context.Context, t terminal, interval time.Duration, fetch func(ctx context.Context) (*client.Report, error)) error {
 	if interval < leastInterval {
 		return client.Usage(fmt.Errorf("--interval %v: want %v at least", interval, leastInterval))
 	}
@@ -68,7 +68,7 @@ func watchApplication(ctx context.Context, t terminal, interval time.Duration, l
 	if hasColours(t.stdout) {
 		screen.Paint = paintState
 	}
-	err := client.Watch(ctx, screen, interval, look)
+	err := client.Watch(ctx, screen, interval, fetch)
 	if err != nil && ctx.Err() != nil && interrupt.IsByHand(context.Cause(ctx)) {
 		return nil // Ctrl-C is how users end --watch
 	}

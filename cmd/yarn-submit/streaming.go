@@ -34,7 +34,7 @@ func (s submission) checkStreaming() error {
 	case s.json:
 		return client.Usage(errors.New("--logs and --json both want stdout: take one of them"))
 	case !config.WaitForEnd.In(s.settings):
-		return client.Usage(errors.New("--logs is for who follows the application: leave out --detach, or use yarn-submit logs --follow"))
+		return client.Usage(errors.New("--logs needs an application that is followed: leave out --detach, or use yarn-submit logs --follow"))
 	case s.target.oneMachine:
 		return client.Usage(errors.New("--logs: the driver of a local cluster writes here, and its executors to files in worker.dir"))
 	case s.target.driverHere:
@@ -43,16 +43,16 @@ func (s submission) checkStreaming() error {
 	return nil
 }
 
-// stream prints the submission's logs, if they were asked for, from when the
+// stream prints the submission's logs, if they were requested, once the
 // application has an id. The caller calls end after the application's end.
 func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
 	}
 	printed := &logPrinter{cluster: cluster, t: t}
-	tell := job.Submitted
+	submitted := job.Submitted
 	job.Submitted = func(id string) {
-		tell(id)
+		submitted(id)
 		printed.begin(ctx, id)
 	}
 	return printed.end

@@ -65,16 +65,16 @@ type submission struct {
 
 // run submits the program, or replaces this process by it if the driver runs
 // here. It prints the application's id as soon as it is known, or the report at
-// the end if that was asked for. If the driver runs here stdout is the program's.
+// the end if that was requested. If the driver runs here stdout is the program's.
 func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
-		return nil, s.driveHere(t)
+		return nil, s.runInPlace(t)
 	}
 	if err := s.checkStreaming(); err != nil {
 		return nil, err
 	}
 	if s.target.driverHere {
-		return nil, s.driveHere(t)
+		return nil, s.runInPlace(t)
 	}
 	cluster, err := s.target.connect(t, s.settings, s.verbose)
 	if err != nil {

@@ -52,7 +52,7 @@ func newTarget(settings *config.Config) (target, error) {
 	}, nil
 }
 
-// clusterClient runs applications and knows those that it ran.
+// clusterClient is a client of a YARN cluster or a standalone cluster.
 type clusterClient interface {
 	Submit(ctx context.Context, job client.Job) (*client.Report, error)
 	Status(ctx context.Context, id string) (*client.Report, error)
@@ -61,7 +61,7 @@ type clusterClient interface {
 	Wait(ctx context.Context, id string, options client.WaitOptions) (*client.Report, error)
 	Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.File, io.Reader) error) error
 	FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error
-	// Queues returns nothing if the cluster has no queues.
+	// Queues returns nil if the cluster has no queues.
 	Queues(ctx context.Context) ([]string, error)
 	Close()
 }
@@ -123,7 +123,7 @@ func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []s
 
 // onTarget is onCluster for a command that needs the settings too.
 func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
-	c.Flags().String("master", "", "`MASTER`: whose applications: yarn (default), bobbin://HOST:PORT,…")
+	c.Flags().String("master", "", "`MASTER`: the cluster: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		named, settings, err := namedTarget(c)
 		if err != nil {

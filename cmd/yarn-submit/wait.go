@@ -26,32 +26,32 @@ func newWait(t terminal) *cobra.Command {
 		Long: `Follow an application that was submitted before, with --detach or by
 another process, to its end.
 
-SIGTERM, as a pipeline sends it that is cancelled, kills the application.
-Ctrl-C leaves it running.
+SIGTERM, which a cancelled pipeline sends, kills the application. Ctrl-C leaves
+it running.
 
-What yarn-submit run --detach was told to --collect comes back now, and its
---summary is written: what was to lie below the directory of then, below the
-one of now. --collect and --summary name other places.
+If yarn-submit run --detach was given --collect or --summary, wait copies the
+files and writes the summary. Paths below the working directory of run are taken
+below the current one; --collect and --summary name other paths.
 
-Exit status: as for submit, and that of the command where the application is
-one of yarn-submit run.`,
+Exit status: as for submit, and that of the command for an application of
+yarn-submit run.`,
 		Example: "  id=$(yarn-submit run --detach --collect '*.csv=out' --tasks 8 -- ./script.sh)\n" +
 			"  yarn-submit wait --timeout 30m --summary junit.xml $id",
 		Args: exactArgs("application-id"),
 	}
 	timeout := c.Flags().Duration("timeout", 0, "`TIME`: kill the application when it takes longer from now on, as 30m")
-	collect := c.Flags().StringArray("collect", nil, "`PATTERN=DIR`: bring the files of a pattern that run --detach was given into another directory; may be repeated")
+	collect := c.Flags().StringArray("collect", nil, "`PATTERN=DIR`: copy the files of a pattern that run --detach was given to another directory; may be repeated")
 	summary := c.Flags().String("summary", "", "`FILE`: write a JUnit file with one test case a task, of what run --detach was given --collect or --summary")
 	asJSON := addJSON(c)
 	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error {
 		if *timeout < 0 || c.Flags().Changed("timeout") && *timeout == 0 {
 			return client.Usage(errors.New("--timeout: want a time above 0, as 30m"))
 		}
-		finish, err := newWaitResults(t, target, settings, *collect, *summary)
+		results, err := newWaitResults(t, target, settings, *collect, *summary)
 		if err != nil {
 			return client.Usage(err)
 		}
-		if err := finish.begin(c.Context(), cluster, args[0]); err != nil {
+		if err := results.begin(c.Context(), cluster, args[0]); err != nil {
 			return err
 		}
 		report, err := cluster.Wait(c.Context(), args[0], client.WaitOptions{
@@ -60,7 +60,7 @@ one of yarn-submit run.`,
 		if *asJSON && report != nil {
 			err = errors.Join(err, t.printJSON(report))
 		}
-		return finish.end(c.Context(), report, withCommandStatus(report, err))
+		return results.end(c.Context(), report, withCommandStatus(report, err))
 	})
 	return c
 }
@@ -97,11 +97,11 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 		return nil, err
 	}
 	for _, text := range collect {
-		one, err := command.ParseCollect(text, w.directory)
+		parsed, err := command.ParseCollect(text, w.directory)
 		if err != nil {
 			return nil, fmt.Errorf("--collect %w", err)
 		}
-		w.collects = append(w.collects, one)
+		w.collects = append(w.collects, parsed)
 	}
 	if summary != "" {
 		w.summary, err = filepath.Abs(summary)
@@ -114,7 +114,7 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
-			return client.Usage(errors.New("--collect and --summary: on a standalone cluster only who submits an application gets what it leaves: give them to yarn-submit run, without --detach"))
+			return client.Usage(errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: give them to yarn-submit run, without --detach"))
 		}
 		return nil
 	}
@@ -130,7 +130,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 		}
 		return nil
 	case !w.requested && report.User != w.user:
-		w.t.console.Print("what %s leaves is %s's to collect", id, report.User)
+		w.t.console.Print("only %s can collect the results of %s", report.User, id)
 		return nil
 	}
 	var base string
@@ -172,17 +172,17 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 	if w.files == nil {
 		return err // there is nothing to collect, or it is another user's
 	}
-	finish := &resultCollector{
+	collector := &resultCollector{
 		t: w.t, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: slices.ContainsFunc(w.tags, client.IsKeyTag),
 	}
-	defer finish.close()
+	defer collector.close()
 	if report == nil {
 		return err // it goes on, or its end is unknown
 	}
-	reading, cancel := finishContext(ctx)
+	planCtx, cancel := finishContext(ctx)
 	defer cancel()
-	plan, problem := w.plan(reading)
+	plan, problem := w.plan(planCtx)
 	if errors.Is(problem, command.ErrNoSavedPlan) && !w.requested {
 		return err // collected before, or the driver has not started
 	}
@@ -192,6 +192,6 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 		}
 		return errors.Join(problem, err)
 	}
-	finish.plan, finish.summary = plan, cmp.Or(w.summary, plan.Detached.Summary)
-	return finish.run(ctx, report, err)
+	collector.plan, collector.summary = plan, cmp.Or(w.summary, plan.Detached.Summary)
+	return collector.run(ctx, report, err)
 }

@@ -29,7 +29,7 @@ var workerFlags = []struct{ flag, key, value, usage string }{
 func newWorker(t terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker bobbin://HOST[:PORT][,HOST[:PORT]…]",
-		Short: "Run a worker of a standalone cluster: a machine's part of it",
+		Short: "Run a worker of a standalone cluster, on each of its machines",
 		Long: "Run a worker of a standalone cluster until it is interrupted. It starts executors and\n" +
 			"drivers on this machine as the cluster's master says, and ends them when it ends.\n\n" +
 			"It needs the cluster's secret: copy ~/.bobbin/secret from the master's machine, or set\n" +
@@ -63,7 +63,7 @@ func newWorker(t terminal) *cobra.Command {
 		if err != nil {
 			return client.Usage(err)
 		}
-		leave, stop := worker.DecommissionSignal()
+		decommission, stop := worker.DecommissionSignal()
 		defer stop()
 		logger := logging.New(t.console, settings)
 		credentials, err := awaitSecret(c.Context(), func() (*protocol.Credentials, error) { return protocol.Load(settings) }, logger)
@@ -71,7 +71,7 @@ func newWorker(t terminal) *cobra.Command {
 			return client.Usage(err)
 		}
 		err = worker.Run(c.Context(), worker.Options{
-			Masters: masters, Credentials: credentials, Settings: settings, Decommission: leave, Logger: logger,
+			Masters: masters, Credentials: credentials, Settings: settings, Decommission: decommission, Logger: logger,
 		})
 		var refused *worker.RefusedError
 		if errors.As(err, &refused) {
@@ -92,10 +92,10 @@ const (
 // awaitSecret loads the cluster's credentials, and waits for them if there are
 // none yet.
 func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
-	over := time.Now().Add(secretTimeout)
+	deadline := time.Now().Add(secretTimeout)
 	for first := true; ; first = false {
 		credentials, err := load()
-		if err == nil || !errors.Is(err, protocol.ErrNoSecret) || time.Now().After(over) {
+		if err == nil || !errors.Is(err, protocol.ErrNoSecret) || time.Now().After(deadline) {
 			return credentials, err
 		}
 		if first {
