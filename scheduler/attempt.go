@@ -12,7 +12,6 @@ import (
 // a scheduler.
 type AttemptID uint64
 
-// attemptState is how far an attempt is.
 type attemptState uint8
 
 const (
@@ -36,9 +35,8 @@ type attempt struct {
 	index    int32
 	state    attemptState
 	// needsCopy reports whether it waits for a speculative copy.
-	needsCopy bool
-	// previous and next are its neighbours in its executor's queue.
-	previous, next *attempt
+	needsCopy      bool
+	previous, next *attempt // in its executor's queue
 	// since is when it got its cores, or was queued; took is how long it ran, once
 	// its result is pending.
 	since, took time.Duration
@@ -46,7 +44,7 @@ type attempt struct {
 	other *attempt
 	// resources is what it reserves of its executor's resources.
 	resources resource.Reservation
-	// inSet and inExecutor are its indexes among the attempts of both.
+	// inSet and inExecutor are its indexes in running of its set and executor.
 	inSet, inExecutor int32
 }
 
@@ -55,9 +53,9 @@ func byID(attempts []*attempt) []*attempt {
 	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 }
 
-// attempts are the attempts whose outcome is not known. It keeps the cores of
-// executors, the cores that pools use, and the demand of profiles in step with
-// them.
+// attempts has the attempts whose outcome is not known. With each change it
+// updates the free cores of executors, the cores that pools use, and the demand of
+// profiles.
 type attempts struct {
 	clock *clock
 	byID  map[AttemptID]*attempt

@@ -1,12 +1,14 @@
 package scheduler
 
+import "slices"
+
 // Preferences are the executors and hosts where a task runs best.
 type Preferences struct {
-	// Executors are ids of executors, whether they exist or not. Running there is
+	// Executors are ids of executors, which need not exist. Running there is
 	// process-local.
 	Executors []string
-	// Hosts are names of hosts. Running there is node-local, in the same rack
-	// rack-local. It should include the hosts of Executors.
+	// Hosts are names of hosts. Running there is node-local, running in their racks
+	// rack-local. Hosts should include the hosts of Executors.
 	Hosts []string
 }
 
@@ -24,27 +26,27 @@ const (
 	taskDone
 )
 
-// backlog is the tasks of one set, and which of them wait, by the places that they
+// backlog is the tasks of one set, and which of them wait, by the locations that they
 // prefer.
 type backlog struct {
 	states []taskState
 	cpus   int // of each task
 	// waiting is how many tasks wait, retries how many of them had an attempt.
 	waiting, retries int
-	// live counts, for each level of locality with a wait, the places with both
+	// live counts, for each level of locality with a wait, the locations with both
 	// waiting tasks and an available executor; for NoPref, the waiting tasks.
 	live [Localities]int
 	// noPref are the waiting tasks without preferences, anywhere those with.
 	noPref, anywhere pending
 
-	places     []*place
-	executors  map[string]*place
-	hosts      map[*host]*place
+	locations  []*location
+	executors  map[string]*location
+	hosts      map[*host]*location
 	racks      map[*rack]*rackGroup
 	rackGroups []*rackGroup // those of racks, in order
-	// ofTasks are indexes of places: those of task i are from first[i] to
-	// first[i+1]. Both are nil if no task has preferences.
-	ofTasks, first []int32
+	// taskLocations[first[i]:first[i+1]] are the indexes of the locations that task i
+	// prefers. Both are nil if no task has preferences.
+	taskLocations, first []int32
 
 	// demand is that of the profile, in which waiting tasks are counted.
 	demand *Demand
@@ -63,25 +65,26 @@ func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences)
 	b.addWaiting(tasks, tasks-b.live[NoPref])
 }
 
-// addAllPreferences lists the tasks at the places that they prefer.
+// addAllPreferences lists the tasks at the locations that they prefer.
 func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int) Preferences) {
+	b.executors, b.hosts, b.racks = map[string]*location{}, map[*host]*location{}, map[*rack]*rackGroup{}
 	b.first = make([]int32, 1, tasks+1)
 	b.noPref.fresh = []int32{}
 	for index := range int32(tasks) {
 		b.addPreferences(c, preferences(int(index)))
-		if int(b.first[index]) == len(b.ofTasks) {
+		if int(b.first[index]) == len(b.taskLocations) {
 			b.noPref.fresh = append(b.noPref.fresh, index)
 		}
-		b.first = append(b.first, int32(len(b.ofTasks)))
+		b.first = append(b.first, int32(len(b.taskLocations)))
 	}
 	b.noPref.end = int32(len(b.noPref.fresh))
-	if len(b.ofTasks) == 0 {
+	if len(b.taskLocations) == 0 {
 		b.first, b.noPref.fresh = nil, nil
 		return
 	}
 	b.anywhere.end = int32(tasks)
 	b.listFresh()
-	for _, p := range b.places {
+	for _, p := range b.locations {
 		if p.host != nil && p.host.rack != nil {
 			b.joinRack(p)
 		}
@@ -89,27 +92,21 @@ func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int)
 	}
 }
 
-// addPreferences adds the places of the next task.
+// addPreferences adds the locations of the next task.
 func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
-	start := len(b.ofTasks)
-	add := func(p *place) {
-		for _, other := range b.ofTasks[start:] {
-			if other == p.number {
-				return
-			}
+	start := len(b.taskLocations)
+	add := func(p *location) {
+		if !slices.Contains(b.taskLocations[start:], p.number) {
+			b.taskLocations = append(b.taskLocations, p.number)
+			p.end++
 		}
-		b.ofTasks = append(b.ofTasks, p.number)
-		p.end++
 	}
 	for _, id := range preferences.Executors {
 		p := b.executors[id]
 		if p == nil {
-			p = b.newPlace()
+			p = b.newLocation()
 			if e := c.executors[id]; e != nil && e.available {
 				p.executor = e
-			}
-			if b.executors == nil {
-				b.executors = make(map[string]*place)
 			}
 			b.executors[id] = p
 		}
@@ -119,45 +116,39 @@ func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 		h := c.hosts[name]
 		p := b.hosts[h]
 		if p == nil {
-			p = b.newPlace()
+			p = b.newLocation()
 			p.host = c.reference(name)
-			if b.hosts == nil {
-				b.hosts = make(map[*host]*place)
-			}
 			b.hosts[p.host] = p
 		}
 		add(p)
 	}
 }
 
-func (b *backlog) newPlace() *place {
-	p := &place{number: int32(len(b.places))}
-	b.places = append(b.places, p)
+func (b *backlog) newLocation() *location {
+	p := &location{number: int32(len(b.locations))}
+	b.locations = append(b.locations, p)
 	return p
 }
 
-// listFresh lists the tasks at each place by index. The end of a place is how many
-// it has; all share one allocation.
+// listFresh lists the tasks at each location by index. The end of a location is its
+// number of tasks; all lists share one allocation.
 func (b *backlog) listFresh() {
-	room := make([]int32, len(b.ofTasks))
-	for _, p := range b.places {
+	room := make([]int32, len(b.taskLocations))
+	for _, p := range b.locations {
 		p.fresh, room = room[:0:p.end], room[p.end:]
 	}
 	for index := range int32(len(b.states)) {
 		for _, i := range b.preferred(index) {
-			b.places[i].fresh = append(b.places[i].fresh, index)
+			b.locations[i].fresh = append(b.locations[i].fresh, index)
 		}
 	}
 }
 
 // joinRack adds a host to the group of its rack.
-func (b *backlog) joinRack(p *place) {
+func (b *backlog) joinRack(p *location) {
 	g := b.racks[p.host.rack]
 	if g == nil {
 		g = &rackGroup{rack: p.host.rack}
-		if b.racks == nil {
-			b.racks = make(map[*rack]*rackGroup)
-		}
 		b.racks[g.rack] = g
 		b.rackGroups = append(b.rackGroups, g)
 	}
@@ -171,7 +162,7 @@ func (b *backlog) joinRack(p *place) {
 // drop removes all tasks.
 func (b *backlog) drop(c *cluster) {
 	b.addWaiting(-b.waiting, b.live[NoPref]-b.waiting)
-	for _, p := range b.places {
+	for _, p := range b.locations {
 		if p.host != nil {
 			p.host.waiting -= p.waiting
 			c.release(p.host)
@@ -180,15 +171,15 @@ func (b *backlog) drop(c *cluster) {
 	*b = backlog{states: b.states, cpus: b.cpus}
 }
 
-// preferred returns the indexes of the places that a task prefers.
+// preferred returns the indexes of the locations that a task prefers.
 func (b *backlog) preferred(index int32) []int32 {
 	if b.first == nil {
 		return nil
 	}
-	return b.ofTasks[b.first[index]:b.first[index+1]]
+	return b.taskLocations[b.first[index]:b.first[index+1]]
 }
 
-// prefers reports whether a waiting task prefers any place.
+// prefers reports whether a waiting task prefers any location.
 func (b *backlog) prefers() bool { return b.waiting > b.live[NoPref] }
 
 // pop removes and returns a task for an executor at a level of locality, or -1.
@@ -224,14 +215,14 @@ func (b *backlog) launched(index int32) {
 	b.count(index, -1)
 }
 
-// retry counts a task that is not listed, because it was launched, as waiting.
+// retry counts a launched task as waiting again; see listRetry.
 func (b *backlog) retry(index int32) {
 	b.states[index] = taskRetry
 	b.retries++
 	b.count(index, 1)
 }
 
-// listRetry lists a task to be retried at its places. Tasks of barrier sets are
+// listRetry lists a task to be retried at its locations. Tasks of barrier sets are
 // not listed.
 func (b *backlog) listRetry(index int32) {
 	preferred := b.preferred(index)
@@ -241,7 +232,7 @@ func (b *backlog) listRetry(index int32) {
 		b.anywhere.retries = append(b.anywhere.retries, index)
 	}
 	for _, i := range preferred {
-		p := b.places[i]
+		p := b.locations[i]
 		p.retries = append(p.retries, index)
 		if p.group != nil {
 			p.group.list(p)
@@ -249,7 +240,7 @@ func (b *backlog) listRetry(index int32) {
 	}
 }
 
-// count counts a task that begins (1) or ceases (-1) to wait.
+// count counts a task that begins (1) or stops (-1) waiting.
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -259,7 +250,7 @@ func (b *backlog) count(index int32, change int) {
 		b.addWaiting(change, change)
 	}
 	for _, i := range preferred {
-		b.countAt(b.places[i], change)
+		b.countAt(b.locations[i], change)
 	}
 }
 
@@ -271,8 +262,8 @@ func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.demand.TasksWithPreferences += withPreferences
 }
 
-// countAt changes how many waiting tasks prefer a place.
-func (b *backlog) countAt(p *place, change int) {
+// countAt changes how many waiting tasks prefer a location.
+func (b *backlog) countAt(p *location, change int) {
 	crossed := crossing(&p.waiting, change)
 	if p.host == nil {
 		if p.executor != nil {
@@ -338,8 +329,8 @@ func (b *backlog) executorChanged(e *executor, change int) {
 	}
 }
 
-// rackLearned updates the groups and live levels after a host, with newly known
-// rack, brought available executors into it.
+// rackLearned updates the groups and live levels after the rack of a host became
+// known.
 func (b *backlog) rackLearned(h *host) {
 	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
 		b.live[RackLocal]++
@@ -357,7 +348,7 @@ func (b *backlog) locality(index int32, e *executor) Locality {
 	}
 	best := Any
 	for _, i := range preferred {
-		switch p := b.places[i]; {
+		switch p := b.locations[i]; {
 		case p.executor == e:
 			return ProcessLocal
 		case p.host == nil:

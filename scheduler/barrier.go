@@ -16,16 +16,16 @@ import (
 // is launched. So it waits for running attempts only.
 //
 // If an attempt ends without a result, all other attempts are killed and all tasks
-// are retried. TaskDone is returned for all tasks at the end. Its tasks are never
-// copied.
+// are retried. TaskDone is returned for all tasks at the end. Tasks of barrier sets
+// are never copied.
 type barrier struct {
-	// buffered are the attempts that succeeded, by task; 0 if none did. count is how
-	// many.
+	// buffered has the attempt of each task that succeeded, or 0; count is how many
+	// succeeded.
 	buffered []AttemptID
 	count    int
 	// restarting reports whether its attempts are being killed.
 	restarting bool
-	// passedOver is since when it is passed over; zero if it is not.
+	// passedOver is since when the set is passed over; zero if it is not.
 	passedOver time.Time
 }
 
@@ -68,7 +68,7 @@ func (p *profile) offerBarrier(set *taskSet) int {
 }
 
 // offerReserved launches the set for which cores are reserved, if there are enough
-// by now, ahead of all others.
+// by now, before all others.
 func (p *profile) offerReserved() {
 	set := p.reservedFor
 	p.reservedFor = nil
@@ -97,9 +97,9 @@ type freeExecutor struct {
 	slots int
 }
 
-// assign returns an executor for each task, nil if it finds none for one. It
-// starts with tasks that are excluded somewhere, continues with those that prefer
-// a place, and spreads the others over the executors.
+// assign returns an executor for each task, or nil if some task has none. It
+// starts with tasks that are excluded from executors, continues with those that
+// prefer a location, and spreads the others over the executors.
 func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// blocked is why a set cannot continue with the executors that there are.
+// blocked records since when a set cannot continue with the present executors.
 type blocked struct {
-	// since is when that was found; zero if the set can continue.
+	// since is zero if the set can continue.
 	since time.Time
 	// abort is when the set is aborted.
 	abort time.Time
 }
 
-// checkBlocked looks for sets that cannot continue, and aborts those that have
-// been unable to for too long.
+// checkBlocked finds sets that cannot continue, and aborts those that have been
+// blocked for too long.
 func (s *Scheduler) checkBlocked(events []Event) []Event {
 	sets := s.mayBlock
 	if s.exclusion.Any() {
@@ -78,7 +78,8 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 }
 
 // excludedEverywhere returns a waiting task that is excluded from all executors
-// that are large enough for it, and how many these are; 0 if there is none.
+// that are large enough for it, and the number of these executors; 0 if there is
+// no such task.
 func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
 		return 0, 0
@@ -174,7 +175,7 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	if set == nil || set.waiting == 0 {
 		return NotBlocked, ""
 	}
-	var large, staying, usable, free int
+	var large, remaining, usable, free int
 	for _, e := range set.profile.executors {
 		if e.slots(set) == 0 {
 			continue
@@ -183,7 +184,7 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 		if e.decommissioning {
 			continue
 		}
-		staying++
+		remaining++
 		if e.excluded || set.excludes(e) {
 			continue
 		}
@@ -194,16 +195,16 @@ func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	if set.barrier != nil {
 		needed = len(set.states)
 	}
-	all, slots := len(set.profile.executors), set.profile.slots(set)
+	total, slots := len(set.profile.executors), set.profile.slots(set)
 	switch {
-	case all == 0:
+	case total == 0:
 		return NoExecutors, fmt.Sprintf("no executor of its resource profile (%d) has registered", set.profile.id)
 	case large == 0:
-		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requested(), executors(all))
-	case staying == 0:
+		return TooLarge, fmt.Sprintf("each task takes %s, more than any executor has; there is %s", set.requested(), executors(total))
+	case remaining == 0:
 		return AllDecommissioning, fmt.Sprintf("what is large enough is being decommissioned: %s", executors(large))
 	case usable == 0:
-		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(staying))
+		return AllExcluded, fmt.Sprintf("what is large enough is excluded, as tasks failed there: %s", executors(remaining))
 	case slots < needed:
 		return NotEnoughSlots, fmt.Sprintf("its %d tasks must run at once, and there is room for %d on %s", needed, slots, executors(usable))
 	case free < needed:

@@ -7,7 +7,7 @@ import (
 )
 
 // cluster is the executors of one resource profile, with their hosts and racks.
-// It finds executors by free cores, and knows nothing of tasks.
+// It finds executors by free cores, and has no tasks.
 type cluster struct {
 	// rackOf returns the rack of a host, "" if it is not known.
 	rackOf    func(host string) string
@@ -22,7 +22,7 @@ type cluster struct {
 	newlyFree []*executor
 }
 
-// host is a node that an executor runs on or a task prefers.
+// host is a node on which an executor runs or which a task prefers.
 type host struct {
 	name string
 	rack *rack // nil if it is not known
@@ -91,7 +91,7 @@ func (c *cluster) release(h *host) {
 	}
 }
 
-// setRack moves a host without a rack, with its executors, into one.
+// setRack puts a host without a rack, with its executors, into a rack.
 func (c *cluster) setRack(h *host, name string) {
 	h.rack = c.referenceRack(name)
 	for e := range h.free.atLeast(1) {
@@ -100,8 +100,7 @@ func (c *cluster) setRack(h *host, name string) {
 	h.rack.available += h.available
 }
 
-// setAvailable makes an executor, with its free cores, available for tasks or
-// not.
+// setAvailable records whether an executor, with its free cores, gets tasks.
 func (c *cluster) setAvailable(e *executor, available bool) {
 	change := 1
 	if available {
@@ -179,8 +178,8 @@ type size struct {
 
 func (z *sizes) add(e *executor, change int) {
 	for i := range *z {
-		if one := &(*z)[i]; one.example.Cores == e.Cores && one.example.resources.SameSize(&e.resources) {
-			if one.executors += change; one.executors == 0 {
+		if size := &(*z)[i]; size.example.Cores == e.Cores && size.example.resources.SameSize(&e.resources) {
+			if size.executors += change; size.executors == 0 {
 				*z = slices.Delete(*z, i, i+1)
 			}
 			return

@@ -22,24 +22,24 @@ type Straggler struct {
 
 // copies are the attempts of a set that are to be copied.
 type copies struct {
-	// list is in the order in which they were found. Some may have ended.
+	// list is in the order in which the stragglers were found. Some may have ended.
 	list []*attempt
-	// wanted is how many still wait for their copies.
+	// wanted is how many attempts still wait for their copies.
 	wanted int
 }
 
 // CheckSpeculation finds attempts that have run for too long at the time now. Later
 // offers launch copies of them if no other task of their set waits: on another
 // host if there is a large enough executor on one, else on another executor.
-// Copies wait for no locality. The cost grows with the number of running attempts,
-// in sets of which enough tasks are done. Call it about every 100 ms.
+// Copies ignore locality. The cost grows with the number of running attempts of
+// sets with enough finished tasks. Call it about every 100 ms.
 func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	s.clock.advance(now)
 	rules := &s.config.Speculation
 	if !rules.Enabled {
 		return nil
 	}
-	var found []Straggler
+	var stragglers []Straggler
 	for _, p := range s.profiles {
 		for _, set := range p.sets {
 			if set.barrier != nil || len(set.running) == 0 {
@@ -47,17 +47,17 @@ func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 			}
 			_, slots := p.sizes.slots(set)
 			if limit, ok := rules.Limit(len(set.states), set.done, slots, &set.durations); ok {
-				found = append(found, set.findStragglers(s.clock.elapsed, limit)...)
+				stragglers = append(stragglers, set.findStragglers(s.clock.elapsed, limit)...)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b Straggler) int { return cmp.Compare(a.Attempt, b.Attempt) })
-	return found
+	slices.SortFunc(stragglers, func(a, b Straggler) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return stragglers
 }
 
 // findStragglers requests copies of attempts that have run for longer than limit.
 func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
-	var found []Straggler
+	var stragglers []Straggler
 	first := len(set.copies.list)
 	for _, a := range set.running {
 		ran := now - a.since
@@ -67,19 +67,20 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 		a.needsCopy = true
 		set.copies.wanted++
 		set.copies.list = append(set.copies.list, a)
-		found = append(found, Straggler{
+		stragglers = append(stragglers, Straggler{
 			Attempt: a.id, TaskSet: set.id, Index: int(a.index), Executor: a.executor.ID, RunTime: ran, Limit: limit,
 		})
 	}
-	if len(found) > 0 {
+	if len(stragglers) > 0 {
 		slices.SortFunc(set.copies.list[first:], func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 		set.exhausted = false
 		set.node.Enqueue()
 	}
-	return found
+	return stragglers
 }
 
-// launchCopy launches a copy on an executor, if there is one that may run there.
+// launchCopy launches the first copy that may run on an executor, and reports
+// whether there is one.
 func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	list := set.copies.list
 	for i, a := range list {

@@ -1,7 +1,7 @@
 // Package scheduler decides which task runs on which executor and when.
 //
 // A [Scheduler] is a state machine: it starts no goroutine, takes no lock, does no
-// I/O and reads no clock. One goroutine owns it, and reports to it what happened.
+// I/O and reads no clock. One goroutine, its owner, calls it with what happened.
 //
 // # What the owner does
 //
@@ -24,31 +24,32 @@
 // next core), exclusion (which executors and nodes are avoided after failures),
 // resource (addresses of GPUs and the like), speculation (how long an attempt may
 // run) and commit (which attempt may commit its output; the scheduler does not use
-// it). In this package, file by file: cluster.go has the executors by host, rack
-// and free cores; backlog.go and pending.go have the tasks of one set by preferred
-// place; locality.go has delay scheduling; offer.go matches tasks to executors;
-// retry.go is the retry policy; attempt.go accounts for the attempts that run.
+// it). In this package, cluster.go has the executors by host, rack and free cores;
+// backlog.go and pending.go the tasks of one set by preferred location; locality.go
+// delay scheduling; offer.go matches tasks to executors; retry.go is the retry
+// policy; attempt.go accounts for the running attempts.
 //
 // # Words
 //
 //   - Task set: tasks that do the same with different inputs; tasks are known by
-//     their index. A set is over when it is done, failed, aborted or cancelled.
+//     their index. A set is over when it is done, has failed, or was aborted or
+//     cancelled.
 //   - Attempt: one launch of a task. It is running, queued (waits at its executor
 //     for a core), dequeued (was queued, and has a core by now) or has its result
 //     pending (has run, and uses no core). Its outcome ends it.
 //   - Profile: the resource profile of an executor. A set runs on executors of its
 //     profile only, so each profile is scheduled separately.
 //   - Offer: one call of [Scheduler.Offer], which hands out all free cores.
-//   - Place: an executor or a host that a task prefers. Level: how local an
+//   - Location: an executor or a host that a task prefers. Level: how local an
 //     executor is for a task.
-//   - Available: an executor that is given tasks, as it is neither decommissioning
-//     nor excluded.
+//   - Available: an executor that is neither decommissioning nor excluded, so that
+//     it gets tasks.
 //   - Window: how many attempts of a set an executor may queue. Recall: the request
 //     to return queued attempts.
 //   - Failure: a failed attempt that counts towards the limit of its task. Killed
 //     and recalled attempts, and those whose executor was preempted, do not count.
 //   - Copy: a speculative second attempt beside a straggler.
-//   - Blocked: a set that cannot continue with the executors that there are.
+//   - Blocked: a set that cannot continue with the present executors.
 //
 // # Order
 //
@@ -71,7 +72,7 @@
 // an offer of all free cores left none unused), so that a few busy hosts with much
 // data can keep all others idle again and again (SPARK-18886). Here, the waits are
 // a budget. The delay clock of a set runs while the set leaves cores unused, and
-// is never reset. A level is live if some waiting task of the set prefers a place
+// is never reset. A level is live if some waiting task of the set prefers a location
 // of that level with an available executor; or, for hosts, if executors are
 // expected. A level opens when the clock has run for the waits of all live levels
 // before it. So a set leaves cores unused for the sum of its waits at most, and
@@ -83,7 +84,7 @@
 // freed core is offered to the sets with waiting tasks in order, to each in
 // constant time, and a FAIR pool finds the next of n children in O(log n). Only if
 // a set is new, has a task to retry or has a level opened, an offer looks at all
-// free executors or at all places that the set prefers, whichever are fewer. A
+// free executors or at all preferred locations of the set, whichever are fewer. A
 // waiting task takes 1 byte; one with preferences takes 4 more, and 8 for each
-// place.
+// location.
 package scheduler

@@ -30,11 +30,11 @@ const maxCores = 1 << 16
 type Loss struct {
 	// Reason is text for people: the reason of the retries that follow.
 	Reason string
-	// CountsAsFailure tells a loss that is the application's fault (the process
-	// exited or was killed for its memory) from others (preempted, node lost, killed
-	// on request). It counts as a failure of every task that was running there, but
-	// not of those that were queued: they had not started, or may have ended. These
-	// are not queued again when they are retried.
+	// CountsAsFailure is set if the loss is the application's fault (the process
+	// exited or was killed for its memory) and not if the executor was preempted,
+	// killed on request, or on a lost node. If it is set, the loss fails every task
+	// that was running there, but not of those that were queued: they had not
+	// started, or may have ended. These are not queued again when they are retried.
 	CountsAsFailure bool
 }
 
@@ -47,10 +47,11 @@ type executor struct {
 	decommissioning bool
 	// excluded reports whether it, or its node, is excluded for the application.
 	excluded bool
-	// available reports whether it is given tasks: it is neither of these.
+	// available reports whether it gets tasks: it is neither decommissioning nor
+	// excluded.
 	available bool
 	resources resource.Inventory
-	// newlyFree reports whether it is among those of its cluster.
+	// newlyFree reports whether it is in its cluster's list of that name.
 	newlyFree bool
 	// running are all attempts that it was sent, including those in the queue.
 	running []*attempt
@@ -59,7 +60,7 @@ type executor struct {
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	// order counts executors as they are added.
+	// order is how many executors were added before, and this one.
 	order uint64
 }
 
@@ -129,7 +130,7 @@ func (s *Scheduler) learnRack(host, rack string) {
 	}
 }
 
-// updateAvailable makes an executor available or unavailable after a change.
+// updateAvailable sets available after a change of decommissioning or excluded.
 func (e *executor) updateAvailable() {
 	available, change := !e.decommissioning && !e.excluded, -1
 	if available == e.available {
@@ -148,8 +149,8 @@ func (e *executor) updateAvailable() {
 	}
 }
 
-// DecommissionExecutor gives an executor no more tasks. Attempts that run there
-// continue; if any are queued, it returns a [Recall]. An unknown executor is
+// DecommissionExecutor launches no more tasks on an executor. Attempts that run
+// there continue; if any are queued, it returns a [Recall]. An unknown executor is
 // ignored.
 func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	e := s.executors[id]

@@ -10,11 +10,11 @@ type freeCores struct {
 	lists []executorList
 	// most is the highest number of free cores of an executor; 0 if there is none.
 	most int
-	// executors is how many there are.
+	// executors counts the executors of all lists.
 	executors int
 }
 
-// scope tells apart the lists that an executor is in.
+// scope identifies one of the lists that an executor is in.
 type scope int
 
 const (
@@ -68,9 +68,9 @@ func (f *freeCores) remove(e *executor) {
 	f.executors--
 }
 
-// atLeast iterates over the executors with at least that many free cores, those
-// with the most first. The loop body may launch tasks on the current executor,
-// which is then visited again among those with fewer free cores.
+// atLeast iterates over the executors with at least as many free cores as cores,
+// those with the most first. The loop body may launch tasks on the current
+// executor, which is then visited again among those with fewer free cores.
 func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	return func(yield func(*executor) bool) {
 		for free := f.most; free >= cores; free-- {

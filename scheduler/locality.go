@@ -54,8 +54,8 @@ type delays struct {
 // offered, and is never reset.
 type delayClock struct {
 	running bool
-	// since is when it was started, if it runs, and before how long it ran until
-	// then.
+	// since is when it was started, if it runs; before is how long it had run until
+	// since.
 	since  time.Time
 	before time.Duration
 }
@@ -100,12 +100,12 @@ func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
 // ExpectExecutors sets whether further executors are expected. While they are, a
 // task that prefers a host without an executor waits as if the host had one.
 // Otherwise, when several executors start together, the first would take the
-// tasks that are local to the others. Call Offer then.
+// tasks that are local to the others. Call Offer afterwards.
 func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expecting = expected }
 
 // nextLevel returns how long it takes until the next level opens to a set that
 // leaves cores unused; 0 if there is none.
-func (s *Scheduler) nextLevel() (opens time.Duration) {
+func (s *Scheduler) nextLevel() (wait time.Duration) {
 	if s.delays.running == 0 {
 		return 0
 	}
@@ -114,10 +114,10 @@ func (s *Scheduler) nextLevel() (opens time.Duration) {
 			if !set.delay.running || p.free.most < set.cpus {
 				continue
 			}
-			if _, left := s.delays.allowed(set); left > 0 && (opens == 0 || left < opens) {
-				opens = left
+			if _, left := s.delays.allowed(set); left > 0 && (wait == 0 || left < wait) {
+				wait = left
 			}
 		}
 	}
-	return opens
+	return wait
 }

@@ -27,11 +27,11 @@ func (p *profile) offer(windows bool) {
 	p.reserved = false
 	p.offerReserved()
 	for p.free.most > 0 && !p.reserved {
-		leaf, most := p.pools.Next()
+		leaf, limit := p.pools.Next()
 		if leaf == nil {
 			break
 		}
-		if p.offerSet(leaf.Leaf, most) < most {
+		if p.offerSet(leaf.Leaf, limit) < limit {
 			leaf.Skip()
 		}
 	}
@@ -55,9 +55,9 @@ func (p *profile) offer(windows bool) {
 	p.clearNewlyFree()
 }
 
-// offerSet launches at most so many tasks of a set, and returns how many it
+// offerSet launches at most limit tasks of a set, and returns how many it
 // launched. A barrier set launches all its tasks or none.
-func (p *profile) offerSet(set *taskSet, most int) (launched int) {
+func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	switch {
 	case p.free.most < set.cpus:
 		return 0
@@ -72,11 +72,11 @@ func (p *profile) offerSet(set *taskSet, most int) (launched int) {
 		p.offered = append(p.offered, set)
 		p.begin(set)
 	}
-	for launched < most && p.free.most >= set.cpus && p.launchNext(set) {
+	for launched < limit && p.free.most >= set.cpus && p.launchNext(set) {
 		launched++
 	}
 	r.launched = r.launched || launched > 0
-	if launched == most {
+	if launched == limit {
 		return launched
 	}
 	r.full = true
@@ -92,8 +92,8 @@ func (p *profile) offerSet(set *taskSet, most int) (launched int) {
 	return launched
 }
 
-// progress is how far a set is in taking what an offer has for it. In a FAIR pool
-// sets launch one task at a time, and continue where they stopped.
+// progress is the state of a set in the current offer. In a FAIR pool sets launch
+// one task at a time, and continue where they stopped.
 type progress struct {
 	begun, launched bool
 	// full reports whether the set takes no more.
@@ -103,7 +103,7 @@ type progress struct {
 	atNewlyFree bool
 	level       Locality
 	listed      bool
-	// onlyNewlyFree reports whether the set had to look at newly free executors only.
+	// onlyNewlyFree reports whether only newly free executors were tried.
 	onlyNewlyFree bool
 	candidates    candidates
 }
@@ -111,8 +111,10 @@ type progress struct {
 // candidates launch one task each in rotation, so that tasks spread over them.
 // Those that launch none are dropped.
 type candidates struct {
-	list     []candidate
-	at, kept int
+	list []candidate
+	// current is the index of the next candidate. The first kept ones launched a
+	// task in this rotation.
+	current, kept int
 }
 
 // candidate is an executor, or the executors of a host or a rack.
@@ -134,17 +136,17 @@ func (r *progress) reset() {
 	*r = progress{candidates: candidates{list: list}}
 }
 
-// next calls launch for the next candidates until it returns true, and returns
-// false if it does for none.
+// next calls launch with the next candidates until it returns true. It returns
+// false if no candidate launches a task.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
-		if c.at == len(c.list) {
+		if c.current == len(c.list) {
 			clear(c.list[c.kept:])
-			c.list, c.at, c.kept = c.list[:c.kept], 0, 0
+			c.list, c.current, c.kept = c.list[:c.kept], 0, 0
 			continue
 		}
-		next := c.list[c.at]
-		c.at++
+		next := c.list[c.current]
+		c.current++
 		if launch(next) {
 			c.list[c.kept] = next
 			c.kept++
@@ -154,8 +156,8 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// begin prepares a set for an offer. A set that was exhausted can only find more
-// on executors that are newly free, or at a level that has opened since.
+// begin prepares a set for an offer. An exhausted set can only launch tasks on
+// newly free executors, or at a level that has opened since.
 func (p *profile) begin(set *taskSet) {
 	r := &set.progress
 	r.begun = true
@@ -178,7 +180,7 @@ func (p *profile) launchNext(set *taskSet) bool {
 		}) {
 			return true
 		}
-		// The last task of a place may have been launched, so that its level is no
+		// The last task of a location may have been launched, so that its level is no
 		// longer live and another has opened.
 		r.atNewlyFree = false
 		if level, _ := p.delays.allowed(set); level <= set.exhaustedAt {
@@ -217,7 +219,7 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	})
 }
 
-// launchOnFirst launches a task of a set on the first executor that it can.
+// launchOnFirst launches a task of a set on the first suitable executor.
 func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) bool {
 	for e := range free.atLeast(set.cpus) {
 		if p.launchOne(set, e, level, false) {
@@ -233,17 +235,17 @@ func (set *taskSet) isSelective() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
 }
 
-// candidatesAt appends the candidates for tasks at a level: the places with tasks
+// candidatesAt appends the candidates for tasks at a level: the locations with tasks
 // of that level, or all executors with free cores if these are fewer.
 func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
-	places := 0 // any executor
+	locations := 0 // any executor
 	switch level {
 	case ProcessLocal, NodeLocal:
-		places = len(set.places)
+		locations = len(set.locations)
 	case RackLocal:
-		places = len(set.rackGroups)
+		locations = len(set.rackGroups)
 	}
-	if places == 0 || places >= p.free.executors {
+	if locations == 0 || locations >= p.free.executors {
 		for e := range p.free.atLeast(set.cpus) {
 			list = append(list, candidate{executor: e})
 		}
@@ -251,15 +253,15 @@ func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) [
 	}
 	switch level {
 	case ProcessLocal:
-		for _, place := range set.places {
-			if place.executor != nil && place.waiting > 0 {
-				list = append(list, candidate{executor: place.executor})
+		for _, location := range set.locations {
+			if location.executor != nil && location.waiting > 0 {
+				list = append(list, candidate{executor: location.executor})
 			}
 		}
 	case NodeLocal:
-		for _, place := range set.places {
-			if place.host != nil && place.waiting > 0 {
-				list = append(list, candidate{free: &place.host.free})
+		for _, location := range set.locations {
+			if location.host != nil && location.waiting > 0 {
+				list = append(list, candidate{free: &location.host.free})
 			}
 		}
 	default:

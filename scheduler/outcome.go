@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Outcome is how an attempt ended.
+// Outcome describes the end of an attempt.
 type Outcome struct {
 	Result Result
 	// Reason is text for people: what failed, or why the attempt was killed.
 	Reason string
-	// CountsAsFailure reports whether a failed attempt is one of the failures that
-	// its set limits.
+	// CountsAsFailure reports whether a failed attempt counts towards
+	// TaskSet.MaxFailures.
 	CountsAsFailure bool
 	// Took is how long the attempt ran, as its executor measured it; 0 if it is not
 	// known.
 	Took time.Duration
 }
 
-// Result is the kind of an outcome.
+// Result is how an attempt ended.
 type Result int
 
 // The results of an attempt.

@@ -2,7 +2,7 @@ package scheduler
 
 import "slices"
 
-// pending is the waiting tasks that share a place, in the order in which they are
+// pending is the waiting tasks that share a location, in the order in which they are
 // launched. A task is in several of them. It stays listed when it is launched
 // through another one, and is dropped when it becomes the first.
 type pending struct {
@@ -45,18 +45,18 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// place is an executor or a host that tasks of a set prefer.
-type place struct {
+// location is an executor or a host that tasks of a set prefer.
+type location struct {
 	pending
-	// number is its index among the set's places.
+	// number is its index among the set's locations.
 	number int32
 	// waiting is how many waiting tasks prefer it.
 	waiting int
-	// executor is nil if it is not available, host if the place is an executor.
+	// executor is nil if it is not available, host if the location is an executor.
 	executor *executor
 	host     *host
-	// group is that of the host's rack; nil if the rack is not known. listed
-	// reports whether the host is in its rotation.
+	// group is that of the host's rack, nil if the rack is not known; listed reports
+	// whether the host is in the group's rotation.
 	group  *rackGroup
 	listed bool
 }
@@ -64,9 +64,9 @@ type place struct {
 // rackGroup is the hosts of one rack that tasks of a set prefer.
 type rackGroup struct {
 	rack *rack
-	// hosts provide a task each in rotation; next is the following. Those without
-	// waiting tasks are dropped when they are reached.
-	hosts []*place
+	// hosts provide a task each in rotation; next is the index of the next one.
+	// Those without waiting tasks are dropped when they are reached.
+	hosts []*location
 	next  int
 	// waiting is how many of the hosts have waiting tasks.
 	waiting int
@@ -96,8 +96,8 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// list adds a host to the rotation.
-func (g *rackGroup) list(p *place) {
+// list adds a host to the rotation, unless it is listed.
+func (g *rackGroup) list(p *location) {
 	if !p.listed {
 		p.listed = true
 		g.hosts = append(g.hosts, p)

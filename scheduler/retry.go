@@ -7,13 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/exclusion"
 )
 
-// This file is the retry policy of tasks: which ends of attempts count as
-// failures, when a set has failed, and where a task is not retried.
-
-// history is what is known of a task that has an attempt without a result.
+// history counts the attempts of a task that ended without a result.
 type history struct {
-	// attempts is how many ended without a result, failures how many of them count
-	// as failures.
+	// failures is how many of the attempts count as failures.
 	attempts, failures int
 	// failedExecutor and failedHost are where the latest failure happened.
 	failedExecutor, failedHost string
@@ -86,10 +82,10 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
 
-// CountFailure counts a failure of a task after the fact: the loss of its
-// executor, which was reported as not counting, turned out to be the fault of the
-// application. It returns how often the task has failed; 0 if the task is done or
-// its set is over. If that is too often, the caller must cancel the set.
+// CountFailure counts a failure of a task later than RemoveExecutor: the loss of
+// the executor was reported without CountsAsFailure, and turned out to count. It
+// returns how often the task has failed; 0 if the task is done or its set is over.
+// If that is too often, the caller must cancel the set.
 func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	set := s.sets[taskSet]
 	if set == nil || set.states[index] == taskDone {

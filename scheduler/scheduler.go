@@ -14,8 +14,8 @@ import (
 type Config struct {
 	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a
 	// task set leaves cores unused while it waits for a core in the executor, on
-	// the node and in the rack that a task prefers. 0 takes the most local core
-	// that is free at once.
+	// the node and in the rack that a task prefers. With 0, it takes the most local
+	// free core at once.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
 	// RackOf returns a host's rack, "" if it is not known. It is called when a host
 	// is first named, and must not block. If it is nil or returns "", the host's
@@ -47,7 +47,7 @@ type Scheduler struct {
 	executors map[string]*executor
 	profiles  []*profile // ordered by id
 	sets      map[uint64]*taskSet
-	// exclusion is what is excluded for the application.
+	// exclusion has the exclusions for the application.
 	exclusion exclusion.Application
 	// barriers is how many barrier sets there are.
 	barriers int
@@ -99,7 +99,7 @@ func (c *clock) advance(now time.Time) {
 // Offer hands out all free cores that can be handed out at the time now, fills
 // the windows of executors, and returns the attempts to launch. Its events are a
 // [Recall] for each executor whose queued attempts are to be returned; act on
-// them first. It costs next to nothing if there is nothing to hand out. Call it
+// them first. It is cheap if there is nothing to hand out. Call it
 // after anything that adds executors, cores or tasks, and at
 // [Scheduler.NextDeadline]. A time before that of an earlier call counts as the
 // earlier one.
@@ -116,8 +116,8 @@ func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 }
 
 // Advance ends exclusions that are due by the time now, and aborts task sets that
-// have been unable to continue for too long. Call it with the time of what is
-// reported next, and at [Scheduler.NextDeadline]; then call Offer. Its events are
+// have been unable to continue for too long. Call it before reporting what
+// happened, and at [Scheduler.NextDeadline]; then call Offer. Its events are
 // [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] with a
 // [KillAttempt] for each attempt of the set.
 func (s *Scheduler) Advance(now time.Time) []Event {
@@ -135,13 +135,13 @@ func (s *Scheduler) Advance(now time.Time) []Event {
 // then.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	next := earlier(s.exclusion.NextExpiry(), s.nextAbort())
-	if opens := s.nextLevel(); opens > 0 {
-		next = earlier(next, s.clock.now.Add(opens))
+	if wait := s.nextLevel(); wait > 0 {
+		next = earlier(next, s.clock.now.Add(wait))
 	}
 	return next, !next.IsZero()
 }
 
-// earlier returns the earlier of two times, where the zero time is none.
+// earlier returns the earlier of two times. The zero time means none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -167,7 +167,7 @@ type profile struct {
 	// queuedSet is the latest set with attempts queued at executors; nil once they
 	// are recalled.
 	queuedSet *taskSet
-	// offered are the sets that have a part in the current offer. reserved reports
+	// offered are the sets that the current offer has reached. reserved reports
 	// whether the remaining cores are reserved for a barrier set.
 	offered  []*taskSet
 	reserved bool
@@ -179,16 +179,16 @@ func (s *Scheduler) findProfile(id int) (int, bool) {
 	return slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
 }
 
-// profile returns a profile, which is created if it is not known.
+// profile returns a profile, and creates it if it is not known.
 func (s *Scheduler) profile(id int) *profile {
-	at, known := s.findProfile(id)
+	i, known := s.findProfile(id)
 	if !known {
-		s.profiles = slices.Insert(s.profiles, at, &profile{
+		s.profiles = slices.Insert(s.profiles, i, &profile{
 			id: id, cluster: newCluster(s.rackOf), sets: make(map[uint64]*taskSet), pools: pool.New[*taskSet](s.config.Mode, s.config.Pools),
 			config: &s.config, delays: &s.delays, attempts: &s.attempts,
 		})
 	}
-	return s.profiles[at]
+	return s.profiles[i]
 }
 
 // ForgetProfile drops the state of a resource profile that has no executor, task

@@ -111,7 +111,7 @@ func TestTasksSpreadOverExecutors(t *testing.T) {
 	s.submit(TaskSet{ID: 3, Tasks: 4})
 	s.at(0, "3/0@c:no-pref", "3/1@a:no-pref", "3/2@c:no-pref")
 
-	for _, executors := range []int{2, 20} { // fewer and more than the places
+	for _, executors := range []int{2, 20} { // fewer and more than the locations
 		s := play(t, Config{})
 		for i := range executors {
 			require.NoError(t, s.AddExecutor(Executor{ID: fmt.Sprint(i), Host: fmt.Sprint("host", i/2), Cores: 4}))

@@ -12,24 +12,24 @@ type Demand struct {
 	TasksWithPreferences int
 }
 
-// Demand returns how much work there is in all profiles. Demands are counted as
-// they change: the call costs nothing.
+// Demand returns how much work there is in all profiles. The call
+// is cheap.
 func (s *Scheduler) Demand() Demand {
-	var all Demand
+	var total Demand
 	for _, p := range s.profiles {
-		all.WaitingTasks += p.demand.WaitingTasks
-		all.WaitingCPUs += p.demand.WaitingCPUs
-		all.RunningTasks += p.demand.RunningTasks
-		all.RunningCPUs += p.demand.RunningCPUs
-		all.TasksWithPreferences += p.demand.TasksWithPreferences
+		total.WaitingTasks += p.demand.WaitingTasks
+		total.WaitingCPUs += p.demand.WaitingCPUs
+		total.RunningTasks += p.demand.RunningTasks
+		total.RunningCPUs += p.demand.RunningCPUs
+		total.TasksWithPreferences += p.demand.TasksWithPreferences
 	}
-	return all
+	return total
 }
 
 // DemandOf returns how much work there is for the executors of a profile.
 func (s *Scheduler) DemandOf(profile int) Demand {
-	if at, known := s.findProfile(profile); known {
-		return s.profiles[at].demand
+	if i, known := s.findProfile(profile); known {
+		return s.profiles[i].demand
 	}
 	return Demand{}
 }
@@ -38,8 +38,8 @@ func (s *Scheduler) DemandOf(profile int) Demand {
 // prefer it. The cost grows with the number of hosts.
 func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	preferred := make(map[string]int)
-	if at, known := s.findProfile(profile); known {
-		for name, h := range s.profiles[at].hosts {
+	if i, known := s.findProfile(profile); known {
+		for name, h := range s.profiles[i].hosts {
 			if h.waiting > 0 {
 				preferred[name] = h.waiting
 			}

@@ -22,13 +22,13 @@ type TaskSet struct {
 	// Preferences returns where a task runs best. Submit calls it once for each task
 	// and keeps nothing of the result. If it is nil, tasks run anywhere.
 	Preferences func(index int) Preferences
-	// Priority is the set's place in its FIFO pool, and decides between sets with an
-	// equal right to a core in a FAIR pool. A set that is submitted again, for tasks
-	// of an earlier one, keeps its place by the same priority.
+	// Priority orders the sets of a FIFO pool, and those with an equal right to a
+	// core in a FAIR pool. Submit the tasks of an earlier set again with the same
+	// priority.
 	Priority pool.Priority
 	// Profile is the resource profile of the executors that may run the tasks.
 	Profile int
-	// CPUs is how many cores each task uses; 1 if it is 0.
+	// CPUs is how many cores each task uses; 0 means 1.
 	CPUs int
 	// Resources is how much each task uses of further resources: a whole number of
 	// addresses, or a part of one address.
@@ -73,7 +73,7 @@ type taskSet struct {
 	copies copies
 	// durations are those of successful attempts.
 	durations speculation.Median
-	// exclusion is what is excluded for the set.
+	// exclusion has the exclusions for the set.
 	exclusion exclusion.Set
 	blocked   blocked
 	// barrier is nil except for a barrier set.

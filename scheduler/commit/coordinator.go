@@ -17,12 +17,12 @@ type task struct {
 	committer uint64
 	// done is set once an attempt succeeded. From then on no other may commit.
 	done bool
-	// ended are attempts without success. Their requests may arrive late and are
-	// denied.
+	// ended are attempts that did not succeed. Their requests may arrive late and
+	// are denied.
 	ended map[uint64]struct{}
 }
 
-// NewCoordinator returns a coordinator that knows of no task.
+// NewCoordinator returns a coordinator without tasks.
 func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
 
 // MayCommit reports whether an attempt of a task may commit its output. A
@@ -39,7 +39,7 @@ func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool 
 }
 
 // AttemptEnded records the end of an attempt. Call it for each attempt, even one
-// that has not asked: its request may still be on the way.
+// that has not asked to commit: its request may arrive later.
 func (c *Coordinator) AttemptEnded(taskSet uint64, index int, attempt uint64, succeeded bool) {
 	t := c.task(taskSet, index)
 	if succeeded {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Rules says how many failures exclude an executor or a node. A number that is 0
-// has its default, the same as Spark's.
+// Rules configure how many failures exclude an executor or a node. 0 means the
+// default in parentheses, the same as Spark's.
 type Rules struct {
 	// Enabled turns exclusion on. These rules then replace the rule that a failed
 	// task is retried on another host if there is one.
@@ -34,8 +34,7 @@ type Rules struct {
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
 	// Timeout is how long an exclusion for the application lasts; 1 hour.
 	Timeout time.Duration
-	// KillExcluded asks for executors that are excluded for the application to be
-	// killed.
+	// KillExcluded requests that executors excluded for the application are killed.
 	KillExcluded bool
 	// UnschedulableTimeout is how long a set waits for another executor if it has a
 	// task that is excluded from all; 2 minutes.
@@ -124,27 +123,27 @@ func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now ti
 	if s.byExecutor == nil {
 		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
 	}
-	on := s.byExecutor[executor]
-	if on == nil {
-		on = &executorFailures{node: node, tasks: map[int32]time.Time{}}
-		s.byExecutor[executor] = on
+	failures := s.byExecutor[executor]
+	if failures == nil {
+		failures = &executorFailures{node: node, tasks: map[int32]time.Time{}}
+		s.byExecutor[executor] = failures
 	}
-	on.tasks[task] = now
-	if len(on.tasks) < rules.SetFailedTasksPerExecutor || !add(&s.executors, executor) {
+	failures.tasks[task] = now
+	if len(failures.tasks) < rules.SetFailedTasksPerExecutor || !add(&s.executors, executor) {
 		return 0, 0
 	}
 	s.executorsOnNode[node]++
 	if s.executorsOnNode[node] >= rules.SetFailedExecutorsPerNode && add(&s.nodes, node) {
 		executors = s.executorsOnNode[node]
 	}
-	return len(on.tasks), executors
+	return len(failures.tasks), executors
 }
 
 // Application counts failures for all sets, and ends exclusions after a timeout.
 type Application struct {
 	// failures are those of sets that succeeded, by executor.
 	failures map[string][]time.Time
-	// executors are excluded, whether they are still alive or not.
+	// executors are the excluded executors, including lost ones.
 	executors map[string]executorExclusion
 	// nodes has the times at which exclusions end.
 	nodes map[string]time.Time
@@ -158,7 +157,7 @@ type executorExclusion struct {
 // Exclusion is an exclusion of an executor for the application that has begun or
 // ended.
 type Exclusion struct {
-	// Executor is "" if it is the exclusion of a node that has ended.
+	// Executor is "" if the exclusion of a node has ended.
 	Executor, Node string
 	// Tasks is how many tasks failed on the executor. Executors is how many
 	// executors of the node are excluded if the node is now excluded as well, else
@@ -172,9 +171,9 @@ func (x *Application) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
 // Excludes reports whether an executor, or the node that it is on, is excluded.
 func (x *Application) Excludes(executor, node string) bool {
-	_, itself := x.executors[executor]
-	_, itsNode := x.nodes[node]
-	return itself || itsNode
+	_, byExecutor := x.executors[executor]
+	_, byNode := x.nodes[node]
+	return byExecutor || byNode
 }
 
 // AddSet counts the failures of a set that succeeded, on executors that are
@@ -185,8 +184,8 @@ func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string)
 		if !alive(id) {
 			continue
 		}
-		on := set.byExecutor[id]
-		failures := append(x.failures[id], slices.Collect(maps.Values(on.tasks))...)
+		inSet := set.byExecutor[id]
+		failures := append(x.failures[id], slices.Collect(maps.Values(inSet.tasks))...)
 		failures = slices.DeleteFunc(failures, func(at time.Time) bool { return now.Sub(at) >= rules.Timeout })
 		if _, excluded := x.executors[id]; excluded || len(failures) < rules.ApplicationFailedTasksPerExecutor {
 			if x.failures == nil {
@@ -196,7 +195,7 @@ func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string)
 			continue
 		}
 		delete(x.failures, id)
-		begun = append(begun, x.exclude(rules, id, on.node, len(failures), now.Add(rules.Timeout)))
+		begun = append(begun, x.exclude(rules, id, inSet.node, len(failures), now.Add(rules.Timeout)))
 	}
 	return begun
 }
@@ -228,9 +227,9 @@ func (x *Application) RemoveExecutor(executor string) { delete(x.failures, execu
 func (x *Application) Expire(now time.Time) []Exclusion {
 	var ended []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
-		if one := x.executors[id]; !now.Before(one.until) {
+		if e := x.executors[id]; !now.Before(e.until) {
 			delete(x.executors, id)
-			ended = append(ended, Exclusion{Executor: id, Node: one.node})
+			ended = append(ended, Exclusion{Executor: id, Node: e.node})
 		}
 	}
 	for _, node := range slices.Sorted(maps.Keys(x.nodes)) {
@@ -245,9 +244,9 @@ func (x *Application) Expire(now time.Time) []Exclusion {
 // NextExpiry returns when the next exclusion ends, the zero time if there is none.
 func (x *Application) NextExpiry() time.Time {
 	var next time.Time
-	for _, one := range x.executors {
-		if next.IsZero() || one.until.Before(next) {
-			next = one.until
+	for _, e := range x.executors {
+		if next.IsZero() || e.until.Before(next) {
+			next = e.until
 		}
 	}
 	for _, until := range x.nodes {

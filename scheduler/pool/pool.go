@@ -2,14 +2,15 @@
 //
 // Task sets are the leaves of a [Tree] of pools. A FIFO pool serves its children
 // in order; a FAIR pool serves the child that is furthest below its share. The
-// tree knows for each node how many cores it uses and whether it has tasks to
-// launch, and nothing of executors, hosts or locality: a task set that finds no
-// suitable executor is skipped for the rest of an offer.
+// tree has for each node how many cores it uses and whether it has tasks to launch,
+// and no executors, hosts or localities: a task set that finds no suitable executor
+// is skipped for the rest of an offer.
 //
 // The caller adds a leaf for each task set, calls [Node.Enqueue] if the leaf has
 // tasks to launch and [Node.AddCores] if the number of cores it uses changes. To
 // make an offer, it repeats [Tree.Next], launches tasks of that leaf and calls
-// [Node.Skip] if the leaf took less than it might, and ends with [Tree.EndOffer].
+// [Node.Skip] if it launched fewer than Next allowed, and ends with
+// [Tree.EndOffer].
 package pool
 
 import "fmt"
@@ -50,7 +51,7 @@ type Pool struct {
 	Pools []Pool
 }
 
-// Default is the pool of task sets that name none.
+// Default is the name of the pool of task sets that name no pool.
 const Default = "default"
 
 // Check returns an error if a pool has no name, a name is used twice or a number

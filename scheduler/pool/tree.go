@@ -41,15 +41,15 @@ type Node[L Leaf] struct {
 	// before in a FAIR pool.
 	queue []*Node[L]
 	// queued reports whether the node is among its parent's children with work, and
-	// at is its index in the heap; -1 while the parent has set it aside.
+	// index is its index in the parent's heap; -1 while it is skipped.
 	queued bool
-	at     int
+	index  int
 
 	// The rest is the state of one offer. skipped counts the leading children of a
-	// FIFO pool that take no more, aside are those of a FAIR pool. drained reports
-	// whether a child has run out of work.
+	// FIFO pool that take no more, skippedChildren are those of a FAIR pool. drained
+	// reports whether a child has run out of work.
 	skipped          int
-	aside            []*Node[L]
+	skippedChildren  []*Node[L]
 	drained, visited bool
 }
 
@@ -108,9 +108,9 @@ func (t *Tree[L]) pool(name string) *Node[L] {
 // HasWork reports whether any leaf is queued.
 func (t *Tree[L]) HasWork() bool { return len(t.root.queue) > 0 }
 
-// Sole returns the leaf that takes the next free core, whichever executor it is
-// on: the first of a FIFO pool, the only one of a FAIR pool. It returns nil if
-// leaves share the cores or if none is queued.
+// Sole returns the leaf that takes the next free core of any executor: the first of
+// a FIFO pool, the only one of a FAIR pool. It returns nil if several leaves share
+// the cores or if none is queued.
 func (t *Tree[L]) Sole() *Node[L] {
 	n := t.root
 	for n.isPool {
@@ -125,40 +125,40 @@ func (t *Tree[L]) Sole() *Node[L] {
 // Next returns the leaf that goes next in the current offer and how many tasks it
 // may launch before Next is called again. It returns nil if no leaf takes any more.
 func (t *Tree[L]) Next() (*Node[L], int) {
-	n, most := t.root, math.MaxInt
+	n, limit := t.root, math.MaxInt
 	for {
 		if !n.visited {
 			n.visited = true
 			t.visited = append(t.visited, n)
 		}
 		if !n.isPool {
-			return n, most
+			return n, limit
 		}
 		switch {
 		case n.skipped < len(n.queue): // skipped is 0 in a FAIR pool
 			if n.mode == FAIR {
-				most = 1
+				limit = 1
 			}
 			n = n.queue[n.skipped]
 		case n.parent == nil:
 			return nil, 0
 		default:
 			n.Skip()
-			n, most = t.root, math.MaxInt
+			n, limit = t.root, math.MaxInt
 		}
 	}
 }
 
-// Skip leaves a node that Next has reached out of the rest of the offer.
+// Skip removes a node that Next has reached from the rest of the offer.
 func (n *Node[L]) Skip() {
-	up := n.parent
-	if up.mode == FIFO {
-		up.skipped++
+	parent := n.parent
+	if parent.mode == FIFO {
+		parent.skipped++
 		return
 	}
-	up.removeAt(n.at)
-	n.at = -1
-	up.aside = append(up.aside, n)
+	parent.removeAt(n.index)
+	n.index = -1
+	parent.skippedChildren = append(parent.skippedChildren, n)
 }
 
 // EndOffer makes skipped nodes ready for the next offer and drops those that have
@@ -172,18 +172,18 @@ func (t *Tree[L]) EndOffer() {
 				return !child.queued
 			})
 		}
-		for _, child := range n.aside {
+		for _, child := range n.skippedChildren {
 			if child.queued = child.hasWork(); child.queued {
 				n.push(child)
 			}
 		}
-		clear(n.aside)
-		n.aside, n.skipped, n.drained = n.aside[:0], 0, false
-		if up := n.parent; up != nil && !n.hasWork() {
-			up.drained = true
-			if up.mode == FAIR && n.at >= 0 {
+		clear(n.skippedChildren)
+		n.skippedChildren, n.skipped, n.drained = n.skippedChildren[:0], 0, false
+		if parent := n.parent; parent != nil && !n.hasWork() {
+			parent.drained = true
+			if parent.mode == FAIR && n.index >= 0 {
 				n.queued = false
-				up.removeAt(n.at)
+				parent.removeAt(n.index)
 			}
 		}
 	}
@@ -227,8 +227,8 @@ func (n *Node[L]) before(m *Node[L]) bool {
 	return n.Compare(m) < 0
 }
 
-// Enqueue lets a leaf with work, and the pools around it, take part in offers. It
-// must not be called during an offer.
+// Enqueue adds a leaf with work, and the pools around it, to the queues of their
+// parents. It must not be called during an offer.
 func (n *Node[L]) Enqueue() {
 	for ; n.parent != nil && !n.queued; n = n.parent {
 		n.queued = true
@@ -236,8 +236,8 @@ func (n *Node[L]) Enqueue() {
 			n.parent.push(n)
 			continue
 		}
-		at := n.parent.position(n)
-		n.parent.queue = slices.Insert(n.parent.queue, at, n)
+		i := n.parent.position(n)
+		n.parent.queue = slices.Insert(n.parent.queue, i, n)
 	}
 }
 
@@ -246,18 +246,18 @@ func (n *Node[L]) Dequeue() {
 	for ; n.parent != nil && n.queued && len(n.queue) == 0; n = n.parent {
 		n.queued = false
 		if n.parent.mode == FAIR {
-			n.parent.removeAt(n.at)
+			n.parent.removeAt(n.index)
 			continue
 		}
-		at := n.parent.position(n)
-		n.parent.queue = slices.Delete(n.parent.queue, at, at+1)
+		i := n.parent.position(n)
+		n.parent.queue = slices.Delete(n.parent.queue, i, i+1)
 	}
 }
 
-// position returns where a child belongs in the queue of a FIFO pool.
+// position returns the index of a child in the queue of a FIFO pool.
 func (n *Node[L]) position(child *Node[L]) int {
-	at, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
-	return at
+	i, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
+	return i
 }
 
 // AddCores records that attempts of a leaf use more cores, or fewer if cores is
@@ -266,51 +266,51 @@ func (n *Node[L]) AddCores(cores int) {
 	for ; n != nil; n = n.parent {
 		n.cores += cores
 		switch {
-		case !n.queued || n.at < 0 || n.parent.mode == FIFO:
+		case !n.queued || n.index < 0 || n.parent.mode == FIFO:
 		case cores < 0:
-			n.parent.up(n.at)
+			n.parent.up(n.index)
 		default:
-			n.parent.down(n.at)
+			n.parent.down(n.index)
 		}
 	}
 }
 
 // push, removeAt, up and down are those of a binary heap ordered by before.
 func (n *Node[L]) push(child *Node[L]) {
-	child.at = len(n.queue)
+	child.index = len(n.queue)
 	n.queue = append(n.queue, child)
-	n.up(child.at)
+	n.up(child.index)
 }
 
-func (n *Node[L]) removeAt(at int) {
+func (n *Node[L]) removeAt(i int) {
 	last := len(n.queue) - 1
-	n.queue[at] = n.queue[last]
-	n.queue[at].at = at
+	n.queue[i] = n.queue[last]
+	n.queue[i].index = i
 	n.queue[last] = nil
 	n.queue = n.queue[:last]
-	if at < last {
-		n.down(at)
-		n.up(at)
+	if i < last {
+		n.down(i)
+		n.up(i)
 	}
 }
 
-func (n *Node[L]) up(at int) {
-	heap, child := n.queue, n.queue[at]
-	for at > 0 {
-		parent := (at - 1) / 2
+func (n *Node[L]) up(i int) {
+	heap, child := n.queue, n.queue[i]
+	for i > 0 {
+		parent := (i - 1) / 2
 		if !child.before(heap[parent]) {
 			break
 		}
-		heap[at], heap[parent].at = heap[parent], at
-		at = parent
+		heap[i], heap[parent].index = heap[parent], i
+		i = parent
 	}
-	heap[at], child.at = child, at
+	heap[i], child.index = child, i
 }
 
-func (n *Node[L]) down(at int) {
-	heap, child := n.queue, n.queue[at]
+func (n *Node[L]) down(i int) {
+	heap, child := n.queue, n.queue[i]
 	for {
-		next := 2*at + 1
+		next := 2*i + 1
 		if next >= len(heap) {
 			break
 		}
@@ -320,8 +320,8 @@ func (n *Node[L]) down(at int) {
 		if !heap[next].before(child) {
 			break
 		}
-		heap[at], heap[next].at = heap[next], at
-		at = next
+		heap[i], heap[next].index = heap[next], i
+		i = next
 	}
-	heap[at], child.at = child, at
+	heap[i], child.index = child, i
 }

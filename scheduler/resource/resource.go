@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// wholeAddress is the amount of one address. Amounts are kept in these units, so
-// that a third of an address fits three times.
+// wholeAddress is the amount of one address. Amounts are integers, so that a third
+// of an address fits three times.
 const wholeAddress = 1_000_000_000
 
 // maxRequest bounds how many addresses of a resource a task requests.
@@ -102,7 +102,7 @@ func (v *Inventory) find(name string) int {
 	return slices.IndexFunc(v.resources, func(r resource) bool { return r.name == name })
 }
 
-// Has reports whether all that is requested is free.
+// Has reports whether the requested amounts are free.
 func (v *Inventory) Has(requests Requests) bool {
 	for _, r := range requests {
 		at := v.find(r.name)
@@ -124,7 +124,7 @@ func (r *resource) has(amount int64) bool {
 	return false
 }
 
-// Fit returns how many tasks, at most limit, have room if all is free.
+// Fit returns how many tasks, at most limit, have room if all addresses are free.
 func (v *Inventory) Fit(requests Requests, limit int) int {
 	return v.fit(requests, limit, wholeAddress)
 }
@@ -148,8 +148,8 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	return limit
 }
 
-// Reserve takes what is requested, which must be free. A part is taken from the
-// address with the least left that has enough, to keep other addresses whole.
+// Reserve takes the requested amounts, which must be free. A part is taken from
+// the address with the least left that has enough, to keep other addresses whole.
 func (v *Inventory) Reserve(requests Requests) Reservation {
 	var reserved Reservation
 	for _, request := range requests {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Rules is when a slow task is run a second time, on another executor. The first
-// attempt to succeed provides the result; the other is killed.
+// Rules configure when a slow task is run a second time, on another executor. The
+// first attempt to succeed provides the result; the other is killed.
 type Rules struct {
 	Enabled bool
 	// Quantile is the part of a set's tasks that must be done first; 0.9 if it is 0.
