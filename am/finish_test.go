@@ -34,7 +34,7 @@ func TestUnregisterAfterRestart(t *testing.T) {
 		require.NoError(t, m.allocator.Register(t.Context()))
 		cluster.Restart(45 * time.Second)
 		require.True(t, m.unregister(t.Context(), yarn.FinishRequest{Status: yarn.FinalSucceeded, Diagnostics: "all is well"}))
-		cluster.Look(func(v yarntest.View) {
+		cluster.Inspect(func(v yarntest.View) {
 			status := v.Application(application.ID())
 			require.Equal(t, yarn.FinalSucceeded, status.Final)
 			require.Equal(t, "all is well", status.Diagnostics)

@@ -86,7 +86,7 @@ func flap(c *yarntest.Cluster, d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; time.Sleep(1500 * time.Millisecond) {
 		for _, node := range c.Nodes() {
 			node.Lose()
-			_ = node.Return()
+			_ = node.Reconnect()
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 				live := func(d time.Duration) { // executors that run register
 					for ; d > 0; d -= time.Second {
 						time.Sleep(time.Second)
-						cluster.Look(func(v yarntest.View) {
+						cluster.Inspect(func(v yarntest.View) {
 							for _, container := range v.Live(app.ID()) {
 								if container.State == yarntest.Running {
 									a.ExecutorRegistered(container.Environment[executorVariable])
@@ -177,7 +177,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 				}
 				live(10 * time.Minute)
 				given := 0
-				cluster.Look(func(v yarntest.View) { given = len(v.Containers(app.ID())) })
+				cluster.Inspect(func(v yarntest.View) { given = len(v.Containers(app.ID())) })
 				require.LessOrEqual(t, given, wanted*mostRounds)
 				require.Greater(t, given, wanted*3, "they are tried again")
 				notes := func() []string { return a.Status().Notes }
@@ -188,7 +188,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 				require.Contains(t, notes()[0], "containers fail repeatedly")
 				befall(true)
 				live(3 * time.Minute)
-				cluster.Look(func(v yarntest.View) { require.Equal(t, wanted, v.Running(app.ID())) })
+				cluster.Inspect(func(v yarntest.View) { require.Equal(t, wanted, v.Running(app.ID())) })
 				stop()
 				require.NoError(t, <-ended)
 			})

@@ -25,7 +25,7 @@ func (c *chaos) injectFault() {
 		{"launches go wrong", func() { c.wrong("startContainers") }},
 		{"registrations go wrong", func() { c.wrong("registerApplicationMaster") }},
 		{"a node is lost", func() { c.node().Lose() }},
-		{"a node is cut off", func() { c.node().Cut() }},
+		{"a node is cut off", func() { c.node().Disconnect() }},
 		{"a node comes back", func() { c.back(c.node()) }},
 		{"a node is lost and back", func() { n := c.node(); n.Lose(); c.back(n) }},
 		{"a NodeManager restarts", func() { c.node().Restart(c.upTo(20*time.Second), true) }},
@@ -69,7 +69,7 @@ func (c *chaos) wrong(method string) {
 }
 
 func (c *chaos) back(n *yarntest.Node) {
-	if err := n.Return(); err != nil {
+	if err := n.Reconnect(); err != nil {
 		c.t.Errorf("%s: %v", n.Host(), err)
 	}
 }
@@ -89,7 +89,7 @@ func (c *chaos) failover() {
 
 func (c *chaos) preempt(strict bool) {
 	var ids []yarn.ContainerID
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		for _, k := range v.Live(c.app.ID()) {
 			if c.random.IntN(3) == 0 {
 				ids = append(ids, k.ID)

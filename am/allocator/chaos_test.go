@@ -262,14 +262,14 @@ func (c *chaos) run() {
 		node.FailStarts("")
 		node.Healthy()
 		node.Recommission()
-		require.NoError(t, node.Return())
+		require.NoError(t, node.Reconnect())
 	}
 	target := c.random.IntN(c.capacity()/2 + 1)
 	c.live(time.Minute)
 	c.finale(target)
 	settled := func() bool {
 		same := false
-		c.cluster.Look(func(v yarntest.View) {
+		c.cluster.Inspect(func(v yarntest.View) {
 			held := v.Held(c.app.ID())
 			same = v.Application(c.app.ID()).Registered && held == target && held == v.Running(c.app.ID()) && held == v.Processes(c.app.ID())
 		})
@@ -287,7 +287,7 @@ func (c *chaos) run() {
 		}
 	}
 	if !assert.True(t, settled(), "there are as many containers as wanted, and no other") {
-		c.cluster.Look(func(v yarntest.View) {
+		c.cluster.Inspect(func(v yarntest.View) {
 			t.Logf("target %d, held %d, running %d, processes %d, asked %v", target, v.Held(c.app.ID()), v.Running(c.app.ID()), v.Processes(c.app.ID()), v.Rows(c.app.ID()))
 			t.Logf("status %+v", c.allocator.state.states)
 		})
@@ -308,7 +308,7 @@ const mostRoundsAMinute = 8
 // pauses allow.
 func (c *chaos) paced() {
 	var ends []time.Time
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		for _, k := range v.Containers(c.app.ID()) {
@@ -356,7 +356,7 @@ func (c *chaos) finale(target int) {
 func (c *chaos) end(err error) {
 	t := c.t
 	c.allocator.ReleaseAll(t.Context())
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are given back before the application ends")
 	})
 	c.finish(err)
@@ -367,7 +367,7 @@ func (c *chaos) end(err error) {
 	time.Sleep(time.Minute)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		status := v.Application(c.app.ID())
 		assert.Equal(t, yarn.ApplicationFinished, status.State)
 		if c.most <= c.missed && status.Final == yarn.FinalFailed {
@@ -406,7 +406,7 @@ func (c *chaos) finish(failure error) {
 // capacity is how many executors the cluster has room for.
 func (c *chaos) capacity() int {
 	n := 0
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		for _, node := range c.cluster.Nodes() {
 			if node.Host() != c.excluded {
 				n += int(v.Capacity(node.Host()).MemoryMB / 1024)
@@ -476,7 +476,7 @@ func (c *chaos) vanished(up map[string]bool) []string {
 // drive has executors that run register, and those that are too many killed.
 func (c *chaos) drive() {
 	var joined, killed []string
-	c.cluster.Look(func(v yarntest.View) {
+	c.cluster.Inspect(func(v yarntest.View) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		up := map[string]bool{}

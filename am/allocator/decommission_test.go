@@ -197,9 +197,9 @@ func TestTheOnlyNodeIsLostAndBack(t *testing.T) {
 			time.Sleep(20 * time.Second)
 			node := cluster.Nodes()[0]
 			node.Lose()
-			require.NoError(t, node.Return())
+			require.NoError(t, node.Reconnect())
 			time.Sleep(20 * time.Second)
-			cluster.Look(func(v yarntest.View) {
+			cluster.Inspect(func(v yarntest.View) {
 				require.Equal(t, 2, v.Running(app.ID()))
 				require.Len(t, v.Containers(app.ID()), 4)
 			})

@@ -22,13 +22,13 @@ type Submission struct {
 	// Queue is a leaf's name, with or without "root.". Default: the first.
 	Queue string
 	// Managed applications have a container of the size Resource for their
-	// ApplicationMaster, which begins when that has been allocated; the process in
-	// it is the test's to play. Unmanaged ones begin at once.
+	// ApplicationMaster. An attempt begins once it is allocated; the test acts as the
+	// process in it. Attempts of unmanaged ones begin at once.
 	Managed  bool
 	Resource yarn.Resource
-	// MaxAttempts is at most, and by default, that of the cluster.
+	// MaxAttempts is at most that of the cluster, which is the default.
 	MaxAttempts int
-	// KeepContainers leaves an attempt's containers to the next one.
+	// KeepContainers lets the next attempt keep the containers of a failed one.
 	KeepContainers bool
 }
 
@@ -59,32 +59,32 @@ type attempt struct {
 	// registered, and ended once the attempt has ended.
 	launched, registered, finishing, ended bool
 
-	host        string
-	port        int32
-	master      *container // nil if unmanaged
-	began       time.Time
-	finishedAt  time.Time
-	expiry      *event
-	keyID       int32 // of the token that it was given last
-	lastID      int32
-	last        *pb.AllocateResponse
-	numbered    int64 // containers of this epoch
-	numberEpoch int64
+	host           string
+	port           int32
+	master         *container // nil if unmanaged
+	began          time.Time
+	finishedAt     time.Time
+	expiry         *event
+	keyID          int32 // of its newest token
+	lastID         int32
+	last           *pb.AllocateResponse
+	containerCount int64 // containers of this epoch
+	countEpoch     int64
 
 	table table
 	// blacklist has the excluded hosts and racks, and since when.
 	blacklist map[string]time.Time
-	// beats counts the heartbeats that were served, and returned is the resources of the
-	// containers that have ended.
-	beats    int
-	returned yarn.Resource
+	// heartbeats counts the served heartbeats, and freed is the sum of the resources of
+	// ended containers.
+	heartbeats int
+	freed      yarn.Resource
 	// held are the containers that count, in the order of allocation.
-	held        []*container
-	fresh       []*container // allocated, not reported yet
-	finished    []*pb.ContainerStatus
-	nodeUpdates []*registration
-	tokensFor   map[*Node]bool
-	previous    []*container // kept from the attempt before
+	held           []*container
+	newlyAllocated []*container // allocated, not reported yet
+	newlyCompleted []*pb.ContainerStatus
+	nodeUpdates    []*registration
+	tokensFor      map[*Node]bool
+	previous       []*container // kept from the previous attempt
 	// pendingReleases are releases of containers whose nodes have not registered again.
 	pendingReleases map[*container]bool
 	strict          []*container // to be announced as strictly preempted
@@ -92,9 +92,6 @@ type attempt struct {
 }
 
 func (a *application) current() *attempt { return a.attempts[len(a.attempts)-1] }
-
-// over reports whether the attempt has ended. Its token is invalid then.
-func (a *attempt) over() bool { return a.ended }
 
 // state returns the attempt's RMAppAttemptState.
 func (a *attempt) state() string {
@@ -116,14 +113,14 @@ func (a *attempt) state() string {
 	}
 }
 
-// newID numbers an application.
+// newID returns the id of a new application.
 func (c *Cluster) newID() yarn.ApplicationID {
 	c.lastApplication++
 	return yarn.ApplicationID{ClusterTimestamp: c.identifier, Sequence: c.lastApplication}
 }
 
-// submit accepts an application, or fails it as the ResourceManager does: after
-// it has taken the submission.
+// submit accepts an application. If its queue is unknown, the application fails after
+// that, as at the ResourceManager.
 func (c *Cluster) submit(id yarn.ApplicationID, s Submission) *application {
 	orDefault(&s.User, "alice")
 	orDefault(&s.Name, "N/A")
@@ -155,12 +152,12 @@ func (c *Cluster) newAttempt(app *application) {
 	a := &attempt{
 		id:  yarn.AttemptID{Application: app.id, Attempt: int32(len(app.attempts) + 1)},
 		app: app, lastID: -1, blacklist: map[string]time.Time{}, tokensFor: map[*Node]bool{}, pendingReleases: map[*container]bool{}, began: time.Now(), keyID: c.amrmKeys.current,
-		numberEpoch: c.epoch,
+		countEpoch: c.epoch,
 	}
 	if len(app.attempts) > 0 {
 		before := app.current()
 		for _, k := range before.held {
-			// They keep the ids of the attempt that asked for them.
+			// Their ids keep the attempt that asked for them.
 			a.previous = append(a.previous, k)
 			k.attempt = a
 		}
@@ -169,8 +166,8 @@ func (c *Cluster) newAttempt(app *application) {
 	app.attempts = append(app.attempts, a)
 	app.state = yarn.ApplicationAccepted
 	if app.Managed {
-		// The request for the master's own container is like any other, of the
-		// lowest priority's number.
+		// The master's container is requested like others, with the lowest priority
+		// number.
 		a.table.set(&pb.ResourceRequest{
 			Priority: &pb.Priority{Priority: proto.Int32(masterPriority)}, ResourceName: proto.String(yarn.AnyHost),
 			Containers: proto.Int32(1), AllocationRequestId: proto.Int64(-1),
@@ -181,11 +178,11 @@ func (c *Cluster) newAttempt(app *application) {
 	c.launch(a)
 }
 
-// masterPriority is that of the request for an ApplicationMaster's container
+// masterPriority is the priority of an ApplicationMaster's container
 // (RMAppAttemptImpl.AM_CONTAINER_PRIORITY).
 const masterPriority = 0
 
-// launch begins the attempt: its ApplicationMaster has a token and may come.
+// launch begins the attempt: its ApplicationMaster has a token and may register.
 func (c *Cluster) launch(a *attempt) {
 	a.launched = true
 	if a.app.launched.IsZero() {
@@ -217,12 +214,11 @@ func (c *Cluster) failAttempt(a *attempt, diagnostics string) {
 		"Application %v failed %d times due to %s. Failing the application.", app.id, len(app.attempts), diagnostics))
 }
 
-// closeAttempt ends an attempt and its containers, except those that the next one
-// keeps.
+// closeAttempt ends an attempt and, unless the next one keeps them, its containers.
 func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 	a.ended, a.registered, a.finishedAt = true, false, time.Now()
 	c.cancel(a.expiry)
-	a.table, a.fresh = table{}, nil
+	a.table, a.newlyAllocated = table{}, nil
 	for _, k := range slices.Clone(a.held) {
 		if keep && k.stage == launched && !k.master {
 			continue
@@ -230,7 +226,7 @@ func (c *Cluster) closeAttempt(a *attempt, keep bool) {
 		c.complete(k, k.abnormal(yarn.ExitKilledAfterApplication, completedAppText))
 		if k.onNode() {
 			k.node.cleanups = append(k.node.cleanups, k)
-			k.node.stir()
+			k.node.scheduleHeartbeat()
 		}
 	}
 	c.demandChanged()
@@ -271,8 +267,7 @@ type Application struct {
 	app     *application
 }
 
-// Submit starts an application. A managed one's token is there once its
-// container is: see Launched.
+// Submit starts an application. A managed one has a token once it is Launched.
 func (c *Cluster) Submit(s Submission) *Application {
 	var app *application
 	c.do(func() { app = c.submit(c.newID(), s) })
@@ -287,17 +282,17 @@ func (c *Cluster) Application(id yarn.ApplicationID) (*Application, bool) {
 	return &Application{c, app}, ok
 }
 
-// ID is the application's.
+// ID returns the application's id.
 func (a *Application) ID() yarn.ApplicationID { return a.app.id }
 
-// AttemptID is that of the current attempt.
+// AttemptID returns the id of the current attempt.
 func (a *Application) AttemptID() yarn.AttemptID {
 	a.cluster.mu.Lock()
 	defer a.cluster.mu.Unlock()
 	return a.app.current().id
 }
 
-// AMRMToken is the current attempt's.
+// AMRMToken returns the token of the current attempt.
 func (a *Application) AMRMToken() security.Token {
 	a.cluster.mu.Lock()
 	defer a.cluster.mu.Unlock()
@@ -305,17 +300,17 @@ func (a *Application) AMRMToken() security.Token {
 	return a.cluster.amrmToken(attempt, attempt.keyID)
 }
 
-// Options are those of a client for the current attempt's ApplicationMaster.
+// Options returns the options of a client for the current attempt's ApplicationMaster.
 func (a *Application) Options() yarn.ClientOptions {
 	return yarn.ClientOptions{Token: a.AMRMToken(), Dial: a.cluster.Dial, Logger: a.cluster.options.Logger}
 }
 
-// Fail ends the current attempt as a crash of its ApplicationMaster does.
+// Fail ends the current attempt like a crash of its ApplicationMaster.
 func (a *Application) Fail(diagnostics string) {
 	a.cluster.do(func() { a.cluster.failAttempt(a.app.current(), diagnostics) })
 }
 
-// Kill ends the application as its user does.
+// Kill ends the application for its user.
 func (a *Application) Kill(diagnostics string) {
 	a.cluster.do(func() { a.cluster.kill(a.app, diagnostics) })
 }
@@ -327,9 +322,8 @@ func (c *Cluster) kill(app *application, diagnostics string) {
 	c.end(app, yarn.ApplicationKilled, yarn.FinalKilled, diagnostics)
 }
 
-// Surplus allocates n containers that were not asked for, of the size of the first
-// request, on nodes that have room: as a ResourceManager does that has allocated
-// before it receives a lower request.
+// Surplus allocates n containers that were not asked for on nodes that have room, like
+// a ResourceManager that has allocated them before it receives a lower request.
 func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	c := a.cluster
 	c.do(func() {
@@ -346,8 +340,8 @@ func (a *Application) Surplus(n int, resource yarn.Resource, priority int32) {
 	})
 }
 
-// Preempt announces that containers will be preempted: strictly, or unless as much is
-// released otherwise. After wait it kills those that are left.
+// Preempt announces that containers will be preempted: in any case if strict, else
+// unless as much is released. After wait it kills those that are left.
 func (a *Application) Preempt(strict bool, wait time.Duration, ids ...yarn.ContainerID) {
 	c := a.cluster
 	c.do(func() {

@@ -22,24 +22,24 @@ type Cluster struct {
 	nodes   []*Node
 	hosts   map[string]*Node
 
-	ctx    context.Context
-	stop   context.CancelFunc
-	loops  sync.WaitGroup
-	sooner chan struct{} // wakes run: there is an earlier event than the one it waits for
+	ctx   context.Context
+	stop  context.CancelFunc
+	loops sync.WaitGroup
+	wake  chan struct{} // wakes run if an earlier event was scheduled
 
 	// mu guards the fields below, and applications, containers and nodes.
-	mu      sync.Mutex
-	closed  bool
-	began   time.Time
-	events  eventHeap
-	ordered int64
-	random  *rand.Rand
+	mu        sync.Mutex
+	closed    bool
+	began     time.Time
+	events    eventHeap
+	scheduled int64
+	random    *rand.Rand
 
 	// identifier is the start time of the active ResourceManager in
 	// milliseconds, and epoch counts those before it.
 	identifier      int64
 	epoch           int64
-	recovered       time.Time // when the REST API knows running applications again
+	recovered       time.Time // the time when the REST API knows running applications again
 	lastApplication int32
 	applications    []*application
 	byID            map[yarn.ApplicationID]*application
@@ -52,7 +52,7 @@ type Cluster struct {
 	amrmKeys, nmKeys, containerKeys keys
 
 	faults            []*Fault
-	spoiled           int  // how many containers to come have tokens that are not valid
+	tokensToSpoil     int  // the number of next containers that get invalid tokens
 	ignoresBlacklists bool // see IgnoreBlacklists
 	violations        []string
 	watchers          map[*watcher]struct{}
@@ -68,7 +68,7 @@ func New(options Options) (*Cluster, error) {
 	now := time.Now()
 	c := &Cluster{
 		options: options, network: options.Network, hosts: map[string]*Node{},
-		ctx: ctx, stop: cancel, sooner: make(chan struct{}, 1),
+		ctx: ctx, stop: cancel, wake: make(chan struct{}, 1),
 		began: now, identifier: now.UnixMilli(), random: rand.New(rand.NewPCG(options.Seed, 1)),
 		byID: map[yarn.ApplicationID]*application{}, containers: map[yarn.ContainerID]*container{}, watchers: map[*watcher]struct{}{},
 		amrmKeys:      keys{current: 1, seed: options.Seed, kind: "amrm"},
@@ -86,7 +86,7 @@ func New(options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// start makes the servers. Nodes are registered from the start.
+// start starts the servers. All nodes are registered.
 func (c *Cluster) start() error {
 	for i := range c.options.Masters {
 		m, err := c.newMaster(i)
@@ -101,7 +101,7 @@ func (c *Cluster) start() error {
 	for i, spec := range c.options.Nodes {
 		n := &Node{
 			cluster: c, spec: spec, index: i, state: yarn.NodeRunning, reachable: true, local: map[yarn.ContainerID]*container{},
-			// Hundredths of the interval bundle the reports of many nodes.
+			// A multiple of a hundredth of the interval, so that many nodes report together.
 			phase: c.options.NodeHeartbeat / 100 * time.Duration(c.random.IntN(100)),
 		}
 		n.registration = &registration{node: n}
@@ -112,12 +112,12 @@ func (c *Cluster) start() error {
 		c.hosts[spec.Host] = n
 		if c.options.NodePages {
 			var err error
-			if n.pages, err = c.network.listen(spec.Host, 0, c.web.take); err != nil {
+			if n.pages, err = c.network.listen(spec.Host, 0, c.web.serveConn); err != nil {
 				return err
 			}
 			n.httpPort = n.pages.port()
 		} else {
-			n.httpPort = 8042 // as if it were there
+			n.httpPort = 8042 // nothing listens
 		}
 	}
 	if c.options.PreemptionInterval > 0 {
@@ -127,7 +127,7 @@ func (c *Cluster) start() error {
 	return nil
 }
 
-// Close ends all servers and connections and waits for their goroutines.
+// Close closes all servers and connections and waits for their goroutines.
 func (c *Cluster) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -138,28 +138,28 @@ func (c *Cluster) Close() {
 		m.close()
 	}
 	for _, n := range c.nodes {
-		n.rpc.shut()
+		n.rpc.close()
 		if n.pages != nil {
-			n.pages.shut()
+			n.pages.close()
 		}
 		n.server.Close()
 	}
 	c.web.close()
 }
 
-// Dial opens a connection to an address of the cluster: it is for
-// yarn.ClientOptions.Dial and the like.
+// Dial opens a connection to an address of the cluster, for example as
+// yarn.ClientOptions.Dial.
 func (c *Cluster) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return c.network.Dial(ctx, network, address)
 }
 
-// Nodes are the cluster's nodes, in the order of the options.
+// Nodes returns the nodes in the order of the options.
 func (c *Cluster) Nodes() []*Node { return c.nodes }
 
-// Node is the node of a host, nil if there is none.
+// Node returns the node of a host, nil if there is none.
 func (c *Cluster) Node(host string) *Node { return c.hosts[host] }
 
-// HadoopConf is the configuration by which clients find the cluster.
+// HadoopConf returns the configuration for clients of the cluster.
 func (c *Cluster) HadoopConf() map[string]string {
 	settings := map[string]string{}
 	services := map[string][]string{
@@ -186,7 +186,7 @@ func (c *Cluster) HadoopConf() map[string]string {
 	return settings
 }
 
-// do changes the cluster.
+// do calls change with the lock held, and then the watchers.
 func (c *Cluster) do(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +196,7 @@ func (c *Cluster) do(change func()) {
 
 func (c *Cluster) log(message string, args ...any) { c.options.Logger.Debug(message, args...) }
 
-// sorted returns containers in the order of their ids.
+// sorted returns the containers in the order of their ids.
 func sorted(containers map[yarn.ContainerID]*container) []*container {
 	return slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
 		x, y := a.id.Attempt, b.id.Attempt

@@ -139,7 +139,7 @@ func TestAnApplicationRuns(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok, "an unmanaged master need not wait")
 		m.await(func(v yarntest.View) bool { return v.Processes(app.ID()) == 0 })
-		c.Look(func(v yarntest.View) {
+		c.Inspect(func(v yarntest.View) {
 			status := v.Application(app.ID())
 			require.Equal(t, yarn.ApplicationFinished, status.State)
 			require.Equal(t, yarn.FinalSucceeded, status.Final)

@@ -47,7 +47,7 @@ type container struct {
 	executionType       yarn.ExecutionType
 	label               string
 	master              bool // runs the ApplicationMaster
-	surplus             bool // was given beyond what was asked for
+	surplus             bool // was not asked for
 
 	stage               stage
 	counted             bool // in the usage of its attempt, node and queue
@@ -63,18 +63,18 @@ type container struct {
 	allocatedAt, acquiredAt, startedAt, endedAt time.Time
 	exit                                        yarn.ExitStatus
 	diagnostics                                 string
-	// reported tells that the ResourceManager has heard of the exit.
+	// reported is set once the ResourceManager knows of the exit.
 	reported bool
 }
 
 // State is a step in a container's life.
 type State string
 
-// The states of a container, more than each daemon knows.
+// The states of a container. They combine those at the ResourceManager and at the node.
 const (
-	// Allocated containers have not been handed out yet.
+	// Allocated containers were not yet sent to the ApplicationMaster.
 	Allocated State = "allocated"
-	// Acquired ones have been handed out and not started.
+	// Acquired ones were sent to the ApplicationMaster and not started.
 	Acquired State = "acquired"
 	// Localizing and Running ones use resources of their node.
 	Localizing State = "localizing"
@@ -83,7 +83,7 @@ const (
 	Ended State = "ended"
 )
 
-// Container is one container at one moment.
+// Container is the state of a container at one time.
 type Container struct {
 	ID       yarn.ContainerID
 	Host     string
@@ -99,9 +99,9 @@ type Container struct {
 	// Environment and Commands are of its launch context, once it is started.
 	Environment map[string]string
 	Commands    []string
-	// Allocated, Acquired, Started and Ended are when it reached the state; zero before.
+	// The times when it reached each state; zero before.
 	AllocatedAt, AcquiredAt, StartedAt, EndedAt time.Time
-	// Exit is how it ended, yarn.ExitUnknown before.
+	// Exit is yarn.ExitUnknown until it has ended.
 	Exit yarn.ExitStatus
 }
 
@@ -146,7 +146,7 @@ func (k *container) proto() *pb.Container {
 	}
 }
 
-// status is the container's status as its node reports it.
+// status returns the container's status as its node reports it.
 func (k *container) status() *pb.ContainerStatus {
 	s := &pb.ContainerStatus{
 		ContainerId:   containerIDProto(k.id),
@@ -163,7 +163,7 @@ func (k *container) status() *pb.ContainerStatus {
 	return s
 }
 
-// abnormal is a status that the ResourceManager makes itself.
+// abnormal returns a status that the ResourceManager makes itself.
 func (k *container) abnormal(exit yarn.ExitStatus, diagnostics string) *pb.ContainerStatus {
 	return &pb.ContainerStatus{
 		ContainerId: containerIDProto(k.id),
@@ -183,7 +183,7 @@ const (
 	expiredText      = "Container expired since it was unused"
 )
 
-// begin starts the container's process, as the options say, on its node.
+// begin starts the container's process on its node, as Options.Process decides.
 func (c *Cluster) begin(k *container) {
 	k.process, k.startedAt = localizing, time.Now()
 	plan := Process{}
@@ -201,7 +201,7 @@ func (c *Cluster) begin(k *container) {
 	})
 }
 
-// exit ends the container's process. The node reports it at once.
+// exit ends the container's process, which the node reports at once.
 func (c *Cluster) exit(k *container, status yarn.ExitStatus, diagnostics string) {
 	if !k.onNode() {
 		return

@@ -8,8 +8,8 @@ import (
 // event is a function call at a time.
 type event struct {
 	at     time.Time
-	order  int64 // of scheduling, between events of one time
-	happen func()
+	order  int64 // orders events of one time as they were scheduled
+	action func()
 	index  int // in the heap, -1 outside
 }
 
@@ -40,18 +40,18 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// after schedules an event; the caller holds the lock, and so does happen.
-func (c *Cluster) after(wait time.Duration, happen func()) *event {
-	return c.at(time.Now().Add(wait), happen)
+// after schedules an event. The caller holds the lock, and so does run for action.
+func (c *Cluster) after(wait time.Duration, action func()) *event {
+	return c.at(time.Now().Add(wait), action)
 }
 
-func (c *Cluster) at(when time.Time, happen func()) *event {
-	c.ordered++
-	e := &event{at: when, order: c.ordered, happen: happen}
+func (c *Cluster) at(when time.Time, action func()) *event {
+	c.scheduled++
+	e := &event{at: when, order: c.scheduled, action: action}
 	heap.Push(&c.events, e)
 	if e.index == 0 {
 		select {
-		case c.sooner <- struct{}{}:
+		case c.wake <- struct{}{}:
 		default:
 		}
 	}
@@ -70,18 +70,18 @@ func (c *Cluster) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
-		timer.Reset(c.happen())
+		timer.Reset(c.runDue())
 		select {
 		case <-timer.C:
-		case <-c.sooner:
+		case <-c.wake:
 		case <-c.ctx.Done():
 			return
 		}
 	}
 }
 
-// happen handles the events that are due and returns how long to wait for the next.
-func (c *Cluster) happen() time.Duration {
+// runDue handles the events that are due and returns how long to wait for the next.
+func (c *Cluster) runDue() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.events) > 0 {
@@ -90,7 +90,7 @@ func (c *Cluster) happen() time.Duration {
 			return wait
 		}
 		heap.Pop(&c.events)
-		next.happen()
+		next.action()
 		c.changed()
 	}
 	return time.Hour

@@ -99,8 +99,8 @@ func TestNodesComeAndGo(t *testing.T) {
 		lost   bool             // its containers end
 	}{
 		"lost":            {(*yarntest.Node).Lose, []yarn.NodeState{yarn.NodeLost}, true},
-		"cut off":         {(*yarntest.Node).Cut, []yarn.NodeState{yarn.NodeLost}, true},
-		"cut off briefly": {func(n *yarntest.Node) { n.Cut(); time.Sleep(time.Minute); _ = n.Return() }, nil, false},
+		"cut off":         {(*yarntest.Node).Disconnect, []yarn.NodeState{yarn.NodeLost}, true},
+		"cut off briefly": {func(n *yarntest.Node) { n.Disconnect(); time.Sleep(time.Minute); _ = n.Reconnect() }, nil, false},
 		"restarted":       {func(n *yarntest.Node) { n.Restart(5*time.Second, true) }, nil, false},
 		"restarted empty": {func(n *yarntest.Node) { n.Restart(5*time.Second, false) }, nil, true},
 		"unhealthy":       {func(n *yarntest.Node) { n.Unhealthy("disk") }, []yarn.NodeState{yarn.NodeUnhealthy}, true},
@@ -133,9 +133,9 @@ func TestNodesComeAndGo(t *testing.T) {
 					require.Zero(t, ended)
 				}
 				// A machine that nobody reaches goes on until it is back.
-				require.NoError(t, c.Node(host).Return())
+				require.NoError(t, c.Node(host).Reconnect())
 				time.Sleep(time.Minute)
-				c.Look(func(v yarntest.View) { require.Equal(t, 4-ended, v.Processes(m.app.ID()), "no process is left behind") })
+				c.Inspect(func(v yarntest.View) { require.Equal(t, 4-ended, v.Processes(m.app.ID()), "no process is left behind") })
 			})
 		})
 	}
@@ -148,7 +148,7 @@ func TestANodeIsReportedTwiceInOneAnswer(t *testing.T) {
 	for seed := range uint64(20) {
 		inBubble(t, yarntest.Options{Seed: seed}, func(t *testing.T, c *yarntest.Cluster, m *master, _ []yarn.Container) {
 			c.Node("node-0001").Lose()
-			require.NoError(t, c.Node("node-0001").Return())
+			require.NoError(t, c.Node("node-0001").Reconnect())
 			time.Sleep(2 * time.Second)
 			var told []yarn.NodeState
 			for _, report := range m.beat(yarn.AllocateRequest{}).UpdatedNodes {
@@ -195,7 +195,7 @@ func TestContainersAreTaken(t *testing.T) {
 		m.app.Preempt(false, 10*time.Second, containers[2].ID)
 		m.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{containers[3].ID}})
 		time.Sleep(time.Minute)
-		c.Look(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was given back in its place") })
+		c.Inspect(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was given back in its place") })
 	})
 }
 
@@ -214,7 +214,7 @@ func TestQueuesShare(t *testing.T) {
 			require.Equal(t, yarn.ExitPreempted, status.ExitStatus)
 		}
 		modest.start(modest.get(8)...)
-		c.Look(func(v yarntest.View) { require.Equal(t, 8, v.Held(greedy.app.ID())) })
+		c.Inspect(func(v yarntest.View) { require.Equal(t, 8, v.Held(greedy.app.ID())) })
 	})
 }
 
@@ -287,7 +287,7 @@ func TestStartsFailAndSurplusComes(t *testing.T) {
 		m.beat(yarn.AllocateRequest{BlacklistAdd: []string{extra[1].Node.Host}})
 		c.Node(extra[0].Node.Host).FailStarts("")
 		m.start(extra[1])
-		c.Look(func(v yarntest.View) {
+		c.Inspect(func(v yarntest.View) {
 			require.Len(t, v.Violations(), 1)
 			require.Equal(t, []string{extra[1].Node.Host}, v.Blacklist(m.app.ID()))
 			require.Len(t, v.Containers(m.app.ID()), 6)

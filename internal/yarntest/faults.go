@@ -11,11 +11,11 @@ type Fault struct {
 	// Host is the server's: a node's, or "rm" for every ResourceManager; empty for
 	// all.
 	Host string
-	// Method is what is called, as "allocate"; empty for all.
+	// Method is the called method, such as "allocate"; empty for all.
 	Method string
-	// Times is how many calls it hits, 0 for all there are.
+	// Times is the number of calls that it hits; 0 for all.
 	Times int
-	// Chance is the probability of hitting a call, by the cluster's seed; 0 hits all.
+	// Chance is the probability of hitting a call; 0 hits all.
 	Chance float64
 	// Effect is what happens to such a call.
 	Effect ipctest.Fault
@@ -23,8 +23,8 @@ type Fault struct {
 	hits int
 }
 
-// Inject makes calls fail until the returned function is called. Of several faults that
-// hit a call the one injected first applies.
+// Inject makes calls fail until the returned function is called. If several faults hit
+// a call, the one injected first applies.
 func (c *Cluster) Inject(fault Fault) (end func()) {
 	f := &fault
 	c.do(func() { c.faults = append(c.faults, f) })
@@ -40,7 +40,7 @@ func (c *Cluster) Inject(fault Fault) (end func()) {
 	}
 }
 
-// faultsAt decides about calls at the servers of a host.
+// faultsAt returns the function that decides which calls at a host fail.
 func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipctest.Call) ipctest.Fault {
 	return func(protocol, method string, _ ipctest.Call) ipctest.Fault {
 		master := !strings.Contains(protocol, "ContainerManagement")
@@ -63,7 +63,7 @@ func (c *Cluster) faultsAt(host string) func(protocol, method string, call ipcte
 
 // SpoilTokens gives the next n containers invalid tokens: every call of
 // startContainers with one of them fails as a whole.
-func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.spoiled = n }) }
+func (c *Cluster) SpoilTokens(n int) { c.do(func() { c.tokensToSpoil = n }) }
 
 // IgnoreBlacklists sets whether the scheduler allocates on blacklisted nodes. With
 // yarn.scheduler.include-port-in-node-name CapacityScheduler does, if blacklists name

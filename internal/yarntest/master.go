@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// master is the servers of one ResourceManager. The state is the Cluster's, as only the
+// master has the servers of one ResourceManager. Its state is in Cluster, as only the
 // active ResourceManager has any.
 type master struct {
 	cluster *Cluster
@@ -46,7 +46,7 @@ func (c *Cluster) newMaster(index int) (*master, error) {
 	if m.clientRPC, err = c.network.listen(m.host, 0, m.client.ServeConn); err != nil {
 		return m, fmt.Errorf("client service of %s: %w", m.host, err)
 	}
-	if m.web, err = c.network.listen(m.host, 0, c.web.take); err != nil {
+	if m.web, err = c.network.listen(m.host, 0, c.web.serveConn); err != nil {
 		return m, fmt.Errorf("web server of %s: %w", m.host, err)
 	}
 	return m, nil
@@ -56,7 +56,7 @@ func (m *master) address(e endpoint) string {
 	return net.JoinHostPort(m.host, strconv.Itoa(e.port()))
 }
 
-// serve starts or stops the services that only the active one has. Stopping breaks
+// serve starts or stops the services of an active ResourceManager. Stopping breaks
 // pending calls.
 func (m *master) serve(serving bool) error {
 	m.serving = serving
@@ -67,7 +67,7 @@ func (m *master) serve(serving bool) error {
 		return m.clientRPC.open()
 	}
 	for _, e := range []endpoint{m.schedulerRPC, m.clientRPC} {
-		e.shut()
+		e.close()
 	}
 	m.scheduler.DropConnections()
 	m.client.DropConnections()
@@ -78,14 +78,14 @@ func (m *master) serve(serving bool) error {
 func (m *master) close() {
 	for _, e := range []endpoint{m.schedulerRPC, m.clientRPC, m.web} {
 		if e != nil {
-			e.shut()
+			e.close()
 		}
 	}
 	m.scheduler.Close()
 	m.client.Close()
 }
 
-// active is the ResourceManager that serves, nil for none.
+// active returns the ResourceManager that serves, nil for none.
 func (c *Cluster) active() *master {
 	for _, m := range c.masters {
 		if m.serving {
@@ -95,26 +95,26 @@ func (c *Cluster) active() *master {
 	return nil
 }
 
-// SchedulerAddresses are those of ApplicationMasterProtocol, one for each
+// SchedulerAddresses returns the addresses of ApplicationMasterProtocol, one for each
 // ResourceManager.
 func (c *Cluster) SchedulerAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.schedulerRPC })
 }
 
-// ClientAddresses are those of ApplicationClientProtocol.
+// ClientAddresses returns the addresses of ApplicationClientProtocol.
 func (c *Cluster) ClientAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.clientRPC })
 }
 
-// WebAddresses are those of the REST API.
+// WebAddresses returns the addresses of the REST API.
 func (c *Cluster) WebAddresses() []string {
 	return c.addresses(func(m *master) endpoint { return m.web })
 }
 
-func (c *Cluster) addresses(of func(*master) endpoint) []string {
+func (c *Cluster) addresses(endpointOf func(*master) endpoint) []string {
 	addresses := make([]string, len(c.masters))
 	for i, m := range c.masters {
-		addresses[i] = m.address(of(m))
+		addresses[i] = m.address(endpointOf(m))
 	}
 	return addresses
 }

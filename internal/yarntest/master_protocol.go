@@ -14,12 +14,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-func thrown(class ipc.ErrorClass, format string, args ...any) error {
+func exception(class ipc.ErrorClass, format string, args ...any) error {
 	return &ipctest.Exception{Class: string(class), Text: fmt.Sprintf(format, args...)}
 }
 
-// asked returns the attempt of a call's token.
-func (c *Cluster) asked(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
+// callingAttempt returns the attempt of a call's token.
+func (c *Cluster) callingAttempt(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, error) {
 	token := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(call.Identifier, token); err != nil {
 		return nil, nil, invalidToken("malformed identifier: %v", err)
@@ -27,7 +27,7 @@ func (c *Cluster) asked(call ipctest.Call) (*attempt, *pb.AMRMTokenIdentifier, e
 	id := attemptIDOf(token.GetAttemptId())
 	a := c.attempt(id)
 	if a == nil || a.ended && !a.app.stored {
-		return nil, nil, thrown(yarn.ErrAttemptNotFound, "Application attempt %v doesn't exist in ApplicationMasterService cache.", id)
+		return nil, nil, exception(yarn.ErrAttemptNotFound, "Application attempt %v doesn't exist in ApplicationMasterService cache.", id)
 	}
 	return a, token, nil
 }
@@ -36,16 +36,16 @@ func (c *Cluster) registerMaster(_ context.Context, call ipctest.Call, request *
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	a, _, err := c.asked(call)
+	a, _, err := c.callingAttempt(call)
 	if err != nil {
 		return nil, err
 	}
 	if a.ended {
-		return nil, thrown(yarn.ErrInvalidMasterRequest, "Application doesn't exist in cache %v", a.id)
+		return nil, exception(yarn.ErrInvalidMasterRequest, "Application doesn't exist in cache %v", a.id)
 	}
 	c.ping(a)
 	if a.registered && !(!a.app.Managed && a.app.KeepContainers) {
-		return nil, thrown(yarn.ErrInvalidMasterRequest, "Application Master is already registered : %v", a.app.id)
+		return nil, exception(yarn.ErrInvalidMasterRequest, "Application Master is already registered : %v", a.app.id)
 	}
 	a.registered, a.lastID, a.last = true, 0, nil
 	a.host, a.port = request.GetHost(), request.GetRpcPort()
@@ -88,15 +88,15 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	a, token, err := c.asked(call)
+	a, token, err := c.callingAttempt(call)
 	if err != nil {
 		return nil, err
 	}
 	if !a.registered {
 		if a.ended {
-			return nil, thrown(yarn.ErrAttemptNotFound, "Application attempt %v doesn't exist in ApplicationMasterService cache.", a.id)
+			return nil, exception(yarn.ErrAttemptNotFound, "Application attempt %v doesn't exist in ApplicationMasterService cache.", a.id)
 		}
-		return nil, thrown(yarn.ErrNotRegistered, "AM is not registered for known application attempt: %v or RM had restarted after AM registered. AM should re-register.", a.id)
+		return nil, exception(yarn.ErrNotRegistered, "AM is not registered for known application attempt: %v or RM had restarted after AM registered. AM should re-register.", a.id)
 	}
 	c.ping(a)
 	id := request.GetResponseId()
@@ -104,15 +104,15 @@ func (c *Cluster) allocateCall(_ context.Context, call ipctest.Call, request *pb
 		return a.last, nil // its answer was lost
 	}
 	if id != a.lastID {
-		return nil, thrown(yarn.ErrInvalidMasterRequest, "Invalid responseId in AllocateRequest from application attempt: %v, expect responseId to be %d, but get %d", a.id, a.lastID, id)
+		return nil, exception(yarn.ErrInvalidMasterRequest, "Invalid responseId in AllocateRequest from application attempt: %v, expect responseId to be %d, but get %d", a.id, a.lastID, id)
 	}
 	if err := c.validate(a, request); err != nil {
 		return nil, err
 	}
-	c.take(a, request)
+	c.applyHeartbeat(a, request)
 	a.lastID++
-	a.beats++
-	a.last = c.tell(a, token.GetKeyId())
+	a.heartbeats++
+	a.last = c.heartbeatResponse(a, token.GetKeyId())
 	return a.last, nil
 }
 
@@ -122,28 +122,28 @@ func (c *Cluster) validate(a *attempt, request *pb.AllocateRequest) error {
 	for _, ask := range request.GetAsks() {
 		size := resourceOf(ask.GetCapability())
 		if size.MemoryMB < 0 || size.VCores < 0 || !size.Fits(c.options.MaxContainer) {
-			return thrown(yarn.ErrInvalidResourceRequest, "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum allowed allocation. Requested resource=%v, maximum allowed allocation=%v", size, c.options.MaxContainer)
+			return exception(yarn.ErrInvalidResourceRequest, "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum allowed allocation. Requested resource=%v, maximum allowed allocation=%v", size, c.options.MaxContainer)
 		}
 		if ask.GetContainers() < 0 {
-			return thrown(yarn.ErrInvalidResourceRequest, "Cannot ask for %d containers", ask.GetContainers())
+			return exception(yarn.ErrInvalidResourceRequest, "Cannot ask for %d containers", ask.GetContainers())
 		}
 		if label := strings.TrimSpace(ask.GetNodeLabelExpression()); label != "" {
 			if ask.GetResourceName() != yarn.AnyHost {
-				return thrown(yarn.ErrInvalidLabelRequest, "Invalid resource request, queue=%s, node label expression is only allowed with resource name *", a.app.Queue)
+				return exception(yarn.ErrInvalidLabelRequest, "Invalid resource request, queue=%s, node label expression is only allowed with resource name *", a.app.Queue)
 			}
 			if !c.hasLabel(label) {
-				return thrown(yarn.ErrInvalidLabelRequest, "Invalid label resource request, cluster do not contain , label= %s", label)
+				return exception(yarn.ErrInvalidLabelRequest, "Invalid label resource request, cluster do not contain , label= %s", label)
 			}
 		}
 	}
 	for _, name := range request.GetBlacklistRequest().GetAdditions() {
 		if name == yarn.AnyHost {
-			return thrown(yarn.ErrInvalidBlacklist, "Cannot add * to the blacklist!")
+			return exception(yarn.ErrInvalidBlacklist, "Cannot add * to the blacklist!")
 		}
 	}
 	for _, id := range request.GetReleases() {
 		if containerIDOf(id).Attempt != a.id && !a.app.KeepContainers {
-			return thrown(yarn.ErrInvalidRelease, "Cannot release container : %v not belonging to this application attempt : %v", containerIDOf(id), a.id)
+			return exception(yarn.ErrInvalidRelease, "Cannot release container : %v not belonging to this application attempt : %v", containerIDOf(id), a.id)
 		}
 	}
 	return nil
@@ -158,8 +158,8 @@ func (c *Cluster) hasLabel(label string) bool {
 	return false
 }
 
-// take applies a heartbeat.
-func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
+// applyHeartbeat applies a heartbeat's request.
+func (c *Cluster) applyHeartbeat(a *attempt, request *pb.AllocateRequest) {
 	a.app.progress = request.GetProgress()
 	if request.TrackingUrl != nil {
 		a.app.trackingURL = request.GetTrackingUrl()
@@ -175,7 +175,7 @@ func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 		c.demandChanged()
 	}
 	for _, name := range request.GetBlacklistRequest().GetAdditions() {
-		if _, already := a.blacklist[name]; !already {
+		if _, ok := a.blacklist[name]; !ok {
 			a.blacklist[name] = time.Now()
 		}
 	}
@@ -188,20 +188,20 @@ func (c *Cluster) take(a *attempt, request *pb.AllocateRequest) {
 			continue
 		}
 		if !k.counted {
-			// Its node has not come back to a ResourceManager that restarted.
+			// Its node has not registered again at a restarted ResourceManager.
 			a.pendingReleases[k] = true
 			continue
 		}
 		c.complete(k, k.abnormal(yarn.ExitAborted, releasedText))
 		if k.onNode() {
 			k.node.cleanups = append(k.node.cleanups, k)
-			k.node.stir()
+			k.node.scheduleHeartbeat()
 		}
 	}
 }
 
-// tell returns what has happened since the last heartbeat.
-func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
+// heartbeatResponse returns the changes since the last heartbeat.
+func (c *Cluster) heartbeatResponse(a *attempt, key int32) *pb.AllocateResponse {
 	active := 0
 	for _, n := range c.nodes {
 		if n.active() {
@@ -211,28 +211,28 @@ func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 	headroom := add(c.total(), a.app.queue.used, -1)
 	response := &pb.AllocateResponse{
 		ResponseId:                 proto.Int32(a.lastID),
-		CompletedContainerStatuses: a.finished,
+		CompletedContainerStatuses: a.newlyCompleted,
 		Limit:                      resourceProto(headroom),
 		NumClusterNodes:            proto.Int32(int32(active)),
 		Preempt:                    c.preemption(a),
 		ApplicationPriority:        &pb.Priority{Priority: proto.Int32(0)},
 	}
-	a.finished = nil
-	// They come in the order of a hash map (DefaultAMSProcessor.handleNodeUpdates).
+	a.newlyCompleted = nil
+	// The real order is that of a hash map (DefaultAMSProcessor.handleNodeUpdates).
 	c.random.Shuffle(len(a.nodeUpdates), func(i, j int) { a.nodeUpdates[i], a.nodeUpdates[j] = a.nodeUpdates[j], a.nodeUpdates[i] })
 	for _, r := range a.nodeUpdates {
 		response.UpdatedNodes = append(response.UpdatedNodes, r.proto())
 	}
 	a.nodeUpdates = nil
 	now := time.Now()
-	for _, k := range a.fresh {
+	for _, k := range a.newlyAllocated {
 		if k.stage != allocated {
 			continue
 		}
 		k.stage, k.acquiredAt = acquired, now
 		k.token = c.containerToken(k, now.Add(c.options.AllocationExpiry))
-		if c.spoiled > 0 {
-			c.spoiled--
+		if c.tokensToSpoil > 0 {
+			c.tokensToSpoil--
 			k.token.Password[0]++
 		}
 		k.expiry = c.after(c.options.AllocationExpiry, func() {
@@ -245,7 +245,7 @@ func (c *Cluster) tell(a *attempt, key int32) *pb.AllocateResponse {
 		}
 		response.AllocatedContainers = append(response.AllocatedContainers, k.proto())
 	}
-	a.fresh = nil
+	a.newlyAllocated = nil
 	for _, k := range a.previous {
 		response.ContainersFromPreviousAttempts = append(response.ContainersFromPreviousAttempts, k.proto())
 	}
@@ -298,7 +298,7 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.changed()
-	a, _, err := c.asked(call)
+	a, _, err := c.callingAttempt(call)
 	if err != nil {
 		return nil, err
 	}
@@ -307,7 +307,7 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		return done, nil
 	}
 	if !a.registered {
-		return nil, thrown(yarn.ErrNotRegistered, "Application Master is trying to unregister before registering for: %v", a.app.id)
+		return nil, exception(yarn.ErrNotRegistered, "Application Master is trying to unregister before registering for: %v", a.app.id)
 	}
 	c.ping(a)
 	first := !a.finishing
@@ -318,31 +318,30 @@ func (c *Cluster) finishMaster(_ context.Context, call ipctest.Call, request *pb
 		if request.TrackingUrl != nil {
 			a.app.trackingURL = request.GetTrackingUrl()
 		}
-		// The end is stored in a moment, and then the application is over once its
-		// ApplicationMaster has gone, which may take its time.
-		c.after(storing, func() {
+		// The state store takes storeDelay. The application has finished once its
+		// ApplicationMaster has exited after that.
+		c.after(storeDelay, func() {
 			if a.ended {
 				return
 			}
 			a.app.stored = true
 			a.app.final, a.app.diagnostics = final, diagnostics
-			c.after(finishing, func() {
+			c.after(exitDelay, func() {
 				if !a.app.state.Ended() {
 					c.end(a.app, yarn.ApplicationFinished, final, diagnostics)
 				}
 			})
 		})
 	}
-	// An unmanaged one is not to wait for the store, and if it asks again it does.
+	// An unmanaged ApplicationMaster need not wait for the store, except if it asks again.
 	return &pb.FinishApplicationMasterResponse{IsUnregistered: proto.Bool(first && !a.app.Managed)}, nil
 }
 
 const (
-	// storing is how long the state store takes.
-	storing = 50 * time.Millisecond
-	// finishing is how long an ApplicationMaster that has unregistered takes to
-	// leave.
-	finishing = time.Second
+	// storeDelay is how long the state store takes.
+	storeDelay = 50 * time.Millisecond
+	// exitDelay is how long an ApplicationMaster that has unregistered takes to exit.
+	exitDelay = time.Second
 )
 
 func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, request *pb.GetApplicationReportRequest) (*pb.GetApplicationReportResponse, error) {
@@ -351,7 +350,7 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	id := applicationIDOf(request.GetApplicationId())
 	app := c.byID[id]
 	if app == nil {
-		return nil, thrown(yarn.ErrApplicationNotFound, "Application with id '%v' doesn't exist in RM. Please check that the job submission was successful.", id)
+		return nil, exception(yarn.ErrApplicationNotFound, "Application with id '%v' doesn't exist in RM. Please check that the job submission was successful.", id)
 	}
 	a := app.current()
 	report := &pb.ApplicationReport{
@@ -369,20 +368,20 @@ func (c *Cluster) applicationReport(_ context.Context, call ipctest.Call, reques
 	return &pb.GetApplicationReportResponse{Report: report}, nil
 }
 
-// complete ends a container for the ResourceManager, which tells its
-// application of it once.
+// complete ends a container at the ResourceManager, which reports it to its application
+// once.
 func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 	if !k.held() {
 		return
 	}
 	c.cancel(k.expiry)
-	handed := k.stage != allocated
+	acquired := k.stage != allocated
 	k.stage = completed
 	if k.process == absent {
 		k.exit, k.endedAt = yarn.ExitStatus(status.GetExitStatus()), time.Now()
 	}
 	c.drop(k)
-	k.attempt.returned = add(k.attempt.returned, k.resource, 1)
+	k.attempt.freed = add(k.attempt.freed, k.resource, 1)
 	c.log("container completed", "container", k.id, "status", status.GetExitStatus(), "diagnostics", status.GetDiagnostics())
 	if k.master {
 		if a := k.attempt; a.ended {
@@ -394,12 +393,12 @@ func (c *Cluster) complete(k *container, status *pb.ContainerStatus) {
 		}
 		return
 	}
-	if handed && !k.attempt.ended {
-		// In a moment, so that the answer to a release does not bring its outcome.
+	if acquired && !k.attempt.ended {
+		// Later, so that the answer to a release does not report its end.
 		epoch := c.epoch
 		c.after(0, func() {
 			if c.epoch == epoch {
-				k.attempt.finished = append(k.attempt.finished, status)
+				k.attempt.newlyCompleted = append(k.attempt.newlyCompleted, status)
 			}
 		})
 	}

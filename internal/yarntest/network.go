@@ -9,26 +9,25 @@ import (
 	"syscall"
 )
 
-// Network is what a cluster's servers listen on and its clients dial through.
+// Network connects clients with a cluster's servers.
 type Network interface {
-	// listen serves connections to host until the endpoint is shut. A port of 0
-	// takes any that is free.
+	// listen serves connections to host until the endpoint is closed. Port 0 means any
+	// free port.
 	listen(host string, port int, serve func(net.Conn)) (endpoint, error)
 	// Dial opens a connection to an address of the cluster.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// endpoint is an address that is listened on.
+// endpoint is an address on which a server listens.
 type endpoint interface {
-	// port is the one listened on.
 	port() int
-	// shut refuses connections from now on, until open.
-	shut()
+	// close refuses connections until open.
+	close()
 	open() error
 }
 
-// Memory returns a network within this process that uses no socket: all of a
-// cluster on it can live in a bubble of testing/synctest. Any name is a host.
+// Memory returns a network within this process that uses no socket, so that it can be
+// used in a bubble of testing/synctest. Any name is a host.
 func Memory() Network { return &memory{endpoints: map[string]*memoryEndpoint{}, nextPort: 1} }
 
 type memory struct {
@@ -48,7 +47,6 @@ func (m *memory) listen(host string, port int, serve func(net.Conn)) (endpoint, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if port == 0 {
-		// Ephemeral ports begin where well-known ones have ended.
 		port = 1<<15 + m.nextPort%(1<<15)
 		m.nextPort++
 	}
@@ -79,7 +77,7 @@ func (m *memory) Dial(ctx context.Context, _, address string) (net.Conn, error) 
 
 func (e *memoryEndpoint) port() int { return e.number }
 
-func (e *memoryEndpoint) shut() { e.set(true) }
+func (e *memoryEndpoint) close() { e.set(true) }
 
 func (e *memoryEndpoint) open() error {
 	e.set(false)
@@ -92,9 +90,9 @@ func (e *memoryEndpoint) set(closed bool) {
 	e.closed = closed
 }
 
-// TCP returns the loopback network of this machine. A host that is an address,
-// as 127.0.0.11, listens on it; one with a name listens on 127.0.0.1, and is
-// found by Dial alone.
+// TCP returns the loopback network of this machine. A host that is an address, such as
+// 127.0.0.11, listens on it. A host with a name listens on 127.0.0.1; only Dial knows
+// the name.
 func TCP() Network { return tcp{} }
 
 type tcp struct{}
@@ -109,7 +107,7 @@ type tcpEndpoint struct {
 	listener  net.Listener
 }
 
-// loopback is where a host's connections go.
+// loopback returns the address of a host.
 func loopback(host string) string {
 	if ip := net.ParseIP(host); ip != nil {
 		return host
@@ -163,7 +161,7 @@ func (e *tcpEndpoint) open() error {
 	return nil
 }
 
-func (e *tcpEndpoint) shut() {
+func (e *tcpEndpoint) close() {
 	e.mu.Lock()
 	listener := e.listener
 	e.listener = nil

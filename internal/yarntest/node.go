@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Node is one NodeManager, and what the ResourceManager knows of it.
+// Node is a NodeManager, with its state at the ResourceManager.
 type Node struct {
 	cluster *Cluster
 	spec    NodeSpec
@@ -29,95 +29,97 @@ type Node struct {
 
 	state        yarn.NodeState
 	health       string
-	decommission time.Duration // the timeout told of, while decommissioning
+	decommission time.Duration // the announced timeout, while decommissioning
 	deadline     *event        // of the decommission, or of a silent node
 
-	// reachable is whether the NodeManager answers, and registration what the
-	// ResourceManager of today knows it by; nil where it does not.
+	// reachable is set if the NodeManager answers. registration is nil if the active
+	// ResourceManager does not know the node.
 	reachable    bool
 	registration *registration
 
 	used yarn.Resource
-	// held are the containers that the ResourceManager counts there, in the order
-	// of allocation; local those that the NodeManager knows.
+	// held are the containers on the node by the ResourceManager's count, in the order
+	// of allocation; local are those that the NodeManager knows.
 	held  []*container
 	local map[yarn.ContainerID]*container
-	// launches were started since the last heartbeat, cleanups are to be stopped
-	// with the next, and unreported have ended while nobody could be told.
+	// launches were started since the last heartbeat, cleanups are stopped at the next,
+	// and unreported have ended while there was no ResourceManager.
 	launches, cleanups, unreported []*container
-	beating                        *event
+	pendingHeartbeat               *event
 	failing                        string // why every start fails, empty for none
 }
 
-// registration is a node from when it registers until it is lost or leaves, as
-// the ResourceManager has an object for it (RMNodeImpl): a node that comes back
-// is another object of the same name, and the old one keeps its last state.
+// registration is a node from its registration until it is lost or removed, like
+// RMNodeImpl: a node that comes back is another object of the same name, and the old
+// one keeps its last state.
 type registration struct {
 	node *Node
-	last yarn.NodeState // 0 for one that is not over
+	last yarn.NodeState // 0 until it is lost or removed
 }
 
 func (n *Node) httpAddress() string {
 	return net.JoinHostPort(n.id.Host, strconv.Itoa(n.httpPort))
 }
 
-// active reports whether containers run on the node, in the ResourceManager's eyes.
+// active reports whether containers may run on the node, for the ResourceManager.
 func (n *Node) active() bool {
 	return n.registration != nil && (n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning)
 }
 
+// report reports a container's exit to the ResourceManager, at once if it can.
 func (n *Node) report(k *container) {
 	c := n.cluster
 	if n.registration != nil && n.reachable && c.active() != nil {
-		c.hear(k)
+		c.exitReported(k)
 		return
 	}
 	n.unreported = append(n.unreported, k)
 }
 
-// hear is the ResourceManager learning of a container's exit from its node.
-func (c *Cluster) hear(k *container) {
+// exitReported applies a node's report of a container's exit.
+func (c *Cluster) exitReported(k *container) {
 	k.reported = true
 	if k.held() {
 		c.complete(k, k.status())
 	}
 }
 
-// nextBeat is when the node reports next.
-func (n *Node) nextBeat() time.Time {
+// nextHeartbeat returns the time of the node's next heartbeat.
+func (n *Node) nextHeartbeat() time.Time {
 	interval := n.cluster.options.NodeHeartbeat
 	since := time.Since(n.cluster.began) - n.phase
-	turns := since/interval + 1
+	count := since/interval + 1
 	if since < 0 {
-		turns = 0
+		count = 0
 	}
-	return n.cluster.began.Add(n.phase + turns*interval)
+	return n.cluster.began.Add(n.phase + count*interval)
 }
 
-// stir makes the node report when its time comes: it has something to do.
-func (n *Node) stir() {
-	if n.beating != nil || !n.reachable {
+// scheduleHeartbeat schedules the node's next heartbeat, as the node has work. Idle
+// nodes send none.
+func (n *Node) scheduleHeartbeat() {
+	if n.pendingHeartbeat != nil || !n.reachable {
 		return
 	}
-	n.beating = n.cluster.at(n.nextBeat(), n.beat)
+	n.pendingHeartbeat = n.cluster.at(n.nextHeartbeat(), n.heartbeat)
 }
 
-// beat is the node's heartbeat.
-func (n *Node) beat() {
+// heartbeat is the node's heartbeat.
+func (n *Node) heartbeat() {
 	c := n.cluster
-	n.beating = nil
+	n.pendingHeartbeat = nil
 	if !n.reachable {
 		return
 	}
 	if c.active() == nil {
-		n.stir() // it tries again until there is one
+		n.scheduleHeartbeat() // until there is a ResourceManager
 		return
 	}
 	if n.registration == nil {
 		n.register()
 	}
 	for _, k := range n.unreported {
-		c.hear(k)
+		c.exitReported(k)
 	}
 	n.unreported = nil
 	for _, k := range n.launches {
@@ -138,16 +140,16 @@ func (n *Node) beat() {
 		c.schedule(n)
 	}
 	if n.state == yarn.NodeDecommissioning && len(n.held) == 0 {
-		n.leave(yarn.NodeDecommissioned)
+		n.deregister(yarn.NodeDecommissioned)
 		return
 	}
 	if c.demand > 0 && n.state == yarn.NodeRunning || n.state == yarn.NodeDecommissioning {
-		n.stir()
+		n.scheduleHeartbeat()
 	}
 }
 
-// register makes the node known to a ResourceManager, with the containers that
-// it has: those that this one knows or can take over go on, and others end.
+// register registers the node at a ResourceManager, with its containers. Those that
+// the ResourceManager knows or can recover keep running, the others end.
 func (n *Node) register() {
 	c := n.cluster
 	n.registration = &registration{node: n}
@@ -157,7 +159,7 @@ func (n *Node) register() {
 	for _, k := range sorted(n.local) {
 		a := k.attempt
 		switch {
-		case a.over() || a != a.app.current() && !a.app.KeepContainers:
+		case a.ended || a != a.app.current() && !a.app.KeepContainers:
 			n.cleanups = append(n.cleanups, k)
 		case k.onNode() && k.stage == completed:
 			n.cleanups = append(n.cleanups, k)
@@ -170,15 +172,15 @@ func (n *Node) register() {
 				n.cleanups = append(n.cleanups, k)
 			}
 		case k.process == exited && k.stage != completed:
-			// A node tells of what has ended until it has heard that the master knows.
+			// A node reports an exit until the master has confirmed it.
 			k.stage = completed
-			a.finished = append(a.finished, k.status())
+			a.newlyCompleted = append(a.newlyCompleted, k.status())
 		}
 	}
 	c.nodeChanged(n)
 }
 
-// changeState is the ResourceManager's new view of the node.
+// changeState sets the node's state at the ResourceManager.
 func (n *Node) changeState(state yarn.NodeState) {
 	if n.state != state {
 		n.state = state
@@ -186,8 +188,8 @@ func (n *Node) changeState(state yarn.NodeState) {
 	}
 }
 
-// abandon completes every container of the node as lost.
-func (n *Node) abandon() {
+// loseContainers completes every container of the node as lost.
+func (n *Node) loseContainers() {
 	for len(n.held) > 0 {
 		k := n.held[len(n.held)-1]
 		n.cluster.complete(k, k.abnormal(yarn.ExitAborted, lostNodeText))
@@ -197,30 +199,29 @@ func (n *Node) abandon() {
 	}
 }
 
-// leave takes the node out of the cluster for the ResourceManager: what runs
-// there is lost.
-func (n *Node) leave(state yarn.NodeState) {
+// deregister removes the node at the ResourceManager, with its containers.
+func (n *Node) deregister(state yarn.NodeState) {
 	n.cluster.cancel(n.deadline)
 	n.changeState(state)
-	if n.registration != nil { // it may leave while there is no ResourceManager
+	if n.registration != nil { // nil while there is no ResourceManager
 		n.registration.last = state
 	}
-	n.abandon()
+	n.loseContainers()
 	n.cluster.forgetTokens(n)
 	n.registration = nil
 	if state == yarn.NodeDecommissioned || state == yarn.NodeShutdown {
-		// The NodeManager is told to end, and takes its containers with it.
+		// The NodeManager is told to stop, and its containers end with it.
 		n.halt(true)
 	}
 }
 
-// halt makes the NodeManager unreachable, with its processes or without.
+// halt makes the NodeManager unreachable, and ends its processes if set.
 func (n *Node) halt(processes bool) {
 	c := n.cluster
 	n.reachable = false
-	c.cancel(n.beating)
-	n.beating = nil
-	n.rpc.shut()
+	c.cancel(n.pendingHeartbeat)
+	n.pendingHeartbeat = nil
+	n.rpc.close()
 	n.server.DropConnections()
 	if !processes {
 		return
@@ -235,8 +236,8 @@ func (n *Node) halt(processes bool) {
 	n.launches, n.cleanups, n.unreported = nil, nil, nil
 }
 
-// nodeChanged tells every application that runs: once, however often the node
-// changes until the next heartbeat (RMAppImpl.pullRMNodeUpdates).
+// nodeChanged queues a report to every running application: one, even if the node
+// changes again before the next heartbeat (RMAppImpl.pullRMNodeUpdates).
 func (c *Cluster) nodeChanged(n *Node) {
 	c.log("node changed", "node", n.id, "state", n.state)
 	if n.registration == nil {
@@ -249,8 +250,8 @@ func (c *Cluster) nodeChanged(n *Node) {
 	}
 }
 
-// forgetTokens makes applications get a new token for the node with their next
-// container there.
+// forgetTokens makes applications get a new token with their next container on the
+// node.
 func (c *Cluster) forgetTokens(n *Node) {
 	for _, app := range c.running() {
 		delete(app.current().tokensFor, n)

@@ -6,42 +6,42 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Host is the node's name.
+// Host returns the node's name.
 func (n *Node) Host() string { return n.spec.Host }
 
-// Rack is the node's place in the topology.
+// Rack returns the node's rack.
 func (n *Node) Rack() string { return n.spec.Rack }
 
-// ID is the address of the NodeManager.
+// ID returns the address of the NodeManager.
 func (n *Node) ID() yarn.NodeID { return n.id }
 
-// Lose makes the machine vanish, and the ResourceManager notice at once.
+// Lose removes the machine. The ResourceManager notices at once.
 func (n *Node) Lose() {
 	n.cluster.do(func() {
 		if n.registration != nil {
-			n.leave(yarn.NodeLost)
+			n.deregister(yarn.NodeLost)
 		}
 		n.halt(true)
 	})
 }
 
-// Cut separates the NodeManager from all others: its processes go on, and the
+// Disconnect makes the NodeManager unreachable: its processes keep running, and the
 // ResourceManager gives it up after Options.NodeExpiry.
-func (n *Node) Cut() {
+func (n *Node) Disconnect() {
 	n.cluster.do(func() {
 		n.halt(false)
 		n.cluster.cancel(n.deadline)
 		n.deadline = n.cluster.after(n.cluster.options.NodeExpiry, func() {
 			if n.registration != nil {
-				n.leave(yarn.NodeLost)
+				n.deregister(yarn.NodeLost)
 			}
 		})
 	})
 }
 
-// Return ends Lose, Cut or a decommission: the NodeManager is there again. What
-// survived there and is not wanted any more ends.
-func (n *Node) Return() error {
+// Reconnect ends Lose, Disconnect or a decommission: the NodeManager registers again.
+// Surviving processes that the ResourceManager does not want end.
+func (n *Node) Reconnect() error {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	defer n.cluster.changed()
@@ -53,12 +53,12 @@ func (n *Node) Return() error {
 	}
 	n.cluster.cancel(n.deadline)
 	n.reachable = true
-	n.stir()
+	n.scheduleHeartbeat()
 	return nil
 }
 
-// Restart ends the NodeManager and starts it again after the time down. With
-// recovery its containers go on meanwhile, and otherwise they are killed.
+// Restart ends the NodeManager and starts it again after the time down. With recovery
+// its containers keep running, otherwise they are killed.
 func (n *Node) Restart(down time.Duration, recovery bool) {
 	c := n.cluster
 	c.do(func() {
@@ -76,19 +76,19 @@ func (n *Node) Restart(down time.Duration, recovery bool) {
 				return
 			}
 			n.reachable = true
-			n.stir()
+			n.scheduleHeartbeat()
 		})
 	})
 }
 
-// Unhealthy makes the node's health check fail: its containers are given up.
+// Unhealthy makes the node's health check fail: its containers are lost.
 func (n *Node) Unhealthy(report string) {
 	n.cluster.do(func() {
 		if n.active() {
 			n.health = report
 			n.changeState(yarn.NodeUnhealthy)
-			n.abandon()
-			n.stir()
+			n.loseContainers()
+			n.scheduleHeartbeat()
 		}
 	})
 }
@@ -99,13 +99,13 @@ func (n *Node) Healthy() {
 		if n.state == yarn.NodeUnhealthy {
 			n.health = ""
 			n.changeState(yarn.NodeRunning)
-			n.stir()
+			n.scheduleHeartbeat()
 		}
 	})
 }
 
-// Decommission takes the node out of service: it gets no more containers, and
-// leaves when it has none, or after the timeout.
+// Decommission starts to decommission the node: it gets no more containers, and is
+// removed when it has none, or after the timeout.
 func (n *Node) Decommission(timeout time.Duration) {
 	n.cluster.do(func() {
 		if !n.active() {
@@ -116,26 +116,26 @@ func (n *Node) Decommission(timeout time.Duration) {
 		n.cluster.cancel(n.deadline)
 		n.deadline = n.cluster.after(timeout, func() {
 			if n.state == yarn.NodeDecommissioning {
-				n.leave(yarn.NodeDecommissioned)
+				n.deregister(yarn.NodeDecommissioned)
 			}
 		})
-		n.stir()
+		n.scheduleHeartbeat()
 	})
 }
 
-// Recommission ends Decommission before the node has left.
+// Recommission ends Decommission before the node is removed.
 func (n *Node) Recommission() {
 	n.cluster.do(func() {
 		if n.state == yarn.NodeDecommissioning {
 			n.cluster.cancel(n.deadline)
 			n.changeState(yarn.NodeRunning)
-			n.stir()
+			n.scheduleHeartbeat()
 		}
 	})
 }
 
-// FailStarts makes every start of a container on the node fail with a reason;
-// an empty one ends that.
+// FailStarts makes every start of a container on the node fail with a reason, until it
+// is called with "".
 func (n *Node) FailStarts(reason string) {
 	n.cluster.do(func() { n.failing = reason })
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// yarnException is what NodeManagers throw where no class of its own fits.
+// yarnException is what NodeManagers throw if there is no special class.
 const yarnException = "org.apache.hadoop.yarn.exceptions.YarnException"
 
-// serve makes the node's server.
+// serve starts the node's server.
 func (n *Node) serve() error {
 	c := n.cluster
 	n.server = ipctest.New(ipctest.Options{Password: n.nmPassword, Fault: c.faultsAt(n.spec.Host)})
@@ -31,7 +31,7 @@ func (n *Node) serve() error {
 	return nil
 }
 
-// failure is a node's exception about one container.
+// failure returns a node's exception about one container.
 func failure(id *pb.ContainerId, err error) *pb.ContainerException {
 	class, text := yarnException, err.Error()
 	if exception, ok := err.(*ipctest.Exception); ok {
@@ -61,7 +61,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	for _, start := range request.GetRequests() {
 		message, err := n.verifyContainerToken(security.TokenFromProto(start.GetContainerToken()))
 		if err != nil {
-			return nil, err // whatever was started before
+			return nil, err // earlier ones stay started
 		}
 		if err := n.start(caller(call), message, start.GetLaunchContext()); err != nil {
 			response.Failed = append(response.Failed, failure(message.GetContainerId(), err))
@@ -72,7 +72,7 @@ func (n *Node) startContainers(_ context.Context, call ipctest.Call, request *pb
 	return response, nil
 }
 
-// start checks a container as ContainerManagerImpl does, and begins it.
+// start checks a container like ContainerManagerImpl, and begins it.
 func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, launch *pb.ContainerLaunchContext) error {
 	c := n.cluster
 	id := containerIDOf(token.GetContainerId())
@@ -101,12 +101,12 @@ func (n *Node) start(caller yarn.AttemptID, token *pb.ContainerTokenIdentifier, 
 	}
 	k.commands = launch.GetCommands()
 	n.local[id] = k
-	if since, shunned := k.attempt.blacklist[n.spec.Host]; shunned && !k.acquiredAt.Before(since) {
-		c.violations = append(c.violations, fmt.Sprintf("%v was started on node %s, which was blacklisted before it came", id, n.spec.Host))
+	if since, ok := k.attempt.blacklist[n.spec.Host]; ok && !k.acquiredAt.Before(since) {
+		c.violations = append(c.violations, fmt.Sprintf("%v was started on node %s, which was blacklisted before its allocation", id, n.spec.Host))
 	}
 	c.begin(k)
 	n.launches = append(n.launches, k)
-	n.stir()
+	n.scheduleHeartbeat()
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (n *Node) stopContainers(_ context.Context, call ipctest.Call, request *pb.
 	return response, nil
 }
 
-// notHandled is the error for a container that the node does not know.
+// notHandled returns the error for a container that the node does not know.
 func (n *Node) notHandled(id yarn.ContainerID) error {
 	return &ipctest.Exception{Class: yarnException, Text: fmt.Sprintf("Container %v is not handled by this NodeManager", id)}
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// View is the state of a cluster. It is valid inside the function that got it.
+// View is the state of a cluster. It is valid only in the function that gets it.
 type View struct{ cluster *Cluster }
 
 // watcher is called after every change.
-type watcher struct{ see func(View) }
+type watcher struct{ notify func(View) }
 
 // changed calls the watchers; the caller holds the lock.
 func (c *Cluster) changed() {
 	for w := range c.watchers {
-		w.see(View{c})
+		w.notify(View{c})
 	}
 }
 
-// Look calls f with the current state.
-func (c *Cluster) Look(f func(View)) {
+// Inspect calls f with the current state.
+func (c *Cluster) Inspect(f func(View)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f(View{c})
@@ -63,14 +63,14 @@ func (c *Cluster) Await(ctx context.Context, condition func(View) bool) error {
 	case <-met:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("the cluster did not come to what was awaited: %w", ctx.Err())
+		return fmt.Errorf("the awaited condition was not met: %w", ctx.Err())
 	case <-c.ctx.Done():
 		return errClosed
 	}
 }
 
-// Containers are an application's, in the order of their ids, those of its
-// ApplicationMasters aside.
+// Containers returns an application's containers in the order of their ids, without
+// those of its ApplicationMasters.
 func (v View) Containers(id yarn.ApplicationID) []Container {
 	own := map[yarn.ContainerID]*container{}
 	for containerID, k := range v.cluster.containers {
@@ -85,9 +85,8 @@ func (v View) Containers(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Live are an application's containers that the ResourceManager has handed to it
-// and that have not ended, its ApplicationMaster's aside, in the order of their
-// allocation.
+// Live returns the containers that an application has received and that have not
+// ended, in the order of their allocation, without its ApplicationMaster's.
 func (v View) Live(id yarn.ApplicationID) []Container {
 	var containers []Container
 	if app := v.cluster.byID[id]; app != nil {
@@ -100,15 +99,13 @@ func (v View) Live(id yarn.ApplicationID) []Container {
 	return containers
 }
 
-// Held counts the containers that the ResourceManager has handed to an
-// application and that have not ended, its ApplicationMaster's aside. It costs
-// little, also in a Watch.
+// Held returns the number of Live containers. It is cheap enough for a Watch.
 func (v View) Held(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.stage != allocated })
 }
 
-// Running counts those of an application's containers that run on their nodes,
-// its ApplicationMaster's aside.
+// Running returns the number of an application's containers that run on their nodes,
+// without its ApplicationMaster's.
 func (v View) Running(id yarn.ApplicationID) int {
 	return v.count(id, func(k *container) bool { return k.process == running })
 }
@@ -127,8 +124,8 @@ func (v View) count(id yarn.ApplicationID, which func(*container) bool) int {
 	return n
 }
 
-// Processes counts an application's containers that use resources of nodes, known to
-// the ResourceManager or not.
+// Processes returns the number of an application's containers that use resources of
+// nodes, even if the ResourceManager does not know them.
 func (v View) Processes(id yarn.ApplicationID) int {
 	n := 0
 	for _, node := range v.cluster.nodes {
@@ -141,8 +138,7 @@ func (v View) Processes(id yarn.ApplicationID) int {
 	return n
 }
 
-// Asked is how many containers an application asks for and has not been
-// allocated.
+// Asked returns how many containers an application asks for that are not allocated.
 func (v View) Asked(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
 		return app.current().table.outstanding()
@@ -150,16 +146,16 @@ func (v View) Asked(id yarn.ApplicationID) int {
 	return 0
 }
 
-// Heartbeats counts those of the application's current ApplicationMaster that
-// were served, repeated ones aside.
+// Heartbeats returns the number of served heartbeats of the application's current
+// ApplicationMaster, without repeated ones.
 func (v View) Heartbeats(id yarn.ApplicationID) int {
 	if app := v.cluster.byID[id]; app != nil {
-		return app.current().beats
+		return app.current().heartbeats
 	}
 	return 0
 }
 
-// Rows are an application's requests as the ResourceManager has them now.
+// Rows returns an application's current requests at the ResourceManager.
 func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -173,17 +169,17 @@ func (v View) Rows(id yarn.ApplicationID) []yarn.ResourceRequest {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			at := r.rows[name]
+			row := r.rows[name]
 			list = append(list, yarn.ResourceRequest{
-				Priority: r.key.priority, Name: name, Resource: at.resource, Containers: at.count, RelaxLocality: at.relax,
-				NodeLabel: at.label, ExecutionType: r.key.executionType, AllocationRequestID: r.key.allocationID,
+				Priority: r.key.priority, Name: name, Resource: row.resource, Containers: row.count, RelaxLocality: row.relax,
+				NodeLabel: row.label, ExecutionType: r.key.executionType, AllocationRequestID: r.key.allocationID,
 			})
 		}
 	}
 	return list
 }
 
-// Blacklist is where an application wants nothing, in order.
+// Blacklist returns an application's blacklist in order.
 func (v View) Blacklist(id yarn.ApplicationID) []string {
 	app := v.cluster.byID[id]
 	if app == nil {
@@ -250,6 +246,6 @@ func (v View) Free(host string) yarn.Resource {
 // Serving reports whether a ResourceManager is active.
 func (v View) Serving() bool { return v.cluster.active() != nil }
 
-// Violations are things that no ApplicationMaster should do: starting a container
-// on a node that it had blacklisted before the container came.
+// Violations returns errors of ApplicationMasters: starting a container on a node that
+// was blacklisted before the container was allocated.
 func (v View) Violations() []string { return slices.Clone(v.cluster.violations) }

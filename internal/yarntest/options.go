@@ -8,29 +8,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Options configures a Cluster. Every zero value means the default that is
-// named with it; times are Hadoop's own (yarn-default.xml) unless it says
-// otherwise.
+// Options configures a Cluster. A zero value means the default, which is Hadoop's
+// (yarn-default.xml) for times unless noted.
 type Options struct {
 	// Nodes are the NodeManagers. Default: two nodes in two racks of 8192 MiB and
 	// 8 cores.
 	Nodes []NodeSpec
-	// Queues are the leaf queues below root. Default: one, "default", that may
-	// have all.
+	// Queues are the leaf queues below root. Default: one, "default", with the whole
+	// cluster.
 	Queues []QueueSpec
-	// Network is what servers listen on. Default: Memory().
+	// Default: Memory().
 	Network Network
 	// Masters is the number of ResourceManagers, of which the first is active.
 	// Default: 1.
 	Masters int
-	// Seed makes what is random the same in every run: when nodes report, and
-	// which calls a Fault with a chance hits.
+	// Seed is for random choices: when nodes report, and which calls a Fault with a
+	// Chance hits.
 	Seed uint64
 
 	// MaxContainer is the largest container (yarn.scheduler.maximum-allocation-mb
 	// and others). Default: 8192 MiB and 4 cores.
 	MaxContainer yarn.Resource
-	// MinMemoryMB is what memory is rounded up to a multiple of
+	// MinMemoryMB: memory is rounded up to a multiple of it
 	// (yarn.scheduler.minimum-allocation-mb). Default: 1, unlike Hadoop's 1024.
 	MinMemoryMB int64
 	// NodeHeartbeat is how often a NodeManager reports. Default: 1 s.
@@ -41,10 +40,10 @@ type Options struct {
 	// Default: 1.
 	OffSwitchPerHeartbeat int
 	// NodeLocalityDelay is how many nodes may report before a container for a
-	// named host is given in its rack (yarn.scheduler.capacity.node-locality-delay).
+	// named host is allocated in its rack (yarn.scheduler.capacity.node-locality-delay).
 	// Default: 40, and no more than there are nodes.
 	NodeLocalityDelay int
-	// AllocationExpiry is by when an allocated container must be started.
+	// AllocationExpiry is within what time an allocated container must be started.
 	// Default: 10 min.
 	AllocationExpiry time.Duration
 	// MasterExpiry is how long an ApplicationMaster may be silent. Default: 10 min.
@@ -54,15 +53,14 @@ type Options struct {
 	NodeExpiry time.Duration
 	// MaxAttempts bounds an application's attempts. Default: 2.
 	MaxAttempts int
-	// PreemptionInterval is how often queues are looked at for containers to take
-	// from one and give to another. Default: never (Hadoop's, where preemption is
-	// on: 3 s).
+	// PreemptionInterval is how often the cluster checks if a queue must preempt
+	// containers of another. Default: never (Hadoop's with preemption: 3 s).
 	PreemptionInterval time.Duration
-	// PreemptionWait is how long a container that is to be taken is left alone.
+	// PreemptionWait is the time from the notice of a preemption to the kill.
 	// Default: 15 s.
 	PreemptionWait time.Duration
-	// RecoveryTime is how long after a restart the REST API knows nothing of the
-	// applications that run. Default: 1500 ms.
+	// RecoveryTime is how long after a restart the REST API does not know running
+	// applications. Default: 1500 ms.
 	RecoveryTime time.Duration
 
 	// Process decides what the process of a container does once it is localized.
@@ -79,19 +77,19 @@ type Options struct {
 type NodeSpec struct {
 	// Host is the node's name: see Memory and TCP for what it can be.
 	Host string
-	// Rack is its place in the topology. Default: "/default-rack".
+	// Default: "/default-rack".
 	Rack string
 	// Label is the node's partition, empty for the default one.
 	Label string
-	// Resource is what it offers to containers. Default: 8192 MiB and 8 cores.
+	// Resource is for containers. Default: 8192 MiB and 8 cores.
 	Resource yarn.Resource
 }
 
 // QueueSpec is one leaf queue below root.
 type QueueSpec struct {
 	Name string
-	// Capacity and MaxCapacity are percentages of the cluster: what it is
-	// guaranteed, and what it may have while others leave it. Default: 100.
+	// Capacity is guaranteed and MaxCapacity is the limit, in percent of the cluster.
+	// Default: 100.
 	Capacity, MaxCapacity float64
 }
 
@@ -156,12 +154,12 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	nodes := make([]NodeSpec, len(o.Nodes))
-	seen := map[string]bool{}
+	hosts := map[string]bool{}
 	for i, node := range o.Nodes {
-		if node.Host == "" || seen[node.Host] {
-			return o, fmt.Errorf("node %d has the host %q, which is empty or another's: name each once", i, node.Host)
+		if node.Host == "" || hosts[node.Host] {
+			return o, fmt.Errorf("node %d has the host %q, which is empty or not unique", i, node.Host)
 		}
-		seen[node.Host] = true
+		hosts[node.Host] = true
 		orDefault(&node.Rack, "/default-rack")
 		if node.Resource.Equal(yarn.Resource{}) {
 			node.Resource = usual

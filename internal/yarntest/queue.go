@@ -27,7 +27,7 @@ func (c *Cluster) queue(name string) *queue {
 	return nil
 }
 
-// total is what all nodes in service have.
+// total returns the resources of all active nodes.
 func (c *Cluster) total() yarn.Resource {
 	var total yarn.Resource
 	for _, n := range c.nodes {
@@ -38,14 +38,13 @@ func (c *Cluster) total() yarn.Resource {
 	return total
 }
 
-// share is how much of total a resource is: of memory or of cores, whichever is
-// more.
+// share returns the part of total that r is, of memory or of cores, whichever is more.
 func share(r, total yarn.Resource) float64 {
 	memory := float64(r.MemoryMB) / float64(max(total.MemoryMB, 1))
 	return max(memory, float64(r.VCores)/float64(max(total.VCores, 1)))
 }
 
-// byNeed returns the queues with the one furthest below its guarantee first.
+// byNeed returns the queues, the one furthest below its guarantee first.
 func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	if len(c.queues) == 1 {
 		return c.queues
@@ -57,13 +56,13 @@ func (c *Cluster) byNeed(total yarn.Resource) []*queue {
 	return order
 }
 
-// allows reports whether the queue may have so much more.
+// allows reports whether the queue may use more, within its limit.
 func (q *queue) allows(more, total yarn.Resource) bool {
 	return q.spec.MaxCapacity >= 100 || share(add(q.used, more, 1), total)*100 <= q.spec.MaxCapacity
 }
 
-// preemptionRound takes containers from queues above their guarantee for those
-// below it that wait, as ProportionalCapacityPreemptionPolicy does.
+// preemptionRound preempts containers of queues above their guarantee for those that
+// wait below it, like ProportionalCapacityPreemptionPolicy.
 func (c *Cluster) preemptionRound() {
 	c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)
 	total := c.total()
@@ -103,7 +102,7 @@ func (c *Cluster) preemptionRound() {
 	}
 }
 
-// pending returns what a queue's applications wait for.
+// pending returns the resources that a queue's applications wait for.
 func (c *Cluster) pending(q *queue) yarn.Resource {
 	var sum yarn.Resource
 	for _, app := range c.running() {
@@ -133,9 +132,9 @@ func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait
 	} else {
 		a.contract = append(a.contract, containers...)
 	}
-	before := a.returned
+	before := a.freed
 	c.after(wait, func() {
-		if !strict && sum.Fits(add(a.returned, before, -1)) {
+		if !strict && sum.Fits(add(a.freed, before, -1)) {
 			return
 		}
 		for _, k := range containers {
@@ -145,7 +144,7 @@ func (c *Cluster) preempt(a *attempt, containers []*container, strict bool, wait
 			c.complete(k, k.abnormal(yarn.ExitPreempted, preemptedText))
 			if k.onNode() {
 				k.node.cleanups = append(k.node.cleanups, k)
-				k.node.stir()
+				k.node.scheduleHeartbeat()
 			}
 		}
 	})

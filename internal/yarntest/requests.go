@@ -8,15 +8,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// requestKey is what the ResourceManager's scheduler keeps apart
-// (SchedulerRequestKey); opportunistic requests are in a table of their own.
+// requestKey identifies requests in the ResourceManager's scheduler
+// (SchedulerRequestKey). Hadoop has another table for opportunistic requests.
 type requestKey struct {
 	priority      int32
 	allocationID  int64
 	executionType yarn.ExecutionType
 }
 
-// row is one request: so many containers at one place.
+// row is a request for count containers at one location.
 type row struct {
 	resource yarn.Resource
 	count    int32
@@ -28,12 +28,12 @@ type row struct {
 type requests struct {
 	key  requestKey
 	rows map[string]*row
-	// opportunities counts the nodes that reported since the last container that
-	// was local, which is what a container for a named host waits by.
+	// opportunities counts the nodes that reported since the last local container. It
+	// delays containers on other hosts than the named ones.
 	opportunities int
 }
 
-// wanted is the total: the number of the row for any host.
+// wanted returns the total: the count of the row for any host.
 func (r *requests) wanted() int32 {
 	if any := r.rows[yarn.AnyHost]; any != nil {
 		return any.count
@@ -41,12 +41,12 @@ func (r *requests) wanted() int32 {
 	return 0
 }
 
-// table is the requests of an attempt, in the order of priorities.
+// table has the requests of an attempt, in the order of priorities.
 type table struct {
 	keys []*requests
 }
 
-// set replaces one row, as the last request for a key and a name does.
+// set replaces the row of the request's key and name.
 func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	key := requestKey{p.GetPriority().GetPriority(), p.GetAllocationRequestId(), executionTypeOf(p.GetExecutionTypeRequest().GetExecutionType())}
 	at, found := slices.BinarySearchFunc(t.keys, key, func(r *requests, key requestKey) int {
@@ -66,7 +66,7 @@ func (t *table) set(p *pb.ResourceRequest, resource yarn.Resource) {
 	}
 }
 
-// outstanding is how many containers are asked for.
+// outstanding returns how many containers are asked for.
 func (t *table) outstanding() int {
 	total := 0
 	for _, r := range t.keys {
@@ -75,12 +75,11 @@ func (t *table) outstanding() int {
 	return total
 }
 
-// lower takes one container off the rows that it serves: those of its host and
-// rack where it is local to them, and the total.
+// lower subtracts an allocated container from rows.
 func (r *requests) lower(names ...string) {
 	for _, name := range names {
-		if at := r.rows[name]; at != nil {
-			if at.count--; at.count <= 0 {
+		if row := r.rows[name]; row != nil {
+			if row.count--; row.count <= 0 {
 				delete(r.rows, name)
 			}
 		}

@@ -55,9 +55,9 @@ func (c *Cluster) restSubmit(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// ofApplication calls a function with the application of a request's path, with the
-// cluster locked.
-func (c *Cluster) ofApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
+// withApplication calls serve with the application in a request's path and the lock
+// held.
+func (c *Cluster) withApplication(serve func(http.ResponseWriter, *http.Request, *application)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		id, err := yarn.ParseApplicationID(r.PathValue("id"))
 		if err != nil {
@@ -67,7 +67,7 @@ func (c *Cluster) ofApplication(serve func(http.ResponseWriter, *http.Request, *
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		app := c.byID[id]
-		// A ResourceManager that has just started recovers those that run by and by.
+		// A ResourceManager that has just started is still recovering applications.
 		if app == nil || time.Now().Before(c.recovered) && !app.state.Ended() {
 			refuse(w, http.StatusNotFound, notFoundClass, fmt.Sprintf("app with id: %v not found", id))
 			return
@@ -120,13 +120,14 @@ func (c *Cluster) restApplications(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	query := r.URL.Query()
-	is := func(key, value string) bool {
+	matches := func(key, value string) bool {
 		wanted := query.Get(key)
 		return wanted == "" || slices.Contains(strings.Split(wanted, ","), value)
 	}
 	apps := []map[string]any{}
 	for _, app := range c.applications {
-		if is("states", restState(app)) && is("user", app.User) && is("queue", app.queue.spec.Name) && is("applicationTypes", app.Type) && is("name", app.Name) {
+		if matches("states", restState(app)) && matches("user", app.User) && matches("queue", app.queue.spec.Name) &&
+			matches("applicationTypes", app.Type) && matches("name", app.Name) {
 			apps = append(apps, c.restView(app))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// version is the release whose answers these are.
+// version is the simulated release of Hadoop.
 const version = "3.4.1"
 
 func (c *Cluster) restInfo(m *master, w http.ResponseWriter) {

@@ -4,7 +4,7 @@ import (
 	"net/http"
 )
 
-// servePages answers for a NodeManager.
+// servePages serves the REST API of a NodeManager.
 func (n *Node) servePages(response http.ResponseWriter, request *http.Request) {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// Restart ends the active ResourceManager and starts it again after the time
-// down, with its state store. Nodes register again when they report next, with
-// the containers that they run.
+// Restart ends the active ResourceManager and starts it again after the time down,
+// with its state store. Nodes register again at their next heartbeat, with their
+// containers.
 func (c *Cluster) Restart(down time.Duration) {
 	c.do(func() {
 		m := c.active()
@@ -18,13 +18,12 @@ func (c *Cluster) Restart(down time.Duration) {
 			return
 		}
 		c.stopMaster(m, false)
-		c.after(down, func() { c.startMasterAgain(m) })
+		c.after(down, func() { c.activate(m) })
 	})
 }
 
-// Failover makes another ResourceManager the active one, after the time in
-// which none is. The one before becomes standby. It needs Options.Masters of 2
-// or more.
+// Failover makes the active ResourceManager a standby, and another one active after
+// gap. Options.Masters must be 2 or more.
 func (c *Cluster) Failover(gap time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,28 +33,27 @@ func (c *Cluster) Failover(gap time.Duration) error {
 		return errors.New("no ResourceManager is active")
 	}
 	if len(c.masters) < 2 {
-		return errors.New("there is but one ResourceManager: set Options.Masters")
+		return errors.New("there is only one ResourceManager: set Options.Masters")
 	}
 	c.stopMaster(m, true)
 	next := c.masters[(slices.Index(c.masters, m)+1)%len(c.masters)]
-	c.after(gap, func() { c.startMasterAgain(next) })
+	c.after(gap, func() { c.activate(next) })
 	return nil
 }
 
-// stopMaster ends the active one, which then is up as a standby or gone.
+// stopMaster stops the active ResourceManager, or makes it a standby.
 func (c *Cluster) stopMaster(m *master, standby bool) {
-	c.log("the ResourceManager goes", "standby", standby)
+	c.log("the ResourceManager stops", "standby", standby)
 	m.up = standby
-	// Shutting fails nothing, only opening does.
-	_ = m.serve(false)
+	_ = m.serve(false) // only starting can fail
 	if !standby {
-		m.web.shut()
+		m.web.close()
 	}
 	c.cancel(c.preempting)
 	for _, n := range c.nodes {
 		n.registration = nil
-		c.cancel(n.beating)
-		n.beating = nil
+		c.cancel(n.pendingHeartbeat)
+		n.pendingHeartbeat = nil
 		n.held, n.used = nil, yarn.Resource{}
 		n.cleanups, n.launches = nil, nil
 	}
@@ -70,7 +68,7 @@ func (c *Cluster) stopMaster(m *master, standby bool) {
 	}
 }
 
-// forget drops what an attempt's ResourceManager had in memory alone.
+// forget drops the state of an attempt that a ResourceManager has only in memory.
 func (c *Cluster) forget(a *attempt) {
 	for _, k := range a.held {
 		c.cancel(k.expiry)
@@ -80,13 +78,13 @@ func (c *Cluster) forget(a *attempt) {
 			k.endedAt = time.Now()
 		}
 	}
-	a.held, a.fresh, a.finished, a.nodeUpdates, a.strict, a.contract = nil, nil, nil, nil, nil, nil
+	a.held, a.newlyAllocated, a.newlyCompleted, a.nodeUpdates, a.strict, a.contract = nil, nil, nil, nil, nil, nil
 	a.table, a.registered, a.last, a.lastID = table{}, false, nil, -1
 	clear(a.blacklist)
 	clear(a.tokensFor)
 	clear(a.pendingReleases)
 	c.cancel(a.expiry)
-	// Completed ones that their nodes remember are told of again.
+	// Containers that have exited and that their nodes know are reported again.
 	if !a.ended {
 		for _, n := range c.nodes {
 			for _, k := range n.local {
@@ -98,16 +96,15 @@ func (c *Cluster) forget(a *attempt) {
 	}
 }
 
-// startMasterAgain makes a ResourceManager the active one, with what the state
-// store remembers.
-func (c *Cluster) startMasterAgain(m *master) {
+// activate makes a ResourceManager the active one, with the state store's content.
+func (c *Cluster) activate(m *master) {
 	if c.active() != nil || c.closed {
 		return
 	}
 	if err := errors.Join(m.web.open(), m.serve(true)); err != nil {
-		// The port is taken for now.
+		// The port is in use: try again.
 		_ = m.serve(false)
-		c.after(time.Second, func() { c.startMasterAgain(m) })
+		c.after(time.Second, func() { c.activate(m) })
 		return
 	}
 	m.up = true
@@ -130,7 +127,7 @@ func (c *Cluster) startMasterAgain(m *master) {
 		}
 	}
 	for _, n := range c.nodes {
-		n.stir()
+		n.scheduleHeartbeat()
 	}
 	if c.options.PreemptionInterval > 0 {
 		c.preempting = c.after(c.options.PreemptionInterval, c.preemptionRound)

@@ -8,21 +8,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// locality is how close a container is to what was asked for.
+// locality is the locality of an allocated container.
 type locality int
 
 const (
-	nowhere locality = iota
+	notAllocated locality = iota
 	nodeLocal
 	rackLocal
 	offSwitch
 )
 
-// free is what the node has left.
+// free returns the node's unused resources.
 func (n *Node) free() yarn.Resource { return add(n.spec.Resource, n.used, -1) }
 
-// demandChanged counts what is asked for, and makes nodes report while there is
-// any.
+// demandChanged counts the requested containers, and makes nodes report while there
+// are any.
 func (c *Cluster) demandChanged() {
 	before := c.demand
 	c.demand = 0
@@ -35,54 +35,54 @@ func (c *Cluster) demandChanged() {
 		return
 	}
 	for _, n := range c.nodes {
-		n.stir()
+		n.scheduleHeartbeat()
 	}
 }
 
-// schedule gives the node containers, as CapacityScheduler does when it reports:
-// as many as are local to it, and few that are not (RegularContainerAllocator,
+// schedule allocates containers on a node at its heartbeat, like CapacityScheduler: any
+// number of local ones, and few that are not (RegularContainerAllocator,
 // CapacityScheduler.canAllocateMore).
 func (c *Cluster) schedule(n *Node) {
-	far := 0
+	offSwitchCount := 0
 	total := yarn.Resource{}
-	for c.demand > 0 && far < c.options.OffSwitchPerHeartbeat {
+	for c.demand > 0 && offSwitchCount < c.options.OffSwitchPerHeartbeat {
 		if len(c.queues) > 1 {
 			total = c.total()
 		}
-		got := nowhere
+		got := notAllocated
 		for _, q := range c.byNeed(total) {
-			if got = c.scheduleQueue(q, n, total); got != nowhere {
+			if got = c.scheduleQueue(q, n, total); got != notAllocated {
 				break
 			}
 		}
-		if got == nowhere {
+		if got == notAllocated {
 			return
 		}
 		if got == offSwitch {
-			far++
+			offSwitchCount++
 		}
 	}
 }
 
-// scheduleQueue gives the node one container for the first application of a
-// queue that can have one.
+// scheduleQueue allocates one container on the node to the first application of a queue
+// that can have one.
 func (c *Cluster) scheduleQueue(q *queue, n *Node, total yarn.Resource) locality {
 	for _, app := range c.applications {
 		a := app.current()
-		if app.queue != q || app.state.Ended() || len(a.table.keys) == 0 || a.shuns(n) {
+		if app.queue != q || app.state.Ended() || len(a.table.keys) == 0 || a.blacklists(n) {
 			continue
 		}
 		for _, r := range a.table.keys {
-			if got := c.scheduleRequests(a, r, q, n, total); got != nowhere {
+			if got := c.scheduleRequests(a, r, q, n, total); got != notAllocated {
 				return got
 			}
 		}
 	}
-	return nowhere
+	return notAllocated
 }
 
-// shuns reports whether a node is on the attempt's blacklist.
-func (a *attempt) shuns(n *Node) bool {
+// blacklists reports whether a node is on the attempt's blacklist.
+func (a *attempt) blacklists(n *Node) bool {
 	if n.cluster.ignoresBlacklists {
 		return false
 	}
@@ -91,16 +91,16 @@ func (a *attempt) shuns(n *Node) bool {
 	return host || rack
 }
 
-// scheduleRequests gives the node one container for one key.
+// scheduleRequests allocates one container on the node for one key, if it can.
 func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, total yarn.Resource) locality {
 	any := r.rows[yarn.AnyHost]
 	if any == nil || any.label != n.spec.Label {
-		return nowhere
+		return notAllocated
 	}
 	r.opportunities++
-	got, from := r.place(n, len(c.nodes), c.options.NodeLocalityDelay)
-	if got == nowhere || !from.resource.Fits(n.free()) || !q.allows(from.resource, total) {
-		return nowhere
+	got, from := r.serve(n, len(c.nodes), c.options.NodeLocalityDelay)
+	if got == notAllocated || !from.resource.Fits(n.free()) || !q.allows(from.resource, total) {
+		return notAllocated
 	}
 	names := []string{yarn.AnyHost}
 	switch got {
@@ -118,9 +118,9 @@ func (c *Cluster) scheduleRequests(a *attempt, r *requests, q *queue, n *Node, t
 	return got
 }
 
-// place returns which row a container on the node would serve. A node that has no room
-// does not count as a missed opportunity.
-func (r *requests) place(n *Node, nodes, nodeDelay int) (locality, *row) {
+// serve returns the row that a container on the node would serve. A node that the rows
+// forbid does not count as a missed opportunity.
+func (r *requests) serve(n *Node, nodes, nodeDelay int) (locality, *row) {
 	any := r.rows[yarn.AnyHost]
 	if host := r.rows[n.spec.Host]; host != nil {
 		return nodeLocal, host
@@ -131,33 +131,32 @@ func (r *requests) place(n *Node, nodes, nodeDelay int) (locality, *row) {
 		}
 		if !rack.relax {
 			r.opportunities--
-			return nowhere, nil
+			return notAllocated, nil
 		}
 	}
 	if !any.relax {
 		r.opportunities--
-		return nowhere, nil
+		return notAllocated, nil
 	}
 	if len(r.rows) == 1 {
 		return offSwitch, any
 	}
-	// The more places are named, the longer any other waits
-	// (getLocalityWaitFactor).
+	// The more locations are named, the longer others wait (getLocalityWaitFactor).
 	factor := min(float64(len(r.rows)-1)/float64(nodes), 1)
 	if math.Min(float64(nodes), float64(any.count)*factor) < float64(r.opportunities) {
 		return offSwitch, any
 	}
-	return nowhere, nil
+	return notAllocated, nil
 }
 
-// allocate makes a container.
+// allocate allocates a container.
 func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *container {
-	if a.numberEpoch != c.epoch {
-		a.numberEpoch, a.numbered = c.epoch, 0
+	if a.countEpoch != c.epoch {
+		a.countEpoch, a.containerCount = c.epoch, 0
 	}
-	a.numbered++
+	a.containerCount++
 	k := &container{
-		id:      yarn.ContainerID{Attempt: a.id, ID: c.epoch<<40 | a.numbered},
+		id:      yarn.ContainerID{Attempt: a.id, ID: c.epoch<<40 | a.containerCount},
 		attempt: a, node: n, resource: from.resource, priority: key.priority, allocationRequestID: key.allocationID,
 		executionType: key.executionType, label: from.label, allocatedAt: time.Now(), exit: yarn.ExitUnknown,
 	}
@@ -167,11 +166,11 @@ func (c *Cluster) allocate(a *attempt, n *Node, key requestKey, from *row) *cont
 		c.startMaster(a, k)
 		return k
 	}
-	a.fresh = append(a.fresh, k)
+	a.newlyAllocated = append(a.newlyAllocated, k)
 	return k
 }
 
-// startMaster is the ResourceManager launching an ApplicationMaster.
+// startMaster launches an ApplicationMaster.
 func (c *Cluster) startMaster(a *attempt, k *container) {
 	k.master, k.stage, a.master = true, launched, k
 	k.node.local[k.id] = k
@@ -192,7 +191,7 @@ func (c *Cluster) hold(k *container) {
 // drop removes a container from the counts.
 func (c *Cluster) drop(k *container) {
 	if !k.counted {
-		return // its node has not come back to a ResourceManager that restarted
+		return // its node has not registered again at a restarted ResourceManager
 	}
 	k.counted = false
 	same := func(other *container) bool { return other == k }

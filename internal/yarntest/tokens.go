@@ -16,13 +16,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// keys are the master keys of one kind of token: a token's password is the MAC
-// of its identifier by the key that the identifier names. Tokens of the current
-// and the next key are good, and of the one before for as long as it is kept.
+// keys are the master keys of one kind of token: a token's password is the MAC of its
+// identifier by the key that the identifier names. Tokens of the current, the next and
+// the previous key are valid.
 type keys struct {
 	current int32
-	// next is 0 unless a new key is being introduced, previous unless the old
-	// one still counts.
+	// next is 0 unless a roll-over has begun, previous is 0 unless the old key is still
+	// valid.
 	next, previous int32
 	seed           uint64
 	kind           string
@@ -35,7 +35,7 @@ func (k *keys) password(id int32, identifier []byte) []byte {
 	return mac.Sum(nil)
 }
 
-func (k *keys) good(id int32) bool {
+func (k *keys) valid(id int32) bool {
 	return id == k.current || id != 0 && (id == k.next || id == k.previous)
 }
 
@@ -50,13 +50,13 @@ func identifier(message proto.Message) []byte {
 	return b
 }
 
-// amrmToken makes the attempt's own token by a key.
+// amrmToken makes the attempt's token with a key.
 func (c *Cluster) amrmToken(a *attempt, key int32) security.Token {
 	id := identifier(&pb.AMRMTokenIdentifier{AttemptId: attemptIDProto(a.id), KeyId: proto.Int32(key)})
 	return security.Token{Identifier: id, Password: c.amrmKeys.password(key, id), Kind: security.KindAMRM}
 }
 
-// amrmPassword is how the scheduler's server checks tokens.
+// amrmPassword returns the password of an AMRMToken, or an error if it is invalid.
 func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	message := &pb.AMRMTokenIdentifier{}
 	if err := proto.Unmarshal(id, message); err != nil {
@@ -65,10 +65,10 @@ func (c *Cluster) amrmPassword(id []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := attemptIDOf(message.GetAttemptId())
-	if a := c.attempt(name); a == nil || a.over() {
+	if a := c.attempt(name); a == nil || a.ended {
 		return nil, invalidToken("%v not found in AMRMTokenSecretManager.", name)
 	}
-	if !c.amrmKeys.good(message.GetKeyId()) {
+	if !c.amrmKeys.valid(message.GetKeyId()) {
 		return nil, invalidToken("Invalid AMRMToken from %v", name)
 	}
 	return c.amrmKeys.password(message.GetKeyId(), id), nil
@@ -82,7 +82,7 @@ func (c *Cluster) nmToken(a *attempt, n *Node) security.Token {
 	return security.Token{Identifier: id, Password: c.nmKeys.password(c.nmKeys.current, id), Kind: security.KindNM, Service: n.id.String()}
 }
 
-// nmPassword is how a NodeManager's server checks tokens.
+// nmPassword returns the password of an NMToken, or an error if it is invalid.
 func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	c := n.cluster
 	message := &pb.NMTokenIdentifier{}
@@ -92,7 +92,7 @@ func (n *Node) nmPassword(id []byte) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	name := attemptIDOf(message.GetAttemptId())
-	if message.GetNodeId().GetHost() != n.id.Host || message.GetNodeId().GetPort() != n.id.Port || !c.nmKeys.good(message.GetKeyId()) {
+	if message.GetNodeId().GetHost() != n.id.Host || message.GetNodeId().GetPort() != n.id.Port || !c.nmKeys.valid(message.GetKeyId()) {
 		return nil, invalidToken("Given NMToken for application : %v is not valid for current node manager.expected : %v found : %s:%d",
 			name, n.id, message.GetNodeId().GetHost(), message.GetNodeId().GetPort())
 	}
@@ -125,7 +125,7 @@ func (c *Cluster) containerToken(k *container, expires time.Time) security.Token
 	}
 }
 
-// verifyContainerToken reads a container token that a NodeManager was shown.
+// verifyContainerToken checks and decodes a container token.
 func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIdentifier, error) {
 	c := n.cluster
 	message := &pb.ContainerTokenIdentifier{}
@@ -133,7 +133,7 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 		return nil, invalidToken("malformed identifier: %v", err)
 	}
 	password := c.containerKeys.password(message.GetMasterKeyId(), token.Identifier)
-	if !c.containerKeys.good(message.GetMasterKeyId()) || subtle.ConstantTimeCompare(password, token.Password) != 1 {
+	if !c.containerKeys.valid(message.GetMasterKeyId()) || subtle.ConstantTimeCompare(password, token.Password) != 1 {
 		return nil, invalidToken("Invalid container token used for starting container on : %v", n.id)
 	}
 	if message.GetNodeAddress() != n.id.String() {
@@ -143,9 +143,9 @@ func (n *Node) verifyContainerToken(token security.Token) (*pb.ContainerTokenIde
 	return message, nil
 }
 
-// RollMasterKey begins a roll-over of the AMRMToken: every response of allocate
-// brings the new token until the old key dies, after overlap. Connections that
-// were made with the old one go on.
+// RollMasterKey begins a roll-over of the AMRMToken: every response of allocate has the
+// new token until the old key expires, after overlap. Connections that were made with
+// the old one stay open.
 func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,8 +156,8 @@ func (c *Cluster) RollMasterKey(overlap time.Duration) {
 	c.after(overlap, func() { c.amrmKeys.current, c.amrmKeys.next = c.amrmKeys.next, 0 })
 }
 
-// RollNodeKey replaces the key of NMTokens, so that every node's next container
-// comes with a new token. Tokens of the old key are good for overlap.
+// RollNodeKey replaces the key of NMTokens, so that every node's next container comes
+// with a new token. Tokens of the old key are valid for overlap.
 func (c *Cluster) RollNodeKey(overlap time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

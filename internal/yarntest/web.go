@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// webServer serves the REST APIs of all daemons: which one is asked shows in
-// the address that a connection came to.
+// webServer serves the REST APIs of all daemons. The local address of a connection
+// identifies the daemon.
 type webServer struct {
 	cluster   *Cluster
 	server    *http.Server
@@ -44,11 +44,11 @@ func newWebServer(c *Cluster) *webServer {
 	return w
 }
 
-// localAddress is the key of the address that a request's connection came to.
+// localAddress is the context key of a connection's local address.
 type localAddress struct{}
 
-// take serves a connection.
-func (w *webServer) take(conn net.Conn) {
+// serveConn serves a connection.
+func (w *webServer) serveConn(conn net.Conn) {
 	select {
 	case w.conns <- conn:
 	case <-w.closed:
@@ -79,22 +79,21 @@ func (w *webServer) close() {
 	w.serving.Wait()
 }
 
-// HTTPClient sends requests to the cluster's REST APIs by their addresses; it
-// is for yarnrest.Options.HTTP.
+// HTTPClient returns a client of the cluster's REST APIs, for yarnrest.Options.HTTP.
 func (c *Cluster) HTTPClient() *http.Client { return &http.Client{Transport: c.web.transport} }
 
-// ServeHTTP passes a request to the daemon of its address.
+// ServeHTTP implements http.Handler. It passes a request to the daemon of its address.
 func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 	address, _ := request.Context().Value(localAddress{}).(string)
 	c := w.cluster
 	for _, m := range c.masters {
-		if address == c.bound(m.host, m.web) {
+		if address == c.boundAddress(m.host, m.web) {
 			c.serveMaster(m, response, request)
 			return
 		}
 	}
 	for _, n := range c.nodes {
-		if n.pages != nil && address == c.bound(n.spec.Host, n.pages) {
+		if n.pages != nil && address == c.boundAddress(n.spec.Host, n.pages) {
 			n.servePages(response, request)
 			return
 		}
@@ -102,8 +101,8 @@ func (w *webServer) ServeHTTP(response http.ResponseWriter, request *http.Reques
 	http.NotFound(response, request)
 }
 
-// bound is the address that connections to an endpoint come to.
-func (c *Cluster) bound(host string, e endpoint) string {
+// boundAddress returns the local address of connections to an endpoint.
+func (c *Cluster) boundAddress(host string, e endpoint) string {
 	if _, ok := c.network.(tcp); ok {
 		host = loopback(host)
 	}
@@ -113,10 +112,10 @@ func (c *Cluster) bound(host string, e endpoint) string {
 func answer(response http.ResponseWriter, status int, value any) {
 	response.Header().Set("Content-Type", "application/json")
 	response.WriteHeader(status)
-	_ = json.NewEncoder(response).Encode(value) // it fails if the client has gone
+	_ = json.NewEncoder(response).Encode(value) // fails if the client has closed the connection
 }
 
-// refuse sends an error as Hadoop's GenericExceptionHandler does.
+// refuse sends an error like Hadoop's GenericExceptionHandler.
 func refuse(response http.ResponseWriter, status int, class, message string) {
 	answer(response, status, map[string]any{"RemoteException": map[string]any{
 		"exception": class[strings.LastIndexByte(class, '.')+1:], "javaClassName": class, "message": message,
@@ -128,7 +127,7 @@ const (
 	badRequestClass = "org.apache.hadoop.yarn.webapp.BadRequestException"
 )
 
-// serveMaster answers for a ResourceManager.
+// serveMaster serves the REST API of a ResourceManager.
 func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *http.Request) {
 	c.mu.Lock()
 	active := c.active()
@@ -138,7 +137,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	case m == active || info:
 		c.routes(m).ServeHTTP(response, request)
 	case active == nil:
-		// As RMWebAppFilter without an active ResourceManager: it says when to retry.
+		// RMWebAppFilter does so if no ResourceManager is active.
 		response.Header().Set("Refresh", "3; url="+request.URL.Path)
 		response.WriteHeader(http.StatusTemporaryRedirect)
 		_, _ = io.WriteString(response, "Can not find any active RM. Will retry in next 3 seconds.\n")
@@ -150,7 +149,7 @@ func (c *Cluster) serveMaster(m *master, response http.ResponseWriter, request *
 	}
 }
 
-// routes are the REST API of the active ResourceManager.
+// routes returns the REST API of a ResourceManager.
 func (c *Cluster) routes(m *master) http.Handler {
 	const cluster = "/ws/v1/cluster"
 	mux := http.NewServeMux()
@@ -161,10 +160,10 @@ func (c *Cluster) routes(m *master) http.Handler {
 	mux.HandleFunc("POST "+cluster+"/apps/new-application", c.restNewApplication)
 	mux.HandleFunc("POST "+cluster+"/apps", c.restSubmit)
 	mux.HandleFunc("GET "+cluster+"/apps", c.restApplications)
-	mux.HandleFunc("GET "+cluster+"/apps/{id}", c.ofApplication(c.restApplication))
-	mux.HandleFunc("GET "+cluster+"/apps/{id}/state", c.ofApplication(c.restState))
-	mux.HandleFunc("PUT "+cluster+"/apps/{id}/state", c.ofApplication(c.restKill))
-	mux.HandleFunc("GET "+cluster+"/apps/{id}/appattempts", c.ofApplication(c.restAttempts))
-	mux.HandleFunc("GET "+cluster+"/apps/{id}/appattempts/{attempt}/containers", c.ofApplication(c.restContainers))
+	mux.HandleFunc("GET "+cluster+"/apps/{id}", c.withApplication(c.restApplication))
+	mux.HandleFunc("GET "+cluster+"/apps/{id}/state", c.withApplication(c.restState))
+	mux.HandleFunc("PUT "+cluster+"/apps/{id}/state", c.withApplication(c.restKill))
+	mux.HandleFunc("GET "+cluster+"/apps/{id}/appattempts", c.withApplication(c.restAttempts))
+	mux.HandleFunc("GET "+cluster+"/apps/{id}/appattempts/{attempt}/containers", c.withApplication(c.restContainers))
 	return mux
 }

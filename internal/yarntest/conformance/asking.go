@@ -9,7 +9,7 @@ import (
 )
 
 func beforeRegistration(t *testing.T, s *System) {
-	a := begin(t, s)
+	a := submit(t, s)
 	_, err := a.client.Allocate(a.ctx, yarn.AllocateRequest{})
 	require.ErrorIs(t, err, yarn.ErrNotRegistered)
 	_, err = a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalSucceeded})
@@ -27,7 +27,7 @@ func beforeRegistration(t *testing.T, s *System) {
 }
 
 func report(t *testing.T, s *System) {
-	a := begin(t, s)
+	a := submit(t, s)
 	before := a.report()
 	require.Equal(t, a.app, before.ID)
 	require.Equal(t, s.User, before.User)
@@ -39,7 +39,7 @@ func report(t *testing.T, s *System) {
 	a.register()
 	a.await("it runs", func() bool { return a.report().State == yarn.ApplicationRunning })
 	after := a.report()
-	require.Nil(t, after.AMRMToken, "only an ApplicationMaster that has not come yet needs it")
+	require.Nil(t, after.AMRMToken, "only until the ApplicationMaster registers")
 	require.Equal(t, "127.0.0.1", after.Host)
 	a.finish()
 	a.await("it has ended", func() bool { return a.report().State == yarn.ApplicationFinished })
@@ -50,7 +50,7 @@ func responseIDs(t *testing.T, s *System) {
 	a := register(t, s)
 	a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask(yarn.AnyHost, 2, unit)}})
 	var first *yarn.AllocateResponse
-	a.await("containers come", func() bool {
+	a.await("containers are allocated", func() bool {
 		first = a.beat(yarn.AllocateRequest{})
 		return len(first.Allocated) > 0
 	})
@@ -81,9 +81,9 @@ func impossibleRequests(t *testing.T, s *System) {
 	refused(yarn.ErrInvalidLabelRequest, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{labelled}})
 	foreign := yarn.ContainerID{Attempt: yarn.AttemptID{Application: yarn.ApplicationID{ClusterTimestamp: 1, Sequence: 1}, Attempt: 1}, ID: 1}
 	refused(yarn.ErrInvalidRelease, yarn.AllocateRequest{Releases: []yarn.ContainerID{foreign}})
-	// One that is refused does not count, nor does what came with it.
+	// All of a refused request is ignored.
 	refused(yarn.ErrInvalidBlacklist, yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask(yarn.AnyHost, 1, unit)}, BlacklistAdd: []string{yarn.AnyHost}})
-	a.none()
+	a.expectNone()
 	a.finish()
 }
 
@@ -105,30 +105,30 @@ func anywhere(t *testing.T, s *System) {
 	// Memory is rounded up to a multiple of the smallest container.
 	odd := a.get(1, ask(yarn.AnyHost, 1, yarn.Resource{MemoryMB: 200, VCores: 1}))
 	require.EqualValues(t, 256, odd[0].Resource.MemoryMB)
-	// A node's token comes once.
+	// A node's token is sent once.
 	for range 3 {
 		require.Empty(t, a.beat(yarn.AllocateRequest{}).NMTokens)
 	}
 	a.finish()
 }
 
-// at asks for n containers on a host, in its rack, and in all.
-func at(host Host, n int32) []yarn.ResourceRequest {
+// asksAt returns the asks for n containers on a host.
+func asksAt(host Host, n int32) []yarn.ResourceRequest {
 	return []yarn.ResourceRequest{ask(host.Name, n, unit), ask(host.Rack, n, unit), ask(yarn.AnyHost, n, unit)}
 }
 
 func onHost(t *testing.T, s *System) {
 	a := register(t, s)
 	for _, host := range s.Hosts {
-		for _, container := range a.get(4, at(host, 4)...) {
+		for _, container := range a.get(4, asksAt(host, 4)...) {
 			require.Equal(t, host.Name, container.Node.Host)
 		}
 	}
-	// Strictly on one host, although that has no room for all.
-	strict := at(s.Hosts[0], 99)
+	// Only on one host, although it has no room for all.
+	strict := asksAt(s.Hosts[0], 99)
 	strict[1].RelaxLocality, strict[2].RelaxLocality = false, false
 	var got []yarn.Container
-	a.await("containers come", func() bool {
+	a.await("containers are allocated", func() bool {
 		got = append(got, a.beat(yarn.AllocateRequest{Asks: strict}).Allocated...)
 		strict = nil
 		return len(got) > 0
@@ -148,39 +148,39 @@ func inRack(t *testing.T, s *System) {
 	for _, host := range s.Hosts {
 		a.get(2, ask(host.Rack, 2, unit), ask(yarn.AnyHost, 2, unit))
 	}
-	// A rack alone, strictly, is never served: its delay is counted by nodes that
-	// could have been taken, and there the total's row lets none be
+	// A strict ask for a rack alone is never served: its delay counts nodes that could
+	// have been used, and the row for any host allows none
 	// (RegularContainerAllocator.tryAllocateOnNode).
 	rack, total := ask(s.Hosts[0].Rack, 1, unit), ask(yarn.AnyHost, 1, unit)
 	total.RelaxLocality = false
 	rack.Priority, total.Priority = 2, 2
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{rack, total}}).Allocated)
-	a.none()
-	a.none()
+	a.expectNone()
+	a.expectNone()
 	a.finish()
 }
 
 func lowering(t *testing.T, s *System) {
 	a := register(t, s)
 	a.get(2, ask(yarn.AnyHost, 2, unit))
-	a.none()
-	// The number is what is still wanted: the same number again asks again.
+	a.expectNone()
+	// A number replaces the rest: the same number again asks for more containers.
 	a.get(2, ask(yarn.AnyHost, 2, unit))
-	a.none()
-	a.get(2, at(s.Hosts[0], 2)...)
+	a.expectNone()
+	a.get(2, asksAt(s.Hosts[0], 2)...)
 	// The host's row was lowered with the total.
 	a.get(1, ask(yarn.AnyHost, 1, unit))
-	a.none()
+	a.expectNone()
 	a.finish()
 }
 
 func replacing(t *testing.T, s *System) {
 	a := register(t, s)
-	// Rows of one priority and name are one row whatever their size: the last
+	// Rows of one priority and name are one row even if their sizes differ: the last
 	// one counts.
 	got := a.get(1, ask(yarn.AnyHost, 2, unit), ask(yarn.AnyHost, 1, big))
 	require.Equal(t, big.MemoryMB, got[0].Resource.MemoryMB)
-	a.none()
+	a.expectNone()
 	// Other ids are other rows.
 	other := ask(yarn.AnyHost, 1, unit)
 	other.AllocationRequestID = 7
@@ -190,19 +190,19 @@ func replacing(t *testing.T, s *System) {
 		ids[container.AllocationRequestID] = container.Resource.MemoryMB
 	}
 	require.Equal(t, map[int64]int64{7: unit.MemoryMB, 0: big.MemoryMB}, ids)
-	// A row that is taken away before a node reports brings nothing.
+	// A row that is removed before a node reports has no effect.
 	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: []yarn.ResourceRequest{ask("no-such-host", 5, unit), ask(yarn.AnyHost, 0, unit)}}).Allocated)
-	a.none()
+	a.expectNone()
 	a.finish()
 }
 
 func totalBounds(t *testing.T, s *System) {
 	a := register(t, s)
-	rows := at(s.Hosts[0], 3)
+	rows := asksAt(s.Hosts[0], 3)
 	rows[2].Containers = 1
 	got := a.get(1, rows...)
 	require.Equal(t, s.Hosts[0].Name, got[0].Node.Host)
-	a.none()
+	a.expectNone()
 	a.finish()
 }
 
@@ -213,9 +213,9 @@ func blacklist(t *testing.T, s *System) {
 	for _, container := range a.get(3, ask(yarn.AnyHost, 3, unit)) {
 		require.Equal(t, good, container.Node.Host)
 	}
-	// What is asked for there by name does not come from there either.
-	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: at(s.Hosts[0], 1), BlacklistAdd: []string{s.Hosts[1].Rack}}).Allocated)
-	a.none()
+	// The blacklist also applies to hosts that are asked for by name.
+	require.Empty(t, a.beat(yarn.AllocateRequest{Asks: asksAt(s.Hosts[0], 1), BlacklistAdd: []string{s.Hosts[1].Rack}}).Allocated)
+	a.expectNone()
 	a.beat(yarn.AllocateRequest{BlacklistRemove: []string{bad}})
 	require.Equal(t, bad, a.get(1)[0].Node.Host)
 	a.finish()

@@ -1,4 +1,3 @@
-// Package conformance holds tests of what a YARN cluster answers, to be run over
-// the simulator of package yarntest and over real daemons alike: so the one is
-// known to behave as the others do.
+// Package conformance has tests of a YARN cluster's answers. They run with the simulator
+// of package yarntest and with real daemons, to check that both behave alike.
 package conformance

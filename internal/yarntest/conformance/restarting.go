@@ -12,12 +12,12 @@ import (
 
 func masterRestarts(t *testing.T, s *System) {
 	a := register(t, s)
-	pair := a.each()
+	pair := a.onePerNode()
 	kept := pair[0]
 	node := a.start(kept, "sleep 1000")
-	short := a.get(1, at(s.Hosts[0], 1)...)[0]
+	short := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	a.start(short, "exit 5")
-	require.EqualValues(t, 5, a.end(short.ID).ExitStatus)
+	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
 	// Containers that were not started are not known to the next ResourceManager.
 	idle := pair[1]
 	a.completed, a.updated = nil, nil
@@ -31,24 +31,23 @@ func masterRestarts(t *testing.T, s *System) {
 	require.ErrorIs(t, err, yarn.ErrNotRegistered)
 	a.register()
 	_, err = a.client.Allocate(a.ctx, yarn.AllocateRequest{ResponseID: 7})
-	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids begin again")
-	// Nothing of what was asked for is known, and what is given now has the epoch
-	// in its name.
+	require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest, "ids restart at 0")
+	// Earlier asks are forgotten, and new containers have the epoch in their ids.
 	fresh := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 	require.EqualValues(t, 1, fresh.ID.Epoch())
 	require.Contains(t, fresh.ID.String(), "container_e01_")
 
 	statuses, failed, err := node.Statuses(a.ctx, []yarn.ContainerID{kept.ID})
-	require.NoError(t, err, "the node's token is still good")
+	require.NoError(t, err, "the node's token is still valid")
 	require.Empty(t, failed)
-	require.Equal(t, yarn.ContainerRunning, statuses[0].State, "containers go on")
+	require.Equal(t, yarn.ContainerRunning, statuses[0].State, "containers keep running")
 	_, failed, err = a.node(idle).StartContainers(a.ctx, []yarn.StartRequest{request(idle, "sleep 1000")})
 	require.NoError(t, err)
 	require.ErrorIs(t, failed[idle.ID], yarn.ErrInvalidContainer, "it was allocated by a ResourceManager that is gone")
 
-	// Containers that ended long ago are told of again.
-	require.EqualValues(t, 5, a.end(short.ID).ExitStatus)
-	a.await("all nodes are told of", func() bool {
+	// Earlier ends are reported again.
+	require.EqualValues(t, 5, a.awaitEnd(short.ID).ExitStatus)
+	a.await("all nodes are reported", func() bool {
 		a.beat(yarn.AllocateRequest{})
 		hosts := map[string]bool{}
 		for _, report := range a.updated {
@@ -56,24 +55,24 @@ func masterRestarts(t *testing.T, s *System) {
 		}
 		return len(hosts) == len(s.Hosts)
 	})
-	// The container that went on can be released.
+	// The container that kept running can be released.
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{kept.ID}})
-	require.Equal(t, yarn.ExitAborted, a.end(kept.ID).ExitStatus)
+	require.Equal(t, yarn.ExitAborted, a.awaitEnd(kept.ID).ExitStatus)
 	a.finish()
 }
 
 func nodeIsLost(t *testing.T, s *System) {
 	a := register(t, s)
-	pair := a.each()
+	pair := a.onePerNode()
 	a.start(pair[0], "sleep 1000")
 	a.start(pair[1], "sleep 1000")
 	host := s.Hosts[0].Name
 	a.updated = nil
 	require.NoError(t, s.StopNode(a.ctx, host))
-	status := a.end(pair[0].ID)
+	status := a.awaitEnd(pair[0].ID)
 	require.Equal(t, yarn.ExitAborted, status.ExitStatus)
 	require.Equal(t, "Container released on a *lost* node", status.Diagnostics)
-	told := func(state yarn.NodeState) func() bool {
+	reported := func(state yarn.NodeState) func() bool {
 		return func() bool {
 			for _, report := range a.updated {
 				if report.ID.Host == host && report.State == state {
@@ -85,15 +84,15 @@ func nodeIsLost(t *testing.T, s *System) {
 			return false
 		}
 	}
-	a.await("the ResourceManager tells that the node is lost", told(yarn.NodeLost))
+	a.await("the node is reported lost", reported(yarn.NodeLost))
 	require.EqualValues(t, len(s.Hosts)-1, a.beat(yarn.AllocateRequest{}).ClusterNodes)
 
 	a.updated = nil
 	require.NoError(t, s.StartNode(a.ctx, host))
-	a.await("the ResourceManager tells that the node is back", told(yarn.NodeRunning))
-	// Its token comes again, and the other's is still good.
+	a.await("the node is reported running", reported(yarn.NodeRunning))
+	// Its token is sent again, and the other node's is still valid.
 	delete(a.tokens, pair[0].Node)
-	back := a.get(1, at(s.Hosts[0], 1)...)[0]
+	back := a.get(1, asksAt(s.Hosts[0], 1)...)[0]
 	require.NotEmpty(t, a.tokens[back.Node].Password)
 	a.start(back, "sleep 1000")
 	_, _, err := a.node(pair[1]).Statuses(a.ctx, []yarn.ContainerID{pair[1].ID})
@@ -101,12 +100,12 @@ func nodeIsLost(t *testing.T, s *System) {
 	a.finish()
 }
 
-// nodeIsReportedTwice has one ApplicationMaster silent while another follows
-// how a node goes and comes: the silent one's next answer names the node twice.
+// nodeIsReportedTwice stops and starts a node between two heartbeats of a, while another
+// ApplicationMaster follows the node's state.
 func nodeIsReportedTwice(t *testing.T, s *System) {
 	a, follower := register(t, s), register(t, s)
 	host := s.Hosts[0].Name
-	told := func(by *attempt) (states []yarn.NodeState) {
+	reported := func(by *attempt) (states []yarn.NodeState) {
 		for _, report := range by.updated {
 			if report.ID.Host == host {
 				states = append(states, report.State)
@@ -117,7 +116,7 @@ func nodeIsReportedTwice(t *testing.T, s *System) {
 	until := func(state yarn.NodeState) {
 		follower.await("the node is "+state.String(), func() bool {
 			follower.beat(yarn.AllocateRequest{})
-			return slices.Contains(told(follower), state)
+			return slices.Contains(reported(follower), state)
 		})
 	}
 	a.beat(yarn.AllocateRequest{})
@@ -127,7 +126,7 @@ func nodeIsReportedTwice(t *testing.T, s *System) {
 	require.NoError(t, s.StartNode(a.ctx, host))
 	until(yarn.NodeRunning)
 	a.beat(yarn.AllocateRequest{})
-	require.ElementsMatch(t, []yarn.NodeState{yarn.NodeLost, yarn.NodeRunning}, told(a))
+	require.ElementsMatch(t, []yarn.NodeState{yarn.NodeLost, yarn.NodeRunning}, reported(a))
 	follower.finish()
 	a.finish()
 }

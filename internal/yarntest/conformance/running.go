@@ -17,19 +17,19 @@ func releases(t *testing.T, s *System) {
 	node := a.start(busy, "sleep 1000")
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
 	for _, id := range []yarn.ContainerID{idle.ID, busy.ID} {
-		status := a.end(id)
+		status := a.awaitEnd(id)
 		require.Equal(t, yarn.ExitAborted, status.ExitStatus)
 		require.Equal(t, "Container released by application", status.Diagnostics)
 	}
-	a.await("the node ends what was released", func() bool {
+	a.await("the node ends the released container", func() bool {
 		statuses, _, err := node.Statuses(a.ctx, []yarn.ContainerID{busy.ID})
 		require.NoError(t, err)
 		return len(statuses) == 0 || statuses[0].State == yarn.ContainerComplete
 	})
-	// Each is told of once, and releasing again is no error.
+	// Each end is reported once, and releasing again is no error.
 	a.completed = nil
 	a.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{idle.ID, busy.ID}})
-	a.none()
+	a.expectNone()
 	require.Empty(t, a.completed)
 	a.finish()
 }
@@ -39,11 +39,11 @@ func life(t *testing.T, s *System) {
 	for command, want := range map[string]yarn.ExitStatus{"exit 0": 0, "exit 3": 3} {
 		container := a.get(1, ask(yarn.AnyHost, 1, unit))[0]
 		node := a.start(container, command)
-		status := a.end(container.ID)
+		status := a.awaitEnd(container.ID)
 		require.Equal(t, want, status.ExitStatus, command)
 		a.completed = nil
-		a.none()
-		require.Empty(t, a.completed, "each is told of once")
+		a.expectNone()
+		require.Empty(t, a.completed, "each end is reported once")
 		statuses, failed, err := node.Statuses(a.ctx, []yarn.ContainerID{container.ID})
 		require.NoError(t, err)
 		if len(statuses) > 0 { // it may have forgotten by now
@@ -71,7 +71,7 @@ func stopping(t *testing.T, s *System) {
 	require.NoError(t, err)
 	require.Equal(t, []yarn.ContainerID{container.ID}, stopped)
 	require.ErrorContains(t, failed[unknown], "is not handled by this NodeManager")
-	status := a.end(container.ID)
+	status := a.awaitEnd(container.ID)
 	require.Equal(t, yarn.ExitKilledByApplicationMaster, status.ExitStatus)
 	stopped, failed, err = node.StopContainers(a.ctx, []yarn.ContainerID{container.ID})
 	require.NoError(t, err)
@@ -83,24 +83,24 @@ func stopping(t *testing.T, s *System) {
 	a.finish()
 }
 
-// each gets a container on every node.
-func (a *attempt) each() []yarn.Container {
+// onePerNode gets a container on every node.
+func (a *attempt) onePerNode() []yarn.Container {
 	a.t.Helper()
 	var containers []yarn.Container
 	for _, host := range a.s.Hosts {
-		containers = append(containers, a.get(1, at(host, 1)...)...)
+		containers = append(containers, a.get(1, asksAt(host, 1)...)...)
 	}
 	return containers
 }
 
 func nodeRefusals(t *testing.T, s *System) {
 	a := register(t, s)
-	pair := a.each()
+	pair := a.onePerNode()
 	here, there := pair[0], pair[1]
 	node := a.node(here)
 	forged := here
-	forged.Token.Password = []byte("a password of one's own making")
-	// Such tokens fail the call, with all that it was to start.
+	forged.Token.Password = []byte("forged")
+	// Such tokens fail the whole call.
 	for _, wrong := range []yarn.Container{forged, there} {
 		_, _, err := node.StartContainers(a.ctx, []yarn.StartRequest{request(wrong, "sleep 1000"), request(here, "sleep 1000")})
 		require.ErrorIs(t, err, yarn.ErrInvalidToken)
@@ -115,22 +115,22 @@ func nodeRefusals(t *testing.T, s *System) {
 
 func wrongTokens(t *testing.T, s *System) {
 	a := register(t, s)
-	pair := a.each()
+	pair := a.onePerNode()
 	// The token of one node at another.
-	stranger := yarn.NewNodeClient(pair[0].Node, a.options(a.tokens[pair[1].Node]))
-	defer stranger.Close()
-	_, _, err := stranger.Statuses(a.ctx, nil)
+	otherNode := yarn.NewNodeClient(pair[0].Node, a.options(a.tokens[pair[1].Node]))
+	defer otherNode.Close()
+	_, _, err := otherNode.Statuses(a.ctx, nil)
 	require.ErrorIs(t, err, yarn.ErrInvalidToken)
-	// One that nobody gave out.
+	// A forged token.
 	forged := a.token
-	forged.Password = []byte("a password of one's own making")
-	liar := yarn.NewAMClient(s.Scheduler, a.options(forged))
-	defer liar.Close()
-	_, err = liar.Allocate(a.ctx, yarn.AllocateRequest{})
+	forged.Password = []byte("forged")
+	forger := yarn.NewAMClient(s.Scheduler, a.options(forged))
+	defer forger.Close()
+	_, err = forger.Allocate(a.ctx, yarn.AllocateRequest{})
 	var remote *ipc.RemoteError
 	require.ErrorAs(t, err, &remote)
-	require.NotErrorIs(t, err, yarn.ErrInvalidToken, "who does not know the password fails in SASL already")
-	// One of an application that is over.
+	require.NotErrorIs(t, err, yarn.ErrInvalidToken, "a wrong password fails in SASL")
+	// The token of an application that has ended.
 	a.finish()
 	a.await("it has ended", func() bool { return a.report().State.Ended() })
 	late := yarn.NewAMClient(s.Scheduler, a.options(a.token))
@@ -149,7 +149,7 @@ func unregistering(t *testing.T, s *System) {
 	require.True(t, done, "an unmanaged ApplicationMaster need not ask twice")
 	a.await("it may ask twice", func() bool {
 		done, err = a.client.Finish(a.ctx, yarn.FinishRequest{Status: yarn.FinalFailed})
-		if err != nil { // its attempt is gone already, and the application has not heard of it for a moment
+		if err != nil { // the attempt has ended, and the application will soon
 			require.ErrorIs(t, err, yarn.ErrInvalidMasterRequest)
 		}
 		return done

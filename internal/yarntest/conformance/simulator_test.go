@@ -53,8 +53,8 @@ func simulated(t *testing.T) *conformance.System {
 			time.Sleep(2 * time.Second) // on the bubble's clock: nodes report once a second
 			return nil
 		},
-		StopNode:  func(_ context.Context, host string) error { c.Node(host).Cut(); return nil },
-		StartNode: func(_ context.Context, host string) error { return c.Node(host).Return() },
+		StopNode:  func(_ context.Context, host string) error { c.Node(host).Disconnect(); return nil },
+		StartNode: func(_ context.Context, host string) error { return c.Node(host).Reconnect() },
 	}
 	for _, n := range c.Nodes() {
 		s.Hosts = append(s.Hosts, conformance.Host{Name: n.Host(), Rack: n.Rack()})

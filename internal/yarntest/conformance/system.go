@@ -14,26 +14,25 @@ import (
 
 // System is a cluster to test: two nodes in two racks, of at least 4 GiB and 4
 // cores each, and containers of at most 4096 MiB and 4 cores in steps of 128 MiB.
-// A container's command is "exit N" or "sleep N", with which an interpreter
-// follows what the container is to do.
+// A container's command is "exit N" or "sleep N".
 type System struct {
 	// Scheduler and Client are the addresses of ApplicationMasterProtocol and
-	// ApplicationClientProtocol, User the name that submits.
+	// ApplicationClientProtocol. User submits the applications.
 	Scheduler, Client []string
 	User              string
-	// Dial opens connections, nil for the usual way.
+	// Dial opens connections; nil for net.Dialer's.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Hosts are the nodes.
 	Hosts []Host
 	// Submit starts an application with an unmanaged ApplicationMaster.
 	Submit func(ctx context.Context) (yarn.ApplicationID, error)
-	// Kill ends it.
+	// Kill kills it.
 	Kill func(ctx context.Context, id yarn.ApplicationID) error
 	// RestartMaster ends the ResourceManager and starts it again, with recovery;
 	// it returns when nodes have registered again.
 	RestartMaster func(ctx context.Context) error
-	// StopNode ends a NodeManager without a word, and StartNode starts it again.
-	// The ResourceManager gives it up after some seconds.
+	// StopNode kills a NodeManager, which the ResourceManager gives up after some
+	// seconds. StartNode starts it again.
 	StopNode, StartNode func(ctx context.Context, host string) error
 }
 
@@ -49,35 +48,35 @@ type Test struct {
 // Tests lists all tests. Those that restart daemons come last.
 func Tests() []Test {
 	return []Test{
-		{"what comes before a registration", beforeRegistration},
+		{"calls before the registration", beforeRegistration},
 		{"the report of an unmanaged application", report},
 		{"response ids", responseIDs},
-		{"requests that can never be met", impossibleRequests},
+		{"invalid requests", impossibleRequests},
 		{"containers anywhere", anywhere},
 		{"containers on a host", onHost},
 		{"containers in a rack", inRack},
-		{"numbers are lowered by what is allocated", lowering},
+		{"allocations lower the numbers", lowering},
 		{"a row is replaced", replacing},
 		{"the total bounds what is asked for by host", totalBounds},
 		{"releases", releases},
 		{"the blacklist", blacklist},
 		{"a container's life", life},
 		{"a container is stopped", stopping},
-		{"what a node refuses", nodeRefusals},
-		{"tokens that are wrong", wrongTokens},
+		{"starts that a node refuses", nodeRefusals},
+		{"invalid tokens", wrongTokens},
 		{"unregistering", unregistering},
 		{"an application is killed", killed},
 		{"the ResourceManager restarts", masterRestarts},
-		{"a node is lost and comes back", nodeIsLost},
+		{"a node is lost and registers again", nodeIsLost},
 		{"a node is lost and back between two heartbeats", nodeIsReportedTwice},
 	}
 }
 
-// patience bounds all waiting.
-const patience = 2 * time.Minute
+// testTimeout bounds a test.
+const testTimeout = 2 * time.Minute
 
-// every is how often an ApplicationMaster of these tests sends heartbeats.
-const every = 100 * time.Millisecond
+// heartbeatInterval is the time between heartbeats of an ApplicationMaster.
+const heartbeatInterval = 100 * time.Millisecond
 
 var (
 	unit = yarn.Resource{MemoryMB: 256, VCores: 1}
@@ -94,15 +93,15 @@ type attempt struct {
 	client *yarn.AMClient
 	last   int32
 	tokens map[yarn.NodeID]security.Token
-	// surplus came with a heartbeat that waited for something else.
+	// completed and updated are from all heartbeats, until a test clears them.
 	completed []yarn.ContainerStatus
 	updated   []yarn.NodeReport
 }
 
-// begin submits an application and gets its token.
-func begin(t *testing.T, s *System) *attempt {
+// submit submits an application and gets its token.
+func submit(t *testing.T, s *System) *attempt {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	t.Cleanup(cancel)
 	id, err := s.Submit(ctx)
 	require.NoError(t, err)
@@ -125,7 +124,7 @@ func begin(t *testing.T, s *System) *attempt {
 // register submits an application and registers its ApplicationMaster.
 func register(t *testing.T, s *System) *attempt {
 	t.Helper()
-	a := begin(t, s)
+	a := submit(t, s)
 	a.register()
 	return a
 }
@@ -151,31 +150,31 @@ func (a *attempt) register() *yarn.RegisterResponse {
 	return response
 }
 
-// await looks again and again whether a condition holds.
+// await polls a condition until it holds.
 func (a *attempt) await(what string, condition func() bool) {
 	a.t.Helper()
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-a.ctx.Done():
-			require.Fail(a.t, "it did not happen: "+what)
+			require.Fail(a.t, "timeout: "+what)
 		}
 	}
 }
 
-// beat sends a heartbeat and keeps what it brings.
+// beat sends a heartbeat and records its response.
 func (a *attempt) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	a.t.Helper()
 	request.ResponseID = a.last
 	response, err := a.client.Allocate(a.ctx, request)
 	require.NoError(a.t, err)
-	a.keep(response)
+	a.record(response)
 	return response
 }
 
-func (a *attempt) keep(response *yarn.AllocateResponse) {
+func (a *attempt) record(response *yarn.AllocateResponse) {
 	a.last = response.ResponseID
 	for _, token := range response.NMTokens {
 		a.tokens[token.Node] = token.Token
@@ -184,16 +183,16 @@ func (a *attempt) keep(response *yarn.AllocateResponse) {
 	a.updated = append(a.updated, response.UpdatedNodes...)
 }
 
-// ask makes a request for n containers of a size at a place.
+// ask makes a request for n containers of a size at a location.
 func ask(name string, n int32, size yarn.Resource) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: name, Resource: size, Containers: n, RelaxLocality: true}
 }
 
-// get asks and waits until n containers have come.
+// get sends asks and waits for n containers.
 func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	a.t.Helper()
 	var got []yarn.Container
-	a.await("containers come", func() bool {
+	a.await("containers are allocated", func() bool {
 		got = append(got, a.beat(yarn.AllocateRequest{Asks: asks}).Allocated...)
 		asks = nil
 		return len(got) >= n
@@ -202,8 +201,8 @@ func (a *attempt) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	return got
 }
 
-// none checks that no container comes while nodes report several times.
-func (a *attempt) none() {
+// expectNone checks that no container is allocated while nodes report several times.
+func (a *attempt) expectNone() {
 	a.t.Helper()
 	for range 25 {
 		require.Empty(a.t, a.beat(yarn.AllocateRequest{}).Allocated)
@@ -211,15 +210,15 @@ func (a *attempt) none() {
 	}
 }
 
-// pause lets a heartbeat's time pass.
+// pause waits for heartbeatInterval.
 func (a *attempt) pause() {
 	select {
-	case <-time.After(every):
+	case <-time.After(heartbeatInterval):
 	case <-a.ctx.Done():
 	}
 }
 
-// node makes a client of a container's node with the token that came for it.
+// node makes a client of a container's node.
 func (a *attempt) node(container yarn.Container) *yarn.NodeClient {
 	client := yarn.NewNodeClient(container.Node, a.options(a.tokens[container.Node]))
 	a.t.Cleanup(func() { _ = client.Close() })
@@ -230,7 +229,7 @@ func request(container yarn.Container, command string) yarn.StartRequest {
 	return yarn.StartRequest{ContainerToken: container.Token, Launch: yarn.ContainerLaunchContext{Commands: []string{command}}}
 }
 
-// start starts a container and waits until it is up.
+// start starts a container.
 func (a *attempt) start(container yarn.Container, command string) *yarn.NodeClient {
 	a.t.Helper()
 	node := a.node(container)
@@ -241,8 +240,8 @@ func (a *attempt) start(container yarn.Container, command string) *yarn.NodeClie
 	return node
 }
 
-// end waits until the ResourceManager has told of a container's end.
-func (a *attempt) end(id yarn.ContainerID) yarn.ContainerStatus {
+// awaitEnd waits until the ResourceManager reports a container's end.
+func (a *attempt) awaitEnd(id yarn.ContainerID) yarn.ContainerStatus {
 	a.t.Helper()
 	var found yarn.ContainerStatus
 	a.await("the end of "+id.String(), func() bool {
