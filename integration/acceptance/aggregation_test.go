@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/aggregatedlog"
 )
 
-// TestAggregatedLogs reads what NodeManagers leave in HDFS, compressed and in each
-// format; TestFollowedLogs reads what is not compressed.
+// TestAggregatedLogs reads compressed logs from HDFS in each format;
+// TestFollowedLogs reads uncompressed ones.
 func TestAggregatedLogs(t *testing.T) {
 	t.Parallel()
 	for i, format := range []struct {
@@ -48,9 +48,9 @@ func TestAggregatedLogs(t *testing.T) {
 	}
 }
 
-// readAggregated runs a command that writes much and has its logs read once they
-// are in HDFS and nowhere else. It has one executor, as the ResourceManager would
-// wait for ten minutes for the logs of one that comes too late to be started.
+// readAggregated runs a command that writes much and reads its logs once they are
+// only in HDFS. It uses one executor: the ResourceManager would wait ten minutes
+// for the logs of a container that was allocated and never started.
 func readAggregated(t *testing.T, own *suite) {
 	environment := []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}
 	const lines = 20000

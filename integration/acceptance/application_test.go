@@ -13,14 +13,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// applicationID is what yarn-submit printed on stdout.
+// applicationID returns the id that yarn-submit printed on stdout.
 func (o outcome) applicationID(t *testing.T) string {
 	t.Helper()
 	require.Regexp(t, `^application_\d+_\d+\n`, o.stdout)
 	return o.stdout[:len(o.stdout)-1]
 }
 
-// application is what the ResourceManager says of an application.
+// application returns the ResourceManager's report of an application.
 func application(t *testing.T, id string) *yarnrest.Application {
 	t.Helper()
 	found, err := shared.rest.Application(t.Context(), id)
@@ -28,7 +28,7 @@ func application(t *testing.T, id string) *yarnrest.Application {
 	return found
 }
 
-// attempts are the tries of an application.
+// attempts returns the attempts of an application.
 func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 	t.Helper()
 	found, err := shared.rest.Attempts(t.Context(), id)
@@ -36,40 +36,39 @@ func attempts(t *testing.T, id string) []yarnrest.ApplicationAttempt {
 	return found
 }
 
-// awaitStatus waits until an application's ApplicationMaster answers with a
-// status that is as it should be.
-func awaitStatus(t *testing.T, id, what string, asItShouldBe func(page.Status) bool) page.Status {
+// awaitStatus waits until the status that an ApplicationMaster reports satisfies
+// the condition.
+func awaitStatus(t *testing.T, id, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
-	return shared.awaitStatus(t, id, what, asItShouldBe)
+	return shared.awaitStatus(t, id, what, condition)
 }
 
-func (s *suite) awaitStatus(t *testing.T, id, what string, asItShouldBe func(page.Status) bool) page.Status {
+func (s *suite) awaitStatus(t *testing.T, id, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
 	var last page.Status
 	await(t, id+": "+what, func(ctx context.Context) bool {
 		known, err := s.rest.Application(ctx, id)
 		if err != nil {
-			return false // the ResourceManager may be away
+			return false // the ResourceManager may be down
 		}
 		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
 		content, err := s.rest.Proxy(ctx, id, "/"+page.StatusPath)
 		if err != nil {
-			return false // the ApplicationMaster is not there yet, or not any more
+			return false // the ApplicationMaster has not started, or has stopped
 		}
 		last = page.Status{}
-		return json.Unmarshal(content, &last) == nil && asItShouldBe(last)
+		return json.Unmarshal(content, &last) == nil && condition(last)
 	})
 	return last
 }
 
-// awaitTasks waits until so many tasks run at once.
+// awaitTasks waits until the given number of tasks run at once.
 func awaitTasks(t *testing.T, id string, running int) page.Status {
 	t.Helper()
 	return awaitStatus(t, id, "tasks run", func(status page.Status) bool { return status.Tasks.Running >= running })
 }
 
-// awaitState waits until the ResourceManager says that the application is in
-// a state.
+// awaitState waits until the ResourceManager reports the application in a state.
 func awaitState(t *testing.T, id string, state yarnrest.ApplicationState) *yarnrest.Application {
 	t.Helper()
 	var found *yarnrest.Application

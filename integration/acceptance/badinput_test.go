@@ -15,13 +15,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// badInput is a command line that must be refused before anything happens.
+// badInput is a command line that must be refused before it changes anything.
 type badInput struct {
 	name        string
 	args        []string
 	environment []string
 	code        int
-	says        []string // what the last line must have in it
+	says        []string // parts of the last line
 }
 
 // The exit statuses of refusals.
@@ -30,8 +30,8 @@ const (
 	refused = 3
 )
 
-// TestBadInputIsRefusedBeforeAnythingHappens runs alone, so that what is in the
-// cluster can be compared.
+// TestBadInputIsRefusedBeforeAnythingHappens runs alone, as it compares the
+// cluster's files and applications before and after.
 func TestBadInputIsRefusedBeforeAnythingHappens(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {

@@ -18,7 +18,7 @@ func TestMissingInputLeavesNoOutput(t *testing.T) {
 	assertNoneTemporary(t, out)
 }
 
-func TestExistingOutputStaysAsItIs(t *testing.T) {
+func TestExistingOutputIsNotChanged(t *testing.T) {
 	t.Parallel()
 	in, out := sourcesText(t), output(t)
 	require.NoError(t, shared.put(t.Context(), out+"/part-00000", []byte("precious\t1\n")))
@@ -32,7 +32,7 @@ func TestExistingOutputStaysAsItIs(t *testing.T) {
 	assertNoneTemporary(t, out)
 }
 
-func TestProgramSaysHowItIsUsed(t *testing.T) {
+func TestProgramPrintsItsUsage(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("wordcount"), "just-one")
 	assertFailed(t, done, "usage: wordcount [-parts N] [-split BYTES] IN OUT", 1)

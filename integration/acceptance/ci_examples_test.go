@@ -29,8 +29,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// released is the directory with the program under test as a release has it,
-// made once and removed with the programs.
+// released returns a directory with the program under test, packed as in a
+// release. It is made once and removed with the programs.
 var released = sync.OnceValues(func() (directory string, err error) {
 	version := pipelineVersion
 	name := "yarn-submit_" + version + "_linux_" + runtime.GOARCH
@@ -54,7 +54,7 @@ var released = sync.OnceValues(func() (directory string, err error) {
 // pipelineVersion is the release that the examples install.
 const pipelineVersion = "1.0.0"
 
-// releases serves the program under test as a release's archives are served.
+// releases serves the program under test like the archives of a release.
 func releases(t *testing.T) (address string) {
 	t.Helper()
 	directory, err := released()
@@ -72,7 +72,7 @@ type pipelineRun struct {
 	environ   []string
 }
 
-// newRun checks the example out as a repository that has its files in ci/.
+// newRun makes a repository that has the example's files in ci/.
 func newRun(t *testing.T, name string) *pipelineRun {
 	t.Helper()
 	example := pipelines[name]
@@ -106,17 +106,17 @@ type shellRun struct {
 	said    bytes.Buffer
 }
 
-// start has a shell run a script.
+// start runs a script in a shell.
 func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellRun {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(path, []byte(script), 0o600))
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	s := &shellRun{command: exec.CommandContext(ctx, r.shell[0], append(r.shell[1:len(r.shell):len(r.shell)], path)...)}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s.command.Cancel = func() error { return syscall.Kill(-s.command.Process.Pid, syscall.SIGTERM) }
-	s.command.WaitDelay = patience
+	s.command.WaitDelay = testTimeout
 	s.command.Dir = r.workspace
 	s.command.Env = slices.Concat(r.environ, r.path(t), more)
 	s.command.Stdout, s.command.Stderr = &s.said, &s.said
@@ -124,8 +124,8 @@ func (r *pipelineRun) start(t *testing.T, script string, more ...string) *shellR
 	return s
 }
 
-// path is what earlier steps have put in front of PATH, where the CI system has
-// a file for that.
+// path returns what earlier steps have put before PATH, if the CI system has a
+// file for that.
 func (r *pipelineRun) path(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.workspace, "..", "temp", "path"))
@@ -136,13 +136,13 @@ func (r *pipelineRun) path(t *testing.T) []string {
 	return []string{"PATH=" + strings.Join(append(strings.Fields(string(content)), os.Getenv("PATH")), ":")}
 }
 
-// wait returns the exit status and all that was said.
+// wait returns the exit status and the output.
 func (s *shellRun) wait() (code int, said string) {
-	_ = s.command.Wait() // the exit status says it
+	_ = s.command.Wait() // the exit status shows failures
 	return s.command.ProcessState.ExitCode(), s.said.String()
 }
 
-// begin installs yarn-submit and starts what runs the job.
+// begin installs yarn-submit and starts the script that runs the job.
 func (r *pipelineRun) begin(t *testing.T) *shellRun {
 	t.Helper()
 	if r.oneShell {
@@ -155,7 +155,7 @@ func (r *pipelineRun) begin(t *testing.T) *shellRun {
 
 var idPattern = regexp.MustCompile(`application_\d+_\d+`)
 
-// id finds the application that was named, on the screen or in a file.
+// id returns the application's id, from the output or from a file.
 func (r *pipelineRun) id(t *testing.T, said string) string {
 	t.Helper()
 	if kept, err := os.ReadFile(filepath.Join(r.workspace, "application-id")); err == nil {
@@ -222,7 +222,7 @@ func eachPipeline(t *testing.T, test func(t *testing.T, r *pipelineRun)) {
 	}
 }
 
-func TestPipelineRunsItsJobAndBringsBackItsResults(t *testing.T) {
+func TestPipelineRunsItsJobAndCollectsResults(t *testing.T) {
 	t.Parallel()
 	eachPipeline(t, func(t *testing.T, r *pipelineRun) {
 		code, said := r.begin(t).wait()
@@ -254,7 +254,7 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 		failed := r.id(t, said)
 		assertNothingLeft(t, failed)
 
-		// Tried again, as by a person once the data is there, it starts anew.
+		// A retry after the failure starts a new application.
 		r.write(t, "check.sh", pipelineFile(t, "check.sh"))
 		code, said = r.begin(t).wait()
 		require.Equal(t, 0, code, said)
@@ -263,8 +263,8 @@ func TestPipelineFailsWithItsJob(t *testing.T) {
 	})
 }
 
-// A CI system ends a script by a signal to its shell. Where it gives the shell no
-// time, what runs afterwards must end the application.
+// A CI system ends a script by a signal to its shell. If it gives the shell no
+// time, the script that runs afterwards must end the application.
 func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	t.Parallel()
 	eachPipeline(t, func(t *testing.T, r *pipelineRun) {
@@ -278,7 +278,7 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 			assert.NotEqual(t, 0, code)
 			assert.Contains(t, said, "killing "+id)
 		} else {
-			// The whole group, as a container's processes end with it.
+			// Signal the whole group, as a container's processes end with it.
 			require.NoError(t, syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL))
 			running.wait()
 			code, said := r.start(t, r.after, "CI_JOB_STATUS=canceled").wait()
@@ -292,19 +292,19 @@ func TestCancelledPipelineKillsItsApplication(t *testing.T) {
 	})
 }
 
-// cleanUp removes what yarn-submit had no time to remove; a later submission
-// would, some days from now.
+// cleanUp removes what a killed yarn-submit left; without it, a submission some
+// days later would.
 func (r *pipelineRun) cleanUp(t *testing.T, id string) {
 	t.Helper()
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 	for _, directory := range []string{"staging", "results"} {
 		require.NoError(t, shared.files.RemoveAll(t.Context(), home(t)+"/.bobbin/"+directory+"/"+id))
-		_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/"+directory) // where it is empty
+		_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/"+directory) // fails if it is not empty
 	}
 }
 
-// submitted waits until the cluster has taken this run's application, and finds
-// it by its name, which the branch or the job is part of.
+// submitted waits until this run's application is submitted. It finds it by its
+// name, which contains the branch or the job.
 func (r *pipelineRun) submitted(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the pipeline has submitted its job", func(ctx context.Context) bool {

@@ -23,7 +23,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// clientModes are where the driver and the ApplicationMaster may be together.
+// clientModes are the flags of the two client modes.
 var clientModes = map[string][]string{
 	"attended":  {"submit", "--deploy-mode", "client"},
 	"unmanaged": {"submit", "--deploy-mode", "client", "--conf", "yarn.unmanagedAM.enabled=true"},
@@ -37,8 +37,8 @@ func drive(t *testing.T, mode []string, args ...string) *submitted {
 
 var drivenApplication = regexp.MustCompile(`(?m)^submitted (application_\d+_\d+) to queue `)
 
-// drivenID waits for the cluster to have taken an application in client mode,
-// where stdout is the program's own.
+// drivenID waits until an application in client mode is submitted, and returns
+// its id. It reads stderr, as stdout is the program's own.
 func (s *submitted) drivenID(t *testing.T) (id string) {
 	t.Helper()
 	await(t, "the application is submitted", func(context.Context) bool {
@@ -100,7 +100,7 @@ func TestProgramSubmitsItself(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestOnlyAnUnmanagedMasterTakesNoContainer(t *testing.T) {
+func TestUnmanagedMasterTakesNoContainer(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
 		running, id := driveWaiting(t, mode)
 		launchers := len(inRole(id, launch.RoleLauncher, "trouble"))
@@ -110,13 +110,13 @@ func TestOnlyAnUnmanagedMasterTakesNoContainer(t *testing.T) {
 			assert.Equal(t, 1, launchers)
 		}
 		assert.Len(t, inRole(id, launch.RoleExecutor, "trouble"), 2)
-		// One that came beyond what was asked for is given back.
+		// Surplus containers are released.
 		await(t, "no container but those runs", func(ctx context.Context) bool {
 			known, err := shared.rest.Application(ctx, id)
 			return err == nil && known.RunningContainers == 2+launchers
 		})
 		report := decoded[client.Report](t, yarnSubmit(t, "status", "--json", id))
-		require.NotNil(t, report.Progress, "what the driver knows is told elsewhere too")
+		require.NotNil(t, report.Progress, "the driver's progress reaches the status command")
 		assert.Equal(t, 2, report.Progress.Tasks.Running)
 		running.signal(t, syscall.SIGTERM)
 		assert.Equal(t, 1, running.wait(t).code)
@@ -132,13 +132,13 @@ func TestInterruptedDriverEndsItsApplication(t *testing.T) {
 		assert.Equal(t, 1, done.code)
 		assert.Contains(t, done.stderr, "interrupted (Ctrl-C): killing "+id)
 		assert.Regexp(t, "^trouble: "+id+" was killed by user "+currentUser(t)+".*: interrupted", done.lastLine())
-		assert.NotContains(t, done.stderr, "WARN", "what goes with the application is nothing to tell")
+		assert.NotContains(t, done.stderr, "WARN", "losses that follow from the kill are not reported")
 		assert.Equal(t, yarnrest.StateKilled, application(t, id).State)
 		assertNothingLeft(t, id)
 	})
 }
 
-func TestApplicationThatIsKilledEndsItsDriver(t *testing.T) {
+func TestKilledApplicationStopsItsDriver(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
 		running, id := driveWaiting(t, mode)
 		require.NoError(t, shared.rest.Kill(t.Context(), id, "the cluster is needed for something else"))
@@ -165,9 +165,9 @@ func TestKilledDriverEndsItsApplication(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestKilledUnmanagedDriverTakesItsExecutorsAlong has nobody left to tell YARN,
-// which gives an ApplicationMaster ten minutes; containers end all the same.
-func TestKilledUnmanagedDriverTakesItsExecutorsAlong(t *testing.T) {
+// TestExecutorsExitAfterUnmanagedDriverIsKilled checks that executors exit at
+// once, although YARN notices the missing ApplicationMaster after ten minutes.
+func TestExecutorsExitAfterUnmanagedDriverIsKilled(t *testing.T) {
 	t.Parallel()
 	running := drive(t, clientModes["unmanaged"], "--num-executors", "2", program("trouble"), "wait", "2")
 	id := running.drivenID(t)
@@ -181,17 +181,15 @@ func TestKilledUnmanagedDriverTakesItsExecutorsAlong(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestSecretIsOnlyInTheCredentialsInClientMode has the secret travel with the
-// submission.
 func TestSecretIsOnlyInTheCredentialsInClientMode(t *testing.T) {
 	t.Parallel()
 	_, id := driveWaiting(t, clientModes["attended"])
 	assertSecretHidden(t, id)
 }
 
-// TestNextAttemptGoesOnWithTheSameDriver kills the ApplicationMaster: tasks run
-// again in the executors of the next one, and none has failed.
-func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {
+// TestNextAttemptKeepsTheDriver kills the ApplicationMaster: tasks run again in
+// the next attempt's executors, without counting as failed.
+func TestNextAttemptKeepsTheDriver(t *testing.T) {
 	t.Parallel()
 	signal := output(t)
 	running := drive(t, clientModes["attended"], "--num-executors", "2", "--conf", "task.maxFailures=1", program("trouble"), "until", signal)
@@ -212,9 +210,9 @@ func TestNextAttemptGoesOnWithTheSameDriver(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestLastAttemptEndsTheDriver kills the only ApplicationMaster that there may
-// be.
-func TestLastAttemptEndsTheDriver(t *testing.T) {
+// TestFailedLastAttemptStopsTheDriver kills the ApplicationMaster of the only
+// attempt.
+func TestFailedLastAttemptStopsTheDriver(t *testing.T) {
 	t.Parallel()
 	running := drive(t, clientModes["attended"], "--num-executors", "1", "--conf", "yarn.maxAppAttempts=1", program("trouble"), "wait", "1")
 	id := running.drivenID(t)
@@ -246,8 +244,7 @@ func TestKilledDriverMayCountAsSuccess(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestExecutorsThatFailEndTheDriver has the ApplicationMaster give up.
-func TestExecutorsThatFailEndTheDriver(t *testing.T) {
+func TestTooManyExecutorFailuresStopTheDriver(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
 		running := drive(t, mode, "--num-executors", "1", "--conf", "executor.maxNumFailures=1",
 			"--conf", "executorEnv.TROUBLE_BAD_NODE={{NM_HOST}}",
@@ -261,7 +258,7 @@ func TestExecutorsThatFailEndTheDriver(t *testing.T) {
 	})
 }
 
-func TestDriverThatDoesNotListenIsLeft(t *testing.T) {
+func TestSecondInterruptStopsADriverThatIgnoresItsContext(t *testing.T) {
 	eachClientMode(t, func(t *testing.T, mode []string) {
 		running := drive(t, mode, "--num-executors", "1", program("trouble"), "deaf")
 		id := running.drivenID(t)
@@ -270,11 +267,11 @@ func TestDriverThatDoesNotListenIsLeft(t *testing.T) {
 		await(t, "the application is killed", func(context.Context) bool {
 			return strings.Contains(running.stderr.String(), id+" KILLED after ")
 		})
-		time.Sleep(time.Second / 2) // signals that come closely together are one
+		time.Sleep(time.Second / 2) // the kernel merges signals in quick succession
 		running.signal(t, os.Interrupt)
 		done := running.wait(t)
 		assert.Equal(t, 1, done.code)
-		assert.NotContains(t, done.stderr, "trouble: "+id, "the second one ends it before it gives the function up, and says so")
+		assert.NotContains(t, done.stderr, "trouble: "+id, "the second signal ends the process before it reports the outcome")
 		assertNothingLeft(t, id)
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// saw is what one of the driver and the tasks of `trouble look` wrote, by name.
+// saw reads what the driver or a task of `trouble look` wrote, by name.
 func (s *suite) saw(t *testing.T, out, who string) map[string]string {
 	t.Helper()
 	file, err := s.files.Open(t.Context(), out+"/"+who)
@@ -35,8 +35,8 @@ func (s *suite) saw(t *testing.T, out, who string) map[string]string {
 	return seen
 }
 
-// TestEnvironmentIsExpandedByTheNode has variables refer to what only the node
-// knows, and others hold what must not be touched.
+// TestEnvironmentIsExpandedByTheNode sets variables that refer to values only the
+// node knows, and others that must not be expanded.
 func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 	t.Parallel()
 	const literal = `{"a":{"b":"$HOME {{not a name}} ` + "`id`" + ` \\ <x>"}}`
@@ -61,12 +61,12 @@ func TestEnvironmentIsExpandedByTheNode(t *testing.T) {
 	}
 }
 
-// limit is nine tenths of so many MiB, in bytes.
+// limit returns nine tenths of the given MiB, in bytes.
 func limit(mib int) string { return strconv.Itoa(mib << 20 / 10 * 9) }
 
-// TestContainersAsTheyWereAskedFor runs on a cluster with resource types of its
-// own, access lists and log aggregation. Its parts follow one another.
-func TestContainersAsTheyWereAskedFor(t *testing.T) {
+// TestContainersMatchTheirRequests runs on a cluster with custom resource types,
+// access lists and log aggregation. Its parts run in order.
+func TestContainersMatchTheirRequests(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
 	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.71", Rack: "/one"}, {Host: "127.0.0.72", Rack: "/other"}}
@@ -85,12 +85,12 @@ func TestContainersAsTheyWereAskedFor(t *testing.T) {
 	options.CapacityScheduler = cluster.Properties{"yarn.scheduler.capacity.root.acl_administer_queue": "keeper"}
 	own := ownCluster(t, options)
 	t.Run("resource types", func(t *testing.T) { customResources(t, own) })
-	t.Run("what cannot be had", func(t *testing.T) { impossibleResources(t, own) })
+	t.Run("impossible resources", func(t *testing.T) { impossibleResources(t, own) })
 	t.Run("access lists and log patterns", func(t *testing.T) { accessLists(t, own) })
 }
 
-// customResources has the ApplicationMaster and its executors hold amounts of
-// resource types that only this cluster knows.
+// customResources requests custom resource types for the ApplicationMaster and
+// its executors.
 func customResources(t *testing.T, own *suite) {
 	signal := own.data + "/resources"
 	running, id := own.submit(t, "--num-executors", "2", "--driver-memory", "512m", "--executor-memory", "512m",
@@ -107,7 +107,7 @@ func customResources(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// used is what all nodes together have given to containers, by resource type.
+// used returns the resources that containers use on all nodes, by type.
 func (s *suite) used(t *testing.T) map[string]int64 {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
@@ -140,7 +140,7 @@ func (s *suite) used(t *testing.T) map[string]int64 {
 	return used
 }
 
-// impossibleResources is refused before anything is uploaded.
+// impossibleResources checks that impossible requests are refused before upload.
 func impossibleResources(t *testing.T, own *suite) {
 	for setting, want := range map[string][]string{
 		"yarn.executor.resource.example.com/license.amount=3": {"3 example.com/license", "container of the cluster, 2", "an executor"},
@@ -159,9 +159,9 @@ func impossibleResources(t *testing.T, own *suite) {
 	}
 }
 
-// accessLists lets one user see, another end an application, and keeps a third
-// from both. What nodes were told shows in the logs that they aggregate: their
-// pages ask nobody who he is where security is off.
+// accessLists lets one user view an application, another kill it, and a third do
+// neither. It checks the nodes' lists in the logs that they aggregate, as their
+// pages do not authenticate if security is off.
 func accessLists(t *testing.T, own *suite) {
 	signal := own.data + "/lists"
 	as := func(user string, args ...string) outcome {
@@ -181,7 +181,7 @@ func accessLists(t *testing.T, own *suite) {
 		}
 		return running, id, hosts
 	}
-	const inside = "amContainerLogs" // of an application, for those who may see it
+	const inside = "amContainerLogs" // a field that only permitted users get
 	rm := "http://" + own.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/apps/"
 
 	_, id, hosts := start("open", "--conf", "acls.enable=true", "--conf", "ui.view.acls=viewer", "--conf", "modify.acls=ender")
@@ -226,8 +226,8 @@ func pageAt(t *testing.T, url string) string {
 	return string(content)
 }
 
-// aggregated waits for the logs of an application that ran on so many nodes, one
-// file a node, in which each text stands behind its length.
+// aggregated waits for the aggregated logs of an application, one file for each
+// of its nodes. In a file each text stands behind its length.
 func (s *suite) aggregated(t *testing.T, id string, nodes int) (contents []string) {
 	t.Helper()
 	await(t, "the logs of "+id+" are aggregated", func(ctx context.Context) bool {
@@ -238,7 +238,7 @@ func (s *suite) aggregated(t *testing.T, id string, nodes int) (contents []strin
 	return contents
 }
 
-// logsOf are the aggregated files of an application, those that are complete.
+// logsOf returns the complete aggregated files of an application.
 func (s *suite) logsOf(t *testing.T, files []storage.Info, id string) []string {
 	t.Helper()
 	var contents []string

@@ -12,9 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertFailed checks that an application failed in so many attempts, and that
-// yarn-submit says so, with the reason on its last line. It returns what the
-// ResourceManager knows.
+// assertFailed checks that an application failed after the given attempts and
+// that yarn-submit's last line has the reason. It returns the ResourceManager's
+// report.
 func assertFailed(t *testing.T, done outcome, reason string, tries int) *yarnrest.Application {
 	t.Helper()
 	assert.Equal(t, 1, done.code)
@@ -28,7 +28,7 @@ func assertFailed(t *testing.T, done outcome, reason string, tries int) *yarnres
 	return known
 }
 
-func TestErrorOfTheDriverFunctionIsTheDiagnostics(t *testing.T) {
+func TestDriverFunctionErrorBecomesDiagnostics(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("trouble"), "return-error", "the moon is in the wrong house")
 	known := assertFailed(t, done, "the moon is in the wrong house", 1)
@@ -36,7 +36,7 @@ func TestErrorOfTheDriverFunctionIsTheDiagnostics(t *testing.T) {
 	assert.Equal(t, "the moon is in the wrong house", known.Diagnostics)
 }
 
-func TestPanicOfTheDriverFunctionComesWithItsStack(t *testing.T) {
+func TestDriverFunctionPanicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", program("trouble"), "panic", "out of luck")
 	known := assertFailed(t, done, "panic: out of luck", 1)
@@ -46,15 +46,15 @@ func TestPanicOfTheDriverFunctionComesWithItsStack(t *testing.T) {
 	}
 }
 
-func TestDriverThatNeverCreatesASessionIsGivenUp(t *testing.T) {
+func TestApplicationFailsIfDriverCreatesNoSession(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", "--conf", "yarn.am.waitTime=1s", program("trouble"), "no-session")
 	assertFailed(t, done, "the driver function did not create a session within 1s (yarn.am.waitTime)", 1)
 }
 
-// TestApplicationEndsWithoutADriverFunctionThatHangs has executors fail while the
+// TestApplicationEndsDespiteHangingDriverFunction lets executors fail while the
 // driver function ignores its context.
-func TestApplicationEndsWithoutADriverFunctionThatHangs(t *testing.T) {
+func TestApplicationEndsDespiteHangingDriverFunction(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "1", "--conf", "executor.maxNumFailures=1", "--conf", "yarn.maxAppAttempts=2",
 		"--conf", "executorEnv.TROUBLE_BAD_NODE={{NM_HOST}}", program("trouble"), "deaf")
@@ -69,10 +69,7 @@ func TestApplicationEndsWithoutADriverFunctionThatHangs(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// A process that is gone cannot say why: YARN starts it as often as the
-// submission allows.
-
-func TestDriverThatExitsIsStartedAsOftenAsAllowed(t *testing.T) {
+func TestExitedDriverIsRestartedUpToMaxAttempts(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ status, tries int }{{3, 2}, {0, 1}} {
 		t.Run(strconv.Itoa(test.status), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestFirstResourceManagerIsDown gives clients, and through them the
-// ApplicationMaster, two ResourceManagers of which the second one answers.
+// TestFirstResourceManagerIsDown configures two ResourceManagers, of which only
+// the second one answers, for clients and the ApplicationMaster.
 func TestFirstResourceManagerIsDown(t *testing.T) {
 	t.Parallel()
 	var properties strings.Builder

@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// seen reads what the driver and both tasks of `trouble look` wrote, which must
-// be the same, and checks whom it belongs to.
+// seen reads what the driver and both tasks of `trouble look` wrote. It checks
+// that it is the same and who owns it.
 func seen(t *testing.T, out, owner string) string {
 	t.Helper()
 	var first string
@@ -40,7 +40,7 @@ func seen(t *testing.T, out, owner string) string {
 	return first
 }
 
-func TestFilesAndArchivesLieInEveryContainer(t *testing.T) {
+func TestFilesAndArchivesAreInEveryContainer(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"a.txt": "a", "b with space.txt": "b"})
 	archive := filepath.Join(dir, "things.tar.gz")
@@ -98,7 +98,7 @@ func TestApplicationActsAsItsUser(t *testing.T) {
 	assertNotInHDFS(t, "/user/alice/.bobbin/staging")
 }
 
-func TestUserWithoutAHomeIsToldWhatToDo(t *testing.T) {
+func TestMissingHomeErrorSaysWhatToDo(t *testing.T) {
 	t.Parallel()
 	done := call{
 		args:        []string{"submit", "--num-executors", "1", program("trouble"), "succeed", "1"},
@@ -129,8 +129,8 @@ func makeHome(t *testing.T, user string) {
 	})
 }
 
-// asSuperuser does something to HDFS that only its superuser may, who is the user
-// that the NameNode and the tests run as.
+// asSuperuser calls a function with HDFS as its superuser: the user that the
+// NameNode and the tests run as.
 func asSuperuser(t *testing.T, do func(client *hdfs.Client)) {
 	t.Helper()
 	client, err := hdfs.NewClient(hdfs.ClientOptions{Addresses: []string{shared.hadoop.NameNode().Address(cluster.RPC)}, User: currentUser(t)})

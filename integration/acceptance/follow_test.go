@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// firstLine is the first line on stdout; "" while there is none.
+// firstLine returns the first line on stdout, "" if there is none yet.
 func (s *submitted) firstLine() string {
 	select {
 	case line := <-s.id:
@@ -28,9 +28,9 @@ func (s *submitted) firstLine() string {
 	}
 }
 
-// TestFollowedLogs has tasks write lines while a NodeManager is away for a
-// moment, and checks that each line comes once: also those that were written
-// last, which log aggregation takes away at once.
+// TestFollowedLogs restarts a NodeManager while tasks write lines, and checks
+// that each line is printed once, even the last ones, which log aggregation moves
+// at once.
 func TestFollowedLogs(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -48,7 +48,7 @@ func TestFollowedLogs(t *testing.T) {
 	await(t, "lines come", func(context.Context) bool { return strings.Contains(following.firstLine(), " | ") })
 	paused := own.hadoop.Nodes()[0].NodeManager
 	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGSTOP))
-	// As long as the followers' patience with one answer at least.
+	// At least as long as the followers' timeout for one response.
 	away := time.NewTimer(3 * time.Second)
 	<-away.C
 	require.NoError(t, syscall.Kill(paused.PID(), syscall.SIGCONT))
@@ -92,7 +92,6 @@ func TestSubmissionThatPrintsLogs(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestLogsInClientMode has no driver in the cluster.
 func TestLogsInClientMode(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--deploy-mode", "client", "--json", "--num-executors", "1", program("trouble"), "succeed", "1")

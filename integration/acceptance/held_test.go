@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// moment is where a count waits.
+// moment is the point at which a count waits.
 type moment string
 
 const (
@@ -19,7 +19,7 @@ const (
 )
 
 // held is a count of a text's words (programs/census) that waits at a moment
-// until it is released: what a test does there comes in time on any machine.
+// until a test releases it.
 type held struct {
 	*submitted
 	suite         *suite
@@ -28,8 +28,8 @@ type held struct {
 	id, out, gate string // gate is the file that releases it
 }
 
-// hold submits a count of two executors, unless the flags say otherwise, that
-// waits at a moment.
+// hold submits a count that waits at a moment. It has two executors unless flags
+// change that.
 func (s *suite) hold(t *testing.T, in corpus, when moment, flags ...string) *held {
 	t.Helper()
 	h := &held{suite: s, in: in, when: when, out: output(t), gate: output(t) + "-gate"}
@@ -55,14 +55,14 @@ func (h *held) awaitMoment(t *testing.T) {
 	})
 }
 
-// release lets the count go on.
+// release lets the count continue.
 func (h *held) release(t *testing.T) {
 	t.Helper()
 	require.NoError(t, h.suite.put(t.Context(), h.gate, nil))
 }
 
-// assertRight waits for the end of the count and checks that it is right.
-func (h *held) assertRight(t *testing.T) outcome {
+// assertCorrect waits for the end of the count and checks its output.
+func (h *held) assertCorrect(t *testing.T) outcome {
 	t.Helper()
 	done := h.wait(t)
 	require.Equal(t, 0, done.code)

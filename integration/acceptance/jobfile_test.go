@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// junitCase is what a test reads of a test case.
+// junitCase has the parts of a JUnit test case that tests read.
 type junitCase struct {
 	Name    string `xml:"name,attr"`
 	Failure *struct {
@@ -28,7 +28,7 @@ type junitCase struct {
 	} `xml:"skipped"`
 }
 
-// state is how the task of a test case ended.
+// state returns the outcome of a test case.
 func (c junitCase) state() string {
 	switch {
 	case c.Failure != nil:
@@ -39,7 +39,7 @@ func (c junitCase) state() string {
 	return "passed"
 }
 
-// readJUnit reads the test cases of a summary by suite.
+// readJUnit returns the test cases of a summary by suite.
 func readJUnit(t *testing.T, path string) map[string][]junitCase {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -66,7 +66,7 @@ func states(cases []junitCase) []string {
 	return all
 }
 
-// collected are the files below a directory, by path.
+// collected returns the contents of the files below a directory, by path.
 func collected(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -110,7 +110,7 @@ steps:
     collect: {"report.txt": out}
 `
 
-func TestAJobOfThreeSteps(t *testing.T) {
+func TestJobOfThreeSteps(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{
 		"job.yaml": jobOfThreeSteps,
@@ -145,7 +145,7 @@ func TestAJobOfThreeSteps(t *testing.T) {
 	assertNotInHDFS(t, home(t)+"/.bobbin/results/"+id)
 }
 
-func TestAJobThatFailsGivesItsFilesAndItsSummary(t *testing.T) {
+func TestFailedJobCollectsFilesAndSummary(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"job.yaml": `
 resources: {executors: {instances: 1, memory: 256m, cores: 2}}
@@ -176,7 +176,7 @@ steps:
 	assertNothingLeft(t, id)
 }
 
-func TestAJobThatIsKilledLeavesItsSummary(t *testing.T) {
+func TestKilledJobWritesItsSummary(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"job.yaml": `
 resources: {executors: {instances: 1, memory: 256m, cores: 1}}
@@ -190,12 +190,12 @@ steps:
 	await(t, "the first step's end is recorded", func(ctx context.Context) bool {
 		written, err := shared.files.List(ctx, home(t)+"/.bobbin/results/"+id+"/report")
 		if err != nil {
-			return false // there is none yet
+			return false // no file yet
 		}
 		var all strings.Builder
 		for _, one := range written {
 			if strings.HasSuffix(one.Name, ".part") {
-				continue // it may never get its place
+				continue // a temporary file
 			}
 			if file, err := shared.files.Open(ctx, one.Path); err == nil {
 				_, _ = io.Copy(&all, file)
@@ -214,7 +214,7 @@ steps:
 	assertNothingLeft(t, id)
 }
 
-func TestACommandBringsItsFilesBack(t *testing.T) {
+func TestCommandCollectsItsFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"job.sh": "#!/bin/sh\necho task $1 > out.csv\n"})
 	done := call{
@@ -255,7 +255,7 @@ func TestTheDocumentedJob(t *testing.T) {
 	}
 }
 
-func TestAJobThatIsFollowedAgainGivesItsFilesAgain(t *testing.T) {
+func TestJobFollowedAgainCollectsFilesAgain(t *testing.T) {
 	t.Parallel()
 	job := "resources: {executors: {instances: 1, memory: 256m}}\nsteps:\n  make:\n    command: 'echo made > out.txt'\n    collect: {out.txt: out}\n"
 	var ids []string

@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// killRole ends a process of a count as kill -9 does, once there is one.
+// killRole waits for a process of the count in a role and kills it.
 func killRole(t *testing.T, id string, role launch.Role) {
 	t.Helper()
 	await(t, string(role)+" of "+id, func(context.Context) bool {
@@ -30,20 +30,20 @@ func killRole(t *testing.T, id string, role launch.Role) {
 	})
 }
 
-// assertGoesOn releases a count of which a process was killed, and checks that
-// nothing but time was lost.
-func assertGoesOn(t *testing.T, h *held) outcome {
+// assertContinues releases a count of which a process was killed, and checks that
+// its output is complete and correct.
+func assertContinues(t *testing.T, h *held) outcome {
 	t.Helper()
 	h.release(t)
-	done := h.assertRight(t)
+	done := h.assertCorrect(t)
 	assert.Equal(t, yarnrest.StatusSucceeded, application(t, h.id).FinalStatus)
 	assertComplete(t, h.out)
 	assertNothingLeft(t, h.id)
 	return done
 }
 
-// assertNoneTemporary checks that nothing stands beside an output, where its
-// attempts keep what they have not committed.
+// assertNoneTemporary checks that no uncommitted files of attempts are left beside
+// an output.
 func assertNoneTemporary(t *testing.T, out string) {
 	t.Helper()
 	parent, name := path.Split(out)
@@ -56,7 +56,7 @@ func assertNoneTemporary(t *testing.T, out string) {
 	}
 }
 
-// assertComplete checks that an output holds what belongs there and no more.
+// assertComplete checks that an output has part files, _SUCCESS and nothing else.
 func assertComplete(t *testing.T, out string) {
 	t.Helper()
 	entries, err := shared.files.List(t.Context(), out)
@@ -68,7 +68,7 @@ func assertComplete(t *testing.T, out string) {
 	assertNoneTemporary(t, out)
 }
 
-func TestKilledExecutorCostsNoCounts(t *testing.T) {
+func TestCountsAreCorrectAfterExecutorIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, when := range []moment{counting, writing} {
 		t.Run(string(when), func(t *testing.T) {
@@ -76,12 +76,12 @@ func TestKilledExecutorCostsNoCounts(t *testing.T) {
 			h := shared.hold(t, sourcesText(t), when)
 			h.awaitMoment(t)
 			killRole(t, h.id, launch.RoleExecutor)
-			assert.Contains(t, assertGoesOn(t, h).stderr, "1 lost")
+			assert.Contains(t, assertContinues(t, h).stderr, "1 lost")
 		})
 	}
 }
 
-func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
+func TestCountsAreCorrectAfterApplicationMasterIsKilled(t *testing.T) {
 	t.Parallel()
 	const starting moment = "starting"
 	for _, when := range []moment{starting, counting, writing} {
@@ -95,14 +95,13 @@ func TestKilledApplicationMasterCostsNoCounts(t *testing.T) {
 				h.awaitMoment(t)
 			}
 			killRole(t, h.id, launch.RoleAM)
-			assertGoesOn(t, h)
+			assertContinues(t, h)
 			assert.Len(t, attempts(t, h.id), 2)
 		})
 	}
 }
 
-// TestHungExecutorIsReplaced stops an executor that goes on holding its
-// connection.
+// TestHungExecutorIsReplaced pauses an executor, whose connection stays open.
 func TestHungExecutorIsReplaced(t *testing.T) {
 	t.Parallel()
 	signal := output(t)

@@ -23,8 +23,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// assertNothingLeft checks that an application that is over has left nothing
-// but what it wrote: no container, no process, no staged file of its own.
+// assertNothingLeft checks that a finished application has left no container, no
+// process and no staged file.
 func assertNothingLeft(t *testing.T, id string) {
 	t.Helper()
 	// A NodeManager ends containers once it hears of the application's end.
@@ -34,7 +34,7 @@ func assertNothingLeft(t *testing.T, id string) {
 	assertNotInHDFS(t, home(t)+"/.bobbin/staging/"+id)
 }
 
-// liveContainers are the containers of an application that a node runs.
+// liveContainers returns the containers of an application that nodes run.
 func liveContainers(ctx context.Context, t *testing.T, id string) []string {
 	t.Helper()
 	_, number, _ := strings.Cut(id, "_")
@@ -59,7 +59,7 @@ func assertNotInHDFS(t *testing.T, path string) {
 	assert.ErrorIs(t, err, fs.ErrNotExist, path)
 }
 
-// home is the home directory in HDFS of the user who runs the tests.
+// home returns the home directory in HDFS of the user who runs the tests.
 func home(t *testing.T) string {
 	t.Helper()
 	return qualified(t, "/user/"+currentUser(t))
@@ -95,15 +95,15 @@ func tree(ctx context.Context, files *storage.Files, directory string) ([]storag
 	return all, nil
 }
 
-// cached is what may stay of a submission: a directory named by its file's
-// SHA-256, and the file.
+// cached matches cached uploads, which may stay: a file in a directory named by
+// its SHA-256.
 var cached = regexp.MustCompile(`/\.bobbin(/cache(/[0-9a-f]{64}(/[^./][^/]*)?)?)?$`)
 
-// leftovers says what all tests together have left that should not be there.
+// leftovers returns an error if all tests together have left anything behind.
 func (s *suite) leftovers() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 	defer cancel()
-	// What still runs may be about to remove what it has staged.
+	// Applications that still run may be about to remove their staged files.
 	ended := s.programsEnd(ctx)
 	entries, err := tree(ctx, s.files, "/user")
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *suite) leftovers() error {
 	return errors.Join(append(errs, err, ended)...)
 }
 
-// kept are the results of applications that succeeded and had an idempotency key:
-// the next run with the key asks for them.
+// kept matches the results of applications that succeeded and had an idempotency
+// key: the next run with the key reads them.
 func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
 	succeeded, err := s.rest.Applications(ctx, yarnrest.Filter{States: []yarnrest.ApplicationState{yarnrest.StateFinished}})
 	ids := []string{"none"}
@@ -142,7 +142,7 @@ func (s *suite) kept(ctx context.Context) (*regexp.Regexp, error) {
 	return regexp.MustCompile(`/\.bobbin/results(/(` + strings.Join(ids, "|") + `)(/.*)?)?$`), err
 }
 
-// programsEnd waits until no program runs that a node has localized.
+// programsEnd waits until no localized program runs.
 func (s *suite) programsEnd(ctx context.Context) error {
 	for {
 		left := ""

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// listed gives the ids that yarn-submit list prints as JSON.
+// listed returns the ids that yarn-submit list prints as JSON.
 func listed(t *testing.T, args ...string) []string {
 	t.Helper()
 	done := yarnSubmit(t, append([]string{"list", "--json", "--limit", "0"}, args...)...)
@@ -26,7 +26,7 @@ func listed(t *testing.T, args ...string) []string {
 	return ids
 }
 
-func TestListChooses(t *testing.T) {
+func TestListFilters(t *testing.T) {
 	t.Parallel()
 	signal := output(t)
 	running := call{args: []string{"submit", "--name", "Nightly/report 7", "--queue", "batch", "--conf", "yarn.tags=Team-A,nightly-7",
@@ -56,7 +56,7 @@ func TestListChooses(t *testing.T) {
 	assert.Regexp(t, `^`+id+` +Nightly/report 7 +\S+ +(root\.)?batch +RUNNING +UNDEFINED `, lines[1])
 	assert.NotContains(t, table.stdout, "\x1b", "no colours where there is no terminal")
 
-	// A completion gives up where the cluster does not answer soon, as who waits for it would.
+	// A completion has a short timeout for the cluster.
 	await(t, "the application's id is completed", func(context.Context) bool {
 		return strings.Contains(yarnSubmit(t, "__complete", "kill", "application_").stdout, id+"\tNightly/report 7, RUNNING, ")
 	})

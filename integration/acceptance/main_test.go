@@ -1,16 +1,15 @@
 //go:build integration
 
-// Package acceptance drives the programs of this module as a user does, against
-// a real Hadoop cluster, and looks at what they say and at what they leave in
-// the cluster.
+// Package acceptance runs the programs of this module as a user does, on a real
+// Hadoop cluster, and checks their output and what they leave in the cluster.
 //
-// -cluster=containers has the shared cluster in containers (package containers),
-// where nodes are hosts of their own; what a test starts for itself is local.
+// -cluster=containers runs the shared cluster in containers (package containers),
+// one for each node; clusters of single tests are local.
 //
 // BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release, and
 // BOBBIN_TEST_SCHEDULER=fair YARN's FairScheduler. BOBBIN_TEST_CLUSTER
-// names the directory of a cluster that runs already (make cluster-up), which
-// the tests then use and leave up.
+// names the directory of a running cluster (make cluster-up), which the tests
+// then use and do not stop.
 package acceptance
 
 import (
@@ -38,14 +37,14 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// suite is what all tests share: the programs and the cluster.
+// suite holds what tests share: the programs and the cluster.
 type suite struct {
 	programs string // the directory of the binaries
 	hadoop   *cluster.Cluster
 	files    *storage.Files   // the cluster's HDFS, as the user who runs the tests
 	rest     *yarnrest.Client // the cluster's ResourceManager
-	data     string           // a directory of HDFS that no other run has
-	// driverHost is where the cluster reaches a driver of client mode.
+	data     string           // a directory in HDFS of this run
+	// driverHost is the address of a driver in client mode for the cluster.
 	driverHost string
 }
 
@@ -58,7 +57,7 @@ var shared *suite
 func TestMain(m *testing.M) {
 	fixture := flag.String("cluster", "local", "where the tests' cluster is: local or containers")
 	flag.Parse()
-	// Tests mostly wait for the cluster; more at once would wait for one another.
+	// Tests mostly wait for the cluster, which has room for few at once.
 	if !isSet("test.parallel") {
 		if err := flag.Set("test.parallel", "4"); err != nil {
 			panic(err)
@@ -79,8 +78,8 @@ func TestMain(m *testing.M) {
 	os.Exit(2)
 }
 
-// inContainers makes the cluster in containers as large as the local one, and
-// gives clients every address by name, which tests replace.
+// inContainers makes the cluster in containers as large as the local one. Its
+// client configuration has every address by name, as tests replace addresses.
 func inContainers() containers.Options {
 	return containers.Options{Properties: map[string]string{
 		"yarn.log-aggregation-enable":                    "false",
@@ -95,7 +94,7 @@ func inContainers() containers.Options {
 	}}
 }
 
-// result is the exit code of a run.
+// result returns the exit code of a run.
 func result(code int, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "acceptance:", err)
@@ -143,8 +142,8 @@ func run(m *testing.M, driverHost string, start func() (*cluster.Cluster, func()
 
 const module = "github.com/bobbin-yarn/bobbin/"
 
-// build makes the programs as make build does, and one of them for other
-// systems as well.
+// build builds the programs like make build, and one of them for other systems
+// as well.
 func build(dir string) error {
 	err := goBuild([]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags=-s -w", "-o", dir+"/",
 		module+"cmd/yarn-submit", module+"examples/wordcount", module+"examples/pi",
@@ -165,8 +164,7 @@ func goBuild(environment []string, args ...string) error {
 	return nil
 }
 
-// sharedCluster starts the cluster of all tests, or finds the one that runs
-// already.
+// sharedCluster starts the cluster of all tests, or attaches to the running one.
 func sharedCluster() (hadoop *cluster.Cluster, stop func() error, err error) {
 	dir := os.Getenv("BOBBIN_TEST_CLUSTER")
 	if dir == "" {
@@ -201,7 +199,7 @@ func startCluster(options cluster.Options) (hadoop *cluster.Cluster, stop func()
 	}, nil
 }
 
-// connect makes clients of a cluster from its client configuration alone.
+// connect makes clients of a cluster from its client configuration.
 func connect(hadoop *cluster.Cluster) (*suite, error) {
 	settings, err := conf.Load(hadoop.ConfDir())
 	if err != nil {
@@ -221,5 +219,5 @@ func connect(hadoop *cluster.Cluster) (*suite, error) {
 	}, nil
 }
 
-// program is the path of one of the built binaries.
+// program returns the path of a built binary.
 func program(name string) string { return filepath.Join(shared.programs, name) }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestExecutorKilledForMemoryIsTold(t *testing.T) {
+func TestExecutorKilledForMemoryIsReported(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--executor-memory", "128m", "--conf", "executor.maxNumFailures=2"}, "fill-executor", "300")
 	require.Equal(t, 1, done.code)
@@ -24,7 +24,7 @@ func TestExecutorKilledForMemoryIsTold(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestTaskOfExecutorsKilledForMemoryIsTold(t *testing.T) {
+func TestTaskFailureNamesExecutorsKilledForMemory(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--executor-memory", "128m", "--conf", "task.maxFailures=1"}, "fill-executor", "300")
 	require.Equal(t, 1, done.code)
@@ -34,7 +34,7 @@ func TestTaskOfExecutorsKilledForMemoryIsTold(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-func TestApplicationMasterKilledForMemoryIsTold(t *testing.T) {
+func TestApplicationMasterKilledForMemoryIsReported(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--driver-memory", "128m", "--conf", "yarn.maxAppAttempts=1"}, "fill-driver", "300")
 	require.Equal(t, 1, done.code)

@@ -15,14 +15,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// oddText is a file with its content, and with its text where that is packed in
-// the content.
+// oddText is a file with its content, and with its text if the content is
+// compressed.
 type oddText struct {
 	name          string
 	content, text []byte
 }
 
-// oddTexts are files of a directory, with everything that a text may have.
+// oddTexts returns files with unusual texts.
 func oddTexts(t *testing.T) []oddText {
 	plain := map[string][]byte{
 		"bytes.txt": []byte("caf\xe9 caf\u00e9 \xff\xfe\xff half\xc3 \x80\x81 a\x85b \xed\xa0\x80 \xf4\x90\x80\x80\n" +
@@ -53,8 +53,8 @@ func oddTexts(t *testing.T) []oddText {
 	)
 }
 
-// longLine is a line over several blocks, whose words lie on their borders, and
-// a short one behind it.
+// longLine returns a line of several blocks, with words across their borders, and
+// a short line.
 func longLine() []byte {
 	var line bytes.Buffer
 	for i := 0; line.Len() < 20<<20; i++ {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// otherBuild makes a yarn-submit that is told from the one that submits by its
-// size, and says what a command finds that looks at the program above it.
+// otherBuild makes a yarn-submit of another size than the one that submits, and
+// returns what a command that prints the size of its program must print.
 func otherBuild(t *testing.T, path string) (finds string) {
 	t.Helper()
 	content, err := os.ReadFile(program("yarn-submit"))
@@ -25,8 +25,7 @@ func otherBuild(t *testing.T, path string) (finds string) {
 
 var looksAbove = []string{"sh", "-c", `stat -L -c 'runs below %s bytes' /proc/$PPID/exe`}
 
-// As from a Mac: the build that goes to the cluster is another than the one that
-// submits.
+// As from a Mac: the build for the cluster differs from the one that submits.
 func TestRunSendsTheBuildForTheNodes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "for-the-nodes")

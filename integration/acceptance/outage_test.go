@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// ownCluster starts a cluster for the test alone, whose daemons it may stop.
+// ownCluster starts a cluster for one test, which may stop its daemons.
 func ownCluster(t *testing.T, options cluster.Options) *suite {
 	t.Helper()
 	hadoop, stop, err := startCluster(options)
@@ -28,8 +28,8 @@ func ownCluster(t *testing.T, options cluster.Options) *suite {
 	return own
 }
 
-// startUntil submits an application whose two tasks end when there is a file,
-// and returns when both run.
+// startUntil submits an application whose two tasks end when a file exists, and
+// returns when both run.
 func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	signal = s.data + "/signal-" + path.Base(t.Name())
@@ -42,9 +42,9 @@ func (s *suite) startUntil(t *testing.T) (running *submitted, id, signal string)
 	return running, id, signal
 }
 
-// TestApplicationOutlivesDaemons restarts daemons that remember what they did,
-// on a cluster that waits for them for minutes. Its parts follow one another.
-func TestApplicationOutlivesDaemons(t *testing.T) {
+// TestApplicationSurvivesDaemonRestarts restarts daemons that recover their state,
+// on a cluster that expires them after minutes. Its parts run in order.
+func TestApplicationSurvivesDaemonRestarts(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
 	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.41", Rack: "/only"}}
@@ -59,8 +59,8 @@ func TestApplicationOutlivesDaemons(t *testing.T) {
 	t.Run("ResourceManager", func(t *testing.T) { restartedMaster(t, own) })
 }
 
-// restartedNode kills a NodeManager that remembers its containers and starts it
-// again: nobody loses anything.
+// restartedNode kills a NodeManager and starts it again. It recovers its
+// containers, and no executor is lost.
 func restartedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startUntil(t)
 	node := own.hadoop.Nodes()[0].NodeManager
@@ -74,12 +74,12 @@ func restartedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// restartedMaster restarts a ResourceManager that remembers its applications
-// while one runs, and then has the application ask the new one for an executor.
+// restartedMaster restarts a ResourceManager, which recovers the running
+// application, and then makes the application request another executor.
 func restartedMaster(t *testing.T, own *suite) {
 	running, id, signal := own.startUntil(t)
 
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	require.NoError(t, own.hadoop.ResourceManager().Kill())
 	executors := inRole(id, launch.RoleExecutor, "trouble")
@@ -102,15 +102,15 @@ func restartedMaster(t *testing.T, own *suite) {
 	assert.Regexp(t, `tasks +2 in 1 task set`, done.stderr)
 }
 
-// TestApplicationOutlivesANode stops the NodeManager of an executor.
-func TestApplicationOutlivesANode(t *testing.T) {
+// TestApplicationSurvivesLossOfANode stops the NodeManager of an executor.
+func TestApplicationSurvivesLossOfANode(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
 	options.Nodes = []cluster.NodeSpec{{Host: "127.0.0.42", Rack: "/one"}, {Host: "127.0.0.43", Rack: "/other"}}
 	own := ownCluster(t, options)
 	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	require.NoError(t, goes.NodeManager.Stop(ctx))
 	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status page.Status) bool {

@@ -14,19 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipeline is an example of a pipeline with all that its CI system would run
-// of it: scripts, and the shell and the environment that they have.
+// pipeline is an example of a pipeline: its scripts, their shell and their
+// environment.
 type pipeline struct {
 	install string // script that installs yarn-submit
 	submit  string // script that runs the job
-	after   string // script that runs in the end, whatever became of the others
+	after   string // script that always runs at the end
 	shell   []string
-	// oneShell tells that install and submit are run by one shell, one after the other.
+	// oneShell is set if install and submit run in one shell, in that order.
 	oneShell    bool
 	environment map[string]string // as the file sets it
 }
 
-// pipelinesDir is where the examples are.
+// pipelinesDir is the directory of the examples.
 var pipelinesDir = filepath.Join("..", "..", "examples", "ci")
 
 func pipelineFile(t *testing.T, path string) string {
@@ -51,7 +51,7 @@ func githubActions(t *testing.T) pipeline {
 	for _, step := range workflow.Jobs["measure"].Steps {
 		if step.Run != "" {
 			require.Equal(t, "bash", step.Shell)
-			// What is put into a script before a shell reads it can be more than a word.
+			// An expression in a script can expand to several words or commands.
 			require.NotContains(t, step.Run, "${{")
 			scripts = append(scripts, step.Run)
 		}
@@ -91,8 +91,8 @@ var (
 	jenkinsVariable = regexp.MustCompile(`(?m)^\s+([A-Z_]+) = '([^']*)'$`)
 )
 
-// jenkins reads the example of Jenkins: Groovy, whose texts between three quotes
-// know backslashes.
+// jenkins reads the example of Jenkins: Groovy, with escapes in triple-quoted
+// strings.
 func jenkins(t *testing.T) pipeline {
 	t.Helper()
 	file := pipelineFile(t, "jenkins/Jenkinsfile")
@@ -108,8 +108,8 @@ func jenkins(t *testing.T) pipeline {
 	return pipeline{install: scripts[0], submit: scripts[1], environment: environment, shell: []string{"sh", "-xe"}}
 }
 
-// pipelines are the examples, with the variables that their CI systems set in a
-// run of that number.
+// pipelines returns the examples, with the variables that their CI systems set in
+// the run of that number.
 var pipelines = map[string]struct {
 	read      func(t *testing.T) pipeline
 	variables func(workspace, run string) map[string]string
@@ -131,8 +131,8 @@ var pipelines = map[string]struct {
 	}},
 }
 
-// environ is the environment of a pipeline's scripts: what the file sets, but
-// for what is another here, and what the CI system does.
+// environ returns the environment of a pipeline's scripts: the variables of the
+// file, adapted to the test, and those of the CI system.
 func (p pipeline) environ(variables, here map[string]string) []string {
 	all := maps.Clone(p.environment)
 	maps.Copy(all, variables)

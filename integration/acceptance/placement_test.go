@@ -15,9 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// TestNodeLabelsAndExecutionTypes asks a cluster, one of whose nodes bears a
-// label, for executors on that node alone, and for executors that may have to
-// wait for theirs.
+// TestNodeLabelsAndExecutionTypes requests executors on the one node with a label,
+// and opportunistic executors.
 func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	t.Parallel()
 	options := clusterOptions()
@@ -68,7 +67,7 @@ func TestNodeLabelsAndExecutionTypes(t *testing.T) {
 	assert.Contains(t, refused.lastLine(), "fast", "it names the labels that there are")
 }
 
-// administer posts to the ResourceManager's REST API as its administrator.
+// administer sends a request to the ResourceManager's REST API as administrator.
 func (s *suite) administer(t *testing.T, what, body string) {
 	t.Helper()
 	url := "http://" + s.hadoop.ResourceManager().Address(cluster.HTTP) + "/ws/v1/cluster/" + what + "?user.name=" + currentUser(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPreservedStagingFiles takes its settings from a defaults file, as those of a
-// site are. The default replication of the tests' cluster is 1.
+// TestPreservedStagingFiles takes its settings from a defaults file. The default
+// replication of the tests' cluster is 1.
 func TestPreservedStagingFiles(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{"a.txt": "a"})
@@ -44,5 +44,5 @@ func TestPreservedStagingFiles(t *testing.T) {
 	assert.Contains(t, list.stdout, id, "the type is the user's own")
 
 	require.NoError(t, shared.files.RemoveAll(t.Context(), kept))
-	_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/preserved") // another run's may be in it
+	_ = shared.files.Remove(t.Context(), home(t)+"/.bobbin/preserved") // fails if it has files of other runs
 }

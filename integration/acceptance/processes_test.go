@@ -23,17 +23,17 @@ type process struct {
 	commandLine []byte
 }
 
-// root is the directory that the process has for its root.
+// root returns the root directory of the process.
 func (p process) root() string { return fmt.Sprintf("/proc/%d/root", p.pid) }
 
-// processes finds the processes of an application's containers by what a
-// NodeManager puts into their environment.
+// processes finds the processes of an application's containers by the variables
+// that a NodeManager sets.
 func processes(applicationID string) []process {
 	_, number, _ := strings.Cut(applicationID, "_") // container_<number>_01_000001
 	var found []process
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		panic(err) // only a pattern that is wrong
+		panic(err) // the pattern is malformed
 	}
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
@@ -64,8 +64,8 @@ func processes(applicationID string) []process {
 	return found
 }
 
-// inRole finds the processes that run the application's program in a role. The
-// shell that a NodeManager starts it from has the same environment.
+// inRole finds the processes that run the application's program in a role, without
+// the shells that start them, which have the same environment.
 func inRole(applicationID string, role launch.Role, program string) []process {
 	var found []process
 	for _, p := range processes(applicationID) {

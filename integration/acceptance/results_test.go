@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLargeResultsPassThroughASmallDriver returns 500 MiB together, and then one
-// result after the other, to a driver whose container has 1 GiB.
-func TestLargeResultsPassThroughASmallDriver(t *testing.T) {
+// TestSmallDriverReceivesLargeResults returns 500 MiB at once, and then result by
+// result, to a driver whose container has 1 GiB.
+func TestSmallDriverReceivesLargeResults(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--executor-memory", "512m", "--driver-memory", "1g",
 		"--conf", "yarn.maxAppAttempts=1"}, "results", "500")
@@ -25,9 +25,9 @@ func TestLargeResultsPassThroughASmallDriver(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestADriverSurvivesTooManyResults catches the error of a job that returns more
-// than driver.maxResultSize, and runs another.
-func TestADriverSurvivesTooManyResults(t *testing.T) {
+// TestDriverSurvivesExceedingMaxResultSize runs a job whose results exceed
+// driver.maxResultSize, and then another.
+func TestDriverSurvivesExceedingMaxResultSize(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--num-executors", "2", "--executor-cores", "1", "--driver-memory", "256m",
 		"--conf", "driver.maxResultSize=50m", "--conf", "yarn.maxAppAttempts=1"}, "too-many", "400")

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// workingDirectory is a directory with files, which anybody may run.
+// workingDirectory makes a directory with executable files.
 func workingDirectory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func TestRunACommandAsTasks(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestRunCarriesTheExitStatus(t *testing.T) {
+func TestRunReturnsTheExitStatus(t *testing.T) {
 	t.Parallel()
 	dir := workingDirectory(t, map[string]string{
 		"job.sh": "#!/bin/sh\necho \"said by task $TASK_INDEX\"\n[ $TASK_INDEX != 2 ] || exit 7\n",
@@ -69,7 +69,7 @@ func TestRunACommandThatWritesNoText(t *testing.T) {
 	assert.Contains(t, done.lastLine(), "task 0 exited with status 3")
 }
 
-func TestRunTriesAgain(t *testing.T) {
+func TestRunRetries(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "run", "--tasks", "2", "--num-executors", "1", "--retries", "2", "--", "sh", "-c", "test {attempt} = 2 || exit 5")
 	require.Equal(t, 0, done.code)
@@ -79,7 +79,7 @@ func TestRunTriesAgain(t *testing.T) {
 	assert.Equal(t, 5, done.code)
 }
 
-func TestRunACommandThatANodeDoesNotHave(t *testing.T) {
+func TestRunACommandThatTheNodeLacks(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "run", "--tasks", "1", "--num-executors", "1", "--", "no-such-command", "argument")
 	assert.Equal(t, 1, done.code)
@@ -87,7 +87,7 @@ func TestRunACommandThatANodeDoesNotHave(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-func TestRunPassesArgumentsAsTheyAre(t *testing.T) {
+func TestRunPassesArgumentsUnchanged(t *testing.T) {
 	t.Parallel()
 	odd := []string{"two words", "", "'", `"`, "$HOME", "`id`", `back\slash`, "{{PWD}}", "<LOG_DIR>", "*", "ä€", "new\nline", "{tasks}"}
 	done := yarnSubmit(t, append([]string{"run", "--tasks", "1", "--num-executors", "1", "--", "printf", "%s|"}, odd...)...)

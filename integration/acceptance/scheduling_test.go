@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/driver"
 )
 
-// content is that of a file in HDFS.
+// content returns the content of a file in HDFS.
 func content(t *testing.T, path string) string {
 	t.Helper()
 	file, err := shared.files.Open(t.Context(), path)
@@ -28,9 +28,9 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestAStragglerIsBeatenAndItsOutputCommittedOnce has a task that never ends in
-// its first attempt, and tries to commit its output when it is killed.
-func TestAStragglerIsBeatenAndItsOutputCommittedOnce(t *testing.T) {
+// TestSpeculativeCopyWinsAndOutputIsCommittedOnce runs a task whose first attempt
+// never ends, and tries to commit its output when it is killed.
+func TestSpeculativeCopyWinsAndOutputIsCommittedOnce(t *testing.T) {
 	t.Parallel()
 	out := output(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "2", "--conf", "speculation=true", "--conf", "speculation.quantile=0.5",
@@ -38,16 +38,16 @@ func TestAStragglerIsBeatenAndItsOutputCommittedOnce(t *testing.T) {
 	require.Equal(t, 0, done.code)
 	assert.Equal(t, "written by attempt 1\n", content(t, out+"/part-00000"), "the copy's")
 	for i := 1; i < 6; i++ {
-		// Where the machine is busy, others may seem to be slow, and have copies too.
+		// On a busy machine other tasks may be slow and have copies too.
 		assert.Regexp(t, `^written by attempt [01]\n$`, content(t, fmt.Sprintf("%s/part-%05d", out, i)))
 	}
 	assertNoneTemporary(t, out)
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-// TestACancelledJobLeavesItsExecutorsToOthers cancels a job with tasks that run
-// on all cores: they are told why, and others run in their places.
-func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
+// TestCancelledJobFreesItsExecutors cancels a job whose tasks use all cores: they
+// receive the cause, and another job's tasks run.
+func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	t.Parallel()
 	directory := output(t)
 	done := yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "1", program("trouble"), "cancel", directory)
@@ -60,8 +60,8 @@ func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools, of which one is to
-// have three times as much as the other.
+// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3
+// and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	t.Parallel()
 	file := workingDirectory(t, map[string]string{"pools.xml": `<allocations>
@@ -90,7 +90,7 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 	assert.Contains(t, refused.lastLine(), "scheduler.allocation.file (from the command line): pools: open "+file+"x: no such file or directory")
 }
 
-// TestTasksGetTheDevicesOfTheirExecutor ships a script that finds a device.
+// TestTasksGetTheDevicesOfTheirExecutor ships a discovery script.
 func TestTasksGetTheDevicesOfTheirExecutor(t *testing.T) {
 	t.Parallel()
 	directory := workingDirectory(t, map[string]string{
@@ -106,8 +106,7 @@ func TestTasksGetTheDevicesOfTheirExecutor(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-// TestTasksOfABarrierMeet has tasks on both executors wait for one another.
-func TestTasksOfABarrierMeet(t *testing.T) {
+func TestBarrierTasksWaitForOneAnother(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--num-executors", "2", "--executor-cores", "2", program("trouble"), "gather", "4")
 	require.Equal(t, 0, done.code)
@@ -117,9 +116,8 @@ func TestTasksOfABarrierMeet(t *testing.T) {
 	assert.Contains(t, done.lastLine(), driver.ErrUnschedulable.Error()+": its 4 tasks must run at once, and there is room for 2 on as many executors as there may be (2)")
 }
 
-// TestAJobThatWaitsSaysWhy has a job that needs three executors, where the only node
-// that may have them has room for two.
-func TestAJobThatWaitsSaysWhy(t *testing.T) {
+// TestAJobThatWaitsReportsWhy needs three executors on a node with room for two.
+func TestAJobThatWaitsReportsWhy(t *testing.T) {
 	t.Parallel()
 	var others []string
 	for _, node := range shared.hadoop.Nodes()[1:] {
@@ -129,7 +127,7 @@ func TestAJobThatWaitsSaysWhy(t *testing.T) {
 		"--conf", "yarn.exclude.nodes=" + strings.Join(others, ","), "--conf", "scheduler.maxRegisteredResourcesWaitingTime=1s",
 		program("trouble"), "gather", "3"}}.start(t)
 	id := running.applicationID(t)
-	// Other applications may leave room for one of them first.
+	// Other applications may leave room for only one of them at first.
 	reason := regexp.MustCompile(`job 1 \(meet\) waits: its 3 tasks must run at once, and there is room for (1 on 1 executor|2 on 2 executors)(\n|$)`)
 	awaitStatus(t, id, "it says why it waits", func(status page.Status) bool {
 		return len(status.Notes) == 1 && reason.MatchString(status.Notes[0])

@@ -27,7 +27,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-func TestDriverRefusesWhoeverDoesNotKnowTheSecret(t *testing.T) {
+func TestDriverRefusesPeersWithoutTheSecret(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)
 	address := application(t, id).AMRPCAddress
@@ -53,7 +53,7 @@ func TestDriverRefusesWhoeverDoesNotKnowTheSecret(t *testing.T) {
 			connection, err := grpc.NewClient("passthrough:///"+address, test.options...)
 			require.NoError(t, err)
 			defer func() { assert.NoError(t, connection.Close()) }()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 			defer cancel()
 			if test.header != "" {
 				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", test.header)
@@ -74,16 +74,16 @@ func TestDriverRefusesWhoeverDoesNotKnowTheSecret(t *testing.T) {
 	assert.Equal(t, 2, joined.Executors.Running, "nobody else has joined")
 }
 
-// TestSecretIsOnlyInTheCredentials looks for what executors join by everywhere
-// that others could read.
+// TestSecretIsOnlyInTheCredentials searches everything that others could read for
+// the secret that executors register with.
 func TestSecretIsOnlyInTheCredentials(t *testing.T) {
 	t.Parallel()
 	_, id := startWaiting(t)
 	assertSecretHidden(t, id)
 }
 
-// assertSecretHidden looks while an application runs with two executors, and
-// after it has killed it.
+// assertSecretHidden searches while an application runs with two executors, kills
+// it, and searches again.
 func assertSecretHidden(t *testing.T, id string) {
 	t.Helper()
 	executors := inRole(id, launch.RoleExecutor, "trouble")
@@ -131,7 +131,7 @@ func assertSecretHidden(t *testing.T, id string) {
 	assert.Greater(t, logs, 6, "stdout and stderr of three containers, and more")
 	for _, daemon := range shared.hadoop.Daemons() {
 		if daemon.LogFile() == "" {
-			continue // it runs elsewhere
+			continue // not on this machine
 		}
 		content, err := os.ReadFile(daemon.LogFile())
 		require.NoError(t, err)

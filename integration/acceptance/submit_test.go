@@ -19,11 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds everything that a test waits for.
-const patience = 10 * time.Minute
+// testTimeout is the limit of every wait in a test.
+const testTimeout = 10 * time.Minute
 
-// call is one command line of yarn-submit, with the environment of a user who
-// has set nothing but what is in it.
+// call is a command line of yarn-submit, with all variables that a user has set.
 type call struct {
 	program     string // "" for yarn-submit
 	args        []string
@@ -31,13 +30,13 @@ type call struct {
 	directory   string   // to run in
 }
 
-// outcome is how a call ended.
+// outcome holds the exit code and the output of a call.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// lastLine is where a person looks first.
+// lastLine returns the last line on stderr.
 func (o outcome) lastLine() string {
 	lines := strings.Split(strings.TrimRight(o.stderr, "\n"), "\n")
 	return lines[len(lines)-1]
@@ -65,18 +64,18 @@ type submitted struct {
 	ended   outcome
 }
 
-// start runs yarn-submit in the background. Where it has not ended when the
-// test does, it is interrupted, and takes its application with it.
+// start runs yarn-submit in the background. At the end of the test yarn-submit is
+// interrupted if it still runs, and kills its application.
 func (c call) start(t *testing.T) *submitted {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	s := &submitted{
 		command: exec.CommandContext(ctx, program(cmp.Or(c.program, "yarn-submit")), c.args...),
 		stderr:  &transcript{t: t}, id: make(chan string, 1),
 	}
 	s.command.Cancel = func() error { return s.command.Process.Signal(os.Interrupt) }
-	s.command.WaitDelay = patience
+	s.command.WaitDelay = testTimeout
 	s.command.Dir = c.directory
 	s.command.Env = c.environ()
 	s.command.Stderr = s.stderr
@@ -85,7 +84,7 @@ func (c call) start(t *testing.T) *submitted {
 	require.NoError(t, s.command.Start())
 	s.read.Go(func() {
 		lines := bufio.NewReader(stdout)
-		first, _ := lines.ReadString('\n') // a missing line shows in the test
+		first, _ := lines.ReadString('\n') // applicationID fails if it is missing
 		s.id <- strings.TrimSpace(first)
 		s.stdout.WriteString(first)
 		_, _ = io.Copy(&s.stdout, lines)
@@ -116,7 +115,7 @@ func (c call) environ() []string {
 	return environ
 }
 
-// applicationID waits for the cluster to have taken the application.
+// applicationID waits until the application is submitted, and returns its id.
 func (s *submitted) applicationID(t *testing.T) string {
 	t.Helper()
 	select {
@@ -124,7 +123,7 @@ func (s *submitted) applicationID(t *testing.T) string {
 		s.id <- id
 		require.Regexp(t, `^application_\d+_\d+$`, id, "the first line of stdout; stderr: %s", s.stderr)
 		return id
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		require.FailNow(t, "no application id on stdout", "%s", s.stderr)
 		return ""
 	}
@@ -135,8 +134,7 @@ func (s *submitted) signal(t *testing.T, signal os.Signal) {
 	require.NoError(t, s.command.Process.Signal(signal))
 }
 
-// wait returns when yarn-submit has ended. A process that a signal ended has
-// the code -1.
+// wait returns when yarn-submit has ended. The code is -1 if a signal ended it.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
 	s.once.Do(func() {
@@ -151,7 +149,7 @@ func (s *submitted) wait(t *testing.T) outcome {
 	return s.ended
 }
 
-// transcript keeps what a process writes and shows it in the test's output.
+// transcript keeps the output of a process and copies it to the test's output.
 type transcript struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -171,19 +169,19 @@ func (w *transcript) String() string {
 	return w.text.String()
 }
 
-// await asks until the answer is yes, and fails the test when it does not come.
-func await(t *testing.T, what string, answer func(ctx context.Context) bool) {
+// await polls until the condition holds, and fails the test after testTimeout.
+func await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	const pause = 20 * time.Millisecond
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	for !answer(ctx) {
+	for !condition(ctx) {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+			require.FailNow(t, "timed out", "%s: %v", what, context.Cause(ctx))
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trouble submits the program that goes wrong, with one executor.
+// trouble submits the program trouble with one executor.
 func trouble(t *testing.T, settings []string, arguments ...string) outcome {
 	t.Helper()
 	args := append([]string{"submit", "--num-executors", "1"}, settings...)
 	return yarnSubmit(t, append(append(args, program("trouble")), arguments...)...)
 }
 
-func TestTaskThatFailsFourTimesFailsTheApplicationWithItsError(t *testing.T) {
+func TestTaskFailingFourTimesFailsTheApplication(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, nil, "task-error", "no such thing")
 	require.Equal(t, 1, done.code)
@@ -27,7 +27,7 @@ func TestTaskThatFailsFourTimesFailsTheApplicationWithItsError(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestPanicOfATaskComesWithItsStack(t *testing.T) {
+func TestTaskPanicIsReportedWithStack(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--conf", "task.maxFailures=2"}, "task-panic", "bad luck")
 	require.Equal(t, 1, done.code)
@@ -40,7 +40,7 @@ func TestPanicOfATaskComesWithItsStack(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestTaskIsTriedAgain(t *testing.T) {
+func TestFailedTaskIsRetried(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, nil, "flaky", "3")
 	require.Equal(t, 0, done.code)
@@ -48,7 +48,7 @@ func TestTaskIsTriedAgain(t *testing.T) {
 	assertNothingLeft(t, done.applicationID(t))
 }
 
-func TestTaskIsTriedAsOftenAsAllowed(t *testing.T) {
+func TestTaskIsRetriedUpToMaxFailures(t *testing.T) {
 	t.Parallel()
 	done := trouble(t, []string{"--conf", "task.maxFailures=1"}, "flaky", "1")
 	require.Equal(t, 1, done.code)
@@ -56,7 +56,7 @@ func TestTaskIsTriedAsOftenAsAllowed(t *testing.T) {
 	assert.Contains(t, done.lastLine(), ": not yet")
 }
 
-func TestFailuresMayHaveAnyBytes(t *testing.T) {
+func TestFailureMessagesMayContainAnyBytes(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"return-error", "panic", "task-error", "task-panic"} {
 		t.Run(mode, func(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// corpus is a text in HDFS with a count of its words made without bobbin.
+// corpus is a text in HDFS with its word counts, which bobbin did not count.
 type corpus struct {
 	path  string
 	words map[string]int64
@@ -51,13 +51,13 @@ func (s *suite) put(ctx context.Context, path string, content []byte) error {
 		return err
 	}
 	if _, err := file.Write(content); err != nil {
-		_ = file.Abort() // the first error tells more
+		_ = file.Abort() // report the first error
 		return err
 	}
 	return file.Close()
 }
 
-// output names a directory of HDFS that no other test has.
+// output returns the name of a directory in HDFS for one test.
 func output(t *testing.T) string {
 	t.Helper()
 	name := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name())

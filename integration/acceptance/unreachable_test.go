@@ -14,11 +14,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/cluster"
 )
 
-// closed is an address that nothing listens at.
+// closed is an address without a listener.
 const closed = "127.0.0.1:1"
 
-// configurationWith is a copy of the cluster's client configuration with
-// another text in place of one.
+// configurationWith copies the cluster's client configuration and replaces a text
+// in it.
 func configurationWith(t *testing.T, old, replacement string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// detached submits an application that is left to itself, and checks that
-// nothing but its id stands on stdout.
+// detached submits an application with --detach, and checks that stdout has only
+// its id.
 func detached(t *testing.T, args ...string) (id string) {
 	t.Helper()
 	done := yarnSubmit(t, args...)
@@ -27,11 +27,11 @@ func detached(t *testing.T, args ...string) (id string) {
 	return strings.TrimSpace(done.stdout)
 }
 
-func TestWaitEndsAsTheApplicationDoes(t *testing.T) {
+func TestWaitReturnsTheApplicationsOutcome(t *testing.T) {
 	t.Parallel()
 	good := detached(t, "run", "--detach", "--tasks", "2", "--num-executors", "1", "--", "true")
 	bad := detached(t, "run", "--detach", "--tasks", "1", "--num-executors", "1", "--retries", "0", "--", "sh", "-c", "sleep 1; exit 7")
-	for range 2 { // the second time it is over
+	for range 2 { // the second time it has ended
 		done := yarnSubmit(t, "wait", good)
 		assert.Equal(t, 0, done.code)
 		assert.Contains(t, done.stderr, good+" SUCCEEDED after ")
@@ -62,8 +62,8 @@ func TestTimeoutKillsTheApplication(t *testing.T) {
 	assertKilled(t, yarnSubmit(t, "wait", "--timeout", "100ms", id), id, currentUser(t))
 }
 
-// TestTimeoutOfAnApplicationThatNobodyFollows is the ResourceManager's affair.
-func TestTimeoutOfAnApplicationThatNobodyFollows(t *testing.T) {
+// TestTimeoutOfADetachedApplication relies on the ResourceManager to kill it.
+func TestTimeoutOfADetachedApplication(t *testing.T) {
 	t.Parallel()
 	id := detached(t, "submit", "--detach", "--num-executors", "1", "--timeout", "5s", program("trouble"), "wait", "1")
 	awaitState(t, id, yarnrest.StateKilled)
@@ -73,7 +73,7 @@ func TestTimeoutOfAnApplicationThatNobodyFollows(t *testing.T) {
 	assertNothingLeft(t, id)
 }
 
-func TestCancelledPipelineKillsWhatItWaitsFor(t *testing.T) {
+func TestCancelledPipelineKillsTheApplicationItWaitsFor(t *testing.T) {
 	t.Parallel()
 	id := detached(t, "submit", "--detach", "--num-executors", "1", program("trouble"), "wait", "1")
 	awaitTasks(t, id, 1)
@@ -94,12 +94,12 @@ func TestCancelledPipelineKillsWhatItWaitsFor(t *testing.T) {
 	assert.Contains(t, done.stderr, "interrupted (terminated): killing "+id)
 }
 
-// says tells whether a process has written a text to its stderr.
+// says returns a condition that holds once stderr contains a text.
 func (s *submitted) says(text string) func(context.Context) bool {
 	return func(context.Context) bool { return strings.Contains(s.stderr.String(), text) }
 }
 
-// key is one that no other run of the tests has.
+// key returns a key that no other run of the tests uses.
 func key(t *testing.T) string { return fmt.Sprintf("%s/%d", t.Name(), time.Now().UnixNano()) }
 
 func TestIdempotencyKey(t *testing.T) {
@@ -142,8 +142,7 @@ func TestFailedAndKilledApplicationsDoNotCountForTheirKey(t *testing.T) {
 	assert.Equal(t, third.applicationID(t), again.applicationID(t))
 }
 
-// TestPipelinesThatStartAtOnce has one application, whoever comes first.
-func TestPipelinesThatStartAtOnce(t *testing.T) {
+func TestConcurrentPipelinesShareOneApplication(t *testing.T) {
 	t.Parallel()
 	same, signal := key(t), output(t)
 	var all []*submitted

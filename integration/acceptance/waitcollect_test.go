@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWaitBringsBackWhatADetachedRunLeaves submits in one step of a pipeline and
-// collects in another, which has a workspace of its own.
-func TestWaitBringsBackWhatADetachedRunLeaves(t *testing.T) {
+// TestWaitCollectsOutputOfADetachedRun submits and collects in different
+// directories, as two steps of a pipeline do.
+func TestWaitCollectsOutputOfADetachedRun(t *testing.T) {
 	t.Parallel()
 	submitted := call{directory: t.TempDir(), args: []string{"run", "--detach", "--collect", "*.csv=out", "--summary", "junit.xml", "--num-executors", "1",
 		"--retries", "0", "--tasks", "2", "--", "sh", "-c", "echo {index} > {index}.csv; exit {index}"}}.run(t)

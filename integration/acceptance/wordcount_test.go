@@ -19,8 +19,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// ownProgram is a copy of a program that no earlier submission has cached: ELF
-// files may have anything behind their end.
+// ownProgram makes a copy of a program that no earlier submission has cached: it
+// appends bytes, which ELF files permit.
 func ownProgram(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(program(name))
@@ -49,7 +49,7 @@ func TestWordCountLeavesNothingAndUploadsOnce(t *testing.T) {
 	assert.Subset(t, cachedCopies(t), before, "they are as they were, with their times")
 }
 
-func TestSubmissionsAtOnceKeepOneUpload(t *testing.T) {
+func TestConcurrentSubmissionsKeepOneUpload(t *testing.T) {
 	t.Parallel()
 	own := ownProgram(t, "trouble")
 	var all []*submitted
@@ -67,7 +67,7 @@ func TestSubmissionsAtOnceKeepOneUpload(t *testing.T) {
 	assert.Equal(t, "trouble", entries[0].Name)
 }
 
-// cachedCopies are the copies of word count in the cache.
+// cachedCopies returns the copies of word count in the cache.
 func cachedCopies(t *testing.T) []storage.Info {
 	t.Helper()
 	entries, err := tree(t.Context(), shared.files, home(t)+"/.bobbin/cache")
@@ -75,26 +75,25 @@ func cachedCopies(t *testing.T) []storage.Info {
 	return slices.DeleteFunc(entries, func(entry storage.Info) bool { return entry.Name != "wordcount" })
 }
 
-// TestMapTasksAreNodeLocal runs alone, with executors so large that a node has
-// room for two, or for one beside the ApplicationMaster: each node has one,
-// wherever the blocks of the text lie.
+// TestMapTasksAreNodeLocal runs alone, with executors so large that each node gets
+// one: a node has room for two, or for one beside the ApplicationMaster.
 func TestMapTasksAreNodeLocal(t *testing.T) {
 	in, out := sourcesText(t), output(t)
 	executors := 2*len(shared.hadoop.Nodes()) - 1
 	done := yarnSubmit(t, "submit", "--num-executors", strconv.Itoa(executors), "--executor-memory", "4g", "--driver-memory", "1g",
-		"--conf", "scheduler.maxRegisteredResourcesWaitingTime="+patience.String(),
-		"--conf", "locality.wait="+patience.String(), program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
+		"--conf", "scheduler.maxRegisteredResourcesWaitingTime="+testTimeout.String(),
+		"--conf", "locality.wait="+testTimeout.String(), program("wordcount"), "-split", strconv.Itoa(1<<20), in.path, out)
 	require.Equal(t, 0, done.code)
 	assertCounts(t, in.words, out)
 
-	// The tasks that write have no preference; those that count have one.
+	// Tasks that count have preferred locations, tasks that write have none.
 	local := summaryNumber(t, done, `locality .*\b(\d+) node-local`)
 	unpreferred := summaryNumber(t, done, `locality .*\b(\d+) no preference`)
 	total := summaryNumber(t, done, `tasks +(\d+) in 2 task sets`)
 	assert.Equal(t, total-unpreferred, local)
 }
 
-// summaryNumber finds a number in the summary with which a submission ends.
+// summaryNumber returns a number of the summary that a submission prints.
 func summaryNumber(t *testing.T, done outcome, pattern string) int {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(done.stderr)

@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package conformance runs the tests by which the simulator of
-// internal/yarntest is known to be true over the daemons that it stands for.
+// Package conformance runs the conformance tests of internal/yarntest's simulator
+// on real YARN daemons.
 //
 // BOBBIN_TEST_HADOOP_VERSION chooses the Hadoop release.
 package conformance
@@ -24,8 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// start starts a cluster whose ResourceManager and NodeManagers survive their
-// own restarts.
+// start starts a cluster whose ResourceManager and NodeManagers recover their state
+// after restarts.
 func start(t *testing.T) *cluster.Cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -36,7 +36,7 @@ func start(t *testing.T) *cluster.Cluster {
 		YARN: cluster.Properties{
 			"yarn.resourcemanager.recovery.enabled": "true",
 			"yarn.resourcemanager.store.class":      "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
-			// Longer than a NodeManager on a busy machine is silent.
+			// Longer than the pauses of a NodeManager on a busy machine.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "15000",
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -50,7 +50,7 @@ func start(t *testing.T) *cluster.Cluster {
 	return hadoop
 }
 
-func TestTheDaemonsConform(t *testing.T) {
+func TestDaemonsConform(t *testing.T) {
 	hadoop := start(t)
 	settings, err := conf.Load(hadoop.ConfDir())
 	require.NoError(t, err)

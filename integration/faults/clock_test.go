@@ -13,13 +13,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// roomForOne lets one executor onto each worker.
+// roomForOne limits each worker to one executor.
 var roomForOne = []string{"--executor-memory", "3g"}
 
-// TestWorkerIsAhead has a worker come up in mid-job whose daemons believe that it
-// is an hour later. Its NodeManager takes all container tokens, which are good
-// for ten minutes, for expired; the job does without it, and says why.
-func TestWorkerIsAhead(t *testing.T) {
+// TestWorkerClockIsAhead restarts a worker during a job with a clock one hour
+// ahead. Its NodeManager rejects container tokens, which are valid for ten
+// minutes, as expired; the job excludes it and logs why.
+func TestWorkerClockIsAhead(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Kill(t.Context()))
@@ -27,24 +27,24 @@ func TestWorkerIsAhead(t *testing.T) {
 	require.NoError(t, worker.Start(t.Context()))
 	j.awaitStatus(t, "the worker that is ahead is excluded", excludes(worker.Name))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
-	j.awaitLogs(t, "why the worker was of no use", regexp.MustCompile(worker.Name+`.*(?i)token.*expired`).MatchString)
+	j.awaitLogs(t, "the reason of the exclusion is logged", regexp.MustCompile(worker.Name+`.*(?i)token.*expired`).MatchString)
 }
 
-// TestWorkerIsBehind has a worker come up whose daemons believe that it is an
-// hour earlier: nothing is too early for anybody.
-func TestWorkerIsBehind(t *testing.T) {
+// TestWorkerClockIsBehind restarts a worker with a clock one hour behind, which
+// must not matter.
+func TestWorkerClockIsBehind(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Kill(t.Context()))
-	j.awaitStatus(t, "the killed worker's executor is given up", lost(worker.Name))
+	j.awaitStatus(t, "the killed worker's executor is lost", lost(worker.Name))
 	require.NoError(t, worker.SetClock(t.Context(), -time.Hour))
 	require.NoError(t, worker.Start(t.Context()))
 	j.awaitStatus(t, "an executor runs on the worker that is behind", func(status page.Status) bool {
 		return status.Executors.Running == 3 && !lost(worker.Name)(status)
 	})
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }

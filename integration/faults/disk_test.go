@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// fillDisk leaves a worker no room for containers, until the test ends.
+// fillDisk fills a worker's disk until the test ends.
 func fillDisk(t *testing.T) *containers.Host {
 	t.Helper()
 	worker := shared.cluster.Host(smallDisk)
@@ -31,16 +31,14 @@ func fillDisk(t *testing.T) *containers.Host {
 	return worker
 }
 
-// beside are the sizes of a job whose ApplicationMaster does not fit on a small
-// worker, and of which another worker holds two executors at the most, and none
-// beside the ApplicationMaster: the third is for the small one.
+// beside are flags of a job that needs the small worker for its third executor: a
+// large worker has room for two, or for the ApplicationMaster alone.
 var (
 	beside      = []string{"--driver-memory", "3g"}
 	smallWorker = map[string]string{"yarn.nodemanager.resource.memory-mb": "2048"}
 )
 
-// fillDiskUnnoticed has the NodeManager of the worker with a full disk offer
-// what it cannot hold.
+// fillDiskUnnoticed fills a worker's disk while its NodeManager does not check it.
 func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
@@ -50,8 +48,8 @@ func fillDiskUnnoticed(t *testing.T) *containers.Host {
 	return fillDisk(t)
 }
 
-// TestDiskFillsUp has a worker's disk fill in mid-job: its NodeManager notices,
-// and its executor is given up.
+// TestDiskFillsUp fills a worker's disk during a job: its NodeManager becomes
+// unhealthy, and its executor is lost.
 func TestDiskFillsUp(t *testing.T) {
 	t.Cleanup(func() { heal(t) })
 	restart(t, smallWorker, smallDisk)
@@ -62,25 +60,25 @@ func TestDiskFillsUp(t *testing.T) {
 		unhealthy, err := shared.rest.Nodes(ctx, "UNHEALTHY")
 		return err == nil && len(unhealthy) == 1
 	})
-	now := j.awaitStatus(t, "the executor there is given up", lost(worker.Name))
+	now := j.awaitStatus(t, "the executor there is lost", lost(worker.Name))
 	assert.True(t, slices.ContainsFunc(now.Details, func(executor page.ExecutorDetail) bool { return executor.Host == worker.Name }), "there was one")
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestDiskIsFull has executors that cannot start on a worker; others make up for
-// them.
+// TestDiskIsFull checks that a job excludes a worker on which executors cannot
+// start.
 func TestDiskIsFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
 	j := startHeld(t, beside...)
 	j.awaitStatus(t, "the worker is excluded", excludes(worker.Name))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 }
 
-// TestAllDisksAreFull has no worker that could start an executor: the user hears
-// why.
+// TestAllDisksAreFull checks that a job fails with the reason if no worker can
+// start an executor.
 func TestAllDisksAreFull(t *testing.T) {
 	worker := fillDiskUnnoticed(t)
 	j := startHeld(t, append(beside, "--conf", "yarn.exclude.nodes=worker-1,worker-2", "--conf", "yarn.maxAppAttempts=1")...)

@@ -26,8 +26,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// patience bounds everything that a test waits for.
-const patience = 10 * time.Minute
+// testTimeout is the limit of every wait in a test.
+const testTimeout = 10 * time.Minute
 
 // job is a census that yarn-submit follows.
 type job struct {
@@ -39,27 +39,26 @@ type job struct {
 	once    sync.Once
 	id      string
 	output  string
-	signal  string // the file that the job waits for in its middle
+	signal  string // the file that the job waits for after the first half of its tasks
 }
 
-// portions is how many tasks count a part of the text; the second half of them
-// wait until the job is released.
+// portions is the number of tasks that count a part of the text; the second half
+// of them waits until the job is released.
 const portions = 24
 
 func fileName(t *testing.T) string { return strings.ReplaceAll(t.Name(), "/", "-") }
 
-// startHeld submits a census of three executors that waits in its middle until
-// it is released, so that what happens there happens in time, however fast the
-// machine is. The cluster is whole when it begins, and is made so again when the
-// test ends.
+// startHeld submits a census with three executors. Half of its tasks wait until
+// the job is released, so that a test can inject faults before. The cluster is
+// healed when the test ends.
 func startHeld(t *testing.T, flags ...string) *job {
 	t.Helper()
 	t.Cleanup(func() { heal(t) })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	output := "hdfs:///faults/" + fileName(t)
 	signal := output + "-signal"
-	// A worker has room for two executors, and for one beside the
-	// ApplicationMaster: two at least are on others than that.
+	// A worker has room for two executors, or for one beside the
+	// ApplicationMaster, so at least two are on other workers.
 	arguments := append([]string{"submit", "--driver-memory", "1g", "--num-executors", "3", "--executor-cores", "1", "--executor-memory", "1800m"}, flags...)
 	arguments = append(arguments, shared.program("census"), "100ms", shared.text, output, signal)
 	j := &job{
@@ -68,14 +67,14 @@ func startHeld(t *testing.T, flags ...string) *job {
 	}
 	j.command.Env = environ()
 	j.command.Cancel = func() error { return j.command.Process.Signal(os.Interrupt) }
-	j.command.WaitDelay = patience
+	j.command.WaitDelay = testTimeout
 	j.command.Stderr = j.stderr
 	stdout, err := j.command.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, j.command.Start())
 	j.read.Go(func() {
 		lines := bufio.NewReader(stdout)
-		first, _ := lines.ReadString('\n') // a missing line shows in the test
+		first, _ := lines.ReadString('\n') // the test fails below if it is missing
 		j.first <- strings.TrimSpace(first)
 		_, _ = io.Copy(&j.stdout, lines)
 	})
@@ -106,8 +105,8 @@ func (j *job) wait(t *testing.T) int {
 	return j.command.ProcessState.ExitCode()
 }
 
-// assertRight checks that the job has succeeded with the right counts.
-func (j *job) assertRight(t *testing.T) {
+// assertCorrect checks that the job has succeeded with the right counts.
+func (j *job) assertCorrect(t *testing.T) {
 	t.Helper()
 	require.Equal(t, 0, j.wait(t), "exit code")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -117,7 +116,7 @@ func (j *job) assertRight(t *testing.T) {
 	assert.Empty(t, text.Difference(shared.want, got))
 }
 
-// logs is what yarn-submit logs says of the job's containers now.
+// logs returns the output of yarn-submit logs for the job.
 func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
 	var said, complaints bytes.Buffer
 	logs := exec.CommandContext(ctx, shared.program("yarn-submit"), "logs", j.id)
@@ -127,10 +126,9 @@ func (j *job) logs(ctx context.Context) (stdout, stderr string, err error) {
 	return said.String(), complaints.String(), err
 }
 
-// awaitLogs reads what the job's containers have logged until it is as it should
-// be: NodeManagers move logs to HDFS after the job, each in its own time, and one
-// that was killed moves none.
-func (j *job) awaitLogs(t *testing.T, what string, asItShouldBe func(logs string) bool) {
+// awaitLogs reads the job's logs until they satisfy the condition: NodeManagers
+// move them to HDFS some time after the job, and a killed one does not.
+func (j *job) awaitLogs(t *testing.T, what string, condition func(logs string) bool) {
 	t.Helper()
 	var stdout, stderr string
 	found := false
@@ -141,13 +139,13 @@ func (j *job) awaitLogs(t *testing.T, what string, asItShouldBe func(logs string
 	}()
 	await(t, "the logs have "+what, func(ctx context.Context) bool {
 		var err error
-		stdout, stderr, err = j.logs(ctx) // fails while nothing can be read
-		found = err == nil && asItShouldBe(stdout)
+		stdout, stderr, err = j.logs(ctx) // fails while there are no logs
+		found = err == nil && condition(stdout)
 		return found
 	})
 }
 
-// attempts is how many ApplicationMasters the job had.
+// attempts returns the number of the job's ApplicationMasters.
 func (j *job) attempts(t *testing.T) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -157,23 +155,22 @@ func (j *job) attempts(t *testing.T) int {
 	return len(attempts)
 }
 
-// awaitStatus waits until the ApplicationMaster answers with a status that is as
-// it should be.
-func (j *job) awaitStatus(t *testing.T, what string, asItShouldBe func(page.Status) bool) page.Status {
+// awaitStatus waits until the ApplicationMaster's status satisfies the condition.
+func (j *job) awaitStatus(t *testing.T, what string, condition func(page.Status) bool) page.Status {
 	t.Helper()
 	var last page.Status
 	await(t, j.id+": "+what, func(ctx context.Context) bool {
 		known, err := shared.rest.Application(ctx, j.id)
 		if err != nil {
-			return false // the ResourceManager may be away
+			return false // the ResourceManager may be down
 		}
 		require.False(t, known.State.Ended(), "it ended before %s: %s", what, known.Diagnostics)
 		content, err := shared.rest.Proxy(ctx, j.id, "/"+page.StatusPath)
 		if err != nil {
-			return false // the ApplicationMaster is not there yet, or not any more
+			return false // the ApplicationMaster has not started, or has stopped
 		}
 		last = page.Status{}
-		return json.Unmarshal(content, &last) == nil && asItShouldBe(last)
+		return json.Unmarshal(content, &last) == nil && condition(last)
 	})
 	return last
 }
@@ -186,7 +183,7 @@ func (j *job) awaitMiddle(t *testing.T) page.Status {
 	})
 }
 
-// release lets a job that is held go on.
+// release lets a held job continue.
 func (j *job) release(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -194,7 +191,7 @@ func (j *job) release(t *testing.T) {
 	require.NoError(t, shared.put(ctx, j.signal, nil))
 }
 
-// master is the worker that has the ApplicationMaster.
+// master returns the worker with the ApplicationMaster.
 func (j *job) master(t *testing.T) *containers.Host {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -207,7 +204,7 @@ func (j *job) master(t *testing.T) *containers.Host {
 	return host
 }
 
-// another is a worker that runs executors and not the ApplicationMaster.
+// another returns a worker with executors and without the ApplicationMaster.
 func (j *job) another(t *testing.T, status page.Status) *containers.Host {
 	t.Helper()
 	master := j.master(t)
@@ -220,10 +217,10 @@ func (j *job) another(t *testing.T, status page.Status) *containers.Host {
 	return nil
 }
 
-// restart has workers come up with other properties, until the cluster is healed.
+// restart restarts workers with changed properties, until the cluster is healed.
 func restart(t *testing.T, properties map[string]string, names ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	workers, restarting := errgroup.WithContext(ctx)
 	for _, name := range names {
@@ -242,11 +239,11 @@ func restart(t *testing.T, properties map[string]string, names ...string) {
 	require.NoError(t, shared.cluster.WaitReady(ctx))
 }
 
-// heal has every host up and on the network, with the right time and its own
-// settings, and waits for the cluster to be whole.
+// heal starts and connects every host, with the right time and its own settings,
+// and waits until the cluster is ready.
 func heal(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if t.Failed() {
 		keepLogs(ctx, t)
@@ -254,7 +251,7 @@ func heal(t *testing.T) {
 	assert.NoError(t, shared.cluster.Heal(ctx))
 }
 
-// keepLogs writes what the hosts' daemons have said to files, and names them.
+// keepLogs writes the logs of the hosts' daemons to files and logs their names.
 func keepLogs(ctx context.Context, t *testing.T) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", fileName(t)+"-logs-")
@@ -265,23 +262,23 @@ func keepLogs(ctx context.Context, t *testing.T) {
 	t.Logf("the logs of the cluster's hosts are in %s", dir)
 }
 
-// await asks until the answer is yes, and fails the test when it does not come.
-func await(t *testing.T, what string, answer func(ctx context.Context) bool) {
+// await polls until the condition holds, and fails the test after testTimeout.
+func await(t *testing.T, what string, condition func(ctx context.Context) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
-	for !answer(ctx) {
+	for !condition(ctx) {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+			require.FailNow(t, "timed out", "%s: %v", what, context.Cause(ctx))
 		}
 	}
 }
 
-// transcript keeps what a process writes and shows it in the test's output.
+// transcript keeps the output of a process and copies it to the test's output.
 type transcript struct {
 	t    *testing.T
 	mu   sync.Mutex

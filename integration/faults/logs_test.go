@@ -13,9 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// TestLogsAreAggregated reads the logs of an application whose NodeManagers have
-// moved them to HDFS, as YARN does by default for clusters in use, in each of
-// the formats that it writes.
+// TestLogsAreAggregated reads the logs of an application after NodeManagers have
+// moved them to HDFS, in each format.
 func TestLogsAreAggregated(t *testing.T) {
 	t.Run("TFile", readAggregated)
 	t.Run("IFile", func(t *testing.T) {
@@ -25,14 +24,14 @@ func TestLogsAreAggregated(t *testing.T) {
 	})
 }
 
-// readAggregated runs a job with an executor on each worker: the ResourceManager
-// would wait for ten minutes for the logs of a worker to which it has given a
-// container that was never started.
+// readAggregated runs a job with an executor on each worker, and no more: the
+// ResourceManager would wait ten minutes for the logs of a container that was
+// allocated and never started.
 func readAggregated(t *testing.T) {
 	j := startHeld(t, roomForOne...)
 	j.awaitMiddle(t)
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	await(t, "the logs are aggregated", func(ctx context.Context) bool {
 		known, err := shared.rest.Application(ctx, j.id)
 		return err == nil && known.LogAggregationStatus == "SUCCEEDED"

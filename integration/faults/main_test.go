@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package faults has hosts of a Hadoop cluster fail while a job runs on it: a
-// job must end with the right counts, or with the error that its user needs.
+// Package faults makes hosts of a Hadoop cluster fail while a job runs: the job
+// must end with the right counts or with a useful error.
 //
 // The cluster is in containers: Docker, the image of make docker-image, Linux
 // and root are needed.
@@ -27,14 +27,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// suite is what all tests share.
+// suite holds what tests share.
 type suite struct {
 	cluster  *containers.Cluster
 	programs string // the directory of the binaries
 	files    *storage.Files
 	rest     *yarnrest.Client
 	text     string           // a text in HDFS
-	want     map[string]int64 // its counts
+	want     map[string]int64 // the text's word counts
 }
 
 // shared is set by TestMain before any test runs.
@@ -52,12 +52,12 @@ func TestMain(m *testing.M) {
 		HA:    true,
 		Disks: map[string]int64{smallDisk: smallDiskBytes},
 		Properties: map[string]string{
-			// A cluster notices within seconds what takes it ten minutes by default.
+			// Expire nodes within seconds instead of ten minutes.
 			"yarn.nm.liveness-monitor.expiry-interval-ms": "8000",
-			// Longer than a connection to a machine without power is held to be alive.
+			// Longer than the timeout for connections to a killed host.
 			"yarn.am.liveness-monitor.expiry-interval-ms":      "60000",
 			"yarn.nodemanager.disk-health-checker.interval-ms": "1000",
-			// What a NodeManager that is stopped waits for containers to end.
+			// How long a stopping NodeManager waits for its containers.
 			"yarn.nodemanager.process-kill-wait.ms":                             "1000",
 			"dfs.heartbeat.interval":                                            "1",
 			"dfs.namenode.heartbeat.recheck-interval":                           "3000",
@@ -106,7 +106,7 @@ func run(m *testing.M, cluster *containers.Cluster) (code int, err error) {
 	return m.Run(), nil
 }
 
-// textBytes are those of as many portions as census takes for tasks.
+// textBytes is the size of a text that census splits into portions tasks.
 const textBytes = portions * 256 << 10
 
 func (s *suite) putText() error {

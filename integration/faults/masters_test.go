@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// active is the ResourceManager that is active, once there is one.
+// active waits for the active ResourceManager and returns it.
 func active(t *testing.T) *containers.Host {
 	t.Helper()
 	var found *containers.Host
@@ -24,7 +24,7 @@ func active(t *testing.T) *containers.Host {
 	return found
 }
 
-// standby is the other ResourceManager.
+// standby returns the other ResourceManager.
 func standby(t *testing.T) *containers.Host {
 	t.Helper()
 	if active(t).Name == containers.ResourceManager {
@@ -43,12 +43,12 @@ func TestResourceManagerFailsOver(t *testing.T) {
 	assert.NotEqual(t, first.Name, second.Name)
 	j.awaitStatus(t, "the other ResourceManager knows it", func(page.Status) bool { return true })
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
-// TestResourceManagerIsRestarted kills the only ResourceManager, which finds the
-// application in its state store when it starts again.
+// TestResourceManagerIsRestarted kills the only ResourceManager, which recovers
+// the application from its state store.
 func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, standby(t).Stop(t.Context()))
 	j := startHeld(t)
@@ -58,7 +58,7 @@ func TestResourceManagerIsRestarted(t *testing.T) {
 	require.NoError(t, only.Start(t.Context()))
 	j.awaitStatus(t, "the ResourceManager knows it again", func(page.Status) bool { return true })
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t), "the ApplicationMaster went on")
 }
 
@@ -71,6 +71,6 @@ func TestNameNodeIsRestarted(t *testing.T) {
 	require.NoError(t, nameNode.Start(t.Context()))
 	require.NoError(t, shared.cluster.WaitReady(t.Context()))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }

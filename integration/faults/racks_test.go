@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/containers"
 )
 
-// TestWorkersAreInTheirRacks asks the ResourceManager, which knows hosts by
-// addresses that they got when they were started.
+// TestWorkersAreInTheirRacks checks the racks of the ResourceManager, which
+// resolves hosts by addresses that are assigned when they start.
 func TestWorkersAreInTheirRacks(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

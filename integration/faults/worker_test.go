@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/am/page"
 )
 
-// lost says whether a host has no executor any more.
+// lost returns a condition: no executor on a host is alive.
 func lost(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		for _, executor := range status.Details {
@@ -26,59 +26,58 @@ func lost(host string) func(page.Status) bool {
 	}
 }
 
-// excludes says whether no executor is wanted on a host any more.
+// excludes returns a condition: a host is excluded.
 func excludes(host string) func(page.Status) bool {
 	return func(status page.Status) bool {
 		return slices.ContainsFunc(status.Exclusions, func(e allocator.Exclusion) bool { return e.Host == host })
 	}
 }
 
-// TestWorkerIsKilled cuts a worker's power.
 func TestWorkerIsKilled(t *testing.T) {
 	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Kill(t.Context()))
-	await(t, "the ResourceManager has given up "+worker.Name, func(ctx context.Context) bool {
+	await(t, "the ResourceManager has lost "+worker.Name, func(ctx context.Context) bool {
 		gone, err := shared.rest.Nodes(ctx, "LOST")
 		return err == nil && len(gone) == 1
 	})
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsPaused has a worker say nothing, with all its connections open,
-// and go on when it has been given up.
+// TestWorkerIsPaused pauses a worker, whose connections stay open, until its
+// executor is lost.
 func TestWorkerIsPaused(t *testing.T) {
 	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Pause(t.Context()))
-	j.awaitStatus(t, "the paused worker's executor is given up", lost(worker.Name))
+	j.awaitStatus(t, "the paused worker's executor is lost", lost(worker.Name))
 	require.NoError(t, worker.Unpause(t.Context()))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestWorkerIsCutOff takes a worker off the network, and puts it back when it
-// has been given up: what it did meanwhile must not count twice.
+// TestWorkerIsCutOff disconnects a worker until its executor is lost. Results of
+// that time must not count twice.
 func TestWorkerIsCutOff(t *testing.T) {
 	j := startHeld(t)
 	worker := j.another(t, j.awaitMiddle(t))
 	require.NoError(t, worker.Cut(t.Context()))
-	j.awaitStatus(t, "the executor of the worker that is cut off is given up", lost(worker.Name))
+	j.awaitStatus(t, "the disconnected worker's executor is lost", lost(worker.Name))
 	require.NoError(t, worker.Mend(t.Context()))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 1, j.attempts(t))
 }
 
-// TestApplicationMastersHostIsKilled has a second attempt do the job.
+// TestApplicationMastersHostIsKilled checks that a second attempt does the job.
 func TestApplicationMastersHostIsKilled(t *testing.T) {
 	j := startHeld(t)
 	j.awaitMiddle(t)
 	require.NoError(t, j.master(t).Kill(t.Context()))
 	j.release(t)
-	j.assertRight(t)
+	j.assertCorrect(t)
 	assert.Equal(t, 2, j.attempts(t))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// standaloneCluster is the master of that name. Where it is not wanted the test is
-// skipped.
+// standaloneCluster returns the standalone master with drivers in the cluster. It
+// skips the test if that master is not selected.
 func standaloneCluster(t *testing.T) master {
 	t.Helper()
 	const name = "standalone-cluster"
@@ -29,13 +29,13 @@ func standaloneCluster(t *testing.T) master {
 	return shared.masters[i]
 }
 
-// ask runs a command of yarn-submit about what the standalone cluster runs.
+// ask runs a command of yarn-submit on the standalone cluster.
 func ask(t *testing.T, command string, args ...string) outcome {
 	t.Helper()
 	return yarnSubmit(t, []string{"BOBBIN_MASTER=" + shared.url}, append([]string{command}, args...)...).wait(t)
 }
 
-// driverID waits for the cluster to have taken a driver.
+// driverID waits until a driver is submitted, and returns its id.
 func (s *submitted) driverID(t *testing.T) string {
 	t.Helper()
 	id := ""
@@ -48,7 +48,7 @@ func (s *submitted) driverID(t *testing.T) string {
 	return id
 }
 
-func TestADriverInTheClusterIsTold(t *testing.T) {
+func TestStatusAndListShowADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
 	done := m.run(t, append([]string{"--name", "quick"}, small...), "trouble", "succeed", "4")
 	require.Zero(t, done.code)
@@ -63,7 +63,7 @@ func TestADriverInTheClusterIsTold(t *testing.T) {
 	require.Len(t, listed, 2, "the driver and its application")
 	assert.Equal(t, []string{"quick", "quick"}, []string{listed[0].Name, listed[1].Name})
 	application := listed[0].ApplicationID
-	require.Regexp(t, regexp.MustCompile(`^app-`), application, "it began later")
+	require.Regexp(t, regexp.MustCompile(`^app-`), application, "it started later")
 
 	logs := ask(t, "logs", id)
 	require.Zero(t, logs.code)
@@ -72,7 +72,7 @@ func TestADriverInTheClusterIsTold(t *testing.T) {
 	assert.Contains(t, logs.stdout, `msg="job ended"`)
 }
 
-func TestTheLogsOfADriverInTheClusterAreFollowed(t *testing.T) {
+func TestLogsFollowADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
 	staying := startStaying(t, m)
 	id := staying.driverID(t)
@@ -86,14 +86,14 @@ func TestTheLogsOfADriverInTheClusterAreFollowed(t *testing.T) {
 	assert.Regexp(t, `(?m)^executor \d+ +\| `, followed.stdout)
 }
 
-func TestASubmissionShowsTheLogsOfItsDriverInTheCluster(t *testing.T) {
+func TestSubmissionPrintsLogsOfItsDriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
 	done := m.run(t, append([]string{"--logs"}, small...), "trouble", "flaky", "1")
 	require.Zero(t, done.code)
 	assert.Regexp(t, `(?m)^driver +\| succeeded in try 1$`, done.stdout)
 }
 
-func TestADriverInTheClusterIsOneForItsKey(t *testing.T) {
+func TestIdempotencyKeyOfADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
 	key := []string{"--idempotency-key", "a build of " + mark(t)}
 	staying := startStaying(t, m, key...)
@@ -108,7 +108,7 @@ func TestADriverInTheClusterIsOneForItsKey(t *testing.T) {
 	assert.Equal(t, staying.driverID(t), strings.TrimSpace(late.stdout))
 }
 
-func TestADriverInTheClusterIsKilled(t *testing.T) {
+func TestKillADriverInTheCluster(t *testing.T) {
 	m := standaloneCluster(t)
 	staying := startStaying(t, m)
 	id := staying.driverID(t)
@@ -127,7 +127,7 @@ func TestADriverInTheClusterIsKilled(t *testing.T) {
 	await(t, "its executors end", func() bool { return len(executors(t)) == 0 })
 }
 
-func TestASupervisedDriverIsStartedAgain(t *testing.T) {
+func TestSupervisedDriverIsRestarted(t *testing.T) {
 	m := standaloneCluster(t)
 	file := filepath.Join(t.TempDir(), "was-here")
 	require.Equal(t, 1, m.run(t, small, "trouble", "second-time", file).code)
@@ -135,7 +135,7 @@ func TestASupervisedDriverIsStartedAgain(t *testing.T) {
 	require.Zero(t, m.run(t, append([]string{"--supervise"}, small...), "trouble", "second-time", file).code)
 }
 
-func TestTheExitStatusOfACommandIsThatOfYarnSubmit(t *testing.T) {
+func TestYarnSubmitExitsWithTheCommandsStatus(t *testing.T) {
 	m := standaloneCluster(t)
 	args := slices.Concat([]string{"run"}, m.args, small, []string{"--executor-memory", "256m", "--driver-memory", "256m", "--tasks", "1", "--retries", "0", "--", "sh", "-c", "exit 9"})
 	assert.Equal(t, 9, yarnSubmit(t, nil, args...).wait(t).code)

@@ -1,11 +1,10 @@
 //go:build integration
 
 // Package masters runs the same programs, as a user does, on every kind of
-// master: nothing but --master (and --deploy-mode) differs, and nothing but what
-// a master cannot have may differ in what comes of it.
+// master: only --master and --deploy-mode differ, and the outcomes must agree.
 //
-// BOBBIN_TEST_MASTERS names the masters to test, with commas; all where it is not
-// set. BOBBIN_TEST_HADOOP_VERSION and BOBBIN_TEST_CLUSTER are as in the package
+// BOBBIN_TEST_MASTERS names the masters to test, separated by commas; the default
+// is all. BOBBIN_TEST_HADOOP_VERSION and BOBBIN_TEST_CLUSTER are as in the package
 // acceptance.
 package masters
 
@@ -33,19 +32,19 @@ const (
 	stopTimeout  = time.Minute
 )
 
-// master is where programs run.
+// master is a value of --master and --deploy-mode.
 type master struct {
 	name string
 	args []string // of yarn-submit submit
-	// separate is set where executors are processes of their own: one can be lost,
-	// leave, or come as there is work for it.
+	// separate is set if executors are processes of their own, which can be lost,
+	// decommissioned or added.
 	separate bool
-	// inPlace is set where the driver is the process that yarn-submit was.
+	// inPlace is set if the driver runs in yarn-submit's process.
 	inPlace     bool
 	environment []string
 }
 
-// fixture is what all tests share.
+// fixture holds what tests share.
 type fixture struct {
 	programs string // the directory of the binaries
 	home     string // of the user who runs them
@@ -108,8 +107,8 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// wanted tells whether a master is to be tested: by its name, or by a part of it
-// before a dash.
+// wanted reports whether a master is selected, by its name or by the part before
+// a dash.
 func wanted(name string) bool {
 	names := os.Getenv(mastersVariable)
 	if names == "" {
@@ -130,7 +129,7 @@ func build(directory string) error {
 	return nil
 }
 
-// startYARN starts a Hadoop cluster, or finds the one that runs already.
+// startYARN starts a Hadoop cluster, or attaches to the running one.
 func startYARN() (hadoop *cluster.Cluster, stop func() error, err error) {
 	starting, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -150,5 +149,5 @@ func startYARN() (hadoop *cluster.Cluster, stop func() error, err error) {
 	}, nil
 }
 
-// program is the path of one of the built binaries.
+// program returns the path of a built binary.
 func program(name string) string { return filepath.Join(shared.programs, name) }

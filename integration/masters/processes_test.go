@@ -17,8 +17,8 @@ import (
 // markVariable is in the environment of executors.
 const markVariable = "TROUBLE_TEST_MARK"
 
-// executors are the ids of the processes that are executors of the test. The shell
-// that YARN starts one from has the same environment.
+// executors returns the process ids of the test's executors, without the shells
+// that YARN starts them from, which have the same environment.
 func executors(t *testing.T) []int {
 	t.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*")
@@ -27,7 +27,7 @@ func executors(t *testing.T) []int {
 	for _, directory := range directories {
 		environ, err := os.ReadFile(filepath.Join(directory, "environ"))
 		if err != nil || variable(environ, markVariable) != mark(t) || variable(environ, launch.EnvRole) != string(launch.RoleExecutor) {
-			continue // it has ended, or is none
+			continue // not a process, or ended
 		}
 		executable, err := os.Readlink(filepath.Join(directory, "exe"))
 		if err != nil || filepath.Base(executable) == "bash" {

@@ -23,20 +23,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// workers of the standalone cluster, and what each has.
+// The workers of the standalone cluster and the resources of each.
 const (
 	workers      = 3
 	workerCores  = "2"
 	workerMemory = "2g"
 )
 
-// standalone is a standalone cluster of processes that a user would start by hand.
+// standalone is a standalone cluster of processes.
 type standalone struct {
 	url   string
 	nodes []*node
 }
 
-// node is a master's or a worker's process.
+// node is the process of a master or a worker.
 type node struct {
 	command *exec.Cmd
 	log     *os.File
@@ -44,7 +44,7 @@ type node struct {
 }
 
 // startStandalone starts a master and its workers, and returns when all workers are
-// registered. What it started is to be stopped in any case.
+// registered. The caller must stop the cluster even after an error.
 func startStandalone(directory string) (*standalone, error) {
 	s := &standalone{}
 	lines := make(chan string, 1)
@@ -71,8 +71,8 @@ func startStandalone(directory string) (*standalone, error) {
 	return s, s.awaitWorkers()
 }
 
-// start starts yarn-submit in the part of the cluster that the name begins with.
-// The first line of its stdout goes to the channel.
+// start starts yarn-submit as a master or a worker, as the name begins. It sends
+// the first line of stdout to the channel.
 func (s *standalone) start(directory, name string, first chan<- string, args ...string) error {
 	log, err := os.Create(filepath.Join(directory, name+".log"))
 	if err != nil {
@@ -102,8 +102,7 @@ func (s *standalone) start(directory, name string, first chan<- string, args ...
 	return nil
 }
 
-// stop ends workers and master, and shows what they said where one did not end
-// well.
+// stop stops workers and master, and returns their output if one fails.
 func (s *standalone) stop() error {
 	var problems []error
 	for i := len(s.nodes) - 1; i >= 0; i-- {
@@ -121,7 +120,7 @@ func (s *standalone) stop() error {
 	return errors.Join(problems...)
 }
 
-// connect makes a client of the cluster.
+// connect returns a client of the cluster.
 func (s *standalone) connect() (*standaloneclient.Masters, error) { return connect(s.url) }
 
 func connect(url string) (*standaloneclient.Masters, error) {
@@ -164,7 +163,7 @@ func (s *standalone) awaitWorkers() error {
 	}
 }
 
-// look is what the cluster runs and ran.
+// look returns the cluster's status.
 func look(ctx context.Context, client *standaloneclient.Masters) (*cluster.Status, error) {
 	encoded, err := client.Status(ctx)
 	if err != nil {

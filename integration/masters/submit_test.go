@@ -20,34 +20,34 @@ import (
 )
 
 const (
-	// patience bounds everything that a test waits for.
-	patience = 10 * time.Minute
-	// pause is between two looks for what a test waits for.
+	// testTimeout is the limit of every wait in a test.
+	testTimeout = 10 * time.Minute
+	// pause is the interval between two checks of a condition.
 	pause = 20 * time.Millisecond
 )
 
-// outcome is how a call of yarn-submit ended.
+// outcome holds the exit code and the output of a call of yarn-submit.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// said is all that it wrote.
+// said returns the whole output.
 func (o outcome) said() string { return o.stdout + o.stderr }
 
-// submitted is a call of yarn-submit that goes on.
+// submitted is a running call of yarn-submit.
 type submitted struct {
 	command        *exec.Cmd
 	stdout, stderr *transcript
 	over           chan struct{} // closed when it has ended
-	failure        error         // what waiting for it came to, from then on
+	failure        error         // the error of waiting, set before over is closed
 }
 
-// yarnSubmit starts yarn-submit as a user who has set nothing but the given
-// environment. Where it has not ended when the test does, it is interrupted.
+// yarnSubmit starts yarn-submit with the given environment only. It is interrupted
+// if it still runs when the test ends.
 func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	s := &submitted{
 		command: exec.CommandContext(ctx, program("yarn-submit"), args...), stdout: &transcript{w: t.Output()}, stderr: &transcript{w: t.Output()},
 		over: make(chan struct{}),
@@ -69,8 +69,7 @@ func yarnSubmit(t *testing.T, environment []string, args ...string) *submitted {
 	return s
 }
 
-// wait returns when yarn-submit has ended. A process that a signal ended has the
-// code -1.
+// wait returns when yarn-submit has ended. The code is -1 if a signal ended it.
 func (s *submitted) wait(t *testing.T) outcome {
 	t.Helper()
 	<-s.over
@@ -91,7 +90,8 @@ func (s *submitted) isOver() bool {
 	}
 }
 
-// submit starts a program on a master, with small executors that carry a mark.
+// submit starts a program on a master, with small executors that have the test's
+// mark in their environment.
 func (m master) submit(t *testing.T, settings []string, name string, arguments ...string) *submitted {
 	t.Helper()
 	return yarnSubmit(t, m.environment, slices.Concat([]string{"submit"}, m.args,
@@ -99,13 +99,13 @@ func (m master) submit(t *testing.T, settings []string, name string, arguments .
 		settings, []string{program(name)}, arguments)...)
 }
 
-// run is submit to the end.
+// run calls submit and waits.
 func (m master) run(t *testing.T, settings []string, name string, arguments ...string) outcome {
 	t.Helper()
 	return m.submit(t, settings, name, arguments...).wait(t)
 }
 
-// driverSaid is what the driver of a running application has logged so far.
+// driverSaid returns the driver's log of a running application.
 func (m master) driverSaid(t *testing.T, s *submitted) string {
 	t.Helper()
 	if m.inPlace {
@@ -115,7 +115,7 @@ func (m master) driverSaid(t *testing.T, s *submitted) string {
 	return yarnSubmit(t, m.environment, "logs", "--master", m.args[slices.Index(m.args, "--master")+1], id).wait(t).stdout
 }
 
-// transcript keeps what a process writes and shows it in the test's output.
+// transcript keeps the output of a process and copies it to the test's output.
 type transcript struct {
 	w    io.Writer
 	mu   sync.Mutex
@@ -135,26 +135,26 @@ func (w *transcript) String() string {
 	return w.text.String()
 }
 
-// await asks until the answer is yes, and fails the test when it does not come.
-func await(t *testing.T, what string, answer func() bool) {
+// await polls until the condition holds, and fails the test after testTimeout.
+func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	for !answer() {
+	for !condition() {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			require.FailNow(t, "waited in vain", "%s: %v", what, context.Cause(ctx))
+			require.FailNow(t, "timed out", "%s: %v", what, context.Cause(ctx))
 		}
 	}
 }
 
-// anyMaster, separateExecutors and driverInPlace choose masters.
+// anyMaster, separateExecutors and driverInPlace select masters.
 func anyMaster(master) bool           { return true }
 func separateExecutors(m master) bool { return m.separate }
 func driverInPlace(m master) bool     { return m.inPlace }
 
-// eachMaster runs a test on every master that is wanted, of those that it is for.
+// eachMaster runs a test on every master of the suite that isFor selects.
 func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m master)) {
 	t.Helper()
 	for _, m := range shared.masters {
@@ -169,7 +169,7 @@ func eachMaster(t *testing.T, isFor func(master) bool, test func(t *testing.T, m
 	}
 }
 
-// mark is of a test's executors, and of no other run's.
+// mark returns a text that is unique for a test of this run.
 func mark(t *testing.T) string {
 	return strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + filepath.Base(filepath.Dir(shared.programs))
 }

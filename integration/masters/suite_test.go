@@ -20,7 +20,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// small are two executors of one core.
+// small are flags for two executors of one core.
 var small = []string{"--num-executors", "2", "--executor-cores", "1"}
 
 func TestWordCount(t *testing.T) {
@@ -41,7 +41,7 @@ func TestWordCount(t *testing.T) {
 	})
 }
 
-func TestATaskThatFailsIsTriedAgain(t *testing.T) {
+func TestFailedTaskIsRetried(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		require.Zero(t, m.run(t, small, "trouble", "flaky", "3").code)
 		done := m.run(t, small, "trouble", "task-error", "no such thing")
@@ -50,7 +50,7 @@ func TestATaskThatFailsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestAPanicOfATaskIsItsFailure(t *testing.T) {
+func TestTaskPanicIsATaskFailure(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		done := m.run(t, small, "trouble", "task-panic", "bad luck")
 		assert.Equal(t, 1, done.code)
@@ -58,13 +58,13 @@ func TestAPanicOfATaskIsItsFailure(t *testing.T) {
 	})
 }
 
-func TestAnExecutorThatIsLostIsReplacedAndItsTasksRunAgain(t *testing.T) {
+func TestLostExecutorIsReplacedAndItsTasksRunAgain(t *testing.T) {
 	eachMaster(t, separateExecutors, func(t *testing.T, m master) {
 		require.Zero(t, m.run(t, small, "trouble", "lose", "8").code)
 	})
 }
 
-func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
+func TestCancelledJobFreesItsExecutors(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		directory := t.TempDir()
 		require.Zero(t, m.run(t, small, "trouble", "cancel", "file://"+directory).code)
@@ -76,9 +76,9 @@ func TestACancelledJobLeavesItsExecutorsToOthers(t *testing.T) {
 	})
 }
 
-// TestAnExecutorThatIsToldToLeaveFinishesItsTasks tells one by the signal that
-// decommissions it: it goes on with what it runs, and gets nothing more.
-func TestAnExecutorThatIsToldToLeaveFinishesItsTasks(t *testing.T) {
+// TestDecommissionedExecutorFinishesItsTasks decommissions an executor by signal:
+// it finishes its tasks and gets no more.
+func TestDecommissionedExecutorFinishesItsTasks(t *testing.T) {
 	eachMaster(t, anyMaster, func(t *testing.T, m master) {
 		staying := startStaying(t, m)
 		if m.separate {
@@ -99,7 +99,7 @@ func TestAnExecutorThatIsToldToLeaveFinishesItsTasks(t *testing.T) {
 	})
 }
 
-// staying is a program with two tasks, each in an executor of its own where these
+// staying is a program with two tasks, each in an executor of its own if executors
 // are processes.
 type staying struct {
 	*submitted
@@ -124,7 +124,7 @@ func startStaying(t *testing.T, m master, settings ...string) *staying {
 	return s
 }
 
-// process is that in which a task ran.
+// process returns the id of the process in which a task ran.
 func (s *staying) process(t *testing.T, run string, task int) (id int, there bool) {
 	t.Helper()
 	said, err := os.ReadFile(filepath.Join(s.directory, fmt.Sprintf("%s-%d", run, task)))
@@ -143,8 +143,8 @@ func (s *staying) end(t *testing.T) {
 	require.NoError(t, os.WriteFile(s.signal(), nil, 0o644))
 }
 
-func TestAStragglerIsBeaten(t *testing.T) {
-	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // where there is another executor for a copy
+func TestSpeculativeCopyWins(t *testing.T) {
+	eachMaster(t, separateExecutors, func(t *testing.T, m master) { // a copy needs another executor
 		out := filepath.Join(t.TempDir(), "out")
 		require.Zero(t, m.run(t, append([]string{"--conf", "speculation=true", "--conf", "speculation.quantile=0.5"}, small...),
 			"trouble", "straggle", "file://"+out).code)
@@ -154,14 +154,14 @@ func TestAStragglerIsBeaten(t *testing.T) {
 	})
 }
 
-func TestExecutorsComeAndGoWithTheWork(t *testing.T) {
+func TestDynamicAllocationFollowsTheWork(t *testing.T) {
 	settings := []string{"--executor-cores", "1"}
 	for key, value := range map[string]string{
 		"enabled": "true", "minExecutors": "1", "maxExecutors": "3", "executorIdleTimeout": "2s", "schedulerBacklogTimeout": "300ms",
 	} {
 		settings = append(settings, "--conf", "dynamicAllocation."+key+"="+value)
 	}
-	eachMaster(t, anyMaster, func(t *testing.T, m master) { // also where there is one executor whatever is set
+	eachMaster(t, anyMaster, func(t *testing.T, m master) { // even if there is always one executor
 		signals := filepath.Join(t.TempDir(), "signal")
 		running := m.submit(t, settings, "trouble", "waves", "9", "file://"+signals+"-1", "file://"+signals+"-2")
 		if m.separate {
@@ -176,8 +176,8 @@ func TestExecutorsComeAndGoWithTheWork(t *testing.T) {
 	})
 }
 
-// TestPoolsShareTheExecutors runs a job in each of two pools, of which one is to
-// have three times as much as the other.
+// TestPoolsShareTheExecutors runs a job in each of two pools with the weights 3
+// and 1.
 func TestPoolsShareTheExecutors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pools.xml")
 	require.NoError(t, os.WriteFile(file, []byte(`<allocations>
@@ -195,9 +195,9 @@ func TestPoolsShareTheExecutors(t *testing.T) {
 	})
 }
 
-// TestADriverThatIsKilledLeavesNothing kills the driver's process where that is
-// yarn-submit's own: its executors, and a cluster of its own, end without it.
-func TestADriverThatIsKilledLeavesNothing(t *testing.T) {
+// TestKilledDriverLeavesNothing kills a driver in yarn-submit's process: its
+// executors, and its local cluster, stop.
+func TestKilledDriverLeavesNothing(t *testing.T) {
 	eachMaster(t, driverInPlace, func(t *testing.T, m master) {
 		staying := startStaying(t, m)
 		require.NoError(t, staying.command.Process.Kill())

@@ -1,7 +1,7 @@
 //go:build integration
 
-// Package release builds a release as make release does, twice, and uses what
-// comes out as its users do.
+// Package release builds a release twice like make release, compares the results,
+// and uses the files as users do.
 package release
 
 import (
@@ -24,7 +24,7 @@ const (
 	stem    = "yarn-submit_" + version + "_"
 )
 
-// source is a copy of the tree without git, as an archive of the source is.
+// source copies the tree without git, like an archive of the source.
 func source(t *testing.T, directory string) string {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -77,8 +77,7 @@ func build(t *testing.T, tool, source, platforms string, environment ...string) 
 	return filepath.Join(source, "dist")
 }
 
-// built is a release of Linux and macOS that the tests share; it is built once,
-// in a directory that the first of them owns.
+// built is a release for Linux and macOS that tests share.
 var built struct {
 	once      sync.Once
 	directory string
@@ -104,9 +103,9 @@ func shared(t *testing.T) string {
 	return built.directory
 }
 
-// Nothing of the directory, the compiler's cache, the language or the time zone
-// is in what comes out.
-func TestReleaseIsTheSameElsewhere(t *testing.T) {
+// A release does not depend on the directory, the compiler's cache, the language or
+// the time zone.
+func TestReleaseIsReproducible(t *testing.T) {
 	first := shared(t)
 	elsewhere := source(t, filepath.Join(t.TempDir(), "quite another directory"))
 	cache := t.TempDir()
@@ -116,7 +115,7 @@ func TestReleaseIsTheSameElsewhere(t *testing.T) {
 	require.Len(t, files, 5)
 	for _, file := range files {
 		if file.Name() == "SHA256SUMS" {
-			continue // the first has another platform in it
+			continue // the shared release has another platform too
 		}
 		one, err := os.ReadFile(filepath.Join(first, file.Name()))
 		require.NoError(t, err)
@@ -132,7 +131,7 @@ func TestChecksumsAreRight(t *testing.T) {
 	require.Equal(t, 6, strings.Count(output(t, command), ": OK\n"))
 }
 
-// The archive's program is static, and knows what it is.
+// The archive's program is static and prints its version.
 func TestArchiveHasAStaticProgram(t *testing.T) {
 	directory := t.TempDir()
 	output(t, exec.Command("tar", "-xzf", filepath.Join(shared(t), stem+"linux_amd64.tar.gz"), "-C", directory))
@@ -152,7 +151,7 @@ func TestArchiveHasAStaticProgram(t *testing.T) {
 	}
 }
 
-// On a Mac yarn-submit run finds the build for the cluster beside itself.
+// The macOS archive has the cluster's build, which yarn-submit run uses.
 func TestArchiveForMacsHasTheProgramForTheCluster(t *testing.T) {
 	archive, err := zip.OpenReader(filepath.Join(shared(t), stem+"darwin_arm64.zip"))
 	require.NoError(t, err)
@@ -213,7 +212,7 @@ func TestImageRuns(t *testing.T) {
 	var says struct{ Version string }
 	require.NoError(t, json.Unmarshal([]byte(output(t, exec.Command("docker", "run", "--rm", "--network=none", "--read-only", image, "version", "--json"))), &says))
 	require.Equal(t, "v"+version, says.Version)
-	// Without a configuration it says what it needs, whoever it runs as.
+	// Without a configuration it fails with a useful error, as any user.
 	for _, user := range []string{"65532", "12345"} {
 		command := exec.Command("docker", "run", "--rm", "--network=none", "--user", user, image, "list")
 		complaint, err := command.CombinedOutput()

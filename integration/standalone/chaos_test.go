@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// chaosSeedsVariable names the number of seeds to run, chaosSeedVariable one
-	// seed to run alone, and chaosRoundsVariable how much goes wrong in each.
+	// chaosSeedsVariable sets the number of seeds to run, chaosSeedVariable one
+	// seed to run alone, and chaosRoundsVariable the faults in each run.
 	chaosSeedsVariable  = "BOBBIN_CHAOS_SEEDS"
 	chaosSeedVariable   = "BOBBIN_CHAOS_SEED"
 	chaosRoundsVariable = "BOBBIN_CHAOS_ROUNDS"
@@ -35,19 +35,18 @@ const (
 	chaosMasters = 2
 	chaosWorkers = 4
 	chaosCores   = 3 // of each worker
-	// chaosApplications are there at a time.
+	// chaosApplications run at a time.
 	chaosApplications = 3
-	// chaosPatience is how long an application may take once nothing goes wrong any
-	// more.
-	chaosPatience = 3 * time.Minute
+	// chaosTimeout is how long an application may take after the last fault.
+	chaosTimeout = 3 * time.Minute
 
 	// chaosTaskFailures and chaosRetries are the defaults of task.maxFailures and
-	// deploy.maxExecutorRetries, which hold here too.
+	// deploy.maxExecutorRetries.
 	chaosTaskFailures = 4
 	chaosRetries      = 10
 )
 
-// How an application ends that has come to a limit.
+// The errors of applications that reach a limit.
 var (
 	taskLimit     = fmt.Sprintf("failed %d times", chaosTaskFailures)
 	executorLimit = "executors have failed one after the other"
@@ -65,9 +64,9 @@ func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 }
 
 // TestChaos kills and stops masters, workers, executors, drivers and the store
-// at random, and decommissions workers, by seeds, while applications run. Whatever
-// happens, each ends right, or by a limit that it must come to or may have come
-// to, and no process is left.
+// at random (by seed), and decommissions workers, while applications run. Each
+// must succeed, or fail at a limit that the faults may have reached, and no
+// process may be left.
 func TestChaos(t *testing.T) {
 	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
 	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
@@ -77,7 +76,7 @@ func TestChaos(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
-					t.Logf("to see it again: %s=%d go test -tags integration -run 'TestChaos$' ./integration/standalone", chaosSeedVariable, seed)
+					t.Logf("reproduce with: %s=%d go test -tags integration -run 'TestChaos$' ./integration/standalone", chaosSeedVariable, seed)
 				}
 			}()
 			newChaos(t, seed).run(int(chaosNumber(t, chaosRoundsVariable, chaosRounds)))
@@ -92,44 +91,43 @@ type chaos struct {
 	random *rand.Rand
 	etcd   *etcdtest.Server
 	began  time.Time
-	harm   harm // so far
+	faults faultCounts // so far
 
-	in    string           // a text
-	words map[string]int64 // its words
-	files *storage.Files
-	works []*work
+	in     string           // a text
+	words  map[string]int64 // its words
+	files  *storage.Files
+	trials []*trial
 }
 
-// harm is what may count as failures of tasks and of executors.
-type harm struct {
-	mishaps int // that ended executors
-	killed  int // executors
+// faultCounts counts the faults that may fail tasks and executors.
+type faultCounts struct {
+	stopped int // faults that end executors
+	killed  int // killed executors
 }
 
-// work is an application.
-type work struct {
+// trial is an application with its expected outcome.
+type trial struct {
 	*application
-	inCluster bool   // its driver is; the application is who follows it
-	limit     string // that must end it; "" for none
-	before    harm   // that was done when it began
-	after     *harm  // that was done when it had ended; nil before it was seen to have
-	check     func() // what it has left, where it ended right
+	inCluster bool         // the driver runs on a worker; the application only follows it
+	limit     string       // the limit that must end it; "" for none
+	before    faultCounts  // when it started
+	after     *faultCounts // when it had ended; nil before recordEnded saw that
+	check     func()       // checks its output if it succeeded
 }
 
-// judge looks how it ended. Each mishap fails a task once at the most, and a
-// killed executor is one that may not have registered. The loss of an executor
-// that a worker took with it is no task's failure, unless no master is there to
-// say so in time; so it may be one.
-func (w *work) judge(t *testing.T, code int) {
+// assertOutcome checks the exit code. Each fault that stops executors fails a task
+// at most once: the loss of an executor with its worker counts as a failure only if
+// no master reports it in time. A killed executor may not have registered.
+func (w *trial) assertOutcome(t *testing.T, code int) {
 	t.Helper()
 	said := w.lastLine()
 	switch {
 	case w.limit != "":
 		assert.Equal(t, 1, code, "exit code of %s\n%s", w.name, w.stderr.text())
 		assert.Contains(t, said, w.limit, "%s", w.name)
-	case code == 0, w.inCluster && code == exitUnreachable: // who follows a driver may lose sight of it, the masters being away
+	case code == 0, w.inCluster && code == exitUnreachable: // the masters may be down while it follows its driver
 		w.check()
-	case w.after.mishaps-w.before.mishaps >= chaosTaskFailures && strings.Contains(said, taskLimit):
+	case w.after.stopped-w.before.stopped >= chaosTaskFailures && strings.Contains(said, taskLimit):
 	case w.after.killed-w.before.killed >= chaosRetries && strings.Contains(said, executorLimit):
 	default:
 		assert.Fail(t, "an application failed", "exit code %d of %s, with %+v done before it and %+v when it ended\n%s",
@@ -137,7 +135,7 @@ func (w *work) judge(t *testing.T, code int) {
 	}
 }
 
-// exitUnreachable is yarn-submit's exit code where no master can be reached.
+// exitUnreachable is yarn-submit's exit code if no master can be reached.
 const exitUnreachable = 3
 
 func newChaos(t *testing.T, seed uint64) *chaos {
@@ -156,8 +154,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// note tells what happens, and when.
-func (c *chaos) note(format string, arguments ...any) {
+// logf logs an event with its time.
+func (c *chaos) logf(format string, arguments ...any) {
 	c.t.Logf("%6.1f s: %s", time.Since(c.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
@@ -169,20 +167,20 @@ func (c *chaos) run(rounds int) {
 	}
 	c.awaitWorkers(t, chaosWorkers)
 	for range rounds {
-		c.employ()
-		c.mishap()
-		c.look()
+		c.startApplications()
+		c.injectFault()
+		c.recordEnded()
 		time.Sleep(time.Duration(c.random.IntN(3000)) * time.Millisecond)
-		c.repair(false)
+		c.restart(false)
 	}
-	c.repair(true)
-	for _, w := range c.works {
-		w.wait(t, chaosPatience)
+	c.restart(true)
+	for _, w := range c.trials {
+		w.wait(t, chaosTimeout)
 	}
-	c.look()
-	awaitFor(t, chaosPatience, "no executor and no driver is left", func() bool { return len(c.executors())+len(c.drivers()) == 0 })
-	for _, w := range c.works {
-		w.judge(t, w.command.ProcessState.ExitCode())
+	c.recordEnded()
+	awaitFor(t, chaosTimeout, "no executor and no driver is left", func() bool { return len(c.executors())+len(c.drivers()) == 0 })
+	for _, w := range c.trials {
+		w.assertOutcome(t, w.command.ProcessState.ExitCode())
 	}
 	await(t, "nothing is taken, and all workers are there", func() bool {
 		status := c.glance(t)
@@ -191,16 +189,16 @@ func (c *chaos) run(rounds int) {
 	})
 }
 
-// employ starts applications until there are enough that run.
-func (c *chaos) employ() {
+// startApplications starts applications until chaosApplications run.
+func (c *chaos) startApplications() {
 	running := 0
-	for _, w := range c.works {
+	for _, w := range c.trials {
 		if w.alive() {
 			running++
 		}
 	}
 	for ; running < chaosApplications; running++ {
-		number := len(c.works)
+		number := len(c.trials)
 		switch c.random.IntN(5) {
 		case 0:
 			c.countWords(number)
@@ -216,43 +214,43 @@ func (c *chaos) employ() {
 	}
 }
 
-// begin takes note of an application that has begun.
-func (c *chaos) begin(w work) {
-	w.before = c.harm
-	c.works = append(c.works, &w)
+// add records an application that was started.
+func (c *chaos) add(w trial) {
+	w.before = c.faults
+	c.trials = append(c.trials, &w)
 }
 
-// look takes note of what was done to applications that have ended.
-func (c *chaos) look() {
-	for _, w := range c.works {
+// recordEnded records the faults until now for applications that have ended.
+func (c *chaos) recordEnded() {
+	for _, w := range c.trials {
 		if w.after == nil && !w.alive() {
-			after := c.harm
+			after := c.faults
 			w.after = &after
 		}
 	}
 }
 
-// failTasks has tasks that fail however often they are tried.
+// failTasks starts an application whose tasks always fail.
 func (c *chaos) failTasks(number int) {
 	a := c.site.run(c.t, map[string]string{"executor.instances": "2"}, "trouble", "task-error", "it is no use")
-	c.note("application %d has a task that fails", number)
-	c.begin(work{application: a, limit: taskLimit})
+	c.logf("application %d has a task that fails", number)
+	c.add(trial{application: a, limit: taskLimit})
 }
 
-// failExecutors has executors that end before they register.
+// failExecutors starts an application whose executors exit before they register.
 func (c *chaos) failExecutors(number int) {
 	a := c.submit(c.t, "submit", "--master", c.url(), "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1", "--num-executors", "2",
 		"--conf", "executorEnv.TROUBLE_BAD_NODE=here", "--conf", "executorEnv.NM_HOST=here", program("trouble"), "succeed", "2")
-	c.note("application %d has executors that do not start", number)
-	c.begin(work{application: a, limit: executorLimit})
+	c.logf("application %d has executors that do not start", number)
+	c.add(trial{application: a, limit: executorLimit})
 }
 
 func (c *chaos) countWords(number int) {
 	out := filepath.Join(c.directory, fmt.Sprintf("words-%d", number))
 	settings := map[string]string{"executor.instances": itoa(1 + c.random.IntN(3))}
 	a := c.site.run(c.t, settings, "census", "1500ms", c.in, out)
-	c.note("application %d counts words with %s executors", number, settings["executor.instances"])
-	c.begin(work{application: a, check: func() {
+	c.logf("application %d counts words with %s executors", number, settings["executor.instances"])
+	c.add(trial{application: a, check: func() {
 		counts, err := text.ReadCounts(c.t.Context(), c.files, out)
 		if assert.NoError(c.t, err) {
 			assert.Empty(c.t, text.Difference(c.words, counts), "%s", a.name)
@@ -263,23 +261,23 @@ func (c *chaos) countWords(number int) {
 func (c *chaos) addUp(number int) {
 	tasks := 5 + c.random.IntN(40)
 	settings := map[string]string{"executor.instances": "6", "cores.max": itoa(1 + c.random.IntN(4))}
-	if c.random.IntN(2) == 0 { // executors come and go with the work
+	if c.random.IntN(2) == 0 {
 		settings["executor.instances"] = "0"
 		settings["dynamicAllocation.enabled"], settings["dynamicAllocation.executorIdleTimeout"] = "true", "500ms"
 	}
 	a := c.site.run(c.t, settings, "tally", "1s", itoa(tasks))
-	c.note("application %d adds up %d numbers with %s cores, executors from the beginning: %s", number, tasks, settings["cores.max"], settings["executor.instances"])
-	c.begin(work{application: a, check: func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
+	c.logf("application %d adds up %d numbers with %s cores, executors from the beginning: %s", number, tasks, settings["cores.max"], settings["executor.instances"])
+	c.add(trial{application: a, check: func() { assert.Equal(c.t, sumOfSquares(tasks), a.stdout.text(), "%s", a.name) }})
 }
 
-// addUpInTheCluster has a supervised driver, which may be killed too.
+// addUpInTheCluster starts a supervised driver, which may be killed too.
 func (c *chaos) addUpInTheCluster(number int) {
 	tasks := 5 + c.random.IntN(20)
 	out := filepath.Join(c.directory, fmt.Sprintf("sum-%d", number))
 	a := c.submit(c.t, "submit", "--master", c.url(), "--deploy-mode", "cluster", "--supervise", "--num-executors", "2",
 		program("tally"), "1s", itoa(tasks), out)
-	c.note("application %d adds up %d numbers in the cluster", number, tasks)
-	c.begin(work{application: a, inCluster: true, check: func() {
+	c.logf("application %d adds up %d numbers in the cluster", number, tasks)
+	c.add(trial{application: a, inCluster: true, check: func() {
 		sum, err := os.ReadFile(out)
 		if assert.NoError(c.t, err, "%s", a.name) {
 			assert.Equal(c.t, sumOfSquares(tasks), string(sum), "%s", a.name)
@@ -287,57 +285,57 @@ func (c *chaos) addUpInTheCluster(number int) {
 	}})
 }
 
-// mishap has one thing go wrong.
-func (c *chaos) mishap() {
+// injectFault injects one random fault.
+func (c *chaos) injectFault() {
 	t := c.t
 	master, worker := c.masters[c.random.IntN(len(c.masters))], c.workers[c.random.IntN(len(c.workers))]
 	switch c.random.IntN(10) {
 	case 0:
-		c.note("%s is killed", master.name)
+		c.logf("%s is killed", master.name)
 		master.kill(t)
 	case 1:
 		for _, m := range c.masters {
-			c.note("%s is killed", m.name)
+			c.logf("%s is killed", m.name)
 			m.kill(t)
 		}
 	case 2:
 		pause := time.Duration(500+c.random.IntN(4000)) * time.Millisecond
-		c.note("%s hangs for %v", master.name, pause)
+		c.logf("%s hangs for %v", master.name, pause)
 		master.signal(t, syscall.SIGSTOP)
 		time.Sleep(pause)
 		master.signal(t, syscall.SIGCONT)
 	case 3:
-		c.note("%s is killed", worker.name)
-		c.harm.mishaps++
+		c.logf("%s is killed", worker.name)
+		c.faults.stopped++
 		worker.kill(t)
 	case 4:
-		c.note("%s is stopped", worker.name)
-		c.harm.mishaps++
+		c.logf("%s is stopped", worker.name)
+		c.faults.stopped++
 		worker.stop(t)
 	case 5:
 		pause := time.Duration(500+c.random.IntN(8000)) * time.Millisecond
-		c.note("%s hangs for %v", worker.name, pause)
+		c.logf("%s hangs for %v", worker.name, pause)
 		worker.signal(t, syscall.SIGSTOP)
 		time.Sleep(pause)
 		worker.signal(t, syscall.SIGCONT)
 	case 6:
-		c.harm.mishaps++
-		c.harm.killed += c.killSome("executor", c.executors())
+		c.faults.stopped++
+		c.faults.killed += c.killSome("executor", c.executors())
 	case 7:
 		c.killSome("driver", c.drivers())
 	case 8:
-		c.note("etcd is killed, and starts again")
+		c.logf("etcd is killed, and starts again")
 		c.etcd.Kill()
 		time.Sleep(time.Duration(c.random.IntN(3000)) * time.Millisecond)
 		c.etcd.Run(t)
 	case 9:
-		c.note("%s is decommissioned", worker.name)
-		c.harm.mishaps++
+		c.logf("%s is decommissioned", worker.name)
+		c.faults.stopped++
 		worker.decommission(t)
 	}
 }
 
-// killSome kills one of the processes, or all of them, and returns how many.
+// killSome kills one or all of the processes, and returns how many.
 func (c *chaos) killSome(what string, all []process) (killed int) {
 	if len(all) == 0 {
 		return 0
@@ -346,7 +344,7 @@ func (c *chaos) killSome(what string, all []process) (killed int) {
 	every := c.random.IntN(4) == 0
 	for i, p := range all {
 		if i == one || every {
-			c.note("%s %d is killed", what, p.pid)
+			c.logf("%s %d is killed", what, p.pid)
 			p.kill()
 			killed++
 		}
@@ -354,14 +352,14 @@ func (c *chaos) killSome(what string, all []process) (killed int) {
 	return killed
 }
 
-// repair starts again what has ended: all of it, or some.
-func (c *chaos) repair(all bool) {
+// restart restarts all or some of the daemons that have ended.
+func (c *chaos) restart(all bool) {
 	for _, d := range slices.Concat(c.masters, c.workers) {
 		if all && d.leaving {
 			d.awaitEnd(c.t)
 		}
 		if !d.alive() && (all || c.random.IntN(2) == 0) {
-			c.note("%s starts", d.name)
+			c.logf("%s starts", d.name)
 			d.start(c.t)
 		}
 	}

@@ -17,24 +17,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// endTimeout is how long a process that was told to end may take.
+// endTimeout is how long a process may take to stop.
 const endTimeout = 40 * time.Second
 
-// daemon is a process of the cluster, which can be started again after its end.
+// daemon is a process of the cluster, which can be restarted.
 type daemon struct {
 	name      string
 	arguments []string
 	environ   []string
-	directory string // of its logs, one of each life
+	directory string // of its logs, one for each start
 	lives     int
-	leaving   bool // it was decommissioned in this life
+	leaving   bool // decommissioned since the last start
 
 	command *exec.Cmd
 	log     string
 	ended   chan struct{} // closed when the process has ended
 }
 
-// start begins a life.
 func (d *daemon) start(t *testing.T) {
 	t.Helper()
 	require.False(t, d.alive(), "%s runs already", d.name)
@@ -47,12 +46,12 @@ func (d *daemon) start(t *testing.T) {
 	d.command = exec.Command(program("yarn-submit"), d.arguments...)
 	d.command.Env = d.environ
 	d.command.Stdout, d.command.Stderr = log, log
-	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also where the test is killed
+	d.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also if the test is killed
 	require.NoError(t, d.command.Start())
 	command, ended := d.command, make(chan struct{})
 	d.ended = ended
 	go func() {
-		_ = command.Wait() // its state tells
+		_ = command.Wait() // ProcessState has the outcome
 		close(ended)
 	}()
 }
@@ -86,8 +85,8 @@ func (d *daemon) kill(t *testing.T) {
 	d.awaitEnd(t)
 }
 
-// decommission has a worker take nothing more, and end with what it runs. One that
-// is not up yet passes the signal over, and stays.
+// decommission decommissions a worker, which stops after its last executor. A
+// worker that is still starting ignores the signal.
 func (d *daemon) decommission(t *testing.T) {
 	t.Helper()
 	if d.alive() && strings.Contains(d.said(), "worker started") {
@@ -96,8 +95,8 @@ func (d *daemon) decommission(t *testing.T) {
 	}
 }
 
-// stop ends it in order. One that has said nothing yet may not have got as far as
-// to listen to signals.
+// stop stops the process in order. A process without output may not handle signals
+// yet.
 func (d *daemon) stop(t *testing.T) {
 	t.Helper()
 	if !d.alive() {
@@ -119,13 +118,13 @@ func (d *daemon) awaitEnd(t *testing.T) {
 	}
 }
 
-// said is what it has logged in this life.
+// said returns its log since the last start.
 func (d *daemon) said() string {
 	text, _ := os.ReadFile(d.log)
 	return string(text)
 }
 
-// application is a program that is run by hand, with the cluster as its master.
+// application is a program that runs with the cluster as its master.
 type application struct {
 	name           string
 	command        *exec.Cmd
@@ -153,7 +152,7 @@ func (a *application) wait(t *testing.T, timeout time.Duration) int {
 	return a.command.ProcessState.ExitCode()
 }
 
-// lastLine is where a program says why it failed.
+// lastLine returns the last line on stderr, which has the reason of a failure.
 func (a *application) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(a.stderr.text()), "\n")
 	return lines[len(lines)-1]

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// workerIDs are the ids of the workers that are alive.
+// workerIDs returns the ids of the workers that are alive.
 func (s *site) workerIDs(t *testing.T) []string {
 	t.Helper()
 	var ids []string
@@ -26,8 +26,8 @@ func (s *site) workerIDs(t *testing.T) []string {
 	return ids
 }
 
-// TestDecommissionCommand takes workers away by command, by way of a master that
-// does not lead, while an application runs on them.
+// TestDecommissionCommand decommissions workers through a standby master while an
+// application runs on them.
 func TestDecommissionCommand(t *testing.T) {
 	s, _ := newShared(t, 2)
 	s.startMasters(t)
@@ -41,7 +41,7 @@ func TestDecommissionCommand(t *testing.T) {
 	s.awaitWorkers(t, 2)
 
 	unknown := s.submit(t, "decommission", "--master", master, id, "node-7")
-	require.Equal(t, client.ExitCluster, unknown.wait(t, patience))
+	require.Equal(t, client.ExitCluster, unknown.wait(t, testTimeout))
 	assert.Contains(t, unknown.lastLine(), `"node-7" is neither the id nor the host of a worker`)
 	assert.Contains(t, unknown.lastLine(), id)
 	assert.Len(t, s.workerIDs(t), 2, "nothing was done")
@@ -51,7 +51,7 @@ func TestDecommissionCommand(t *testing.T) {
 		return s.aliveWorkers(t) == 1 && len(s.executors()) == 4
 	})
 	again := s.submit(t, "decommission", "--master", master, "--json", id)
-	require.Zero(t, again.wait(t, patience), "%s", again.stderr.text())
+	require.Zero(t, again.wait(t, testTimeout), "%s", again.stderr.text())
 	var asked []standaloneclient.Decommissioned
 	require.NoError(t, json.Unmarshal([]byte(again.stdout.text()), &asked))
 	require.Len(t, asked, 1)
@@ -63,16 +63,16 @@ func TestDecommissionCommand(t *testing.T) {
 	assert.True(t, waiting.alive(), "%s", waiting.stderr.text())
 
 	h.release(t)
-	require.Zero(t, waiting.wait(t, patience), "%s", waiting.stderr.text())
+	require.Zero(t, waiting.wait(t, testTimeout), "%s", waiting.stderr.text())
 	assert.Contains(t, waiting.lastLine(), id+" on 127.0.0.1 has ended")
 	leaving.awaitEnd(t)
 	assert.Zero(t, leaving.command.ProcessState.ExitCode(), "%s", leaving.said())
 	assert.True(t, staying.alive())
 
 	byHost := s.submit(t, "decommission", "--master", master, "--wait", "127.0.0.1")
-	require.Zero(t, byHost.wait(t, patience), "%s", byHost.stderr.text())
+	require.Zero(t, byHost.wait(t, testTimeout), "%s", byHost.stderr.text())
 	staying.awaitEnd(t)
 	none := s.submit(t, "decommission", "--master", master, "127.0.0.1")
-	require.Equal(t, client.ExitCluster, none.wait(t, patience))
+	require.Equal(t, client.ExitCluster, none.wait(t, testTimeout))
 	assert.Contains(t, none.lastLine(), "no worker of the cluster, which has none")
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// driverStatus is what the leader knows of the only driver.
+// driverStatus returns the leader's status of the only driver.
 func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 	status := s.status(t)
 	if all := append(status.Drivers, status.EndedDrivers...); len(all) == 1 {
@@ -23,8 +23,8 @@ func (s *site) driverStatus(t *testing.T) cluster.DriverStatus {
 	return cluster.DriverStatus{}
 }
 
-// submitHeld submits a driver in cluster mode whose tasks run until they are let
-// go, and waits until they run.
+// submitHeld submits a driver in cluster mode whose tasks run until release, and
+// waits until its executor has registered.
 func (s *site) submitHeld(t *testing.T, flags ...string) held {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func TestDriverInTheCluster(t *testing.T) {
 	s.startWorker(t, 3)
 	out := filepath.Join(t.TempDir(), "sum")
 	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", program("tally"), "1ms", "20", out)
-	require.Zero(t, submitted.wait(t, patience), "%s", submitted.stderr.text())
+	require.Zero(t, submitted.wait(t, testTimeout), "%s", submitted.stderr.text())
 	sum, err := os.ReadFile(out)
 	require.NoError(t, err)
 	assert.Equal(t, sumOfSquares(20), string(sum))
@@ -49,8 +49,7 @@ func TestDriverInTheCluster(t *testing.T) {
 }
 
 // TestSupervisedDriver kills a driver's process, and then its worker, and stops
-// the next worker in order: each time
-// the driver is started again, and in the end its work is done.
+// the next worker in order. The driver is restarted each time, and finishes.
 func TestSupervisedDriver(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state")})
 	s.startMasters(t)
@@ -89,7 +88,7 @@ func TestSupervisedDriver(t *testing.T) {
 	})
 	s.awaitExecutors(t, 1)
 
-	// The master's restart is no reason to start it again.
+	// A restart of the master does not restart the driver.
 	third := s.drivers()
 	s.masters[0].kill(t)
 	s.masters[0].start(t)
@@ -99,36 +98,36 @@ func TestSupervisedDriver(t *testing.T) {
 	await(t, "the driver is over", func() bool { return s.driverStatus(t).State == "FINISHED" })
 }
 
-func TestDriverThatIsNotSupervised(t *testing.T) {
+func TestUnsupervisedDriverIsNotRestarted(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
 	h := s.submitHeld(t)
 	s.drivers()[0].kill()
-	assert.Equal(t, 1, h.wait(t, patience), "%s", h.stderr.text())
+	assert.Equal(t, 1, h.wait(t, testTimeout), "%s", h.stderr.text())
 	await(t, "no executor outlives its driver", func() bool { return len(s.executors()) == 0 && s.status(t).CoresUsed == 0 })
 	assert.Equal(t, "FAILED", s.driverStatus(t).State)
 	assert.Contains(t, s.driverStatus(t).Text, "killed")
 }
 
-// TestDriverIsKilledByRequest ends a supervised driver, which must not be started
-// again.
+// TestDriverIsKilledByRequest kills a supervised driver, which must not be
+// restarted.
 func TestDriverIsKilledByRequest(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	s.startWorker(t, 3)
 	h := s.submitHeld(t, "--supervise")
 	killed := s.submit(t, "kill", "--master", s.url(), s.driverStatus(t).ID)
-	require.Zero(t, killed.wait(t, patience), "%s", killed.stderr.text())
-	assert.Equal(t, 1, h.wait(t, patience), "%s", h.stderr.text())
+	require.Zero(t, killed.wait(t, testTimeout), "%s", killed.stderr.text())
+	assert.Equal(t, 1, h.wait(t, testTimeout), "%s", h.stderr.text())
 	await(t, "nothing runs any more", func() bool {
 		return len(s.executors())+len(s.drivers()) == 0 && s.status(t).CoresUsed == 0
 	})
 	assert.Equal(t, "KILLED", s.driverStatus(t).State)
 }
 
-// TestDriverOutlivesItsMaster submits a driver, takes the lead from the master
-// that has it, and follows the driver to its end at another.
+// TestDriverOutlivesItsMaster kills the leading master while a driver runs, and
+// follows the driver to its end at the other master.
 func TestDriverOutlivesItsMaster(t *testing.T) {
 	s, _ := newShared(t, 2)
 	s.startMasters(t)

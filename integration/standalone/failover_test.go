@@ -22,7 +22,7 @@ func newShared(t *testing.T, masters int) (*site, *etcdtest.Server) {
 	}), server
 }
 
-// leader is the number of the master that leads, -1 for none.
+// leader returns the number of the leading master, -1 if there is none.
 func (s *site) leader(t *testing.T) int {
 	for i, m := range s.masters {
 		if !m.alive() {
@@ -35,7 +35,7 @@ func (s *site) leader(t *testing.T) int {
 	return -1
 }
 
-// awaitLeader waits for a leader that is not the one named.
+// awaitLeader waits for a leader other than the given one.
 func (s *site) awaitLeader(t *testing.T, not int) int {
 	t.Helper()
 	leader := -1
@@ -46,8 +46,8 @@ func (s *site) awaitLeader(t *testing.T, not int) int {
 	return leader
 }
 
-// TestFailover takes the lead from a master in several ways, under a running
-// application that must not notice.
+// TestFailover replaces the leader in several ways while an application runs,
+// which must not be affected.
 func TestFailover(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -85,9 +85,9 @@ func TestFailover(t *testing.T) {
 			assert.Equal(t, known.ID, after.ID)
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 
-			// New work goes to the new leader, whichever master is named first.
+			// New applications find the leader, whichever master is named first.
 			next := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
-			require.Zero(t, next.wait(t, patience), "%s", next.stderr.text())
+			require.Zero(t, next.wait(t, testTimeout), "%s", next.stderr.text())
 			assert.Equal(t, sumOfSquares(20), next.stdout.text())
 
 			test.back(t, s.masters[old])
@@ -99,8 +99,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestEtcdRestarts takes the store away for longer than the lease: the master
-// leads no more, and leads again, and applications do not notice.
+// TestEtcdRestarts stops the store for longer than the lease: the master loses the
+// leadership and gets it again, and applications are not affected.
 func TestEtcdRestarts(t *testing.T) {
 	s, server := newShared(t, 1)
 	s.startMasters(t)

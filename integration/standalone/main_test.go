@@ -1,11 +1,11 @@
 //go:build integration
 
-// Package standalone runs a standalone cluster as processes of this machine:
-// masters, workers, drivers and executors, of which some are killed, paused or
-// lied to, and looks at what becomes of the applications.
+// Package standalone runs a standalone cluster as processes of this machine, kills
+// and pauses masters, workers, drivers and executors, and checks the outcome of
+// applications.
 //
-// A real etcd is needed (Debian's package etcd-server). With BOBBIN_TEST_RACE=1
-// all of the processes look for data races.
+// It needs a real etcd (Debian's package etcd-server). With BOBBIN_TEST_RACE=1
+// all programs are built with the race detector.
 package standalone
 
 import (

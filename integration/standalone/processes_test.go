@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// process is one of this machine that has to do with a site.
+// process is a process of a site.
 type process struct {
 	pid         int
 	role        launch.Role
@@ -21,13 +21,13 @@ type process struct {
 	environ     []byte
 }
 
-// processes finds them by the site's directory in their environment, or as that
-// of their program.
+// processes finds the site's processes by its directory in their environment or in
+// the path of their program.
 func (s *site) processes() []process {
 	var found []process
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		panic(err) // only a pattern that is wrong
+		panic(err) // the pattern is malformed
 	}
 	for _, directory := range directories {
 		pid, err := strconv.Atoi(filepath.Base(directory))
@@ -54,16 +54,16 @@ func (s *site) processes() []process {
 	return found
 }
 
-// isZombie reads the state, which stands behind the program's name.
+// isZombie reports the state, which follows the program's name.
 func isZombie(stat []byte) bool {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	return len(fields) > 0 && string(fields[0]) == "Z"
 }
 
-// executors are the site's processes in that role.
+// executors returns the site's executors.
 func (s *site) executors() []process { return s.inRole(launch.RoleExecutor) }
 
-// drivers are those of drivers that run on workers.
+// drivers returns the processes of drivers that run on workers.
 func (s *site) drivers() []process {
 	var found []process
 	for _, p := range s.inRole("") {

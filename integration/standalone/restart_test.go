@@ -12,14 +12,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// held is an application whose tasks run until they are let go.
+// held is an application whose tasks run until release.
 type held struct {
 	*application
 	go1, go2 string // the files that its tasks, and then its driver, wait for
 }
 
-// hold starts an application with so many tasks, each on an executor of its own,
-// and waits until they run.
+// hold starts an application with the given number of tasks, each on an executor
+// of its own, and waits until the executors have registered.
 func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, []process) {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,16 +32,16 @@ func (s *site) hold(t *testing.T, tasks int, settings map[string]string) (held, 
 	return h, s.awaitExecutors(t, tasks)
 }
 
-// release lets it end, and looks that it ends well.
+// release lets the application end, and checks that it succeeds.
 func (h held) release(t *testing.T) {
 	t.Helper()
 	create(t, h.go1)
 	create(t, h.go2)
-	require.Zero(t, h.wait(t, patience), "%s", h.stderr.text())
+	require.Zero(t, h.wait(t, testTimeout), "%s", h.stderr.text())
 }
 
-// TestMasterRestarts kills the master under a running application and starts it
-// again: the application and its executors notice nothing.
+// TestMasterRestarts kills and restarts the master while an application runs: the
+// application and its executors continue.
 func TestMasterRestarts(t *testing.T) {
 	for name, mode := range map[string]map[string]string{
 		"with its state in a file": {"recovery.mode": "FILESYSTEM"},
@@ -73,8 +73,7 @@ func TestMasterRestarts(t *testing.T) {
 			assert.Equal(t, executorIDs(known), executorIDs(after))
 			assert.Equal(t, 2, s.status(t).CoresUsed)
 
-			// What comes next works as before: an executor that is lost is replaced by
-			// one with a number that was not used.
+			// A lost executor is replaced by one with an unused number.
 			before[0].kill()
 			await(t, "the executor is replaced", func() bool {
 				now := s.theApplication(t)
@@ -90,9 +89,8 @@ func TestMasterRestarts(t *testing.T) {
 	}
 }
 
-// TestMasterIsAwayWhileAnApplicationEnds has nobody to tell: the application
-// must end all the same, and so must its executors.
-func TestMasterIsAwayWhileAnApplicationEnds(t *testing.T) {
+// TestApplicationEndsWhileTheMasterIsDown checks that its executors stop too.
+func TestApplicationEndsWhileTheMasterIsDown(t *testing.T) {
 	s := newSite(t, 1, map[string]string{
 		"recovery.mode": "FILESYSTEM", "recovery.directory": filepath.Join(t.TempDir(), "state"), "deploy.recoveryTimeout": "4s",
 	})
@@ -108,19 +106,18 @@ func TestMasterIsAwayWhileAnApplicationEnds(t *testing.T) {
 		return status.Phase == cluster.Alive && len(status.Applications) == 0 && status.CoresUsed == 0 && s.aliveWorkers(t) == 1
 	})
 	again := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
-	require.Zero(t, again.wait(t, patience), "%s", again.stderr.text())
+	require.Zero(t, again.wait(t, testTimeout), "%s", again.stderr.text())
 	assert.Equal(t, sumOfSquares(20), again.stdout.text())
 }
 
-// TestSubmittedWhileTheMasterIsAway starts an application that has to wait for
-// its master.
-func TestSubmittedWhileTheMasterIsAway(t *testing.T) {
+// TestApplicationStartsWhileTheMasterIsDown checks that it waits for the master.
+func TestApplicationStartsWhileTheMasterIsDown(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startWorker(t, 2)
 	app := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
 	await(t, "the application says that it waits", func() bool { return len(app.stderr.text()) > 0 })
 	s.startMasters(t)
-	require.Zero(t, app.wait(t, patience), "%s", app.stderr.text())
+	require.Zero(t, app.wait(t, testTimeout), "%s", app.stderr.text())
 	assert.Equal(t, sumOfSquares(20), app.stdout.text())
 }
 

@@ -30,9 +30,9 @@ import (
 )
 
 const (
-	// patience is the most that anything may take that a test waits for.
-	patience = 90 * time.Second
-	// interval is between two looks at something of another process.
+	// testTimeout is the limit of every wait in a test.
+	testTimeout = 90 * time.Second
+	// interval is the time between two checks of a condition.
 	interval = 50 * time.Millisecond
 )
 
@@ -48,8 +48,8 @@ type site struct {
 	client    *standaloneclient.Masters
 }
 
-// newSite makes a site with so many masters, which are not started, with a
-// secret of its own unless the settings name certificates.
+// newSite makes a site with the given number of masters and does not start them.
+// It has a secret of its own unless the settings name certificates.
 func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	t.Helper()
 	s := &site{directory: t.TempDir(), settings: map[string]string{
@@ -84,7 +84,7 @@ func newSite(t *testing.T, masters int, settings map[string]string) *site {
 	return s
 }
 
-// url names the masters.
+// url returns the URL of the masters.
 func (s *site) url() string { return masterurl.StandaloneURL(s.addresses...) }
 
 func (s *site) file(t *testing.T, name, content string) string {
@@ -94,7 +94,7 @@ func (s *site) file(t *testing.T, name, content string) string {
 	return path
 }
 
-// environ is a process's environment: the site's settings and more.
+// environ returns a process's environment: the site's settings and more.
 func (s *site) environ(more map[string]string) []string {
 	all := maps.Clone(s.settings)
 	maps.Copy(all, more)
@@ -119,8 +119,8 @@ func (s *site) startMasters(t *testing.T) {
 	}
 }
 
-// startWorker starts one more worker with so many cores, whose memory is enough
-// for executors of 256m on them all.
+// startWorker starts another worker with the given cores and memory for an executor
+// of 256m on each.
 func (s *site) startWorker(t *testing.T, cores int) *daemon {
 	t.Helper()
 	name := fmt.Sprintf("worker-%d", len(s.workers))
@@ -156,18 +156,18 @@ func (s *site) begin(t *testing.T, environ []string, path string, arguments ...s
 	a.command = exec.Command(path, arguments...)
 	a.command.Env, a.command.Dir = environ, s.directory
 	a.command.Stdout, a.command.Stderr = &a.stdout, &a.stderr
-	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also where the test is killed
+	a.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL} // also if the test is killed
 	a.command.WaitDelay = time.Second
 	require.NoError(t, a.command.Start())
 	go func() {
-		_ = a.command.Wait() // its state tells
+		_ = a.command.Wait() // ProcessState has the outcome
 		close(a.ended)
 	}()
 	s.started = append(s.started, a)
 	return a
 }
 
-// glance is what the leader knows; the zero value where none answers soon.
+// glance returns the leader's status, or the zero value if no leader answers soon.
 func (s *site) glance(t *testing.T) (status cluster.Status) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -179,7 +179,7 @@ func (s *site) glance(t *testing.T) (status cluster.Status) {
 	return status
 }
 
-// status is what the leader knows, where there is one.
+// status waits for a leader and returns its status.
 func (s *site) status(t *testing.T) (status cluster.Status) {
 	t.Helper()
 	await(t, "a master that leads answers", func() bool {
@@ -189,7 +189,7 @@ func (s *site) status(t *testing.T) (status cluster.Status) {
 	return status
 }
 
-// theApplication is the only one that the leader has.
+// theApplication returns the leader's only application.
 func (s *site) theApplication(t *testing.T) cluster.ApplicationStatus {
 	t.Helper()
 	all := s.status(t).Applications
@@ -197,22 +197,22 @@ func (s *site) theApplication(t *testing.T) cluster.ApplicationStatus {
 	return all[0]
 }
 
-// await waits until something is so.
+// await polls until the condition holds, and fails the test after testTimeout.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	awaitFor(t, patience, what, is)
+	awaitFor(t, testTimeout, what, is)
 }
 
-func awaitFor(t *testing.T, patience time.Duration, what string, is func() bool) {
+func awaitFor(t *testing.T, testTimeout time.Duration, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(interval) {
+	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(interval) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v it is still not so: %s", patience, what)
+			t.Fatalf("after %v it is still not so: %s", testTimeout, what)
 		}
 	}
 }
 
-// awaitWorkers waits until the leader has so many workers.
+// awaitWorkers waits until the leader has the given number of workers.
 func (s *site) awaitWorkers(t *testing.T, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d workers are there", count), func() bool { return s.aliveWorkers(t) == count })
@@ -228,7 +228,7 @@ func (s *site) aliveWorkers(t *testing.T) int {
 	return alive
 }
 
-// awaitExecutors waits until so many executors run and have registered with
+// awaitExecutors waits until the given number of executors have registered with
 // their drivers, and returns their processes.
 func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	t.Helper()
@@ -246,7 +246,7 @@ func (s *site) awaitExecutors(t *testing.T, count int) []process {
 	return s.executors()
 }
 
-// awaitEnded waits until no application is left, and so many have ended.
+// awaitEnded waits until no application runs and the given number have ended.
 func (s *site) awaitEnded(t *testing.T, count int) {
 	t.Helper()
 	await(t, fmt.Sprintf("%d applications have ended, and none is left", count), func() bool {
@@ -255,7 +255,7 @@ func (s *site) awaitEnded(t *testing.T, count int) {
 	})
 }
 
-// end stops all that is left, and looks whether anything is left after that.
+// end stops all processes and checks that none is left.
 func (s *site) end(t *testing.T) {
 	for _, a := range s.started {
 		if a.alive() {
@@ -283,7 +283,7 @@ func (s *site) end(t *testing.T) {
 	}
 }
 
-// sound looks whether any process has said that it is broken.
+// sound checks that no process has logged a panic or a data race.
 func (s *site) sound(t *testing.T) {
 	said := map[string]string{}
 	for _, pattern := range []string{"*.log", "worker-*/*/*/logs/std*", "worker-*/*/*/*/logs/std*"} {
@@ -319,7 +319,7 @@ func (s *site) logs(t *testing.T) {
 	}
 }
 
-// phase is what one master says of itself, "" where it does not answer.
+// phase returns the phase that a master reports, "" if it does not answer.
 func (s *site) phase(t *testing.T, master int) cluster.Phase {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()

@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// TestTwoMastersOfOneFile starts a second master with the state of one that runs.
-func TestTwoMastersOfOneFile(t *testing.T) {
+func TestTwoMastersWithTheSameStateFile(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 2, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})
 	s.masters[0].start(t)
@@ -30,8 +29,8 @@ func TestTwoMastersOfOneFile(t *testing.T) {
 	await(t, "the second master leads", func() bool { return s.phase(t, 1) == cluster.Alive })
 }
 
-// TestDamagedState starts a master with a file that was cut: it says so, changes
-// nothing, and does not begin as though there were no state.
+// TestDamagedState starts a master with a truncated state file: it fails and does
+// not change the file.
 func TestDamagedState(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "state")
 	s := newSite(t, 1, map[string]string{"recovery.mode": "FILESYSTEM", "recovery.directory": directory})

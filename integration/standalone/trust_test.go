@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOtherSecret has each part come with a secret that is not the cluster's.
-// It is told so, and gets nowhere.
+// TestOtherSecret starts each part with another secret than the cluster's: it is
+// refused with that reason.
 func TestOtherSecret(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
@@ -33,25 +33,25 @@ func TestOtherSecret(t *testing.T) {
 	const says = "does not have this cluster's secret"
 
 	app := s.run(t, nil, "tally", "1ms", "2")
-	assert.NotZero(t, app.wait(t, patience))
+	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), says)
 	submitted := s.submit(t, "submit", "--master", s.url(), program("tally"), "1ms", "2")
-	assert.Equal(t, 3, submitted.wait(t, patience))
+	assert.Equal(t, 3, submitted.wait(t, testTimeout))
 	assert.Contains(t, submitted.lastLine(), says)
 	listed := s.submit(t, "list", "--master", s.url())
-	assert.Equal(t, 3, listed.wait(t, patience))
+	assert.Equal(t, 3, listed.wait(t, testTimeout))
 	assert.Contains(t, listed.lastLine(), says)
 	worker := s.startWorker(t, 1)
 	await(t, "the worker says why it does not get in", func() bool { return strings.Contains(worker.said(), says) })
 
 	s.settings["authenticate.secretFile"] = right
 	good := s.run(t, nil, "tally", "1ms", "20")
-	assert.Zero(t, good.wait(t, patience), "%s", good.stderr.text())
+	assert.Zero(t, good.wait(t, testTimeout), "%s", good.stderr.text())
 	assert.Len(t, s.status(t).Workers, 1)
 	s.awaitEnded(t, 1)
 }
 
-// TestSecretThatOthersCanRead is refused before it is used.
+// TestSecretThatOthersCanRead checks that such a file is refused.
 func TestSecretThatOthersCanRead(t *testing.T) {
 	s := newSite(t, 1, nil)
 	secret := s.settings["authenticate.secretFile"]
@@ -61,7 +61,7 @@ func TestSecretThatOthersCanRead(t *testing.T) {
 	assert.Contains(t, s.masters[0].said(), "chmod 600 "+secret)
 }
 
-// TestCertificates runs a cluster whose parts know each other by certificates.
+// TestCertificates runs a cluster whose parts authenticate by certificates.
 func TestCertificates(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	s := newSite(t, 1, ours.settings(t))
@@ -69,19 +69,19 @@ func TestCertificates(t *testing.T) {
 	s.startWorker(t, 3)
 	s.awaitWorkers(t, 1)
 	app := s.run(t, map[string]string{"executor.instances": "2"}, "tally", "1ms", "20")
-	require.Zero(t, app.wait(t, patience), "%s", app.stderr.text())
+	require.Zero(t, app.wait(t, testTimeout), "%s", app.stderr.text())
 	assert.Equal(t, sumOfSquares(20), app.stdout.text())
 	out := filepath.Join(t.TempDir(), "sum")
 	submitted := s.submit(t, "submit", "--master", s.url(), "--num-executors", "2", program("tally"), "1ms", "20", out)
-	require.Zero(t, submitted.wait(t, patience), "%s", submitted.stderr.text())
+	require.Zero(t, submitted.wait(t, testTimeout), "%s", submitted.stderr.text())
 
 	foreign := theirs.settings(t)
 	app = s.run(t, foreign, "tally", "1ms", "2")
-	assert.NotZero(t, app.wait(t, patience))
+	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate signed by unknown authority")
-	foreign["ssl.caFile"] = ours.file // they know us, and we do not know them
+	foreign["ssl.caFile"] = ours.file // they trust us, and we do not trust them
 	app = s.run(t, foreign, "tally", "1ms", "2")
-	assert.NotZero(t, app.wait(t, patience))
+	assert.NotZero(t, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "certificate")
 	s.awaitEnded(t, 2)
 }
@@ -114,7 +114,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{certificate: certificate, key: key, file: writePEM(t, filepath.Join(t.TempDir(), "ca.pem"), "CERTIFICATE", encoded)}
 }
 
-// settings are those of a part of the cluster on this machine.
+// settings returns the settings of a part of the cluster on this machine.
 func (a *authority) settings(t *testing.T) map[string]string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

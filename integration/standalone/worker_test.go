@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// TestWorkerIsKilled kills a worker at once: what it ran ends with it, and its
-// executors are replaced on another.
+// TestWorkerIsKilled kills a worker: its executors end with it, and are replaced on
+// another worker.
 func TestWorkerIsKilled(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
@@ -39,8 +39,8 @@ func TestWorkerIsKilled(t *testing.T) {
 	s.awaitWorkers(t, 2)
 }
 
-// TestWorkerLeavesInOrder stops a worker: the master knows at once.
-func TestWorkerLeavesInOrder(t *testing.T) {
+// TestWorkerStopsInOrder stops a worker: the master replaces its executors at once.
+func TestWorkerStopsInOrder(t *testing.T) {
 	s := newSite(t, 1, nil)
 	s.startMasters(t)
 	leaving := s.startWorker(t, 2)
@@ -53,8 +53,8 @@ func TestWorkerLeavesInOrder(t *testing.T) {
 	h.release(t)
 }
 
-// TestWorkerHangs has a worker say nothing for longer than worker.timeout. When
-// it goes on, what it still runs is not wanted any more.
+// TestWorkerHangs pauses a worker for longer than worker.timeout. When it
+// continues, its executors are stopped.
 func TestWorkerHangs(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"worker.timeout": "4s"})
 	s.startMasters(t)
@@ -72,15 +72,15 @@ func TestWorkerHangs(t *testing.T) {
 	})
 	hanging.signal(t, syscall.SIGCONT)
 	s.awaitWorkers(t, 2)
-	await(t, "the executor that was given up has ended", func() bool {
+	await(t, "the lost executor has ended", func() bool {
 		now := pids(s.executors())
 		return len(now) == 1 && !slices.Contains(now, before[0].pid)
 	})
 	h.release(t)
 }
 
-// TestExecutorsThatAreKilled kills executors one after the other, more of them
-// than may fail before any has registered.
+// TestExecutorsThatAreKilled kills more executors than may fail in a row before any
+// registers.
 func TestExecutorsThatAreKilled(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
@@ -95,15 +95,14 @@ func TestExecutorsThatAreKilled(t *testing.T) {
 	h.release(t)
 }
 
-// TestExecutorsThatNeverStart ends an application whose executors fail one after
-// the other, and says why.
+// TestExecutorsThatNeverStart checks that the application fails with that reason.
 func TestExecutorsThatNeverStart(t *testing.T) {
 	s := newSite(t, 1, map[string]string{"deploy.maxExecutorRetries": "3"})
 	s.startMasters(t)
 	s.startWorker(t, 2)
 	app := s.submit(t, "submit", "--master", s.url(), "--deploy-mode", "client", "--conf", "driver.host=127.0.0.1",
 		"--conf", "executorEnv.TROUBLE_BAD_NODE=here", "--conf", "executorEnv.NM_HOST=here", program("trouble"), "succeed", "2")
-	require.Equal(t, 1, app.wait(t, patience))
+	require.Equal(t, 1, app.wait(t, testTimeout))
 	assert.Contains(t, app.lastLine(), "executors have failed one after the other")
 	assert.Equal(t, cluster.Failed, s.status(t).EndedApplications[0].State)
 }

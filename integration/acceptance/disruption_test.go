@@ -21,10 +21,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hardTimesOptions make a cluster that takes containers away soon: it preempts
-// between its queues, and gives up a node that is silent for longer than one is
-// on a busy machine.
-func hardTimesOptions() cluster.Options {
+// disruptionOptions configure a cluster that takes containers away soon: it
+// preempts between queues and expires nodes early, but not before a busy machine
+// sends its heartbeats.
+func disruptionOptions() cluster.Options {
 	options := clusterOptions()
 	const preemption = "yarn.resourcemanager.monitor.capacity.preemption."
 	options.YARN = cluster.Properties{
@@ -40,8 +40,7 @@ func hardTimesOptions() cluster.Options {
 	return options
 }
 
-// small is the size of the executors of an application on such a cluster, and
-// that no failure of theirs is forgiven.
+// small are flags for small containers, of which none may fail.
 var small = []string{"--driver-memory", "512m", "--executor-memory", "512m", "--conf", "executor.maxNumFailures=1"}
 
 // submit starts an application on the suite's own cluster.
@@ -51,8 +50,8 @@ func (s *suite) submit(t *testing.T, args ...string) (running *submitted, id str
 	return running, running.applicationID(t)
 }
 
-// assertNoContainer checks that the ResourceManager knows of no container of an
-// application that is over. The ApplicationMaster's own ends a little later.
+// assertNoContainer waits until a finished application has no container and no
+// process. The ApplicationMaster's container ends a little later.
 func (s *suite) assertNoContainer(t *testing.T, id string) {
 	t.Helper()
 	await(t, "the containers of "+id+" end", func(ctx context.Context) bool {
@@ -62,11 +61,10 @@ func (s *suite) assertNoContainer(t *testing.T, id string) {
 	await(t, "the processes of "+id+" end", func(context.Context) bool { return len(processes(id)) == 0 })
 }
 
-// TestHardTimes has applications live through what a shared and failing cluster
-// does to them. Its parts follow one another on one cluster.
-func TestHardTimes(t *testing.T) {
+// TestApplicationsSurviveDisruptions runs its parts in order on one cluster.
+func TestApplicationsSurviveDisruptions(t *testing.T) {
 	t.Parallel()
-	options := hardTimesOptions()
+	options := disruptionOptions()
 	options.Nodes = []cluster.NodeSpec{
 		{Host: "127.0.0.44", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.45", Rack: "/other", MemoryMB: 2048},
 	}
@@ -76,8 +74,8 @@ func TestHardTimes(t *testing.T) {
 	t.Run("a node is decommissioned", func(t *testing.T) { decommissionedNode(t, own) })
 }
 
-// preempted has a queue ask for its share while an application of the other
-// queue has all of the cluster.
+// preempted lets a queue claim its share while an application of the other queue
+// uses the whole cluster.
 func preempted(t *testing.T, own *suite) {
 	signal := own.data + "/preempted"
 	greedy, id := own.submit(t, append(small, "--queue", "default", "--num-executors", "6", program("trouble"), "waves", "6", signal, signal)...)
@@ -97,8 +95,7 @@ func preempted(t *testing.T, own *suite) {
 	own.assertNoContainer(t, other)
 }
 
-// otherNode is a node that does not run the application's ApplicationMaster, and
-// the one that does.
+// otherNode returns the node without the ApplicationMaster, and the one with it.
 func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
 	t.Helper()
 	known, err := s.rest.Application(t.Context(), id)
@@ -110,7 +107,7 @@ func (s *suite) otherNode(t *testing.T, id string) (other, own *cluster.Node) {
 	return other, own
 }
 
-// resize has the ResourceManager take every node for one of so much memory.
+// resize changes the memory that the ResourceManager assigns to every node.
 func (s *suite) resize(t *testing.T, memoryMB int64) {
 	t.Helper()
 	for _, node := range s.hadoop.Nodes() {
@@ -125,9 +122,9 @@ func (s *suite) resize(t *testing.T, memoryMB int64) {
 	})
 }
 
-// startOnBoth runs an application with a task on each of two nodes, until there
-// is the file that it names. A node has room for one executor, also beside the
-// ApplicationMaster, until both run, and for all of the application from then on.
+// startOnBoth runs an application with a task on each of two nodes that ends when
+// the signal file exists. Until both tasks run, a node has room for one executor;
+// then it has room for the whole application.
 func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string) {
 	t.Helper()
 	s.resize(t, 512+640)
@@ -140,19 +137,19 @@ func (s *suite) startOnBoth(t *testing.T) (running *submitted, id, signal string
 	return running, id, signal
 }
 
-// decommissionedNode takes a node out of service: its executor finishes what it
-// runs and leaves, and another comes in its place.
+// decommissionedNode decommissions a node: its executor finishes its task and
+// stops, and another replaces it.
 func decommissionedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
 	own.awaitReport(t, goes)
 	require.NoError(t, own.hadoop.Decommission(t.Context(), 2*time.Minute, goes.Host))
-	now := own.awaitStatus(t, id, "an executor comes in place of the one that leaves", func(status page.Status) bool {
+	now := own.awaitStatus(t, id, "an executor replaces the decommissioning one", func(status page.Status) bool {
 		return slices.ContainsFunc(status.Details, func(executor page.ExecutorDetail) bool {
 			return executor.Host == stays.Host && executor.Running == 0 && executor.State == "registered"
 		})
 	})
-	assert.Equal(t, 2, now.Tasks.Running, "the one that leaves goes on with its task")
+	assert.Equal(t, 2, now.Tasks.Running, "the decommissioning executor keeps its task")
 	assert.Zero(t, now.Tasks.Failed)
 	shown := call{args: []string{"status", id}, environment: []string{"HADOOP_CONF_DIR=" + own.hadoop.ConfDir()}}.run(t)
 	assert.Contains(t, shown.stdout, "decommissioning")
@@ -162,8 +159,8 @@ func decommissionedNode(t *testing.T, own *suite) {
 	own.assertNoContainer(t, id)
 }
 
-// awaitReport waits until a node has told the ResourceManager of a container
-// that it runs: one of which it has not is none to be graceful to.
+// awaitReport waits until a node has reported its container's usage to the
+// ResourceManager, which otherwise decommissions the node at once.
 func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	t.Helper()
 	await(t, node.Host+" reports its container", func(ctx context.Context) bool {
@@ -192,15 +189,15 @@ func (s *suite) awaitReport(t *testing.T, node *cluster.Node) {
 	})
 }
 
-// killedNode kills a NodeManager. Its container runs on without it
-// until the driver learns that the node is lost.
+// killedNode kills a NodeManager. Its container runs until the driver learns that
+// the node is lost.
 func killedNode(t *testing.T, own *suite) {
 	running, id, signal := own.startOnBoth(t)
 	goes, stays := own.otherNode(t, id)
 	orphans := inRole(id, launch.RoleExecutor, "trouble")
 	require.Len(t, orphans, 2)
 	require.NoError(t, goes.NodeManager.Kill())
-	own.awaitStatus(t, id, "both tasks run on the node that is left", func(status page.Status) bool {
+	own.awaitStatus(t, id, "both tasks run on the remaining node", func(status page.Status) bool {
 		there := 0
 		for _, executor := range status.Details {
 			if executor.Host == stays.Host {
@@ -209,7 +206,7 @@ func killedNode(t *testing.T, own *suite) {
 		}
 		return there == 2 && status.Executors.Failed == 0
 	})
-	await(t, "the executor of the lost node leaves", func(context.Context) bool {
+	await(t, "the executor of the lost node exits", func(context.Context) bool {
 		return len(inRole(id, launch.RoleExecutor, "trouble")) == 2
 	})
 	require.NoError(t, own.put(t.Context(), signal, nil))
@@ -219,8 +216,8 @@ func killedNode(t *testing.T, own *suite) {
 	require.NoError(t, own.hadoop.WaitReady(t.Context()))
 }
 
-// TestDynamicAllocation follows an application's executors up, when there is
-// much to do, and down, when there is nothing.
+// TestDynamicAllocation checks that executors are added for pending tasks and
+// removed when idle.
 func TestDynamicAllocation(t *testing.T) {
 	t.Parallel()
 	signal := output(t)

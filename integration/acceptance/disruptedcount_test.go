@@ -18,7 +18,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/integration/text"
 )
 
-// ownText puts a text into the HDFS of the suite's own cluster.
+// ownText writes a text to the HDFS of the suite's own cluster.
 func (s *suite) ownText(t *testing.T) corpus {
 	t.Helper()
 	var content bytes.Buffer
@@ -29,12 +29,12 @@ func (s *suite) ownText(t *testing.T) corpus {
 	return c
 }
 
-// TestCountsAreRightThroughHardTimes counts words while a cluster does to the
-// application what it can. Its parts follow one another on one cluster, whose
-// nodes have room for four executors each, or three beside the ApplicationMaster.
-func TestCountsAreRightThroughHardTimes(t *testing.T) {
+// TestCountsAreCorrectDespiteDisruptions counts words while daemons restart or
+// take containers away. Its parts run in order on one cluster, whose nodes have
+// room for four executors each, or three beside the ApplicationMaster.
+func TestCountsAreCorrectDespiteDisruptions(t *testing.T) {
 	t.Parallel()
-	options := hardTimesOptions()
+	options := disruptionOptions()
 	options.Nodes = []cluster.NodeSpec{
 		{Host: "127.0.0.46", Rack: "/one", MemoryMB: 2048}, {Host: "127.0.0.47", Rack: "/other", MemoryMB: 2048},
 	}
@@ -42,7 +42,7 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 	options.YARN["yarn.resourcemanager.store.class"] = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
 	own := ownCluster(t, options)
 	in := own.ownText(t)
-	t.Run("executors fail on one node", func(t *testing.T) { countBesideABadNode(t, own, in) })
+	t.Run("executors fail on one node", func(t *testing.T) { countWithFailingNode(t, own, in) })
 	for _, trial := range []struct {
 		name   string
 		befall func(t *testing.T, h *held)
@@ -50,9 +50,9 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 		{"the ResourceManager restarts", func(t *testing.T, h *held) {
 			require.NoError(t, own.hadoop.ResourceManager().Kill())
 			require.NoError(t, own.hadoop.ResourceManager().Start(t.Context()))
-			h.awaitMoment(t) // it is known again
+			h.awaitMoment(t)
 		}},
-		{"another queue wants its share", func(t *testing.T, h *held) {
+		{"another queue claims its share", func(t *testing.T, h *held) {
 			signal := output(t)
 			modest, other := own.submit(t, append(small, "--queue", "batch", "--num-executors", "2", program("trouble"), "until", signal)...)
 			own.awaitStatus(t, other, "it gets its share", func(status page.Status) bool { return status.Tasks.Running == 2 })
@@ -62,7 +62,7 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 		{"a NodeManager is killed", func(t *testing.T, h *held) {
 			goes, _ := own.otherNode(t, h.id)
 			require.NoError(t, goes.NodeManager.Kill())
-			own.awaitStatus(t, h.id, "its executors are given up", func(status page.Status) bool { return !hasExecutor(status, goes.Host) })
+			own.awaitStatus(t, h.id, "its executors are lost", func(status page.Status) bool { return !hasExecutor(status, goes.Host) })
 		}},
 	} {
 		t.Run(trial.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 			own.awaitStatus(t, h.id, "its executors run on both nodes", func(status page.Status) bool { return status.Executors.Running == 6 })
 			trial.befall(t, h)
 			h.release(t)
-			h.assertRight(t)
+			h.assertCorrect(t)
 			attempts, err := own.rest.Attempts(t.Context(), h.id)
 			require.NoError(t, err)
 			assert.Len(t, attempts, 1)
@@ -80,17 +80,17 @@ func TestCountsAreRightThroughHardTimes(t *testing.T) {
 	}
 }
 
-// hasExecutor reports whether an executor on a host is not lost.
+// hasExecutor reports whether a host has an executor that is not lost.
 func hasExecutor(status page.Status, host string) bool {
 	return slices.ContainsFunc(status.Details, func(executor page.ExecutorDetail) bool {
 		return executor.Host == host && executor.Reason == ""
 	})
 }
 
-// countBesideABadNode counts words with executors that end at once on one of the
-// nodes: the shell that starts them there finds a file that tells it to. One of
-// the five must come there, as the other node has no room for it.
-func countBesideABadNode(t *testing.T, own *suite, in corpus) {
+// countWithFailingNode counts words while executors exit at once on one node: the
+// shell that starts them finds a file there that makes it exit. The other node
+// has no room for all five executors.
+func countWithFailingNode(t *testing.T, own *suite, in corpus) {
 	bad := own.hadoop.Nodes()[0].Host
 	file := filepath.Join(workingDirectory(t, map[string]string{bad: "exit 9\n"}), bad)
 	h := own.hold(t, in, counting, "--driver-memory", "512m", "--executor-memory", "512m", "--num-executors", "5",
@@ -104,15 +104,13 @@ func countBesideABadNode(t *testing.T, own *suite, in corpus) {
 	now := own.awaitStatus(t, h.id, "all executors run", func(status page.Status) bool { return status.Executors.Running == 5 })
 	assert.False(t, hasExecutor(now, bad))
 	h.release(t)
-	done := h.assertRight(t)
+	done := h.assertCorrect(t)
 	assert.Regexp(t, `ended +.*exited`, done.stderr)
 	own.assertNoContainer(t, h.id)
 	own.resize(t, 2048)
 }
 
-// TestCountsAreRightWithDynamicAllocation counts words with as many executors as
-// there is work for.
-func TestCountsAreRightWithDynamicAllocation(t *testing.T) {
+func TestCountsAreCorrectWithDynamicAllocation(t *testing.T) {
 	t.Parallel()
 	in, out := sourcesText(t), output(t)
 	done := yarnSubmit(t, "submit", "--executor-memory", "512m", "--conf", "dynamicAllocation.enabled=true",

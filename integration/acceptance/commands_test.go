@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// decoded reads the JSON on stdout, which has no field that T has not.
+// decoded reads the JSON on stdout. It fails if T does not have all of its fields.
 func decoded[T any](t *testing.T, done outcome) T {
 	t.Helper()
 	require.Equal(t, 0, done.code)
@@ -38,7 +38,7 @@ type logFile struct {
 	Content string `json:"content"`
 }
 
-func TestWhatIsToldOfARunningApplication(t *testing.T) {
+func TestCommandsOnARunningApplication(t *testing.T) {
 	t.Parallel()
 	running := call{args: []string{"submit", "--num-executors", "1", "--queue", "batch", "--name", "a name of two words", program("trouble"), "wait", "1"}}.start(t)
 	id := running.applicationID(t)
@@ -80,7 +80,7 @@ func TestWhatIsToldOfARunningApplication(t *testing.T) {
 	assert.Equal(t, 0, again.code, "it is killed, as was wanted")
 }
 
-func TestWhatIsToldOfAFinishedApplication(t *testing.T) {
+func TestCommandsOnAFinishedApplication(t *testing.T) {
 	t.Parallel()
 	done := yarnSubmit(t, "submit", "--json", "--num-executors", "1", program("trouble"), "flaky", "2")
 	require.Equal(t, 0, done.code)
@@ -99,7 +99,7 @@ func TestWhatIsToldOfAFinishedApplication(t *testing.T) {
 	assert.Equal(t, "SUCCEEDED", later.FinalStatus)
 	status := yarnSubmit(t, "status", id)
 	assert.Regexp(t, `(?m)^status +SUCCEEDED$`, status.stdout)
-	assertNothingLeft(t, id) // nothing is written to the logs any more
+	assertNothingLeft(t, id) // the logs are complete
 	assert.Regexp(t, `(?m)^tasks +1 in 1 task set, 2 failed attempts$`, status.stdout)
 
 	files := decoded[[]logFile](t, yarnSubmit(t, "logs", "--json", id))
