@@ -1,11 +1,11 @@
 // Package bobbin runs Go programs on a Hadoop YARN cluster, on a standalone
 // cluster of its own, or on the cores of one machine.
 //
-// A program gives its driver function to [Main]. Started by a person, it runs on
-// this machine. Started by yarn-submit, the same binary is the ApplicationMaster
-// with the driver in one container and the executors in others; in client mode the
-// driver stays where it was started. The setting master decides which of these it
-// is; the program is the same:
+// A program passes its driver function to [Main]. Started by hand, the program runs
+// on this machine. Submitted by yarn-submit, the same binary runs on the cluster:
+// as ApplicationMaster with the driver in one container, and as executors in
+// others. In client mode the driver runs in the process that submits. The setting
+// master selects the cluster; the program is the same for all:
 //
 //	var square = bobbin.Func("square", func(task *bobbin.Task, n int) (int, error) {
 //		return n * n, nil
@@ -23,18 +23,18 @@
 //		...
 //	}
 //
-// [Function.Run] is a job: one task for each input. Each task runs on an executor
-// as close as possible to the hosts that its input prefers, and again elsewhere if
-// it fails or its executor is lost. Functions are registered by name in package
-// variables, so that every process of the same binary has them.
+// A call of [Function.Run] is a job with one task for each input. Each task runs on
+// an executor as close as possible to the hosts that its input prefers; if the task
+// fails or the executor is lost, it is retried. Functions are registered by name in
+// package variables, so that every process of the program has them.
 //
-// Jobs that run at the same time share the executors: first in, first out, or as
-// their pools say ([Pool], scheduler.mode). The jobs of a [Group] can be cancelled
-// together. With speculation a slow task gets a second attempt elsewhere, and
-// [Task.CommitOutput] lets only one of the two commit its output. [Barrier] starts
-// tasks together that exchange data with one another.
+// Jobs that run at the same time share the executors: first in, first out, or by
+// the weights of their pools ([Pool], scheduler.mode). The jobs of a [Group] can be
+// cancelled together. With speculation a slow task gets a second attempt on another
+// executor, and [Task.CommitOutput] lets only one of the two commit its output.
+// [Barrier] starts all tasks of a job together, so that they can exchange data.
 //
-// A job can have executors of its own, with more memory or a GPU each: see
-// [OnExecutors]. With dynamicAllocation.enabled executors are started while tasks
-// wait for them, and stopped when they are idle.
+// A job can use executors of another size, with more memory or a GPU each: see
+// [OnExecutors]. With dynamicAllocation.enabled, executors are started while tasks
+// are pending, and stopped when they are idle.
 package bobbin

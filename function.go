@@ -14,17 +14,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// Function is a task function from In to Out that every process of the program
-// knows by name.
+// Function is a registered task function from In to Out. [Func] returns one.
 type Function[In, Out any] struct{ name string }
 
-// Func registers a task function under a name that no other has. Call it in a
-// package variable's initializer, so that executors, which do not run the driver's
-// code, register it too. [Main] reports invalid names and types.
+// Func registers f as a task function. Its name must be unique in the program. Call
+// Func in a package variable's initializer, so that executors, which do not run the
+// driver function, register it too. [Main] reports invalid names and types.
 //
-// Inputs and results travel between processes: arrow.Record and []arrow.Record as
-// Arrow IPC, everything else as CBOR, which keeps exported fields and the result of
-// encoding.BinaryMarshaler. A function that panics fails its task with the stack.
+// Inputs and results are sent between processes: arrow.Record and []arrow.Record as
+// Arrow IPC, all other types as CBOR, which keeps exported fields and the result of
+// encoding.BinaryMarshaler. If f panics, the attempt fails with an error that has
+// the stack.
 func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *Function[In, Out] {
 	if err := errors.Join(codec.Check(reflect.TypeFor[In]()), codec.Check(reflect.TypeFor[Out]())); err != nil {
 		function.Reject(name, err)
@@ -51,19 +51,20 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 // undecodable is the error of an input that cannot be decoded.
 type undecodable struct{ error }
 
-// Permanent tells the executor that no retry can help: the bytes stay the same.
+// Permanent reports that no retry can help: the input stays the same.
 func (undecodable) Permanent() bool { return true }
 
 // Result is the result of one task.
 type Result[Out any] struct {
-	Index int // of the task's input among the inputs
+	Index int // of the task's input
 	Value Out
 }
 
 // Run calls the function on every input, in one task each, and returns the results
 // in the order of the inputs. It fails with the error of the first task that fails
-// too often, with the cause of ctx if that ends, and with a *driver.ResultSizeError
-// if the results exceed driver.maxResultSize; the running tasks are then killed.
+// as often as [MaxFailures] allows, with the cause of ctx if ctx ends, with
+// [ErrClosed] or [ErrCancelled], and with a *driver.ResultSizeError if the results
+// exceed driver.maxResultSize. The job's running tasks are then killed.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -75,18 +76,17 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 	return results, nil
 }
 
-// Stream calls the function on every input as Run does, and yields each result as
-// soon as it arrives. An error is the last thing that it yields. Leaving the loop
-// kills the running tasks.
+// Stream calls the function on every input as [Function.Run] does, and yields each
+// result when it arrives. If the job fails, Stream yields the error and ends. If
+// the loop ends early, the job's running tasks are killed.
 //
-// The results together may need far more memory than the driver has: executors
-// store those that the loop has not reached, except for a few that are fetched
-// ahead.
+// The results together may be larger than the driver's memory: executors store
+// those that the loop has not reached, except for a few that are fetched ahead.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }
 
-// stream is Stream. collect is true if the caller keeps all results.
+// stream implements Run and Stream. collect is true if the caller keeps all results.
 func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -115,7 +115,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 	}
 }
 
-// job returns the task set of a job.
+// job returns the task set of a job with these inputs.
 func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.TaskSet, error) {
 	settings := session.app.Settings
 	o := jobOptions{TaskSet: driver.TaskSet{
@@ -155,7 +155,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 	return o.TaskSet, nil
 }
 
-// hostsOf returns the hosts that an input prefers.
+// hostsOf returns the hosts that the input with this index prefers.
 func (o *jobOptions) hostsOf(index int, input any) []string {
 	if o.hosts != nil {
 		return o.hosts(index)

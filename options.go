@@ -12,26 +12,26 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// Option is an option of one job.
+// Option sets an option of one job.
 type Option func(*jobOptions)
 
-// jobOptions is a job while its options are applied.
+// jobOptions is a task set and the options that it does not have.
 type jobOptions struct {
 	driver.TaskSet
 	hosts     func(index int) []string
 	executors *ResourceProfile
-	err       error // of an option
+	err       error // of Shared
 }
 
 // Name sets the job's name in logs, errors and the status page. The default is the
 // function's name.
 func Name(name string) Option { return func(o *jobOptions) { o.Name = name } }
 
-// CPUs sets how many cores of its executor each task takes. The default is
+// CPUs sets how many cores of its executor each task uses. The default is
 // task.cpus.
 func CPUs(n int) Option { return func(o *jobOptions) { o.CPUs = n } }
 
-// MaxFailures sets how many failures of one task fail the job: 1 allows no retry.
+// MaxFailures sets how many failures of one task fail the job; 1 means no retry.
 // The default is task.maxFailures.
 func MaxFailures(n int) Option { return func(o *jobOptions) { o.MaxFailures = n } }
 
@@ -41,8 +41,8 @@ func Hosts(preferred func(index int) []string) Option {
 	return func(o *jobOptions) { o.hosts = preferred }
 }
 
-// Shared gives every task of the job a value, which each executor receives once. A
-// task reads it by [SharedValue].
+// Shared sets a value that every task of the job can read by [SharedValue]. Each
+// executor receives it once.
 func Shared[T any](value T) Option {
 	return func(o *jobOptions) {
 		common, err := codec.Encode(value)
@@ -53,8 +53,8 @@ func Shared[T any](value T) Option {
 	}
 }
 
-// Resource sets how much of a resource of its executor each task takes: a whole
-// number, or a fraction below 1 if several tasks share one, such as 0.5; 0 for
+// Resource sets how much of a resource of its executor each task uses: a whole
+// number, or a fraction such as 0.5 if several tasks share one address. 0 means
 // none. [Task.Resources] returns the addresses. The default is
 // task.resource.NAME.amount.
 func Resource(name string, amount float64) Option {
@@ -70,15 +70,15 @@ func Resource(name string, amount float64) Option {
 	}
 }
 
-// Barrier makes all tasks of the job run at the same time. They start together as
-// soon as the executors have room for all, and if one fails or is lost, all start
-// again. They can wait for one another by [Task.Barrier]. Results are available
-// once all tasks have succeeded.
+// Barrier makes all tasks of the job run at the same time. They start together when
+// the executors have free cores for all of them, and start again together if one
+// fails or is lost. They can wait for each other by [Task.Barrier]. Results are
+// available when all tasks have succeeded.
 func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 
-// Pool sets the pool in which the job shares the executors with others, if
-// scheduler.mode is FAIR (see scheduler.allocation.file). The default is the pool
-// of [InPool], or else "default".
+// Pool sets the pool of the job, if scheduler.mode is FAIR; see
+// scheduler.allocation.file. The default is the pool of [InPool], or else
+// "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
 
 type (
@@ -87,22 +87,22 @@ type (
 	group    struct{ name, description string }
 )
 
-// Group puts the jobs that are started with the returned context into a group:
-// [Session.CancelGroup] cancels them together by its name. The status page shows
-// name and description.
+// Group returns a context that puts the jobs started with it into a group.
+// [Session.CancelGroup] cancels all jobs of a group. The status page shows name and
+// description.
 func Group(ctx context.Context, name, description string) context.Context {
 	return context.WithValue(ctx, groupKey{}, group{name: name, description: description})
 }
 
-// InPool sets the [Pool] of the jobs that are started with the returned context.
+// InPool returns a context that sets the [Pool] of the jobs started with it.
 func InPool(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, poolKey{}, name)
 }
 
 // fromContext sets the options that Group and InPool have set in ctx.
 func (o *jobOptions) fromContext(ctx context.Context) {
-	if of, ok := ctx.Value(groupKey{}).(group); ok {
-		o.Group, o.Description = of.name, of.description
+	if g, ok := ctx.Value(groupKey{}).(group); ok {
+		o.Group, o.Description = g.name, g.description
 	}
 	if pool, ok := ctx.Value(poolKey{}).(string); ok {
 		o.Pool = pool
@@ -114,15 +114,15 @@ func (o *jobOptions) fromContext(ctx context.Context) {
 type ResourceProfile struct {
 	// Memory of the Go program, such as "8g". The default is executor.memory.
 	Memory string
-	// Overhead is memory of the container beyond Memory. The default is computed from
-	// Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
+	// Overhead is the memory of the container beyond Memory. The default is computed
+	// from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
 	Overhead string
-	// Cores is how many tasks of one CPU such an executor runs at once. The default
-	// is executor.cores.
+	// Cores is the number of tasks of one CPU that an executor runs at once. The
+	// default is executor.cores.
 	Cores int
-	// Resources are amounts of YARN's further resource types that each executor has,
-	// such as {"yarn.io/gpu": 1}. They replace those of the settings; an empty map
-	// that is not nil asks for none.
+	// Resources are the amounts of other YARN resource types of each executor, such
+	// as {"yarn.io/gpu": 1}. They replace those of the settings; an empty map that is
+	// not nil requests none.
 	Resources map[string]int64
 	// NodeLabel is the node label expression of the executors. The default is
 	// yarn.executor.nodeLabelExpression.
@@ -130,12 +130,12 @@ type ResourceProfile struct {
 }
 
 // OnExecutors runs the job's tasks on executors of a resource profile. They are
-// requested when the first job needs them, and serve all later jobs with an equal
-// profile: executor.instances of them until the application ends, or as many as
-// the tasks need with dynamicAllocation.enabled. A local master runs all tasks on
-// its one executor.
-func OnExecutors(wanted ResourceProfile) Option {
-	return func(o *jobOptions) { o.executors = &wanted }
+// requested for the first job with the profile, and also run later jobs with an
+// equal profile. Their number is executor.instances, or with
+// dynamicAllocation.enabled as many as the tasks need. A local master runs all
+// tasks on its one executor.
+func OnExecutors(p ResourceProfile) Option {
+	return func(o *jobOptions) { o.executors = &p }
 }
 
 // profile returns r with the settings' values for the fields that are not set.
@@ -156,13 +156,13 @@ func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, er
 		p.Overhead = overhead
 	}
 	if r.Cores < 0 {
-		return nil, fmt.Errorf("%d cores in the resource profile: want 1 or more, or 0 for as many as executor.cores says", r.Cores)
+		return nil, fmt.Errorf("%d cores in the resource profile: want 1 or more, or 0 for executor.cores", r.Cores)
 	}
 	if r.Cores > 0 {
 		p.Cores = r.Cores
 	}
 	if r.Resources != nil {
-		// Parsing them as settings checks them by the same rules.
+		// Parse them as settings, to check them by the same rules.
 		keys := map[string]string{}
 		for resource, amount := range r.Resources {
 			keys["yarn.executor.resource."+resource+".amount"] = strconv.FormatInt(amount, 10)

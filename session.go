@@ -26,9 +26,9 @@ type Session struct {
 	close context.CancelCauseFunc
 }
 
-// NewSession connects the program to the executors that it was submitted with.
-// ctx must be the context of the driver function, or one made from it; NewSession
-// fails if it is not, or if it has ended.
+// NewSession connects the driver function to the application's executors. ctx must
+// be the context of the driver function or derived from it; NewSession fails if it
+// is not, or if it has ended.
 func NewSession(ctx context.Context) (*Session, error) {
 	app := role.FromContext(ctx)
 	if app == nil {
@@ -44,20 +44,21 @@ func NewSession(ctx context.Context) (*Session, error) {
 	return session, nil
 }
 
-// Close ends the session's running jobs with [ErrClosed]. The executors stop when
-// the driver function returns.
+// Close ends the session's running jobs with [ErrClosed]. The executors keep running
+// until the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
-// Release ends the effect of [Task.Hold] with the same key: no task needs the
-// data any more. It does not delete the data.
+// Release ends the effect of [Task.Hold] with the same key on all executors. Call
+// it when no task needs the data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
-// ApplicationID returns the application's id: YARN's in a cluster, which is the
-// same for each attempt of the application; "local-…" on a local master.
+// ApplicationID returns the application's id: on YARN the one from the
+// ResourceManager, which all attempts of the application share; "local-…" on a
+// local master.
 func (s *Session) ApplicationID() string { return s.app.ID }
 
-// Files returns HDFS and the local disk, opened as the user who submitted the
-// application.
+// Files returns the file systems, HDFS and the local disk, with the rights of the
+// user who submitted the application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
 
 // Job is the state of a job, which is one call of [Function.Run] or
@@ -70,16 +71,16 @@ type Job struct {
 	Pool        string // "" if scheduler.mode is FIFO
 	State       string // "running", "succeeded", "failed" or "cancelled"
 	Tasks       int
-	Done        int // tasks
-	Running     int // task attempts
+	Done        int // tasks that have succeeded
+	Running     int // running task attempts
 	Submitted   time.Time
-	// Waits is why none of its tasks starts, if that deserves attention, such as
-	// "no executor … has registered"; else "".
+	// Waits is why no task of the job starts although none is ahead of it, such as
+	// "no executor … has registered"; "" otherwise.
 	Waits string
 }
 
 // Jobs returns the jobs of all sessions of this process in the order of their
-// submission: all that run, and the latest hundred that have ended.
+// submission: the running jobs, and the latest hundred that have ended.
 func (s *Session) Jobs() []Job {
 	status := s.app.Driver.Status()
 	jobs := make([]Job, len(status.Jobs))
@@ -93,10 +94,10 @@ func (s *Session) Jobs() []Job {
 }
 
 // CancelJob ends a running job with [ErrCancelled] and kills its tasks; the cause
-// of their contexts has the reason. It reports whether the job was running. A task
-// that ignores its context costs its executor after task.reaper.killTimeout.
+// of their contexts has the reason. It reports whether the job was running. See
+// [Task] for tasks that ignore their context.
 func (s *Session) CancelJob(id uint64, reason string) bool { return s.app.Driver.CancelJob(id, reason) }
 
 // CancelGroup cancels every running job of a [Group] as CancelJob does, and returns
-// how many there were.
+// their number.
 func (s *Session) CancelGroup(name, reason string) int { return s.app.Driver.CancelGroup(name, reason) }

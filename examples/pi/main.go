@@ -1,5 +1,4 @@
-// Command pi estimates π from random points in a square: a program that computes
-// and reads no data.
+// Command pi estimates π from random points in a square. It reads no data.
 //
 //	pi [TASKS]
 package main
@@ -17,8 +16,8 @@ import (
 // pointsPerTask keeps a core busy for about a tenth of a second.
 const pointsPerTask = 10_000_000
 
-// inside is the task function: it draws n points and returns how many are inside
-// the quarter circle.
+// inside is the task function: it draws random points and returns how many are
+// inside the quarter circle.
 var inside = bobbin.Func("inside", func(task *bobbin.Task, points int) (int, error) {
 	random := rand.New(rand.NewPCG(uint64(task.Index()), 0))
 	hits := 0

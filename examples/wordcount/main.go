@@ -2,10 +2,10 @@
 //
 //	wordcount IN OUT
 //
-// IN is a text file or a directory of them, OUT a directory that must not
-// exist, both in HDFS or on disk. A word is what lies between Unicode white
-// space. OUT gets the files part-00000, part-00001, … of lines word<TAB>count, in
-// the order of the words' bytes over all of them.
+// IN is a text file or a directory of text files. OUT is a directory that must not
+// exist. Both can be in HDFS or on disk. Words are separated by Unicode white
+// space. The files part-00000, part-00001, … in OUT have lines word<TAB>count,
+// sorted by the words' bytes across all files.
 package main
 
 import (
@@ -35,8 +35,8 @@ var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (m
 	words.Buffer(make([]byte, 0, 256<<10), longestWord)
 	words.Split(bufio.ScanWords)
 	for words.Scan() {
-		// The look-up does not copy the word; only a new one is copied.
-		if n, seen := counts[string(words.Bytes())]; seen {
+		// The look-up does not copy the word; only new words are copied.
+		if n, ok := counts[string(words.Bytes())]; ok {
 			*n++
 		} else {
 			counts[words.Text()] = new(int64(1))
@@ -45,11 +45,11 @@ var count = bobbin.Func("count", func(task *bobbin.Task, split storage.Split) (m
 	if err := words.Err(); err != nil {
 		return nil, fmt.Errorf("%s from byte %d: %w", split.Path, split.Offset, err)
 	}
-	plain := make(map[string]int64, len(counts))
+	result := make(map[string]int64, len(counts))
 	for word, n := range counts {
-		plain[word] = *n
+		result[word] = *n
 	}
-	return plain, nil
+	return result, nil
 })
 
 // longestWord is the maximum length of a word, in bytes.
@@ -73,8 +73,8 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	// With speculation, two attempts may write the same part: the driver lets one of
-	// them commit.
+	// With speculation, two attempts may write the same part: the driver lets only one
+	// of them commit.
 	return len(part), task.CommitOutput(file.Commit)
 })
 
@@ -84,8 +84,8 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("wordcount", flag.ContinueOnError)
-	parts := flags.Int("parts", 4, "how many part files to write at the most")
-	splitSize := flags.Int64("split", 0, "bytes of text for a task; 0 takes the file's blocks")
+	parts := flags.Int("parts", 4, "maximum number of part files")
+	splitSize := flags.Int64("split", 0, "bytes of text for each task; 0 for one task for each block")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -23,17 +23,17 @@ type Call struct {
 	Input         []byte // encoded
 	// Resources are the addresses that the attempt may use, by resource.
 	Resources map[string][]string
-	// Hold tells the driver that the executor keeps data under a key.
+	// Hold reports to the driver that the executor keeps data under a key.
 	Hold func(key string)
-	// Driver asks the driver on behalf of the attempt.
+	// Driver sends the attempt's requests to the driver.
 	Driver Driver
 	// Values are the attempt's counters and gauges.
 	Values *Values
-	// Usage measures the attempt.
+	// Usage has measurements of the attempt.
 	Usage *Usage
 }
 
-// Driver is what a task attempt asks of the driver.
+// Driver has the requests of a task attempt to the driver.
 type Driver interface {
 	// CanCommit reports whether this attempt may commit its output.
 	CanCommit(ctx context.Context) (bool, error)
@@ -63,8 +63,8 @@ var registry = struct {
 	problems []error
 }{bodies: map[string]Body{}}
 
-// Register registers a body under a name that no other has. Initializers of package
-// variables call it and cannot handle an error, so Problems returns it.
+// Register registers a body under a name, which must be unique. Its callers are
+// initializers of package variables, which cannot handle errors: Problems returns them.
 func Register(name string, body Body) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -79,7 +79,7 @@ func Register(name string, body Body) {
 	registry.bodies[name] = body
 }
 
-// Reject adds an error for a function that cannot be registered to Problems.
+// Reject adds the error of a function that cannot be registered to Problems.
 func Reject(name string, reason error) {
 	registry.Lock()
 	defer registry.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Usage measures what an attempt needs besides its own computation.
+// Usage has what an attempt needed besides its own computation.
 type Usage struct {
 	// Decode and Encode are the times for decoding the input and encoding the result.
 	// They are set before the body returns.

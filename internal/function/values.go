@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxValueName bounds a counter's or gauge's name in bytes: it travels with every
-// report.
+// maxValueName is the maximum length of a counter's or gauge's name in bytes: every
+// report contains it.
 const maxValueName = 100
 
 // Values are the counters and gauges of one attempt. They are safe for concurrent
@@ -40,7 +40,7 @@ func (v *Values) Set(gauge string, n int64) {
 	v.gauges[gauge] = n
 }
 
-// Read returns copies; nil if nothing was added or set.
+// Read returns copies of the maps; nil if nothing was added or set.
 func (v *Values) Read() (counters, gauges map[string]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -52,8 +52,8 @@ var values = struct {
 	names map[string]string // "counter" or "gauge", by name
 }{names: map[string]string{}}
 
-// RegisterValue registers a counter's or a gauge's name, which no other of either
-// kind has. Problems returns its error.
+// RegisterValue registers the name of a counter or gauge, which must be unique among
+// both. Problems returns its error.
 func RegisterValue(kind, name string) {
 	values.Lock()
 	defer values.Unlock()

@@ -1,4 +1,4 @@
-// Package masterurl parses master URLs, which say where a program runs: yarn,
+// Package masterurl parses master URLs, which name the cluster of a program: yarn,
 // local[N,F], local-cluster[E,C,M] or bobbin://host:port,host:port. It is the
 // only package that knows their syntax.
 package masterurl
@@ -35,7 +35,7 @@ const localClusterPrefix = "local-cluster"
 // URL is a parsed master URL.
 type URL struct {
 	Kind        Kind
-	Text        string      // as it was written
+	Text        string      // the URL as passed to Parse
 	Addresses   []string    // of a Standalone's masters, host:port
 	Workers     int         // of a LocalCluster
 	Cores       int         // of a Local; of each worker of a LocalCluster
@@ -43,8 +43,8 @@ type URL struct {
 	MaxFailures int         // of one task, on a Local
 }
 
-// UnknownError is the error of a URL of no known kind, and of one that is not
-// written as its kind demands.
+// UnknownError is the error of a URL of no known kind, or of a kind that the caller
+// cannot use.
 type UnknownError struct{ URL string }
 
 func (e *UnknownError) Error() string {
@@ -57,8 +57,8 @@ func Of(settings *config.Config, unset string) (URL, error) {
 	return Parse(cmp.Or(config.Master.In(settings), unset))
 }
 
-// Parse parses a master URL. It returns an *UnknownError if no kind of master
-// has such URLs.
+// Parse parses a master URL. It returns an *UnknownError if the URL is of no known
+// kind.
 func Parse(text string) (URL, error) {
 	switch {
 	case text == YARNURL:

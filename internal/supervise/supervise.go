@@ -14,15 +14,14 @@ import (
 // The application keeps its containers for that time.
 const Grace = 10 * time.Second
 
-// NoSession is the error of a driver function that did not create a session in
-// time.
+// NoSession is the error if a driver function did not create a session in time.
 type NoSession struct{ Timeout time.Duration }
 
 func (e *NoSession) Error() string {
 	return fmt.Sprintf("the driver function did not create a session within %v (yarn.am.waitTime)", e.Timeout)
 }
 
-// NotReturned is the error of a driver function that did not return within Grace.
+// NotReturned is the error if a driver function did not return within Grace.
 // Go cannot stop it: it runs until the process exits.
 type NotReturned struct {
 	Cause    error        // why the function's context ended
@@ -38,11 +37,11 @@ func (e *NotReturned) Error() string {
 
 // Run calls function and returns its error, which for a panic has the stack.
 //
-// The function's context ends with ctx and with application. Once application
-// has ended, a function that does not return within Grace is abandoned with a
-// *NotReturned; the end of ctx alone leaves it as much time as it wants. If
-// sessionTimeout is not 0, the function must call sessionCreated in that time, or
-// its context ends and Run returns a *NoSession.
+// The function's context ends when ctx or application ends. If the function does
+// not return within Grace after application has ended, Run returns a *NotReturned;
+// the end of ctx alone sets no such limit. If sessionTimeout is not 0 and the
+// function does not call sessionCreated in that time, its context ends and Run
+// returns a *NoSession.
 func Run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context, sessionCreated func()) error) error {
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -87,8 +86,8 @@ func Run(ctx, application context.Context, sessionTimeout time.Duration, functio
 	}
 }
 
-// call sends the error that function returns, or one that stands for its panic or
-// for the end of its goroutine.
+// call sends the error that function returns, or an error that describes its panic
+// or its call of runtime.Goexit.
 func call(returned chan<- error, function func() error) {
 	err := errors.New("the driver function ended its goroutine (runtime.Goexit) instead of returning")
 	defer func() {
