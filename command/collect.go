@@ -19,29 +19,29 @@ import (
 // collect uploads the files that match the step's patterns to the results
 // directory. Each attempt writes to a directory of its own there, so files that a
 // lost attempt left cause no conflict. A task that exceeds the limits fails.
-func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input Task) error {
+func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
 	}
-	root, err := os.OpenRoot(one.directory())
+	root, err := os.OpenRoot(attempt.directory())
 	if errors.Is(err, fs.ErrNotExist) && outcome.Status != Succeeded {
-		return nil // the task failed because of it
+		return nil // the missing directory is why the task failed
 	}
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	inPaths := input.inPaths()
-	try := path.Join("files", strconv.Itoa(c.Number), fmt.Sprintf("%d-%d", one.index, one.attempt))
+	directory := path.Join("files", strconv.Itoa(c.Number), fmt.Sprintf("%d-%d", attempt.index, attempt.attempt))
 	sources := map[string]File{} // by name: a file that two patterns match is uploaded once
 	var bytes int64
-	for number, wanted := range c.Step.Collect {
-		names, err := matches(root, c.Step.Expand(wanted.Pattern, inPaths, one.index, c.Tasks, -1), c.Limits.Files)
+	for i, collect := range c.Step.Collect {
+		names, err := matches(root, c.Step.Expand(collect.Pattern, inPaths, attempt.index, c.Tasks, -1), c.Limits.Files)
 		if err != nil {
 			return err
 		}
 		if len(names) == 0 {
-			outcome.Unmatched = append(outcome.Unmatched, wanted.Pattern)
+			outcome.Unmatched = append(outcome.Unmatched, collect.Pattern)
 		}
 		for _, name := range names {
 			file, known := sources[name]
@@ -50,11 +50,11 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 				if err != nil {
 					return err
 				}
-				file = File{Source: path.Join(try, strconv.Itoa(len(sources))), Name: name, Size: info.Size(), Mode: info.Mode().Perm()}
+				file = File{Source: path.Join(directory, strconv.Itoa(len(sources))), Name: name, Size: info.Size(), Mode: info.Mode().Perm()}
 				sources[name] = file
 				bytes += file.Size
 			}
-			file.Collect = number
+			file.Collect = i
 			outcome.Files = append(outcome.Files, file)
 		}
 	}
@@ -64,7 +64,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, one invocation, input
 	}
 	if len(sources) > 0 {
 		// The submitter may have removed it; see recorder.write.
-		if there, err := t.Files().Exists(t, c.Results); err != nil || !there {
+		if exists, err := t.Files().Exists(t, c.Results); err != nil || !exists {
 			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
 		}
 	}
@@ -87,7 +87,8 @@ func (l Limits) exceeded(files int, bytes int64) string {
 	return ""
 }
 
-var errEnough = errors.New("enough")
+// errLimit ends a walk that has found more files than the limit.
+var errLimit = errors.New("limit")
 
 // matches returns the regular files below root that a pattern matches, at most
 // limit+1. Links that lead out of root are excluded: they point to shipped files.
@@ -104,11 +105,11 @@ func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 		}
 		names = append(names, name)
 		if limit > 0 && len(names) > limit {
-			return errEnough
+			return errLimit
 		}
 		return nil
 	})
-	if errors.Is(err, errEnough) {
+	if errors.Is(err, errLimit) {
 		err = nil
 	}
 	return names, err
@@ -128,7 +129,7 @@ func upload(ctx context.Context, files *storage.Files, root *os.Root, name, targ
 	}
 	written, err := io.Copy(writer, source)
 	if err == nil && written != size {
-		err = fmt.Errorf("%s had %d bytes, and has %d now: something writes it still", name, size, written)
+		err = fmt.Errorf("%s had %d bytes, and has %d now: a process is still writing it", name, size, written)
 	}
 	if err != nil {
 		return errors.Join(err, writer.Abort())

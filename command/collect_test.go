@@ -95,7 +95,7 @@ func TestCollectStaysInItsDirectory(t *testing.T) {
 		results := NoResults(plan)
 		results.Steps[0].Tasks[0].Files = []File{file}
 		_, err := results.Collect(t.Context(), storage.New(storage.Options{}))
-		require.ErrorContains(t, err, "which nobody asked for")
+		require.ErrorContains(t, err, "which the plan does not collect")
 	}
 	results := NoResults(plan)
 	results.Steps[0].Tasks[0].Files = []File{{Name: "a", Source: "1"}, {Name: "a", Source: "2"}}

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Detached says that the submitter does not follow the application. The driver then
-// saves the parts of the plan that yarn-submit wait needs beside the results.
+// Detached is set if the submitter does not follow the application. The driver then
+// saves the parts of the plan that yarn-submit wait needs with the results.
 type Detached struct {
 	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it by
 	// that of the process that fetches the results.
@@ -76,7 +76,7 @@ func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) 
 		return nil, fmt.Errorf("%s/%s: %w: was it written by another version of yarn-submit?", directory, savedPlan, err)
 	}
 	if plan.Detached == nil {
-		return nil, fmt.Errorf("%s/%s does not say whose it is: was it written by another version of yarn-submit?", directory, savedPlan)
+		return nil, fmt.Errorf("%s/%s has no submitter's directory: was it written by another version of yarn-submit?", directory, savedPlan)
 	}
 	return plan, nil
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// tasksDirectory is the subdirectory of a container's working directory in which
-// tasks have theirs.
+// tasksDirectory is the subdirectory of a container's working directory for the
+// working directories of tasks.
 const tasksDirectory = ".bobbin-tasks"
 
 // PlanFile is the name of a plan that is shipped as a file.
@@ -22,9 +22,9 @@ var notForTasks = []string{"container_tokens", "launch_container.sh", "default_c
 
 // makeDirectory creates the working directory of one attempt, with links to the
 // files that were shipped with the application. In a container it is below the
-// container's directory, which the node removes if remove is never called.
-func (c *common) makeDirectory(one invocation) (directory string, remove func() error, err error) {
-	name := fmt.Sprintf("%s%d-%d", stepPrefix(one.step), one.index, one.attempt)
+// container's directory, which the node removes even if remove is never called.
+func (c *common) makeDirectory(attempt invocation) (directory string, remove func() error, err error) {
+	name := fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt)
 	links := c.Links
 	parent := ""
 	if !c.Local {
@@ -72,7 +72,7 @@ func shippedLinks() ([]Link, error) {
 	return links, nil
 }
 
-// stepPrefix starts the names of files that belong to a step.
+// stepPrefix returns the prefix of the names of a step's files.
 func stepPrefix(step string) string {
 	if step == "" {
 		return ""

@@ -32,24 +32,24 @@ type download struct {
 // names, and replaces existing files. A file appears only when it is complete. If
 // two files would have the same name, Collect fails and copies none.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
-	var all Collected
-	wanted, err := r.downloads()
+	var copied Collected
+	downloads, err := r.downloads()
 	if err != nil {
-		return all, err
+		return copied, err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxDownloads)
-	for _, one := range wanted {
-		all.Files++
-		all.Bytes += one.file.Size
-		group.Go(func() error { return fetch(ctx, files, r.directory+"/"+one.file.Source, one.directory, one.file) })
+	for _, d := range downloads {
+		copied.Files++
+		copied.Bytes += d.file.Size
+		group.Go(func() error { return fetch(ctx, files, r.directory+"/"+d.file.Source, d.directory, d.file) })
 	}
-	return all, group.Wait()
+	return copied, group.Wait()
 }
 
 // downloads lists the files to copy.
 func (r *Results) downloads() ([]download, error) {
-	var all []download
+	var downloads []download
 	owners := map[string]string{} // source of each target path
 	for i := range r.Steps {
 		step := &r.plan.Steps[i]
@@ -57,7 +57,7 @@ func (r *Results) downloads() ([]download, error) {
 			for _, file := range outcome.Files {
 				name := filepath.FromSlash(file.Name)
 				if file.Collect < 0 || file.Collect >= len(step.Collect) || !filepath.IsLocal(name) {
-					return nil, fmt.Errorf("%s brings back %q, which nobody asked for", r.plan.taskName(i, outcome.Index), file.Name)
+					return nil, fmt.Errorf("%s returns %q, which the plan does not collect", r.plan.taskName(i, outcome.Index), file.Name)
 				}
 				directory := step.Target(step.Collect[file.Collect], outcome.Index)
 				target := filepath.Join(directory, name)
@@ -68,12 +68,12 @@ func (r *Results) downloads() ([]download, error) {
 				}
 				owners[target] = file.Source
 				if !taken {
-					all = append(all, download{file, directory})
+					downloads = append(downloads, download{file, directory})
 				}
 			}
 		}
 	}
-	return all, nil
+	return downloads, nil
 }
 
 // fetch copies one file. It never writes outside the directory, even if the
@@ -108,7 +108,7 @@ func fetch(ctx context.Context, files *storage.Files, source, directory string, 
 	}
 	written, err := io.Copy(writer, reader)
 	if err = errors.Join(err, writer.Close()); err == nil && written != file.Size {
-		err = fmt.Errorf("%d of %d bytes came", written, file.Size)
+		err = fmt.Errorf("received %d of %d bytes", written, file.Size)
 	}
 	if err == nil {
 		err = root.Rename(part, name)

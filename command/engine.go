@@ -112,7 +112,7 @@ func (e *engine) run(ctx context.Context) error {
 			slog.Info("step succeeded", "step", step.Name)
 		case step.AllowFailure && ctx.Err() == nil:
 			states[end.step] = passed
-			slog.Warn("step failed, as it may", "step", step.Name, "error", end.err)
+			slog.Warn("step failed, which the job allows", "step", step.Name, "error", end.err)
 		default:
 			states[end.step] = blocked
 			failures[end.step] = end.err
@@ -257,6 +257,6 @@ func (e *engine) printOutcome(step string, outcome *Outcome) {
 		text = marked.String()
 	}
 	if _, err := io.WriteString(e.output, text); err != nil && !errors.Is(err, os.ErrClosed) {
-		slog.Warn("what a task said cannot be written", "error", err)
+		slog.Warn("cannot write the output of a task", "error", err)
 	}
 }

@@ -62,20 +62,20 @@ type (
 
 // WriteJUnit writes one suite for each step, with one test case for each task.
 func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
-	var all junitSuites
+	var suites junitSuites
 	nothingRan := true
 	for _, step := range r.Steps {
 		nothingRan = nothingRan && !step.Started
 	}
 	for i := range r.Steps {
-		all.Suites = append(all.Suites, r.suite(i, about, nothingRan))
+		suites.Suites = append(suites.Suites, r.suite(i, about, nothingRan))
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")
-	if err := encoder.Encode(all); err != nil {
+	if err := encoder.Encode(suites); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "\n")
@@ -91,17 +91,17 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	}
 	var first, last time.Time
 	for index, outcome := range results.Tasks {
-		one := junitCase{Name: caseName(step, index), Class: job + "." + suite.Name, Time: secondsText(outcome.Duration)}
+		test := junitCase{Name: caseName(step, index), Class: job + "." + suite.Name, Time: secondsText(outcome.Duration)}
 		if outcome.Status != Succeeded {
 			failure, problem := r.problem(number, &outcome, about, nothingRan)
 			if failure {
-				one.Failure, suite.Failures = problem, suite.Failures+1
+				test.Failure, suite.Failures = problem, suite.Failures+1
 			} else {
 				problem.Type, problem.Text = "", ""
-				one.Skipped, suite.Skipped = problem, suite.Skipped+1
+				test.Skipped, suite.Skipped = problem, suite.Skipped+1
 			}
 		}
-		suite.Cases = append(suite.Cases, one)
+		suite.Cases = append(suite.Cases, test)
 		if outcome.Started.IsZero() {
 			continue
 		}
@@ -149,9 +149,9 @@ func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRa
 		case results.Problem != "":
 			failure, problem.Message = true, line
 		case results.Started || nothingRan:
-			failure, problem.Message = true, "did not end: "+cmp.Or(about.Problem, "the application says nothing of it")
+			failure, problem.Message = true, "did not end: "+cmp.Or(about.Problem, "the application reports no reason")
 		default:
-			problem.Message = "not run: " + cmp.Or(about.Problem, "the application says nothing of it")
+			problem.Message = "not run: " + cmp.Or(about.Problem, "the application reports no reason")
 		}
 	}
 	if failure && step.AllowFailure {

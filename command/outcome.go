@@ -131,8 +131,8 @@ func (f *failed) ExitStatus() int {
 
 // failure strips the text that the scheduler puts around a command's error.
 func failure(err error) error {
-	if _, said, ok := strings.Cut(err.Error(), errorMark); ok {
-		return &failed{errorMark + said}
+	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
+		return &failed{errorMark + text}
 	}
 	return err
 }

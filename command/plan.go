@@ -32,9 +32,9 @@ type Plan struct {
 	MaxFailures int `json:"maxFailures"`
 	// Limits bound the files that each task returns.
 	Limits Limits `json:"limits"`
-	// Local reports whether tasks run on the submitter's machine. Links are then
-	// the entries of each task's directory; on a cluster these are the files that
-	// the node localized for the container.
+	// Local is true if tasks run on the submitter's machine. Each task's directory
+	// then has Links; on a cluster it has links to the files that the node localized
+	// for the container.
 	Local bool   `json:"local,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
@@ -61,7 +61,7 @@ type Step struct {
 	// the task's values; see [Step.Expand].
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory runs each attempt of a task in a new directory instead of the
+	// OwnDirectory makes each attempt of a task run in a new directory instead of the
 	// executor's working directory.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
 	// WorkingDirectory is relative to the task's directory, or an absolute path.
@@ -88,7 +88,7 @@ type Tasks []Task
 
 // MarshalJSON encodes the tasks, or their number if no task has values.
 func (t Tasks) MarshalJSON() ([]byte, error) {
-	if slices.ContainsFunc(t, func(one Task) bool { return len(one.Values) > 0 }) {
+	if slices.ContainsFunc(t, func(task Task) bool { return len(task.Values) > 0 }) {
 		return json.Marshal([]Task(t))
 	}
 	return json.Marshal(len(t))
@@ -190,8 +190,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan written by [Plan.Write]. If remove is set it removes the
-// file afterwards; a container's copy is removed by its node.
+// ReadPlan reads a plan written by [Plan.Write], and removes the file if remove is
+// set. A container's copy is removed by its node.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {

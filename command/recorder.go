@@ -104,14 +104,14 @@ func (r *recorder) add(step int, outcome Outcome) {
 	r.record(record{Step: step, Event: taskEnded, Outcome: &outcome})
 }
 
-func (r *recorder) record(one record) {
+func (r *recorder) record(rec record) {
 	if r != nil {
-		r.records <- one
+		r.records <- rec
 	}
 }
 
-// close writes the pending records, stops the writer and returns the first error
-// that lasted. No other method may be called afterwards.
+// close writes the pending records, stops the writer and returns an error if records
+// could not be written. No other method may be called afterwards.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
 		return nil
@@ -122,7 +122,7 @@ func (r *recorder) close(ctx context.Context) error {
 	return <-r.done
 }
 
-// loop collects records and writes them from time to time.
+// loop collects records and writes them at increasing intervals.
 func (r *recorder) loop(ctx context.Context) error {
 	var pending bytes.Buffer
 	var problem error
@@ -130,13 +130,13 @@ func (r *recorder) loop(ctx context.Context) error {
 	delay := firstFlush
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
-	take := func(one record) {
-		if one.Outcome != nil && one.Outcome.Status != Succeeded {
+	take := func(rec record) {
+		if outcome := rec.Outcome; outcome != nil && outcome.Status != Succeeded {
 			if failures++; failures > fullTails {
-				one.Outcome.Tail = one.Outcome.Tail[max(0, len(one.Outcome.Tail)-shortTail):]
+				outcome.Tail = outcome.Tail[max(0, len(outcome.Tail)-shortTail):]
 			}
 		}
-		problem = firstOf(problem, json.NewEncoder(&pending).Encode(one))
+		problem = firstOf(problem, json.NewEncoder(&pending).Encode(rec))
 	}
 	flush := func(ctx context.Context) {
 		if pending.Len() == 0 {
@@ -153,8 +153,8 @@ func (r *recorder) loop(ctx context.Context) error {
 	}
 	for {
 		select {
-		case one := <-r.records:
-			take(one)
+		case rec := <-r.records:
+			take(rec)
 		case <-timer.C:
 			flush(ctx)
 			if written > 0 {
@@ -175,22 +175,22 @@ func (r *recorder) loop(ctx context.Context) error {
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
 	// If the application was killed, the submitter may have read and removed the
 	// results. Writing a file would create the directory again.
-	if there, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !there {
-		return firstOf(err, fmt.Errorf("recording what tasks came to: %s is gone", r.directory))
+	if exists, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !exists {
+		return firstOf(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
 	}
 	name := fmt.Sprintf("%s/%s/%s-%06d", r.directory, reportDirectory, r.prefix, number)
 	writer, err := r.files.Create(ctx, name+partEnding, storage.Overwrite(), storage.Perm(0o600))
 	if err != nil {
-		return fmt.Errorf("recording what tasks came to: %w", err)
+		return fmt.Errorf("recording task outcomes: %w", err)
 	}
 	if _, err = writer.Write(content); err != nil {
-		return fmt.Errorf("recording what tasks came to: %w", errors.Join(err, writer.Abort()))
+		return fmt.Errorf("recording task outcomes: %w", errors.Join(err, writer.Abort()))
 	}
 	if err = writer.Close(); err == nil {
 		err = r.files.Rename(ctx, name+partEnding, name)
 	}
 	if err != nil {
-		return fmt.Errorf("recording what tasks came to: %w", err)
+		return fmt.Errorf("recording task outcomes: %w", err)
 	}
 	return nil
 }

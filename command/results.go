@@ -26,7 +26,7 @@ type Results struct {
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because names the step that made this one be skipped; "" if it was not skipped.
+	// Because names the step because of which this one was skipped; "" if it was not.
 	Because string
 	// Problem is why the step failed; "" if it succeeded or has not ended.
 	Problem string
@@ -55,7 +55,7 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 		return results, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what the tasks came to: %w", err)
+		return nil, fmt.Errorf("task outcomes: %w", err)
 	}
 	latest := latestPrefix(entries)
 	for _, entry := range entries { // sorted by name
@@ -63,7 +63,7 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 			continue
 		}
 		if err := results.read(ctx, files, entry.Path); err != nil {
-			return nil, fmt.Errorf("what the tasks came to: %w", err)
+			return nil, fmt.Errorf("task outcomes: %w", err)
 		}
 	}
 	return results, nil
@@ -89,32 +89,32 @@ func (r *Results) read(ctx context.Context, files *storage.Files, path string) e
 	defer file.Close()
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for decoder.More() {
-		var one record
-		if err := decoder.Decode(&one); err != nil {
+		var rec record
+		if err := decoder.Decode(&rec); err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if one.Step < 0 || one.Step >= len(r.Steps) {
-			return fmt.Errorf("%s: it has a step %d, and the job %d steps: is it another job's?", path, one.Step, len(r.Steps))
+		if rec.Step < 0 || rec.Step >= len(r.Steps) {
+			return fmt.Errorf("%s: it has a step %d, and the job %d steps: is it another job's?", path, rec.Step, len(r.Steps))
 		}
-		r.Steps[one.Step].apply(one)
+		r.Steps[rec.Step].apply(rec)
 	}
 	return nil
 }
 
-func (s *StepResults) apply(one record) {
-	switch one.Event {
+func (s *StepResults) apply(rec record) {
+	switch rec.Event {
 	case stepStarted:
 		s.Started = true
 	case stepEnded:
-		s.Ended, s.Problem = true, one.Text
+		s.Ended, s.Problem = true, rec.Text
 	case stepSkipped:
-		s.Because = one.Text
+		s.Because = rec.Text
 		for i := range s.Tasks {
 			s.Tasks[i].Status = Skipped
 		}
 	case taskEnded:
-		if one.Outcome != nil && one.Outcome.Index >= 0 && one.Outcome.Index < len(s.Tasks) {
-			s.Tasks[one.Outcome.Index] = *one.Outcome
+		if rec.Outcome != nil && rec.Outcome.Index >= 0 && rec.Outcome.Index < len(s.Tasks) {
+			s.Tasks[rec.Outcome.Index] = *rec.Outcome
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open reports whether a step has started and its end was not recorded.
+// Open reports whether a step has started and its end is not recorded.
 func (r *Results) Open() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }

@@ -12,11 +12,11 @@ import (
 // ParseCollect parses PATTERN=DIRECTORY, the value of --collect. A relative
 // directory is resolved against base.
 func ParseCollect(text, base string) (Collect, error) {
-	at := strings.LastIndexByte(text, '=')
-	if at < 0 {
+	separator := strings.LastIndexByte(text, '=')
+	if separator < 0 {
 		return Collect{}, fmt.Errorf("%q: want PATTERN=DIRECTORY, such as 'reports/*.xml=out'", text)
 	}
-	return NewCollect(text[:at], text[at+1:], base)
+	return NewCollect(text[:separator], text[separator+1:], base)
 }
 
 // NewCollect returns a Collect of a pattern and a directory, which it resolves
@@ -68,9 +68,9 @@ func (p *Plan) Collision() (step, collect int, err error) {
 	for number := range p.Steps {
 		s := &p.Steps[number]
 		for index := range s.Tasks {
-			for which, wanted := range s.Collect {
-				here := owner{number, index, s.Expand(wanted.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
-				target := s.Target(wanted, index)
+			for i, collect := range s.Collect {
+				here := owner{number, index, s.Expand(collect.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
+				target := s.Target(collect, index)
 				key := target
 				if !hasMeta(here.pattern) { // the name of one file
 					key = filepath.Join(target, here.pattern)
@@ -82,7 +82,7 @@ func (p *Plan) Collision() (step, collect int, err error) {
 				if !ok || first.step == here.step && first.task == here.task {
 					continue
 				}
-				return number, which, fmt.Errorf("files of %s and of %s would come into %s under names that may be the same: put {index} into the directory",
+				return number, i, fmt.Errorf("files of %s and of %s would come into %s under names that may be the same: put {index} into the directory",
 					p.taskName(first.step, first.task), p.taskName(number, index), target)
 			}
 		}
@@ -90,6 +90,7 @@ func (p *Plan) Collision() (step, collect int, err error) {
 	return 0, 0, nil
 }
 
+// hasMeta reports whether a pattern may match more than one name.
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
 // taskName describes a task in messages.

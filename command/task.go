@@ -33,16 +33,16 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 // returns an error, so that the scheduler launches the next attempt. A command that
 // fails its last attempt is an outcome, not an error.
 func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
-	one := c.invocation(input, t.Index(), t.Attempt())
+	attempt := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
-		directory, remove, err := c.makeDirectory(one)
+		directory, remove, err := c.makeDirectory(attempt)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("the directory of task %d: %w", t.Index(), err)
 		}
 		defer func() { err = firstOf(err, remove()) }()
-		one.base = directory
+		attempt.base = directory
 	}
-	outcome, err = execute(t, one)
+	outcome, err = execute(t, attempt)
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -51,13 +51,14 @@ func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 		return Outcome{}, outcome.Error(c.Step.Name)
 	}
 	if c.Results != "" {
-		if err := c.collect(t, &outcome, one, input); err != nil {
+		if err := c.collect(t, &outcome, attempt, input); err != nil {
 			return Outcome{}, fmt.Errorf("step %s: the files of task %d: %w", c.Step.Name, t.Index(), err)
 		}
 	}
 	return outcome, nil
 }
 
+// firstOf returns the first of two errors that is not nil.
 func firstOf(first, second error) error {
 	if first != nil {
 		return first
@@ -68,27 +69,27 @@ func firstOf(first, second error) error {
 // invocation returns the command line, environment and directory of one attempt.
 func (c *common) invocation(input Task, index, attempt int) invocation {
 	expand := func(text string) string { return c.Step.Expand(text, input, index, c.Tasks, attempt) }
-	one := invocation{
+	inv := invocation{
 		step: c.Step.Name, index: index, attempt: attempt, timeout: c.Step.TaskTimeout,
 		base: ".", below: expand(c.Step.WorkingDirectory),
 		args: make([]string, len(c.Step.Command)),
 	}
 	for i, arg := range c.Step.Command {
-		one.args[i] = expand(arg)
+		inv.args[i] = expand(arg)
 	}
-	one.environment = append(os.Environ(),
+	inv.environment = append(os.Environ(),
 		"TASK_INDEX="+strconv.Itoa(index),
 		"TASK_COUNT="+strconv.Itoa(c.Tasks),
 		"TASK_ATTEMPT="+strconv.Itoa(attempt),
 	)
 	if c.Step.Name != "" {
-		one.environment = append(one.environment, "TASK_STEP="+c.Step.Name)
+		inv.environment = append(inv.environment, "TASK_STEP="+c.Step.Name)
 	}
 	for _, value := range input.Values {
-		one.environment = append(one.environment, Variable(value.Name)+"="+value.Text)
+		inv.environment = append(inv.environment, Variable(value.Name)+"="+value.Text)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Step.Environment)) {
-		one.environment = append(one.environment, name+"="+expand(c.Step.Environment[name]))
+		inv.environment = append(inv.environment, name+"="+expand(c.Step.Environment[name]))
 	}
-	return one
+	return inv
 }

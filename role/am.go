@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// driverOf returns a function that makes the driver in the process of an
+// driverOf returns a function that starts the driver in the process of an
 // ApplicationMaster.
 func driverOf(function func(ctx context.Context) error) func(*am.Attempt) (*am.Driver, error) {
 	return func(attempt *am.Attempt) (*am.Driver, error) {

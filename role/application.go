@@ -23,7 +23,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stopTimeout bounds the end of a driver.
+// stopTimeout limits the time for stopping a driver.
 const stopTimeout = 10 * time.Second
 
 // Application is the application in the process of its driver. All sessions of
@@ -36,8 +36,8 @@ type Application struct {
 	Files       *storage.Files
 
 	address        string    // host:port to which executors connect
-	pass           []byte    // by which the driver lets them join
-	only           *capacity // of the executor if there will be no other, or nil
+	pass           []byte    // with which they join the driver
+	only           *capacity // of a local master's executor; nil on a cluster
 	sessionCreated func()
 }
 
@@ -55,13 +55,13 @@ func (a *Application) SessionCreated() { a.sessionCreated() }
 // driverOptions describe a driver to startDriver.
 type driverOptions struct {
 	id       string // of the application
-	user     string // as whom tasks reach HDFS
+	user     string // whose files tasks access in HDFS
 	settings *config.Config
 	hadoop   *conf.Config // nil if there is none
 	files    *storage.Files
 	pools    string // content of the pools' file; "" to read the one that settings name
-	// host and bind are where executors reach the driver and where it listens; ""
-	// if its only executor is in this process.
+	// Executors reach the driver at host, and it listens on bind; both are "" if its
+	// only executor is in this process.
 	host, bind string
 	racks      map[string]string // by host
 	manager    driver.ClusterManager
@@ -105,8 +105,9 @@ func startDriver(o driverOptions) (*Application, error) {
 	return a, err
 }
 
-// driverAddresses returns where the executors of a cluster reach a driver in this
-// process, and where it listens. managers are host:port of the cluster's managers.
+// driverAddresses returns the host at which the executors of a cluster reach a
+// driver in this process, and the address on which it listens. managers are the
+// cluster's managers, as host:port.
 func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
 	if host = config.DriverHost.In(settings); host == "" {
 		address, err := route.Source(ctx, managers)
@@ -118,8 +119,8 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 	return host, cmp.Or(config.DriverBind.In(settings), host), nil
 }
 
-// run calls the driver function; supervise.Run says what ctx, application and
-// sessionTimeout do.
+// run calls the driver function. For ctx, application and sessionTimeout see
+// supervise.Run.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
 	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
 		a.sessionCreated = sessionCreated
@@ -134,15 +135,15 @@ func (a *Application) stop(ctx context.Context) error {
 	return a.Driver.Stop(ctx)
 }
 
-// capacity is what the one executor of a local master has.
+// capacity is the size of the only executor of a local master.
 type capacity struct {
 	master    string
 	cores     int
 	resources map[string][]string // addresses by name
 }
 
-// CheckFits returns an error if it is known that no executor will ever be large
-// enough for such tasks on executors of a resource profile, nil for the default.
+// CheckFits returns an error if no executor of a resource profile can ever be large
+// enough for such tasks. The profile is nil for the default.
 func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)
@@ -155,7 +156,7 @@ func (a *Application) CheckFits(cpus int, resources map[string]float64, executor
 	}
 	for name, amount := range resources {
 		has := len(a.only.resources[name])
-		valid := amount <= 1 || amount == math.Trunc(amount) // the driver reports others
+		valid := amount <= 1 || amount == math.Trunc(amount) // the driver rejects others
 		if valid && amount > float64(has) {
 			return fmt.Errorf("each task takes %v %s, and master %s has %d: set executor.resource.%s.amount",
 				amount, name, a.only.master, has, name)

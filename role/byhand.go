@@ -18,8 +18,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runByHand runs the driver of a program that a person, yarn-submit or a
-// standalone worker has started, with executors where the master URL says.
+// runByHand runs the driver of a program that was started by hand, by yarn-submit
+// or by a standalone worker, with executors on the cluster of its master URL.
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := givenSettings()
 	if err != nil {
@@ -44,8 +44,8 @@ func runByHand(function func(ctx context.Context) error) error {
 	case masterurl.Local:
 		return runLocal(ctx, master, settings, logger, function)
 	default:
-		return client.Usage(errors.New("master yarn: a program is sent to a cluster by yarn-submit submit " + os.Args[0] +
-			", or with BOBBIN_SUBMIT_DEPLOY_MODE=client drives its tasks there from here"))
+		return client.Usage(errors.New("master yarn: submit the program by yarn-submit submit " + os.Args[0] +
+			", or set BOBBIN_SUBMIT_DEPLOY_MODE=client to run the driver in this process"))
 	}
 }
 
@@ -78,7 +78,7 @@ func givenSettings() (*config.Config, error) {
 	}
 	properties := map[string]string{}
 	if err := json.Unmarshal([]byte(encoded), &properties); err != nil {
-		return nil, fmt.Errorf("%s: %w: it is set by yarn-submit alone", launch.EnvProperties, err)
+		return nil, fmt.Errorf("%s: %w: only yarn-submit may set it", launch.EnvProperties, err)
 	}
 	return config.FromMap(properties)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errOver is why the context of a driver function ends if its application has
+// errOver is the cause of the driver function's context once the application has
 // succeeded.
 var errOver = errors.New("the application is over")
 
@@ -39,7 +39,7 @@ type clientMode struct {
 	cluster  *client.Cluster
 	files    *storage.Files
 
-	host string // by which the cluster reaches this process
+	host string // the address at which the cluster reaches this process
 	bind string // the address on which the driver listens
 
 	app     *Application    // nil until the driver is started
@@ -52,7 +52,7 @@ type clientMode struct {
 func runClientMode(settings *config.Config, function func(ctx context.Context) error) error {
 	format := os.Getenv(launch.EnvReport)
 	_ = os.Unsetenv(launch.EnvReport) // processes that the program starts must not inherit it
-	console := client.NewConsole(besideOutput(os.Stderr))
+	console := client.NewConsole(consoleWriter(os.Stderr))
 	slog.SetDefault(logging.New(console, settings))
 	ctx, stop := interrupt.Context(client.ExitFailed, console.Close)
 	defer stop()
@@ -68,17 +68,17 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	return err
 }
 
-// besideOutput returns stderr, but hides that it is a terminal if stdout is one
-// too: the console's live line would run into the program's output.
-func besideOutput(stderr *os.File) io.Writer {
+// consoleWriter returns stderr. If stdout is a terminal too, it hides that stderr is
+// one: the console's live line would mix with the program's output.
+func consoleWriter(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return struct{ io.Writer }{stderr}
 	}
 	return stderr
 }
 
-// newLogger makes the logger. Unless log.level is set it logs only problems, since
-// the console reports all else.
+// newLogger sets the logger. Unless log.level is set, it logs only problems: the
+// console reports the rest.
 func (c *clientMode) newLogger() {
 	c.logLevel.Set(slog.LevelWarn)
 	if c.settings.IsSet(config.LogLevel.Name()) {
@@ -125,8 +125,8 @@ func (c *clientMode) run(ctx context.Context) error {
 	return c.follow(ctx, drive)
 }
 
-// addresses returns where the cluster reaches this process, and where the driver
-// listens.
+// addresses returns the host at which the cluster reaches this process, and the
+// address on which the driver listens.
 func (c *clientMode) addresses(ctx context.Context) (host, bind string, err error) {
 	managers, err := c.cluster.Hadoop().ResourceManagers("yarn.resourcemanager.address")
 	if err != nil {
@@ -161,10 +161,10 @@ func (c *clientMode) follow(ctx context.Context, drive func(alive context.Contex
 	return c.result(ctx, outcome, failure)
 }
 
-// result returns the error of an application that failed by what the cluster
-// reports, outcome, or by what its driver returned, failure. If
-// yarn.am.clientModeExitOnError is false, it first waits for a driver function that
-// was abandoned.
+// result returns the error of the application; nil if it succeeded. outcome is the
+// error that the cluster reports, failure that of the driver function. If
+// yarn.am.clientModeExitOnError is false, result first waits for a driver function
+// that was abandoned.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
@@ -232,14 +232,14 @@ func (c *clientMode) stopDriver(ctx context.Context) {
 	}
 }
 
-// drive runs the driver function, and tells the ApplicationMaster how it ended.
+// drive runs the driver function, and reports its end to the ApplicationMaster.
 func (c *clientMode) drive(alive context.Context) error {
 	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err
 	}
 	// If no ApplicationMaster has joined yet, Finish waits for one while the
-	// application may still get it.
+	// application is alive.
 	if c.manager.Finish(alive, err) == nil {
 		c.stopDriver(alive)
 	}

@@ -58,7 +58,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 	}
 	pass, ok := credentials.Secret(launch.SecretDriver)
 	if !ok {
-		return fmt.Errorf("the container's credentials hold nothing to join the driver by")
+		return fmt.Errorf("the container's credentials have no secret for the driver")
 	}
 	resources, err := givenResources()
 	if err != nil {
@@ -91,13 +91,13 @@ func givenResources() (map[string][]string, error) {
 	}
 	resources := map[string][]string{}
 	if err := json.Unmarshal([]byte(text), &resources); err != nil {
-		return nil, fmt.Errorf("%s: %w: it is set by a standalone worker alone", launch.EnvResources, err)
+		return nil, fmt.Errorf("%s: %w: only a standalone worker may set it", launch.EnvResources, err)
 	}
 	return resources, nil
 }
 
-// prepareTasks returns a function that gives tasks the driver's file systems, with
-// the driver's user.
+// prepareTasks returns a function that adds the driver's file systems, with the
+// driver's user, to the context of tasks.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
 		var hadoop *conf.Config // nil if the driver has none
@@ -105,12 +105,12 @@ func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapRepl
 			hadoop = conf.FromMap(values)
 		}
 		files := storage.New(storage.Options{Hadoop: hadoop, User: boot.GetUser(), Logger: logger})
-		end := func() {
+		closeFiles := func() {
 			if err := files.Close(); err != nil {
 				logger.Debug("closing HDFS", "error", err)
 			}
 		}
-		return storage.With(ctx, files), end, nil
+		return storage.With(ctx, files), closeFiles, nil
 	}
 }
 

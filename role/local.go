@@ -56,7 +56,7 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {
-		// Its error is the end of the driver, which reports that itself.
+		// Its error is that the driver has stopped, which the driver reports itself.
 		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, executor, stream)
 		})

@@ -36,9 +36,8 @@ func runLocalCluster(ctx context.Context, master masterurl.URL, settings *config
 	return standalone{masters: masters, credentials: cluster.Credentials(), logger: logger}.run(ctx, settings, function)
 }
 
-// fitToWorkers gives executors all memory of a worker if the settings do not say
-// how much they get. It returns an error if an executor fits on no worker, since
-// no other will come.
+// fitToWorkers lowers the default of executor.memory to a worker's memory. It
+// returns an error if an executor fits on no worker: the cluster never gets others.
 func fitToWorkers(settings *config.Config, master masterurl.URL) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorMem.Name()) && config.ExecutorMem.In(settings) > master.Memory {
 		fitted, err := settings.With(map[string]string{config.ExecutorMem.Name(): fmt.Sprintf("%dm", master.Memory/config.MiB)})

@@ -1,7 +1,7 @@
 // Package role decides which role a process of a bobbin program has, and puts
-// each role together: the driver of a program that a person started, with
-// executors where its master URL says; an ApplicationMaster, with or without the
-// driver; an executor; and the processes of a local cluster.
+// each role together: the driver of a program that was started by hand, with
+// executors on the cluster of its master URL; an ApplicationMaster, with or without
+// the driver; an executor; and the processes of a local cluster.
 //
 // Application is the state of a driver's process. Every role with a driver makes
 // one by startDriver, and runs the user's driver function by its run method.
@@ -50,8 +50,7 @@ func exit(err error) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	// Its first line is printed last, where people look first. What follows it in
-	// the error may be a stack.
+	// Print the first line last, below the other lines, which may be a long stack.
 	message, details, _ := strings.Cut(strings.TrimRight(err.Error(), "\n"), "\n")
 	if details != "" {
 		fmt.Fprintln(os.Stderr, details)
@@ -60,8 +59,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the exit code that err itself gives by a method ExitStatus,
-// as errors of the driver function may, or else the one that package client gives.
+// exitStatus returns the result of err's method ExitStatus, which errors of the
+// driver function may have, or else client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

@@ -20,12 +20,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// standalone is a standalone cluster on which a driver in this process has its
-// executors.
+// standalone is the standalone cluster that runs the executors of a driver in this
+// process.
 type standalone struct {
 	masters     []string // host:port
 	credentials *protocol.Credentials
-	driverID    string // by which the cluster knows this driver, if it started it
+	driverID    string // the cluster's id for this driver; "" if it did not start it
 	logger      *slog.Logger
 }
 
@@ -42,12 +42,12 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, logger: logger}.run(ctx, settings, function)
 }
 
-// givenDriverID returns the id by which a standalone cluster knows this driver, ""
-// if the cluster did not start it.
+// givenDriverID returns a standalone cluster's id for this driver, "" if the cluster
+// did not start it.
 func givenDriverID() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
-	// An application that this program starts would otherwise count as this
-	// driver's, and take the driver along if it is killed.
+	// Otherwise an application that this program starts would count as this
+	// driver's, and killing it would kill the driver.
 	return id, os.Unsetenv(launch.EnvDriverID)
 }
 
@@ -83,16 +83,16 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	defer manager.Close()
 	a.Driver.SetManager(manager)
 
-	over, end := context.WithCancelCause(context.Background())
+	alive, end := context.WithCancelCause(context.Background())
 	defer end(nil)
 	go func() {
 		select {
 		case <-manager.Over():
 			end(manager.Err())
-		case <-over.Done():
+		case <-alive.Done():
 		}
 	}()
-	err = a.run(ctx, over, 0, function)
+	err = a.run(ctx, alive, 0, function)
 	if removed := manager.Err(); removed != nil && !errors.Is(err, removed) {
 		err = errors.Join(removed, err)
 	}
@@ -139,8 +139,8 @@ func shippedFiles(program string, settings *config.Config) (*application.Files, 
 		return nil, err
 	}
 	local := []application.LocalFile{{Path: program, Name: filepath.Base(program), Executable: true}}
-	for _, one := range named {
-		local = append(local, application.LocalFile{Path: one.Path, Name: one.Name, Archive: one.Archive, Executable: one.Executable})
+	for _, file := range named {
+		local = append(local, application.LocalFile{Path: file.Path, Name: file.Name, Archive: file.Archive, Executable: file.Executable})
 	}
 	return application.ReadFiles(local)
 }
@@ -148,12 +148,12 @@ func shippedFiles(program string, settings *config.Config) (*application.Files, 
 // finish stops the executors and the driver, and reports to the master how the
 // application ended.
 func (s standalone) finish(ctx context.Context, a *Application, manager *application.Application, failure error) {
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	manager.RequestExecutors(driver.Request{}) // none replaces those that stop
-	err := a.stop(ending)
+	manager.RequestExecutors(driver.Request{}) // do not replace those that stop
+	err := a.stop(stopping)
 	if manager.Err() == nil {
-		err = errors.Join(err, manager.Finish(ending, failure))
+		err = errors.Join(err, manager.Finish(stopping, failure))
 	}
 	if err != nil {
 		s.logger.Warn("ending the application", "error", err)
