@@ -16,14 +16,14 @@ type coordination struct {
 	commits []chan bool // pending CanCommit calls, in order
 	barrier chan string // of the pending Barrier call, or nil
 	passed  uint32      // barriers
-	broken  error       // if not nil, why no barrier can be passed any more
+	broken  error       // why no barrier can be passed any more, or nil
 	peers   []*wire.BarrierPeer
 }
 
 var (
 	errNoBarrier   = errors.New("the task is not one of a barrier set: run its function with bobbin.Barrier()")
 	errTwoBarriers = errors.New("a task waits at one barrier at a time, and another goroutine of it does already")
-	errLeaving     = errors.New("the executor leaves")
+	errStopping    = errors.New("the executor is stopping")
 )
 
 // CanCommit asks the driver whether this attempt may commit its output.
@@ -48,12 +48,12 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why an attempt that the engine does not know any more ended.
+// endCause returns why an attempt ended that the engine has removed.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	return errLeaving
+	return errStopping
 }
 
 // Barrier waits until all tasks of the set have called it as often as this one.
@@ -96,7 +96,7 @@ func (t *task) Barrier(ctx context.Context) error {
 	defer e.mu.Unlock()
 	t.barrier = nil
 	if err != nil {
-		// The other tasks may have passed or not: this one no longer knows.
+		// The other tasks may have passed the barrier or not.
 		t.broken = fmt.Errorf("the task's barrier was left before all had come: %w", err)
 		return err
 	}

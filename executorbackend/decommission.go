@@ -19,9 +19,9 @@ const diskInterval = time.Minute
 func (e *engine) decommission(code int, reason string) {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	e.mu.Lock()
-	first := e.leaving == nil
+	first := e.decommissioning == nil
 	if first {
-		e.leaving = &ExitError{Code: code, Err: fmt.Errorf("executor %s left: %s", e.options.ID, reason)}
+		e.decommissioning = &ExitError{Code: code, Err: fmt.Errorf("executor %s left: %s", e.options.ID, reason)}
 	}
 	e.mu.Unlock()
 	if first {
@@ -65,7 +65,7 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
-		// A broken disk may never answer.
+		// Writing to a broken disk may block for ever.
 		tested := make(chan error, 1)
 		e.running.Go(func() { tested <- testDisk(e.options.directory) })
 		select {
@@ -85,7 +85,7 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 func testDisk(directory string) error {
 	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
 	if err == nil {
-		_, err = file.WriteString("written and read by nobody\n")
+		_, err = file.WriteString("bobbin disk test\n")
 		err = errors.Join(err, file.Close(), os.Remove(file.Name()))
 	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -113,7 +113,7 @@ func (e *engine) reap(t *task, reason string) {
 	e.mu.Unlock()
 
 	waited := e.killTimeout.Round(time.Millisecond)
-	e.options.Logger.Error("a task does not end though it was killed: its function does not heed its context",
+	e.options.Logger.Error("a task does not end though it was killed: its function ignores the end of its context",
 		"taskSet", t.set.name, "task", t.index, "killed", reason, "waited", waited)
 	if !e.options.replaceable {
 		return

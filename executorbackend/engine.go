@@ -38,25 +38,25 @@ type engine struct {
 	*executor
 	maxResult   int64
 	maxDirect   int           // largest result in bytes that is sent without being fetched
-	killTimeout time.Duration // 0 for none
+	killTimeout time.Duration // 0 means none
 	tasksCtx    context.Context
 	out         *outbox
 	reportHold  func(key string) // out.hold, made once for all tasks
-	registered  bool             // of the receiving goroutine only
+	registered  bool             // used by the receiving goroutine only
 
-	mu      sync.Mutex
-	sets    map[uint64]*taskSet
-	peers   map[uint64][]*wire.BarrierPeer // by barrier set
-	tasks   map[uint64]*task               // waiting and running, by attempt
-	waiting []*task                        // for cores, in order
-	free    int                            // cores
-	ended   bool                           // no task starts any more
-	stuck   map[*task]struct{}
-	labels  leakLabels
-	pace    pace
-	stall   stallTimer
-	leaving *ExitError // set once this executor asked to be decommissioned
-	running sync.WaitGroup
+	mu              sync.Mutex
+	sets            map[uint64]*taskSet
+	peers           map[uint64][]*wire.BarrierPeer // by barrier set
+	tasks           map[uint64]*task               // waiting and running, by attempt
+	waiting         []*task                        // for cores, in order
+	free            int                            // cores
+	ended           bool                           // no task starts any more
+	stuck           map[*task]struct{}
+	labels          leakLabels
+	pace            pace
+	stall           stallTimer
+	decommissioning *ExitError // set once this executor asked to be decommissioned
+	running         sync.WaitGroup
 }
 
 // streamEnd is the result of an executor's stream.
@@ -127,10 +127,10 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	x.dropStreamBlocks()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err == nil && e.leaving != nil {
-		err = e.leaving
+	if err == nil && e.decommissioning != nil {
+		err = e.decommissioning
 	}
-	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.leaving == nil}
+	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.decommissioning == nil}
 }
 
 // receive acts on the driver's messages. It returns nil when the driver stops the
@@ -279,7 +279,7 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 		if e.blocks.Remove(block.TaskResult(attempt)) {
 			return killed(attempt, reason)
 		}
-		return nil // the driver has its last update, or it comes
+		return nil // the driver has its last update, or will get it
 	}
 	t.cancel(&killedError{reason: reason})
 	if t.started {
@@ -295,9 +295,9 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 }
 
 // finish frees an attempt's cores, starts waiting tasks and reports the attempt's
-// last update, if any. It returns a queued task that is to run in this goroutine,
-// if the goroutine continues: the stack of a new one would have to grow, which
-// takes longer than a short task.
+// last update, if any. If this goroutine continues, finish may return a queued task
+// for it to run: the stack of a new goroutine would have to grow, which takes
+// longer than a short task.
 func (e *engine) finish(t *task, took time.Duration, continues bool, update *wire.TaskUpdate) (next *task) {
 	e.mu.Lock()
 	if t.reaper != nil {

@@ -9,8 +9,8 @@
 // executor type, which outlives a stream.
 //
 // If the connection breaks, an executor process gives up its tasks and tries to
-// register again for a few seconds. If it cannot go on (a killed task does not
-// end, its disk is lost, a signal says so), it asks the driver to decommission
+// register again for a few seconds. If it cannot continue (a killed task does not
+// end, its disk is lost, or it gets a signal), it asks the driver to decommission
 // it: it gets no further task, and ends when its tasks have ended.
 package executorbackend
 
@@ -50,8 +50,8 @@ type Options struct {
 	// example. The executor then ends with ExitDecommissioned. May be nil.
 	Decommission <-chan string
 
-	// Config gives the executor's settings; nil gives their defaults. Run replaces
-	// it by the driver's.
+	// Config has the executor's settings; nil means their defaults. Run replaces it
+	// with the driver's.
 	Config *config.Config
 
 	// Prepare makes the context of tasks from the driver's reply, and a function
@@ -90,7 +90,7 @@ const (
 	// ExitUnableToConnect means that the executor did not reach its driver.
 	ExitUnableToConnect = 61
 	// ExitDisconnected means that the stream to the driver broke, because the driver ended
-	// or took the executor for lost.
+	// or declared the executor lost.
 	ExitDisconnected = 62
 	// ExitRefused means that the driver refused the executor.
 	ExitRefused = 63

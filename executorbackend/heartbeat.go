@@ -60,17 +60,17 @@ func (e *engine) progress() []*wire.TaskProgress {
 	heap := heapBytes()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var all []*wire.TaskProgress
+	var running []*wire.TaskProgress
 	for attempt, t := range e.tasks {
 		if t.started {
 			t.raisePeak(heap)
 			metrics := &wire.Metrics{PeakMemoryBytes: heap}
 			t.measureProgress(metrics, time.Since(t.began))
-			all = append(all, &wire.TaskProgress{Attempt: attempt, Values: t.currentValues(), Metrics: metrics})
+			running = append(running, &wire.TaskProgress{Attempt: attempt, Values: t.currentValues(), Metrics: metrics})
 		}
 	}
-	slices.SortFunc(all, func(a, b *wire.TaskProgress) int { return cmp.Compare(a.GetAttempt(), b.GetAttempt()) })
-	return all
+	slices.SortFunc(running, func(a, b *wire.TaskProgress) int { return cmp.Compare(a.GetAttempt(), b.GetAttempt()) })
+	return running
 }
 
 // residentBytes returns this process's memory that is in RAM; 0 if unknown.

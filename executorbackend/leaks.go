@@ -20,10 +20,10 @@ const (
 	taskLabel = "bobbin.task"
 )
 
-// leakLabels makes profiler labels for tasks, from which a leaked goroutine's
-// task set can be told: a goroutine inherits the labels of the one that starts
-// it. Tasks of a set share a label until the next search, so a label costs a task
-// almost nothing. The engine's lock guards leakLabels.
+// leakLabels makes profiler labels for tasks, which identify the task set of a
+// leaked goroutine: a goroutine inherits the labels of the one that starts it.
+// Tasks of a set share a label until the next search, so that labels are cheap.
+// The engine's lock guards leakLabels.
 type leakLabels struct {
 	prefix    string // distinguishes this engine from others of the process
 	period    int    // counts searches

@@ -9,7 +9,7 @@ import (
 
 // outbox collects what an executor sends to its driver. A goroutine that adds
 // something sends, unless another one is sending, until nothing is left: so one
-// update leaves without a switch of goroutines, and many leave together.
+// update is sent without a switch of goroutines, and many are sent together.
 type outbox struct {
 	send     func(*wire.ExecutorMessage) error
 	executor *executor
@@ -89,7 +89,8 @@ func (o *outbox) hold(key string) {
 }
 
 // requestDecommission asks the driver to decommission the executor. It is sent
-// before any update added later, so the driver launches no task in its place.
+// before any update added later, so that the driver launches no task on the cores
+// that such an update frees.
 func (o *outbox) requestDecommission(reason string) {
 	o.mu.Lock()
 	o.decommission = &wire.Decommission{Reason: reason}
@@ -197,8 +198,8 @@ const (
 )
 
 // next removes and returns what fits into one message. Updates, up to wire.MaxPart
-// bytes, come only after all else, so that the driver knows of keys and of a
-// request for decommission first. The caller may add a part of a fetched result.
+// bytes, come last, so that the driver gets keys and a request for decommission
+// first. The caller may add a part of a fetched result.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,

@@ -42,7 +42,7 @@ const (
 	attachBackoff = 100 * time.Millisecond // before the second try; doubles up to attachTimeout/8
 )
 
-// Run is an executor process. It registers with the driver at host:port, with the
+// Run runs an executor process. It registers with the driver at host:port, with the
 // pass that the driver made, and returns nil when the driver stops it. If the
 // connection breaks, it gives up its tasks and tries to register again. It
 // returns an error, of type *ExitError if it has an exit code, when it cannot
@@ -141,8 +141,8 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 }
 
 // attach runs the executor over a stream to the driver, and over further ones as
-// they break. To the driver each is a new executor of the same id, because it
-// runs the old one's tasks elsewhere: they end here before the next stream.
+// they break. The driver treats each as a new executor of the same id, and runs
+// the tasks of the old one elsewhere: they end here before the next stream.
 func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
 	x.instance = rand.Uint64() | 1
 	var broken error // why the executor was disconnected, until it is registered again

@@ -34,7 +34,7 @@ type task struct {
 	started bool
 	began   time.Time   // does not change once the attempt has started
 	reaper  *time.Timer // runs once the attempt was killed
-	stuck   bool        // it was reported as killed, and runs still
+	stuck   bool        // it was reported as killed, and still runs
 	coordination
 
 	values     function.Values
@@ -77,7 +77,7 @@ func (e *engine) run(t *task) (next *task) {
 
 // cutShort reports whether an attempt failed because this executor ends. Such a
 // failure is not reported: whether it counts depends on why the executor ended,
-// which the cluster manager knows.
+// which the cluster manager reports.
 func (e *engine) cutShort(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
@@ -96,7 +96,7 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 			common, err = reader.Bytes(0, reader.Size())
 		}
 		if err != nil {
-			return nil, &wire.Failure{Message: "what the tasks of the set share is lost: " + err.Error()}
+			return nil, &wire.Failure{Message: "the task set's shared value is lost: " + err.Error()}
 		}
 	}
 	result, err := body(t.ctx, function.Call{

@@ -16,12 +16,11 @@ const (
 	// paceWeight is the number of tasks over which their duration is averaged.
 	paceWeight = 32
 	// stallTimeout is how long queued tasks wait without any task starting, before
-	// they go back to the driver, which may have a free core elsewhere.
+	// they are returned to the driver, which may have a free core elsewhere.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean duration of the tasks of one set, the one of which a task
-// ended last.
+// pace is the mean duration of the tasks of the set whose task ended last.
 type pace struct {
 	taskSet uint64
 	mean    time.Duration
@@ -60,7 +59,8 @@ func (s *stallTimer) stop() {
 	}
 }
 
-// recallStalled gives queued tasks back if no task has started for stallTimeout.
+// recallStalled returns queued tasks to the driver if no task has started for
+// stallTimeout.
 func (e *engine) recallStalled() {
 	e.mu.Lock()
 	e.stall.timer = nil
