@@ -38,11 +38,11 @@ func (d *directory) make() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.path == "" {
-		made, err := os.MkdirTemp(d.parent, "bobbin-blocks-")
+		path, err := os.MkdirTemp(d.parent, "bobbin-blocks-")
 		if err != nil {
 			return "", err
 		}
-		d.path = made
+		d.path = path
 	}
 	return d.path, nil
 }

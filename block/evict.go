@@ -33,7 +33,7 @@ func (s *Store) settle(b *entry) (err error) {
 
 // full reports whether blocks exceed the memory limit. It is called with the lock
 // held.
-func (s *Store) full() bool { return s.memory-s.leaving > s.options.Memory }
+func (s *Store) full() bool { return s.memory-s.spilling > s.options.Memory }
 
 // spill writes a pinned block to a file. The block leaves memory with its last pin.
 // spill is called with the lock held, and releases it while it writes.
@@ -41,13 +41,13 @@ func (s *Store) spill(b *entry) error {
 	if s.closed {
 		return ErrClosed
 	}
-	s.leaving += b.size
+	s.spilling += b.size
 	s.writing.Add(1)
 	s.mu.Unlock()
 	path, err := s.files.write(b.value)
 	s.mu.Lock()
 	s.writing.Done()
-	s.leaving -= b.size
+	s.spilling -= b.size
 	b.path = path
 	if err != nil && !s.failing {
 		s.options.Logger.Warn("blocks cannot be written to disk: those that must not be lost stay in memory", "block", b.id, "bytes", b.size, "error", err)

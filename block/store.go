@@ -36,14 +36,14 @@ type Store struct {
 	options Options
 	files   directory
 
-	mu      sync.Mutex // not held during input and output
-	blocks  map[ID]*entry
-	recent  list.List      // of *entry that can leave memory, the least recently used first
-	memory  int64          // bytes of blocks in memory
-	leaving int64          // the part of memory that is being written to files
-	failing bool           // the last file could not be written
-	writing sync.WaitGroup // of files; none starts once the store is closed
-	closed  bool
+	mu       sync.Mutex // not held during input and output
+	blocks   map[ID]*entry
+	recent   list.List      // of *entry that can leave memory, the least recently used first
+	memory   int64          // bytes of blocks in memory
+	spilling int64          // the part of memory that is being written to files
+	failing  bool           // the last file could not be written
+	writing  sync.WaitGroup // of files; none starts once the store is closed
+	closed   bool
 }
 
 // entry is a block of a store. The store's lock guards the fields below sums.

@@ -50,8 +50,8 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 			yield(nil, context.Cause(ctx))
 			return
 		}
-		for some := range slices.Chunk(ids, maxIDs) {
-			if !c.fetch(ctx, address, some, yield) {
+		for batch := range slices.Chunk(ids, maxIDs) {
+			if !c.fetch(ctx, address, batch, yield) {
 				return
 			}
 		}
@@ -76,12 +76,12 @@ func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yiel
 		return false
 	}
 	for _, id := range ids {
-		got, err := r.next(id)
-		if !yield(got, err) || r.err != nil {
+		b, err := r.next(id)
+		if !yield(b, err) || r.err != nil {
 			return false
 		}
-		if got != nil {
-			got.skip()
+		if b != nil {
+			b.skip()
 		}
 	}
 	return true
@@ -135,7 +135,8 @@ func (c *Client) keep(address string, connection *tls.Conn) {
 	c.idle = append(c.idle, kept)
 }
 
-// remove removes and returns an idle connection. It is called with the lock held.
+// remove removes and returns the i-th idle connection. It is called with the lock
+// held.
 func (c *Client) remove(i int) *idleConn {
 	removed := c.idle[i]
 	removed.expiry.Stop()

@@ -90,10 +90,10 @@ func readRequest(r *bufio.Reader) ([]block.ID, error) {
 	return ids, nil
 }
 
-func readNumber(r *bufio.Reader, most uint64) (uint64, error) {
+func readNumber(r *bufio.Reader, limit uint64) (uint64, error) {
 	n, err := binary.ReadUvarint(r)
-	if err == nil && n > most {
-		err = fmt.Errorf("not of the data port's protocol: a length of %d, of %d at the most", n, most)
+	if err == nil && n > limit {
+		err = fmt.Errorf("not of the data port's protocol: the length %d exceeds %d", n, limit)
 	}
 	return n, err
 }

@@ -40,16 +40,16 @@ func newReply(ctx context.Context, address string, connection *tls.Conn, blocks 
 // used again. Otherwise it closes the connection, without TLS's close_notify: the
 // peer may not read.
 func (r *reply) close() bool {
-	whole := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
+	complete := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
 	if r.current != nil {
 		r.current.chunk, r.current.err = nil, errSkipped
 	}
 	r.input.Reset(nil)
 	readers.Put(r.input)
-	if !whole {
+	if !complete {
 		_ = r.connection.NetConn().Close()
 	}
-	return whole
+	return complete
 }
 
 // next returns the next block, which has this id.

@@ -136,7 +136,7 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 }
 
 func (s *Server) sendDamaged(w *bufio.Writer, cause error) error {
-	s.options.Logger.Warn("a block that a peer wants cannot be read", "error", cause)
+	s.options.Logger.Warn("a requested block cannot be read", "error", cause)
 	_, err := w.Write(appendText([]byte{damaged}, cause.Error()))
 	return err
 }
