@@ -237,7 +237,7 @@ type ExecutorMessage struct {
 	// Keys of data that the executor now holds for other tasks. A key arrives no
 	// later than the last update of the task that holds the data.
 	Holds []string `protobuf:"bytes,4,rep,name=holds,proto3" json:"holds,omitempty"`
-	// The executor asks to be decommissioned: it wants no further task, and a Stop
+	// The executor asks to be decommissioned: to get no further task, and a Stop
 	// when its tasks have ended.
 	Decommission *Decommission `protobuf:"bytes,5,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	// Acknowledges keys of DriverMessage.release.
@@ -691,7 +691,7 @@ func (x *Addresses) GetAddresses() []string {
 	return nil
 }
 
-// BarrierArrival says that an attempt waits at a barrier for the other tasks of
+// BarrierArrival reports that an attempt waits at a barrier for the other tasks of
 // its set.
 type BarrierArrival struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1195,9 +1195,9 @@ func (x *Metrics) GetBytesWritten() uint64 {
 // stop, which ends it.
 //
 // The driver merges messages that wait for a slow stream, and splits large ones.
-// The order allows both: nothing acts before what it needs, and data that is held
-// after its release is held anew. One thing merging changes: a recall misses
-// attempts launched just before it. They start, or are RECALLED after 100 ms.
+// The order allows both: each field comes after those it needs, and data that is
+// held after its release is held anew. With merging, a recall misses attempts
+// launched just before it. They start, or are RECALLED after 100 ms.
 //
 // The driver's event loop fills messages in driver/sender.go; driver/mailbox.go
 // merges and sends them. The executor acts on them in (*engine).take of package
@@ -1214,7 +1214,7 @@ type DriverMessage struct {
 	Forget       []uint64      `protobuf:"varint,6,rep,packed,name=forget,proto3" json:"forget,omitempty"`
 	Stop         *Stop         `protobuf:"bytes,7,opt,name=stop,proto3" json:"stop,omitempty"`
 	Decommission *Decommission `protobuf:"bytes,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
-	// Keys of held data that is not wanted any more.
+	// Keys of held data that is no longer needed.
 	Release         []string          `protobuf:"bytes,9,rep,name=release,proto3" json:"release,omitempty"`
 	CommitReplies   []*CommitReply    `protobuf:"bytes,10,rep,name=commit_replies,json=commitReplies,proto3" json:"commit_replies,omitempty"`
 	BarrierReleases []*BarrierRelease `protobuf:"bytes,11,rep,name=barrier_releases,json=barrierReleases,proto3" json:"barrier_releases,omitempty"`
@@ -1735,8 +1735,8 @@ type Launch struct {
 	// The addresses of each further resource that the attempt may use. A launch
 	// that has any is of one attempt.
 	Resources map[string]*Addresses `protobuf:"bytes,7,rep,name=resources,proto3" json:"resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Results are to be STORED, whatever their size: the driver has enough results
-	// waiting.
+	// Results are to be STORED, whatever their size: the driver buffers enough
+	// results.
 	StoreResult bool `protobuf:"varint,20,opt,name=store_result,json=storeResult,proto3" json:"store_result,omitempty"`
 	// The attempts go into the executor's window: they wait for a core, and may
 	// become RECALLED.
@@ -1934,8 +1934,8 @@ func (x *Stop) GetReason() string {
 	return ""
 }
 
-// Decommission says that the executor gets no further task, and a Stop when its
-// tasks have ended.
+// Decommission announces that the executor gets no further task, and a Stop when
+// its tasks have ended.
 type Decommission struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`

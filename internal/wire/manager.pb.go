@@ -238,7 +238,7 @@ func (x *ExecutorLoss) GetCountsAsFailure() bool {
 	return false
 }
 
-// ExecutorNotice says that executors will be taken away.
+// ExecutorNotice announces that executors will be taken away.
 type ExecutorNotice struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	ExecutorIds []string               `protobuf:"bytes,1,rep,name=executor_ids,json=executorIds,proto3" json:"executor_ids,omitempty"`

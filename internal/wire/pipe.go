@@ -62,8 +62,8 @@ func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	case message := <-p.in.messages:
 		return message, nil
 	default:
-		var none In
-		return none, io.EOF
+		var zero In
+		return zero, io.EOF
 	}
 }
 

@@ -69,7 +69,7 @@ type column struct {
 	rest  []byte  // not yet read
 }
 
-var errUnreadable = errors.New("a message of successes has not as much of everything as it has attempts, or numbers beyond 64 bits")
+var errUnreadable = errors.New("malformed message of successes: its results or metrics do not match its attempts, or a number exceeds 64 bits")
 
 // Read returns a reader of the attempts. Each Next overwrites the update and its
 // metrics.
