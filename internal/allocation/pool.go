@@ -86,7 +86,7 @@ type Executor struct {
 	ID string
 
 	pool      *Pool
-	at        int // its index in the pool; -1 once removed
+	index     int // in Pool.executors; -1 once removed
 	busy      bool
 	holding   bool
 	idleSince time.Time
@@ -97,12 +97,12 @@ func New(options Options) *Pool {
 	return &Pool{options: options, target: options.Initial, increment: 1}
 }
 
-// Target is how many executors there should be.
+// Target returns how many executors there should be.
 func (p *Pool) Target() int { return p.target }
 
 // Add adds an executor that has started. It is idle.
 func (p *Pool) Add(id string, now time.Time) *Executor {
-	e := &Executor{ID: id, pool: p, at: len(p.executors), idleSince: now}
+	e := &Executor{ID: id, pool: p, index: len(p.executors), idleSince: now}
 	p.executors = append(p.executors, e)
 	p.checkBy(e)
 	return e
@@ -111,26 +111,26 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 // Remove removes an executor that is lost or gets no more tasks. It does nothing
 // for one that was removed before.
 func (p *Pool) Remove(e *Executor) {
-	if e.at < 0 {
+	if e.index < 0 {
 		return
 	}
 	last := p.executors[len(p.executors)-1]
-	p.executors[e.at], last.at = last, e.at
+	p.executors[e.index], last.index = last, e.index
 	p.executors[len(p.executors)-1] = nil
 	p.executors = p.executors[:len(p.executors)-1]
-	e.at = -1
+	e.index = -1
 }
 
-// Busy reports that the executor runs a task.
+// Busy records that the executor runs a task.
 func (e *Executor) Busy() { e.busy = true }
 
-// Idle reports that the executor runs no task any more.
+// Idle records that the executor runs no task any more.
 func (e *Executor) Idle(now time.Time) {
 	e.busy, e.idleSince = false, now
 	e.pool.checkBy(e)
 }
 
-// Hold reports whether the executor holds data that may still be used.
+// Hold records whether the executor holds data that may still be used.
 func (e *Executor) Hold(holding bool) {
 	e.holding = holding
 	if !e.busy {
@@ -148,7 +148,7 @@ func (p *Pool) timeout(e *Executor) time.Duration {
 
 // checkBy makes the pool check the executor when its timeout expires.
 func (p *Pool) checkBy(e *Executor) {
-	if e.at < 0 {
+	if e.index < 0 {
 		return
 	}
 	if timeout := p.timeout(e); timeout != Never {
@@ -159,7 +159,7 @@ func (p *Pool) checkBy(e *Executor) {
 }
 
 // Update adapts the target to the work. It removes and returns the executors to
-// end: they are to get no more tasks. The target does not replace them.
+// decommission, which the target does not replace.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.begun = p.begun || work.Executors > 0
 	if !p.begun {
@@ -208,17 +208,17 @@ func (p *Pool) fall(now time.Time) []*Executor {
 		return nil
 	}
 	p.checkAt = time.Time{}
-	var over []*Executor
+	var expired []*Executor
 	for _, e := range p.executors {
 		switch timeout := p.timeout(e); {
 		case e.busy || timeout == Never:
 		case now.Sub(e.idleSince) >= timeout:
-			over = append(over, e)
+			expired = append(expired, e)
 		default:
 			p.checkBy(e)
 		}
 	}
-	slices.SortFunc(over, func(a, b *Executor) int {
+	slices.SortFunc(expired, func(a, b *Executor) int {
 		switch {
 		case a.holding == b.holding:
 			return cmp.Or(a.idleSince.Compare(b.idleSince), cmp.Compare(a.ID, b.ID))
@@ -227,14 +227,14 @@ func (p *Pool) fall(now time.Time) []*Executor {
 		}
 		return -1
 	})
-	if len(over) > surplus {
-		over = over[:surplus]
+	if len(expired) > surplus {
+		expired = expired[:surplus]
 		p.checkAt = now // the others have timed out too and follow when there is less work
 	}
-	for _, e := range over {
+	for _, e := range expired {
 		p.Remove(e)
 	}
-	return over
+	return expired
 }
 
 // Next returns when to call Update although nothing has changed; the zero time for

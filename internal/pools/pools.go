@@ -14,7 +14,7 @@
 //
 // schedulingMode is FIFO (the default) or FAIR, weight at least 1 (the default),
 // and minShare a number of cores, 0 by default. Unlike in Spark, pools may be
-// nested, and what Spark only warns of is an error.
+// nested, and a malformed file is an error, not a warning.
 package pools
 
 import (
@@ -39,8 +39,8 @@ const (
 	maxNumber = 1 << 20
 )
 
-// Load returns the pools that the settings want, nil for none. content is that of
-// the file that they name, "" to read it.
+// Load returns the pools that the settings describe; nil if there are none. If
+// content is "", Load reads the file that the settings name.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {
@@ -53,7 +53,7 @@ func Load(c *config.Config, content string) ([]pool.Pool, error) {
 }
 
 // Content returns the content of the file that the settings name, after it was
-// parsed without an error; nil if they name none, or want no pools.
+// parsed without an error; nil if they name none, or the mode is not FAIR.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
 	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
@@ -96,11 +96,11 @@ func Parse(name string, content []byte) ([]pool.Pool, error) {
 	if root.Name.Local != "allocations" {
 		return nil, r.errorf("<%s> where <allocations> is expected", root.Name.Local)
 	}
-	var all pool.Pool
-	if err := r.children(root, &all, 0); err != nil {
+	var top pool.Pool
+	if err := r.children(root, &top, 0); err != nil {
 		return nil, err
 	}
-	return all.Pools, r.rest()
+	return top.Pools, r.rest()
 }
 
 // reader reads a file.
@@ -123,7 +123,7 @@ func (r *reader) token() (xml.Token, error) {
 			var syntax *xml.SyntaxError
 			switch {
 			case errors.Is(err, io.EOF):
-				return nil, r.errorf("the file ends where <allocations> should, or its end")
+				return nil, r.errorf("the file ends before the end of <allocations>")
 			case errors.As(err, &syntax):
 				return nil, fmt.Errorf("pools: %s:%d: %s", r.file, syntax.Line, syntax.Msg)
 			default:
@@ -168,7 +168,7 @@ func (r *reader) rest() error {
 // children reads the children of an element into a pool.
 func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
-		return r.errorf("pools stand more than %d deep in pools", maxDepth)
+		return r.errorf("pools are nested more than %d deep", maxDepth)
 	}
 	seen := map[string]bool{}
 	for {
@@ -204,14 +204,14 @@ func (r *reader) pool(start xml.StartElement, into *pool.Pool, depth int) error 
 	pool := pool.Pool{Weight: 1}
 	for _, attribute := range start.Attr {
 		if attribute.Name.Local != "name" {
-			return r.errorf("<pool> has an attribute %s: it has but a name", attribute.Name.Local)
+			return r.errorf("<pool> has an attribute %s: only name is allowed", attribute.Name.Local)
 		}
 		pool.Name = strings.TrimSpace(attribute.Value)
 	}
 	if pool.Name == "" {
 		return r.errorf(`a pool without a name: write <pool name="…">`)
 	}
-	if line, there := r.lines[pool.Name]; there {
+	if line, known := r.lines[pool.Name]; known {
 		return r.errorf("pool %q is described on line %d already", pool.Name, line)
 	}
 	r.lines[pool.Name], _ = r.decoder.InputPos()
@@ -268,7 +268,7 @@ func (r *reader) text(name string) (string, error) {
 		case xml.CharData:
 			text.Write(token)
 		case xml.StartElement:
-			return "", r.errorf("<%s> in <%s>, which has but text", token.Name.Local, name)
+			return "", r.errorf("<%s> in <%s>, which may only contain text", token.Name.Local, name)
 		case xml.EndElement:
 			return strings.TrimSpace(text.String()), nil
 		}

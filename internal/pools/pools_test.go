@@ -62,20 +62,20 @@ func TestLoad(t *testing.T) {
 
 func TestErrorsHaveLineNumbers(t *testing.T) {
 	for _, test := range []struct{ content, expected string }{
-		{"", "f:1: the file ends where <allocations> should, or its end"},
+		{"", "f:1: the file ends before the end of <allocations>"},
 		{"<pools/>", "f:1: <pools> where <allocations> is expected"},
 		{"<allocations>", "f:1: unexpected EOF"},
 		{"<allocations>\n<queue/></allocations>", "f:2: <queue> where <pool> is expected"},
 		{"<allocations>\nx\n</allocations>", `f:3: text "x" where an element is expected`},
 		{"<allocations>\n<pool/></allocations>", `f:2: a pool without a name: write <pool name="…">`},
-		{"<allocations>\n<pool id=\"a\"/></allocations>", `f:2: <pool> has an attribute id: it has but a name`},
+		{"<allocations>\n<pool id=\"a\"/></allocations>", `f:2: <pool> has an attribute id: only name is allowed`},
 		{"<allocations>\n<pool name=\"a\"/>\n<pool name=\"a\"/></allocations>", `f:3: pool "a" is described on line 2 already`},
 		{"<allocations><pool name=\"a\">\n<weight>0</weight></pool></allocations>", `f:2: pool "a": weight "0": want a whole number from 1 to 1048576`},
 		{"<allocations><pool name=\"a\">\n<minShare>-1</minShare></pool></allocations>", `f:2: pool "a": minShare "-1": want a whole number from 0 to 1048576`},
 		{"<allocations><pool name=\"a\">\n<schedulingMode>LIFO</schedulingMode></pool></allocations>", `f:2: pool "a": schedulingMode "LIFO": want FIFO or FAIR`},
 		{"<allocations><pool name=\"a\">\n<wieght>1</wieght></pool></allocations>", `f:2: pool "a": <wieght> is unknown: want schedulingMode, weight, minShare or pool`},
 		{"<allocations><pool name=\"a\">\n<weight>1</weight><weight>1</weight></pool></allocations>", `f:2: pool "a" has two <weight>`},
-		{"<allocations><pool name=\"a\"><weight><b/></weight></pool></allocations>", `f:1: <b> in <weight>, which has but text`},
+		{"<allocations><pool name=\"a\"><weight><b/></weight></pool></allocations>", `f:1: <b> in <weight>, which may only contain text`},
 		{"<allocations/><allocations/>", `f:1: <allocations> after the end of <allocations>`},
 		{"<allocations>" + strings.Repeat("<pool name='a'>", 1) + "</allocations>", "f:1: element <pool> closed by </allocations>"},
 	} {

@@ -1,6 +1,6 @@
 // Package profile describes resource profiles: the memory, cores and further
 // resources of an executor. An application has a default profile from its
-// settings, and further ones that its jobs ask for.
+// settings, and further ones that its jobs request.
 package profile
 
 import (
