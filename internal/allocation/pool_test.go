@@ -79,7 +79,7 @@ func TestTargetRisesWhileTasksWait(t *testing.T) {
 	}
 }
 
-func TestTargetBeginsAnewWithEachBacklog(t *testing.T) {
+func TestTargetRisesByOneAgainWithEachBacklog(t *testing.T) {
 	p := New(policy(t, nil))
 	require.Equal(t, []int{0, 1, 3, 7}, targets(p, Work{Executors: 100, Backlog: true}, 0, 4))
 	require.Equal(t, []int{7}, targets(p, Work{Executors: 100}, 4, 1), "all run")
@@ -104,16 +104,16 @@ func TestTargetStaysBeforeThereWasWork(t *testing.T) {
 	require.Len(t, p.executors, 1, "however long it is idle")
 }
 
-func TestTargetDoesNotCrawlUpToWhatIsThere(t *testing.T) {
+func TestTargetRisesFromTheRunningExecutors(t *testing.T) {
 	p := New(policy(t, nil))
 	for _, id := range []string{"1", "2", "3", "4", "5"} {
 		p.Add(id, epoch).Busy()
 	}
-	require.Equal(t, []int{0}, targets(p, Work{Executors: 5}, 0, 1), "they run what there is")
+	require.Equal(t, []int{0}, targets(p, Work{Executors: 5}, 0, 1), "the running executors suffice")
 	require.Equal(t, []int{0, 6, 8}, targets(p, Work{Executors: 100, Backlog: true}, 1, 3))
 }
 
-// removed updates a pool and names who is removed.
+// removed updates a pool and returns the ids of removed executors.
 func removed(p *Pool, work Work, seconds int) []string {
 	var ids []string
 	for _, e := range p.Update(work, epoch.Add(time.Duration(seconds)*time.Second)) {
@@ -207,17 +207,17 @@ func TestExecutorsThatHoldDataGoLast(t *testing.T) {
 	require.Equal(t, []string{"3", "4", "1"}, removed(p, Work{Executors: 0.1}, 100))
 }
 
-func TestLostExecutorsAreNoBodysToRemove(t *testing.T) {
+func TestRemovedExecutorIsNeverReturned(t *testing.T) {
 	p := New(policy(t, nil))
-	one, two := p.Add("1", epoch), p.Add("2", epoch)
+	first, second := p.Add("1", epoch), p.Add("2", epoch)
 	removed(p, Work{Executors: 1}, 0)
-	p.Remove(one)
-	p.Remove(one)
-	one.Busy()
-	one.Idle(epoch)
-	one.Hold(true)
+	p.Remove(first)
+	p.Remove(first)
+	first.Busy()
+	first.Idle(epoch)
+	first.Hold(true)
 	require.Equal(t, []string{"2"}, removed(p, Work{}, 100))
-	p.Remove(two)
+	p.Remove(second)
 	require.Empty(t, p.executors)
 	require.False(t, slices.Contains(removed(p, Work{}, 1000), "2"))
 }
