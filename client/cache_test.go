@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestACachedFileStaysWhileAnApplicationWaitsForIt submits while another
+// TestPruneKeepsFilesOfApplicationsWithoutAMaster submits while another
 // application of the user waits in its queue, for longer than yarn.cache.maxAge:
 // it has no ApplicationMaster yet that would renew its files.
-func TestACachedFileStaysWhileAnApplicationWaitsForIt(t *testing.T) {
+func TestPruneKeepsFilesOfApplicationsWithoutAMaster(t *testing.T) {
 	me, err := user.Current()
 	require.NoError(t, err)
 	now := time.Now()

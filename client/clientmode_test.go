@@ -61,7 +61,7 @@ func TestSubmitWithAnUnmanagedMaster(t *testing.T) {
 	require.NotContains(t, am, "credentials")
 }
 
-func TestNothingIsSubmittedForADriverThatDoesNotStart(t *testing.T) {
+func TestNothingIsSubmittedIfTheDriverDoesNotStart(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, map[string]string{"submit.deployMode": "client", "yarn.cache.minSize": "1g"})
 	broken := errors.New("the port is taken")

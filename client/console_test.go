@@ -51,7 +51,7 @@ func TestConsoleKeepsTheLiveLineLast(t *testing.T) {
 	require.Equal(t, []string{"a line", "warning: careful", "log", ""}, screen(out.String()))
 }
 
-func TestConsoleHasNoLiveLineElsewhere(t *testing.T) {
+func TestConsoleHasNoLiveLineWithoutATerminal(t *testing.T) {
 	out := &bytes.Buffer{}
 	console := NewConsole(out)
 	console.SetLive("working")

@@ -32,7 +32,7 @@ const (
 	notLaunche = "Application application_1_0001 failed 1 times due to Error launching appattempt_1_0001_000001. Got exception: java.net.ConnectException: Call From a to b failed on connection exception\n\tat java.base/…"
 )
 
-func TestExplainClustersWords(t *testing.T) {
+func TestExplainDiagnosticsOfYARN(t *testing.T) {
 	const raise = "raise --driver-memory (driver.memory)"
 	for _, test := range []struct{ diagnostics, message string }{
 		{killedAM, "the ApplicationMaster's container ended: killed (exit status 137): if no user did so, its node ran out of memory"},
@@ -60,7 +60,7 @@ func TestExplainClustersWords(t *testing.T) {
 	require.Contains(t, explain(stateFailed, "").message, "no reason")
 }
 
-func TestExplainDropsWhatIsSaidTwice(t *testing.T) {
+func TestExplainDropsRepeatedParagraphs(t *testing.T) {
 	const before = "Application application_1_0001 failed 1 times due to AM Container for appattempt_1_0001_000001 exited with  exitCode: 2\nFailing this attempt.Diagnostics: [2026-11-21 12:42:09.159]Exception from container-launch.\nExit code: 2\n\n"
 	const once = "[2026-11-21 12:42:09.162]Container exited with a non-zero exit code 2. Error file: prelaunch.err.\nLast 4096 bytes of stderr :\npanic: in a goroutine\n\ngoroutine 17 [running]:\nmain.main()\n\n\n"
 	twice := "[2026-11-21 12:42:09.170]" + once[len("[2026-11-21 12:42:09.162]"):]
@@ -70,7 +70,7 @@ func TestExplainDropsWhatIsSaidTwice(t *testing.T) {
 	require.Equal(t, "the ApplicationMaster crashed: panic: in a goroutine", why.message)
 }
 
-func TestExplainProgramsWords(t *testing.T) {
+func TestExplainDiagnosticsOfThePrograms(t *testing.T) {
 	for _, test := range []struct {
 		diagnostics string
 		want        cause
@@ -85,7 +85,7 @@ func TestExplainProgramsWords(t *testing.T) {
 	}
 }
 
-func TestExplainWhoKilled(t *testing.T) {
+func TestExplainKilledApplications(t *testing.T) {
 	for diagnostics, want := range map[string]cause{
 		"Application application_1_0001 was killed by user root at 127.0.0.1":                                       {message: "killed by user root from 127.0.0.1"},
 		"Application application_1_0001 was killed by user root":                                                    {message: "killed by user root"},

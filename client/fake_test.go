@@ -30,12 +30,12 @@ type fakeYARN struct {
 	server *httptest.Server
 
 	mu sync.Mutex
-	// life gives the application's fields at each look, the last one again and
-	// again; nil is an application that is not known.
+	// life has the application's fields for each request, the last ones repeatedly;
+	// nil means that it is unknown.
 	life []map[string]any
-	// statuses are what the ApplicationMaster says, the last one again and again.
+	// statuses are the ApplicationMaster's answers, the last one repeatedly.
 	statuses []string
-	// refusal answers a submission, where there is one.
+	// refusal is the error of a submission; "" for none.
 	refusal string
 	// listed are the applications that a list has before and after the submission.
 	listed, listedAfter []map[string]any
@@ -46,7 +46,7 @@ type fakeYARN struct {
 
 	submitted map[string]any // the submission
 	killed    string         // what came with the kill
-	looks     int
+	requests  int
 }
 
 const fakeID = "application_1700000000000_0001"
@@ -117,15 +117,15 @@ func (f *fakeYARN) submit(w http.ResponseWriter, r *http.Request) {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	looked := min(f.looks, len(f.life)-1)
-	f.looks++
+	index := min(f.requests, len(f.life)-1)
+	f.requests++
 	id := r.PathValue("id")
-	if id != fakeID && id != f.other || looked < 0 || f.life[looked] == nil {
+	if id != fakeID && id != f.other || index < 0 || f.life[index] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
-	now := f.life[looked]
+	now := f.life[index]
 	if f.killed != "" && id == fakeID {
 		now = map[string]any{"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user ann with diagnostic message: " + f.killed}
 	}
@@ -174,25 +174,25 @@ func (f *fakeYARN) status(w http.ResponseWriter, _ *http.Request) {
 }
 
 // bench is a submission at this ResourceManager: its program, the directory
-// that it stages in, and what it said.
+// that it stages in, and its console.
 type bench struct {
 	cluster *Cluster
 	job     Job
 	staging string
-	said    *bytes.Buffer
+	output  *bytes.Buffer
 }
 
 func newBench(t *testing.T, f *fakeYARN, settings map[string]string) *bench {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "wordcount")
 	require.NoError(t, os.WriteFile(program, bobbinProgram("content"), 0o700))
-	b := &bench{cluster: f.cluster(nil), staging: t.TempDir(), said: &bytes.Buffer{}}
+	b := &bench{cluster: f.cluster(nil), staging: t.TempDir(), output: &bytes.Buffer{}}
 	values := map[string]string{"yarn.stagingDir": "file://" + b.staging, "yarn.report.interval": "2ms"}
 	for key, value := range settings {
 		values[key] = value
 	}
 	loaded, err := config.Load(config.Sources{Flags: values})
 	require.NoError(t, err)
-	b.job = Job{Program: program, Args: []string{"in", "out dir"}, Settings: loaded, Console: NewConsole(b.said)}
+	b.job = Job{Program: program, Args: []string{"in", "out dir"}, Settings: loaded, Console: NewConsole(b.output)}
 	return b
 }

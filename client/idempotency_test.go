@@ -52,7 +52,7 @@ func TestSubmitFollowsTheApplicationOfItsKey(t *testing.T) {
 			require.Equal(t, fakeID, report.ApplicationID)
 			require.Equal(t, []string{fakeID}, ids)
 			require.Nil(t, f.submitted)
-			require.Contains(t, b.said.String(), fakeID+" was submitted with the same idempotency key")
+			require.Contains(t, b.output.String(), fakeID+" was submitted with the same idempotency key")
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestSubmitTagsAnApplicationWithItsKey(t *testing.T) {
 	}
 }
 
-func TestSubmitGivesWayToWhoCameBefore(t *testing.T) {
+func TestSubmitGivesWayToAnEarlierApplicationOfItsKey(t *testing.T) {
 	f := newFakeYARN(t)
 	f.listedAfter = []map[string]any{keyed(t, fakeID, "k", "ACCEPTED", 9), keyed(t, otherID, "k", "RUNNING", 8)}
 	f.other = otherID

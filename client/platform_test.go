@@ -21,11 +21,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// daemons is a cluster whose daemons tell what they run on, as Java calls the
-// processors; "" for one that is unknown.
+// daemons is a cluster whose daemons report their processors by Java's names; ""
+// for one that does not.
 func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	t.Helper()
-	tells := func(w http.ResponseWriter, processor string) {
+	answer := func(w http.ResponseWriter, processor string) {
 		if processor == "" {
 			w.WriteHeader(http.StatusForbidden)
 			return
@@ -34,12 +34,12 @@ func daemons(t *testing.T, manager string, nodes ...string) *Cluster {
 	}
 	var described []string
 	for i, processor := range nodes {
-		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { tells(w, processor) }))
+		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, processor) }))
 		t.Cleanup(node.Close)
 		described = append(described, fmt.Sprintf(`{"id":"h%d:1","nodeHostName":"h%[1]d","state":"RUNNING","nodeHTTPAddress":%q}`, i+1, strings.TrimPrefix(node.URL, "http://")))
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /jmx", func(w http.ResponseWriter, _ *http.Request) { tells(w, manager) })
+	mux.HandleFunc("GET /jmx", func(w http.ResponseWriter, _ *http.Request) { answer(w, manager) })
 	mux.HandleFunc("GET /ws/v1/cluster/nodes", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"nodes":{"node":[%s]}}`, strings.Join(described, ","))
 	})
@@ -58,7 +58,7 @@ func settingsOf(t *testing.T, values map[string]string) *config.Config {
 	return settings
 }
 
-func TestProgramMustFitWhatTheClusterRunsOn(t *testing.T) {
+func TestCheckPlatform(t *testing.T) {
 	const amd64, arm64, silent = "amd64", "aarch64", ""
 	const forAMD64, forARM64 = "linux/amd64", "linux/arm64"
 	tests := []struct {
@@ -72,8 +72,8 @@ func TestProgramMustFitWhatTheClusterRunsOn(t *testing.T) {
 	}{
 		{name: "all the same", program: forAMD64, manager: amd64, nodes: []string{amd64}},
 		{name: "all the same, arm64", program: forARM64, manager: arm64, nodes: []string{arm64}},
-		{name: "nobody tells, the usual", program: forAMD64, manager: silent, nodes: []string{silent}},
-		{name: "nobody tells, another", program: forARM64, manager: silent, nodes: []string{silent},
+		{name: "none reports, the usual", program: forAMD64, manager: silent, nodes: []string{silent}},
+		{name: "none reports, another", program: forARM64, manager: silent, nodes: []string{silent},
 			refused: []string{"is built for linux/arm64", "is unknown", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
 		{name: "the setting decides", program: forARM64, manager: amd64, nodes: []string{amd64}, setting: forARM64},
 		{name: "another program", program: forARM64, manager: amd64, nodes: []string{amd64, amd64},
@@ -81,8 +81,8 @@ func TestProgramMustFitWhatTheClusterRunsOn(t *testing.T) {
 		{name: "an arm64 cluster", program: forAMD64, manager: arm64, nodes: []string{arm64}, refused: []string{"nodes are linux/arm64 (h1)", "GOARCH=arm64"}},
 		{name: "only the ResourceManager differs", program: forARM64, manager: amd64, nodes: []string{arm64, arm64}},
 		{name: "nodes of both kinds", program: forARM64, manager: amd64, nodes: []string{arm64, amd64}, warned: "some nodes are linux/amd64 (h2)"},
-		{name: "only the ResourceManager tells", program: forAMD64, manager: arm64, nodes: []string{silent}, warned: "the ResourceManager runs on linux/arm64"},
-		{name: "only the ResourceManager tells, unusual", program: forARM64, manager: amd64, nodes: []string{silent},
+		{name: "only the ResourceManager reports", program: forAMD64, manager: arm64, nodes: []string{silent}, warned: "the ResourceManager runs on linux/arm64"},
+		{name: "only the ResourceManager reports, unusual", program: forARM64, manager: amd64, nodes: []string{silent},
 			refused: []string{"ResourceManager runs on linux/amd64: if the nodes are linux/arm64", "yarn.platform=linux/arm64", "GOARCH=amd64"}},
 		{name: "no nodes", program: forARM64, manager: silent, refused: []string{"is unknown"}},
 		{name: "a processor that bobbin does not know", program: forAMD64, manager: "ppc64le", nodes: []string{"ppc64le"}, refused: []string{"nodes are linux/ppc64le"}},
@@ -187,7 +187,7 @@ func TestBuildOfThisProgramThatGoesToTheCluster(t *testing.T) {
 	}
 }
 
-func TestBuildsLieBesideWhatALinkNames(t *testing.T) {
+func TestBuildsAreFoundBesideTheTargetOfALink(t *testing.T) {
 	directory := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "app"), programFor(t, "darwin/arm64"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(directory, "app-linux-amd64"), programFor(t, "linux/amd64"), 0o700))
@@ -196,7 +196,7 @@ func TestBuildsLieBesideWhatALinkNames(t *testing.T) {
 	require.Equal(t, map[string]string{"linux/amd64": filepath.Join(directory, "app-linux-amd64")}, buildsOf(link))
 }
 
-func TestSubmittedProgramIsNeverExchanged(t *testing.T) {
+func TestSubmitDoesNotReplaceAnotherProgramByItsBuild(t *testing.T) {
 	directory := t.TempDir()
 	path := filepath.Join(directory, "app")
 	require.NoError(t, os.WriteFile(path, programFor(t, "darwin/arm64"), 0o700))

@@ -116,7 +116,7 @@ func TestCheckProgramNamesTheDynamicLinker(t *testing.T) {
 	require.Equal(t, "/lib64/ld-linux-x86-64.so.2", program.Interpreter)
 }
 
-func TestCheckProgramWantsAFile(t *testing.T) {
+func TestCheckProgramFailsWithoutARegularFile(t *testing.T) {
 	directory := t.TempDir()
 	_, err := CheckProgram(directory, "linux/amd64")
 	require.ErrorContains(t, err, "is a directory")

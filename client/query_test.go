@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/conf"
 )
 
-func TestStatusOfAnApplicationThatIsOver(t *testing.T) {
+func TestStatusOfAnEndedApplication(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{{"state": "FAILED", "finalStatus": "FAILED", "diagnostics": killedAM, "startedTime": 1700000000000, "finishedTime": 1700000009000}}
 	report, err := f.cluster(nil).Status(context.Background(), fakeID)
@@ -44,7 +44,7 @@ func TestKillWaitsForTheEnd(t *testing.T) {
 	require.Equal(t, "killed by user ann: yarn-submit kill", report.Message)
 }
 
-func TestListRefusesAStateThatIsNone(t *testing.T) {
+func TestListRefusesAnUnknownState(t *testing.T) {
 	_, err := newFakeYARN(t).cluster(nil).List(context.Background(), Selection{States: []string{"DONE"}})
 	require.ErrorContains(t, err, "DONE")
 	require.Equal(t, ExitUsage, ExitCode(err))

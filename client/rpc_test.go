@@ -50,7 +50,7 @@ func TestResourceTypesOfTheMasterAreSubmittedByRPC(t *testing.T) {
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 
-func TestRPCSubmissionSaysTheSameAsREST(t *testing.T) {
+func TestRPCSubmissionHasAllFieldsOfREST(t *testing.T) {
 	priority := 3
 	got, err := rpcSubmission(&yarnrest.SubmissionContext{
 		ID: fakeID, Name: "n", Queue: "q", Type: "BOBBIN", Tags: []string{"t"}, Priority: &priority, MaxAttempts: 2,

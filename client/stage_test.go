@@ -153,7 +153,7 @@ func TestStageShipsOneFileUnderTwoNames(t *testing.T) {
 	require.Len(t, tree(t, root), 1)
 }
 
-func TestStageSmallFilesOfOneNameDoNotMeet(t *testing.T) {
+func TestStageSeparatesSmallFilesOfTheSameName(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	one, two := localFile(t, "conf", "1"), localFile(t, "conf", "2")
@@ -168,7 +168,7 @@ func TestStageSmallFilesOfOneNameDoNotMeet(t *testing.T) {
 	require.Empty(t, tree(t, root))
 }
 
-func TestPreservedFilesStayWhateverIsRemoved(t *testing.T) {
+func TestPreservedFilesAreNeverRemoved(t *testing.T) {
 	ctx := context.Background()
 	s, root, said := testStagerWith(t, map[string]string{"yarn.preserveStagingFiles": "true"})
 	seen, err := s.find(ctx, []input{localFile(t, "small", "1")})
@@ -210,7 +210,7 @@ func TestStageRefusesADirectoryThatOthersCanWriteTo(t *testing.T) {
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 
-func TestStageLeavesNothingOfAnUploadThatFails(t *testing.T) {
+func TestStageRemovesAFailedUpload(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	small, gone := localFile(t, "small", "1"), localFile(t, "app", strings.Repeat("x", 200))
@@ -232,7 +232,7 @@ func TestStageStopsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestStageUsesFilesThatAreThereInPlace(t *testing.T) {
+func TestStageUsesRemoteFilesInPlace(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	there := filepath.Join(t.TempDir(), "table of 100%.csv")
@@ -251,7 +251,7 @@ func TestStageUsesFilesThatAreThereInPlace(t *testing.T) {
 	require.ErrorContains(t, err, "is a directory")
 }
 
-func TestPruneRemovesWhatWasNotUsed(t *testing.T) {
+func TestPruneRemovesUnusedEntries(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	require.NoError(t, s.prune(ctx, time.Now(), nil), "there is no cache yet")
@@ -334,7 +334,7 @@ func TestInputsChecksTheProgramsName(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPruneRemovesStagingOfApplicationsThatAreOver(t *testing.T) {
+func TestPruneRemovesStagingOfEndedApplications(t *testing.T) {
 	ctx := context.Background()
 	s, root, _ := testStager(t)
 	own := "file://" + root + "/staging/application_1_0004"

@@ -52,7 +52,7 @@ func TestStatusOfARunningApplication(t *testing.T) {
 	}
 }
 
-func TestStatusOfAnApplicationThatIsOverKeepsItsSummary(t *testing.T) {
+func TestStatusOfAnEndedApplicationHasItsSummary(t *testing.T) {
 	const summary = `summary: task_sets=1 tasks=3 failed_attempts=1 any=3 executors=2 lost_executors=4 ended="3 beyond its memory, 1 preempted" excluded="n4, n5" run=9.1s`
 	for name, life := range map[string]map[string]any{
 		"succeeded": {"state": "FINISHED", "finalStatus": "SUCCEEDED", "diagnostics": summary},
@@ -72,7 +72,7 @@ func TestStatusOfAnApplicationThatIsOverKeepsItsSummary(t *testing.T) {
 	}
 }
 
-func TestStatusOfAnApplicationThatWaits(t *testing.T) {
+func TestStatusShowsWhyAnApplicationWaits(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{{"state": "ACCEPTED", "finalStatus": "UNDEFINED", "diagnostics": "[Sat Nov 21 15:00:00 +0000 2026] Application is added to the scheduler and is not yet activated. Queue's AM resource limit exceeded. "}}
 	report, err := f.cluster(nil).Status(t.Context(), fakeID)

@@ -29,7 +29,7 @@ func running() map[string]any {
 	return map[string]any{"state": "RUNNING", "finalStatus": "UNDEFINED", "trackingUrl": "http://rm/proxy/x/", "amHostHttpAddress": "h1:8042"}
 }
 
-func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
+func TestSubmitFollowsTheApplicationAndRemovesStagedFiles(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{state("NEW"), state("ACCEPTED"), running(), running(), running(), running(), succeeded()}
 	f.statuses = []string{`{"state":"RUNNING","executors":{"requested":2,"running":2},"tasks":{"total":4,"done":1,"running":2},"taskSets":[{"name":"count","total":4,"done":1,"running":2}],"new":1}`}
@@ -48,7 +48,7 @@ func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
 	require.False(t, report.Times.Accepted.IsZero() || report.Times.Running.IsZero() || report.Times.Finished.IsZero())
 	require.Empty(t, tree(t, b.staging), "what was staged for this application is gone")
 
-	said := b.said.String()
+	said := b.output.String()
 	for _, want := range []string{
 		"uploaded wordcount", "submitted " + fakeID + " to queue default", "ACCEPTED", "RUNNING  on h1, http://rm/proxy/x/",
 		"2 of 2 executors", "count 1/4, 2 running", "SUCCEEDED after", "4 in 1 task set", "3 node-local, 1 any", "tracking",
@@ -87,7 +87,7 @@ func TestSubmitFollowsToSuccessAndLeavesNothing(t *testing.T) {
 	require.Equal(t, `<allocations><pool name="a"/></allocations>`, spec.Pools, "its content, as the file is here")
 }
 
-func TestSubmitReadsPoolsBeforeItAsksTheCluster(t *testing.T) {
+func TestSubmitReadsPoolsBeforeItSubmits(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, map[string]string{"scheduler.mode": "FAIR", "scheduler.allocation.file": "/no/such/file"})
 	_, err := b.cluster.Submit(context.Background(), b.job)
@@ -105,7 +105,7 @@ func entriesOf(value any) map[string]any {
 	return found
 }
 
-func TestSubmitTellsWhyAnApplicationFailed(t *testing.T) {
+func TestSubmitReportsWhyAnApplicationFailed(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running(), {"state": "FINISHED", "finalStatus": "FAILED", "diagnostics": "panic: boom\ngoroutine 7 [running]:\nmain.f()"}}
 	b := newBench(t, f, nil)
@@ -113,11 +113,11 @@ func TestSubmitTellsWhyAnApplicationFailed(t *testing.T) {
 	require.EqualError(t, err, fakeID+" failed: panic: boom")
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.Equal(t, "panic: boom", report.Message)
-	require.Contains(t, b.said.String(), "goroutine 7 [running]:\nmain.f()\n"+fakeID+" FAILED")
+	require.Contains(t, b.output.String(), "goroutine 7 [running]:\nmain.f()\n"+fakeID+" FAILED")
 	require.Empty(t, tree(t, b.staging))
 }
 
-func TestSubmitTellsWhoKilledAnApplication(t *testing.T) {
+func TestSubmitReportsTheUserWhoKilledAnApplication(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running(), {"state": "KILLED", "finalStatus": "KILLED", "diagnostics": "Application " + fakeID + " was killed by user bob at 10.0.0.1"}}
 	b := newBench(t, f, nil)
@@ -136,11 +136,11 @@ func TestSubmitInterruptedWhileFollowingKillsTheApplication(t *testing.T) {
 	require.EqualError(t, err, fakeID+" was killed by user ann: interrupted (Ctrl-C) of "+filepath.Base(os.Args[0]))
 	require.Equal(t, ExitFailed, ExitCode(err))
 	require.Equal(t, "KILLED", report.State)
-	require.Contains(t, b.said.String(), "killing "+fakeID)
+	require.Contains(t, b.output.String(), "killing "+fakeID)
 	require.Empty(t, tree(t, b.staging))
 }
 
-func TestSubmitInterruptedBeforeSubmitsNothing(t *testing.T) {
+func TestInterruptedSubmitSubmitsNothing(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -161,7 +161,7 @@ func TestSubmitWithoutWaitingLeavesTheStagingToTheApplication(t *testing.T) {
 	require.Len(t, tree(t, b.staging), 1)
 }
 
-func TestSubmitRefusedLeavesNothing(t *testing.T) {
+func TestRefusedSubmitRemovesStagedFiles(t *testing.T) {
 	f := newFakeYARN(t)
 	f.refusal = "org.apache.hadoop.yarn.exceptions.YarnException: Failed to submit application_1700000000000_0001 to YARN: something is wrong"
 	b := newBench(t, f, nil)
@@ -209,7 +209,7 @@ func TestSubmitChecksTheRequestBeforeItUploads(t *testing.T) {
 	}
 }
 
-func TestSubmitToNobodySaysWhereAndHowLong(t *testing.T) {
+func TestErrorOfAnUnreachableClusterNamesItsAddress(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	f.server.Close()
@@ -221,7 +221,7 @@ func TestSubmitToNobodySaysWhereAndHowLong(t *testing.T) {
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 
-func TestFollowerOfAnApplicationThatIsForgotten(t *testing.T) {
+func TestFollowerFailsIfTheApplicationIsUnknown(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	_, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).untilEnd(context.Background())
@@ -229,19 +229,19 @@ func TestFollowerOfAnApplicationThatIsForgotten(t *testing.T) {
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 
-func TestFollowerAsksOnWhileTheResourceManagerRecovers(t *testing.T) {
+func TestFollowerRetriesWhileTheResourceManagerRecovers(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	f.life = []map[string]any{running(), nil, nil, state("ACCEPTED"), running(), state("FINISHED")}
 	application, err := b.cluster.newFollower(fakeID, time.Millisecond, b.job.Console).untilEnd(context.Background())
 	require.NoError(t, err)
 	require.True(t, application.State.Ended())
-	require.Equal(t, 1, strings.Count(b.said.String(), "asking on"), b.said)
-	require.Contains(t, b.said.String(), "the ResourceManager answers again")
-	require.NotContains(t, b.said.String(), "started anew\n", "the ApplicationMaster did not fail")
+	require.Equal(t, 1, strings.Count(b.output.String(), "asking on"), b.output)
+	require.Contains(t, b.output.String(), "the ResourceManager answers again")
+	require.NotContains(t, b.output.String(), "started anew\n", "the ApplicationMaster did not fail")
 }
 
-func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
+func TestFollowerShowsWhyAnApplicationWaitsAndRestarts(t *testing.T) {
 	f := newFakeYARN(t)
 	b := newBench(t, f, nil)
 	clock := time.Unix(1_700_000_000, 0)
@@ -258,18 +258,18 @@ func TestFollowerSaysWhyAnApplicationWaitsAndThatItStartsAgain(t *testing.T) {
 		follower.noteState(application)
 	}
 	look(waiting)
-	require.NotContains(t, b.said.String(), "waiting")
+	require.NotContains(t, b.output.String(), "waiting")
 	for range 3 {
 		clock = clock.Add(waitReasonDelay)
 		look(waiting)
 	}
-	require.Equal(t, 1, strings.Count(b.said.String(), "waiting: Application is added to the scheduler and is not yet activated. Queue's AM resource limit"), b.said)
+	require.Equal(t, 1, strings.Count(b.output.String(), "waiting: Application is added to the scheduler and is not yet activated. Queue's AM resource limit"), b.output)
 	look(running())
 	look(state("ACCEPTED"))
-	require.Contains(t, b.said.String(), "ACCEPTED  again: the ApplicationMaster failed")
+	require.Contains(t, b.output.String(), "ACCEPTED  again: the ApplicationMaster failed")
 }
 
-func TestSubmitToTheLargestQueueWhereNoneIsNamed(t *testing.T) {
+func TestSubmitToTheLargestQueueIfNoneIsNamed(t *testing.T) {
 	f := newFakeYARN(t)
 	only := httptest.NewRecorder()
 	f.server.Config.Handler.ServeHTTP(only, httptest.NewRequest("GET", "/ws/v1/cluster/scheduler", nil))
@@ -317,7 +317,7 @@ func TestConnectNamesTheLineOfAMalformedFile(t *testing.T) {
 	require.Equal(t, ExitUsage, ExitCode(err))
 }
 
-func TestSubmissionCarriesWhatTheSettingsSay(t *testing.T) {
+func TestSubmissionHasTheSettings(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{succeeded()}
 	b := newBench(t, f, map[string]string{
@@ -342,7 +342,7 @@ func TestSubmissionCarriesWhatTheSettingsSay(t *testing.T) {
 	require.Equal(t, "<LOG_DIR>", environment["LOGS"], "for the node to expand")
 }
 
-func TestPreflightTellsOfSettingsThatDoNotDoWhatTheySeem(t *testing.T) {
+func TestPreflightWarnsOfIneffectiveSettings(t *testing.T) {
 	f := newFakeYARN(t)
 	for name, test := range map[string]struct {
 		settings, hadoop map[string]string
@@ -361,12 +361,12 @@ func TestPreflightTellsOfSettingsThatDoNotDoWhatTheySeem(t *testing.T) {
 			b := newBench(t, f, test.settings)
 			_, err := f.cluster(test.hadoop).preflight(context.Background(), b.job.Settings, b.job.Console)
 			require.NoError(t, err)
-			require.Contains(t, b.said.String(), "warning: ")
-			require.Contains(t, b.said.String(), test.want)
+			require.Contains(t, b.output.String(), "warning: ")
+			require.Contains(t, b.output.String(), test.want)
 		})
 	}
 	b := newBench(t, f, map[string]string{"yarn.maxAppAttempts": "5", "yarn.executor.nodeLabelExpression": "fast", "executor.resource.gpu.amount": "1"})
 	_, err := b.cluster.preflight(context.Background(), b.job.Settings, b.job.Console)
 	require.NoError(t, err)
-	require.Empty(t, b.said.String())
+	require.Empty(t, b.output.String())
 }

@@ -21,7 +21,7 @@ func TestSummaryLine(t *testing.T) {
 	require.Equal(t, "12.3s", numbers(pairs)["run"])
 }
 
-func TestSummaryLineOfAnotherShape(t *testing.T) {
+func TestSummaryLineWithUnexpectedContent(t *testing.T) {
 	require.Nil(t, parseSummary("no such line"))
 	require.Empty(t, summaryRows(nil))
 	require.Equal(t, map[string]string{"a": "1"}, parseSummary("summary: words a=1 =2 more"))

@@ -18,7 +18,7 @@ func wait(ctx context.Context, f *fakeYARN, o WaitOptions) (report *Report, said
 	return report, out.String(), err
 }
 
-func TestWaitEndsAsTheApplication(t *testing.T) {
+func TestWaitReturnsTheOutcomeOfTheApplication(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running(), running(), succeeded()}
 	report, said, err := wait(t.Context(), f, WaitOptions{})
@@ -45,7 +45,7 @@ func TestWaitEndsAsTheApplication(t *testing.T) {
 	require.Equal(t, ExitCluster, ExitCode(err))
 }
 
-func TestWaitKillsWhatTakesTooLong(t *testing.T) {
+func TestWaitKillsTheApplicationAfterItsTimeout(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running()}
 	_, said, err := wait(t.Context(), f, WaitOptions{Timeout: 20 * time.Millisecond})
@@ -53,7 +53,7 @@ func TestWaitKillsWhatTakesTooLong(t *testing.T) {
 	require.Contains(t, said, "it took longer than 20ms (--timeout): killing "+fakeID)
 }
 
-func TestWaitThatIsInterrupted(t *testing.T) {
+func TestInterruptedWait(t *testing.T) {
 	byHand := errors.New("by hand")
 	for _, leave := range []bool{false, true} {
 		f := newFakeYARN(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// reports gives one report after the other, errors as they are.
+// reports returns a function that returns the reports and errors in turn.
 func reports(all ...any) func(context.Context) (*Report, error) {
 	at := -1
 	return func(context.Context) (*Report, error) {
@@ -92,7 +92,7 @@ func TestWatchEnds(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 }
 
-func TestPageListsExecutorsThatAreThereFirst(t *testing.T) {
+func TestPageListsLostExecutorsLast(t *testing.T) {
 	page := strings.Join(watched("RUNNING", "UNDEFINED", busy()).page(time.Now(), "trouble"), "\n")
 	require.Contains(t, page, "trouble\n")
 	require.Less(t, strings.Index(page, "h2"), strings.Index(page, "h1"))

@@ -153,7 +153,7 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-func TestNoTrackingURLIsNone(t *testing.T) {
+func TestTrackingURLIsEmptyIfThereIsNone(t *testing.T) {
 	for text, want := range map[string]string{"http://N/A": "", "N/A": "", "": "", "http://rm/proxy/x/": "http://rm/proxy/x/"} {
 		if got := trackingURL(text); got != want {
 			t.Errorf("%q: %q", text, got)

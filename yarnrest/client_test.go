@@ -137,7 +137,7 @@ func TestFollowsToAnAddressThatIsNotConfigured(t *testing.T) {
 	}
 }
 
-func TestTheRememberedActiveCanFailToo(t *testing.T) {
+func TestFailoverFromTheLastActive(t *testing.T) {
 	first := serve(t, routes{metricsPath: metricsAnswer})
 	second := serve(t, routes{metricsPath: metricsAnswer})
 	c := client(t, Options{}, first.URL, second.URL)
@@ -181,7 +181,7 @@ func TestWaitsForAFailover(t *testing.T) {
 	}
 }
 
-func TestAStandbysOwnInfoIsNotTheClusters(t *testing.T) {
+func TestClusterInfoSkipsStandbys(t *testing.T) {
 	info := func(state string) string {
 		return fmt.Sprintf(`{"clusterInfo":{"id":1700000000000,"startedOn":1700000000000,"state":"STARTED","haState":%q,"hadoopVersion":"3.4.3"}}`, state)
 	}
@@ -220,7 +220,7 @@ func TestUnavailableNamesAddressesTimeAndCauses(t *testing.T) {
 	}
 }
 
-func TestAHangingServerIsLeftForAnother(t *testing.T) {
+func TestFailoverFromAHangingServer(t *testing.T) {
 	done := make(chan struct{})
 	hang := serve(t, routes{metricsPath: func(http.ResponseWriter, *http.Request) { <-done }})
 	defer close(done)
@@ -249,7 +249,7 @@ func TestTheContextEndsACall(t *testing.T) {
 	}
 }
 
-func TestHopelessErrorsDoNotWait(t *testing.T) {
+func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	plain := serve(t, routes{})
 	tls := httptest.NewUnstartedServer(http.NotFoundHandler())
 	tls.Config.ErrorLog = log.New(io.Discard, "", 0) // it would report the refused handshakes
@@ -331,7 +331,7 @@ func TestTheUserIsSent(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNotOne(t *testing.T) {
+func TestMalformedAnswers(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
 		"HTML":           {"<html><body>Welcome</body></html>", `it begins "Welcome"`},
 		"cut off":        {`{"clusterMetrics":{"apps`, "not JSON"},

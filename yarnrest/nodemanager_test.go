@@ -145,7 +145,7 @@ func TestOpenLog(t *testing.T) {
 	}
 }
 
-func TestLogsThatAreNotOne(t *testing.T) {
+func TestMalformedLogs(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer any
 		want   string
@@ -172,7 +172,7 @@ func TestLogsThatAreNotOne(t *testing.T) {
 	}
 }
 
-func TestALogThatBreaksOff(t *testing.T) {
+func TestALogWhoseConnectionBreaks(t *testing.T) {
 	n := node0(t, routes{logPath: status(200, "LogLength:100\nLogContents:\nabc")})
 	log, err := n.OpenLog(context.Background(), containerID, "stdout", 0)
 	if err != nil {
@@ -185,8 +185,8 @@ func TestALogThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestALogThatDoesNotComeOn has a node that hangs: before it answers, and in the middle of a log.
-func TestALogThatDoesNotComeOn(t *testing.T) {
+// TestALogThatStopsArriving reads from a node that hangs, before it answers or within a log.
+func TestALogThatStopsArriving(t *testing.T) {
 	for _, begins := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begins %v", begins), func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -251,7 +251,7 @@ func TestLogsOfALogServer(t *testing.T) {
 	}
 }
 
-func TestANodeManagerThatIsGone(t *testing.T) {
+func TestAnUnreachableNodeManager(t *testing.T) {
 	n, err := client(t, Options{}, "rm:8088").NodeManager(refused(t))
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func newMoved(t *testing.T) *moved {
 	return m
 }
 
-// end is how the ResourceManager tells of the application that is over.
+// end is the ended application, as the ResourceManager reports it.
 func (m *moved) end(aggregation string) map[string]any {
 	ended := succeeded()
 	ended["logAggregationStatus"] = aggregation
@@ -63,7 +63,7 @@ func (m *moved) read(selection Selection) error {
 		}})
 }
 
-// requireWhole wants all that the archive has, once.
+// requireWhole checks that everything in the archive was read once.
 func (m *moved) requireWhole() {
 	m.t.Helper()
 	require.Equal(m.t, []string{"1 stdout", "1 task-0-0.out", "1 task-1-0.out", "driver stdout"},
@@ -85,7 +85,7 @@ func (m *moved) task(index int) string {
 	return text.String()
 }
 
-func TestLogsThatTheirNodeHasJustBroughtToHDFS(t *testing.T) {
+func TestLogsAreReadInHDFSIfTheNodeHasJustMovedThem(t *testing.T) {
 	m := newMoved(t)
 	m.moving = func(int) bool {
 		m.bring()
@@ -96,7 +96,7 @@ func TestLogsThatTheirNodeHasJustBroughtToHDFS(t *testing.T) {
 	require.Empty(t, m.said.String())
 }
 
-func TestLogsWaitForANodeThatMovesThem(t *testing.T) {
+func TestLogsWaitForANodeThatIsMovingThem(t *testing.T) {
 	m := newMoved(t)
 	m.moving = func(before int) bool {
 		if before == 5 {
@@ -109,8 +109,8 @@ func TestLogsWaitForANodeThatMovesThem(t *testing.T) {
 	require.Empty(t, m.said.String())
 }
 
-// TestLogsWaitOnceForAllContainers has a hundred of them on a node that never
-// brings their logs, or does not answer.
+// TestLogsWaitOnceForAllContainers reads a hundred containers of a node that never
+// moves their logs, or does not answer.
 func TestLogsWaitOnceForAllContainers(t *testing.T) {
 	for _, dead := range []bool{false, true} {
 		t.Run(fmt.Sprintf("dead %v", dead), func(t *testing.T) {
@@ -143,14 +143,14 @@ func TestLogsWaitOnceForAllContainers(t *testing.T) {
 				require.Less(t, tries, most)
 				require.Contains(t, m.said.String(), "they are not in HDFS, and after 1ns no NodeManager answered")
 			} else {
-				require.Equal(t, 2, m.moves, "one look for the diary, one for all the rest")
+				require.Equal(t, 2, m.moves, "one request for the container list, one for the rest")
 				require.Contains(t, m.said.String(), m.address()+" has not brought them to HDFS within 1ns, try again later")
 			}
 		})
 	}
 }
 
-func TestLogsDoNotWaitForWhatCannotCome(t *testing.T) {
+func TestLogsDoNotWaitIfNoneCanCome(t *testing.T) {
 	for name, prepare := range map[string]func(m *moved){
 		"the node is done":            func(*moved) {},
 		"the ResourceManager gave up": func(m *moved) { m.life, m.moving = []map[string]any{m.end("TIME_OUT")}, func(int) bool { return true } },
@@ -166,9 +166,9 @@ func TestLogsDoNotWaitForWhatCannotCome(t *testing.T) {
 	}
 }
 
-// TestLogsOfAnApplicationThatEndsMeanwhile has the node move away the logs of an
-// application that ran when it was looked at.
-func TestLogsOfAnApplicationThatEndsMeanwhile(t *testing.T) {
+// TestLogsOfAnApplicationThatEndsWhileTheyAreRead: the node moves the logs of an
+// application that ran at the first request.
+func TestLogsOfAnApplicationThatEndsWhileTheyAreRead(t *testing.T) {
 	m := newMoved(t)
 	m.life = []map[string]any{running(), m.end("RUNNING")}
 	m.bring()
@@ -177,9 +177,9 @@ func TestLogsOfAnApplicationThatEndsMeanwhile(t *testing.T) {
 	require.Equal(t, m.task(0), m.files["1 task-0-0.out"])
 }
 
-// TestLogsThatAreTakenAwayWhileTheyAreRead has the node give some of the files,
-// or a part of one, before it has brought all to HDFS.
-func TestLogsThatAreTakenAwayWhileTheyAreRead(t *testing.T) {
+// TestLogsThatAreMovedWhileTheyAreRead: the node serves some of the files, or
+// a part of one, before it has moved all to HDFS.
+func TestLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
 	prepare := func(t *testing.T) *moved {
 		m := newMoved(t)
 		m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())
@@ -245,9 +245,9 @@ func TestLogsThatAreTakenAwayWhileTheyAreRead(t *testing.T) {
 	})
 }
 
-// TestLogsWaitForAContainersLastWords has a container write on after its
-// application has ended, without log aggregation.
-func TestLogsWaitForAContainersLastWords(t *testing.T) {
+// TestLogsWaitForTheEndOfTheContainer checks a container that outlives
+// its application, without log aggregation.
+func TestLogsWaitForTheEndOfTheContainer(t *testing.T) {
 	f := withLogs(t)
 	f.life = []map[string]any{succeeded()}
 	f.states = map[string][]string{"container_2_01": {"RUNNING", "KILLING", "DONE"}}
@@ -256,7 +256,7 @@ func TestLogsWaitForAContainersLastWords(t *testing.T) {
 	require.Equal(t, []string{"DONE"}, f.states["container_2_01"])
 }
 
-func TestLogsEndWithTheirReader(t *testing.T) {
+func TestLogsReturnTheErrorOfWrite(t *testing.T) {
 	f := withLogs(t)
 	gone := errors.New("broken pipe")
 	err := f.cluster(nil).Logs(t.Context(), fakeID, Selection{}, client.NewConsole(io.Discard), func(File, io.Reader) error { return gone })

@@ -76,7 +76,7 @@ func withoutOutput(files []string) []string {
 	return files
 }
 
-func TestArchiveThatIsNotThereYet(t *testing.T) {
+func TestArchiveSkipsIncompleteFiles(t *testing.T) {
 	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
 	dir := filepath.Join(root, "ann", "bucket-logs-ifile", "0001", id)
 	for name, content := range map[string]string{"h2_45454.tmp": "", "h3_45454": "just begun", "h4_1.har": ""} {
@@ -94,12 +94,13 @@ func TestArchiveThatIsNotThereYet(t *testing.T) {
 
 	a, err = cluster.openArchive(t.Context(), id, "bob", told)
 	require.NoError(t, err)
-	require.Empty(t, a.containers(), "another user's")
+	require.Empty(t, a.containers(), "the logs are another user's")
 	require.NoError(t, a.close())
 }
 
-// TestFollowLogsThatAreAllInTheArchive knows of executors by the diary there alone.
-func TestFollowLogsThatAreAllInTheArchive(t *testing.T) {
+// TestFollowLogsFromTheArchiveOnly learns of executors from the container list in
+// HDFS only.
+func TestFollowLogsFromTheArchiveOnly(t *testing.T) {
 	root, id := archived(t, "indexed-gz", "bucket-logs-ifile/0001")
 	f := newFakeYARN(t)
 	f.other = id
@@ -118,8 +119,8 @@ func TestFollowLogsThatAreAllInTheArchive(t *testing.T) {
 	require.Equal(t, 301, lines["1 task-1-0.out"])
 }
 
-// TestFollowLogsIntoTheArchive has the nodes forget the logs before they are
-// read to the end.
+// TestFollowLogsIntoTheArchive: the nodes remove the logs before they are read to
+// the end.
 func TestFollowLogsIntoTheArchive(t *testing.T) {
 	root, id := archived(t, "tfile-gz", "bucket-logs-tfile/0001")
 	f := newFakeYARN(t)
@@ -150,9 +151,9 @@ func TestFollowLogsIntoTheArchive(t *testing.T) {
 	}
 }
 
-// TestFollowLogsThatAreTakenAwayWhileTheyAreRead has a node list some of the files
-// only, when it has brought all of them to HDFS.
-func TestFollowLogsThatAreTakenAwayWhileTheyAreRead(t *testing.T) {
+// TestFollowLogsThatAreMovedWhileTheyAreRead: a node lists only some of the
+// files, after it has moved all of them to HDFS.
+func TestFollowLogsThatAreMovedWhileTheyAreRead(t *testing.T) {
 	m := newMoved(t)
 	m.bring()
 	m.containers["appattempt_1"] = fmt.Sprintf(`[{"containerId":%q,"nodeHttpAddress":"http://%s"}]`, m.executor, m.address())

@@ -29,9 +29,9 @@ type fakeYARN struct {
 	mu sync.Mutex
 	// life holds the application's fields for each request, the last ones again and
 	// again; nil means that it is not known.
-	life         []map[string]any
-	listAttempts int    // requests for the application
-	other        string // another id of the application
+	life     []map[string]any
+	requests int    // requests for the application
+	other    string // another id of the application
 
 	attempts   string              // of the application, as JSON
 	containers map[string]string   // by attempt, as JSON
@@ -93,15 +93,15 @@ func (f *fakeYARN) cluster(more map[string]string) *Reader {
 func (f *fakeYARN) application(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	looked := min(f.listAttempts, len(f.life)-1)
-	f.listAttempts++
+	index := min(f.requests, len(f.life)-1)
+	f.requests++
 	id := r.PathValue("id")
-	if id != fakeID && id != f.other || looked < 0 || f.life[looked] == nil {
+	if id != fakeID && id != f.other || index < 0 || f.life[index] == nil {
 		w.WriteHeader(http.StatusNotFound)
 		fmt.Fprintf(w, `{"RemoteException":{"exception":"NotFoundException","javaClassName":"org.apache.hadoop.yarn.webapp.NotFoundException","message":"java.lang.Exception: app with id: %s not found"}}`, r.PathValue("id"))
 		return
 	}
-	now := f.life[looked]
+	now := f.life[index]
 	app := map[string]any{"id": id, "name": "app", "user": "ann", "queue": "default", "trackingUrl": "http://rm/proxy/" + fakeID + "/"}
 	for key, value := range now {
 		app[key] = value

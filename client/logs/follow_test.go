@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// followed runs FollowLogs and gives its lines, each behind whose it is; seen
-// is called with each, may be nil, and is not called by two goroutines at once.
+// followed runs FollowLogs and returns its lines, each after its container; seen
+// is called with each line by one goroutine at a time, and may be nil.
 func followed(t *testing.T, f *fakeYARN, hadoop map[string]string, selection Selection, seen func(Line)) (lines []string, said string, err error) {
 	t.Helper()
 	out := &bytes.Buffer{}
@@ -64,8 +64,9 @@ func TestFollowLogsOfOneContainerFromItsLastLine(t *testing.T) {
 	require.Equal(t, []string{"container_2_02 1 stderr 2: three"}, lines)
 }
 
-// TestFollowLogsWhileANodeIsAway has a node break off answers, and give none.
-func TestFollowLogsWhileANodeIsAway(t *testing.T) {
+// TestFollowLogsRetriesANodeThatDoesNotAnswer follows logs of a node whose
+// answers break off.
+func TestFollowLogsRetriesANodeThatDoesNotAnswer(t *testing.T) {
 	f := withLogs(t)
 	f.life = []map[string]any{running()}
 	handler, calls := f.server.Config.Handler, 0
@@ -98,7 +99,7 @@ func TestFollowLogsWhileANodeIsAway(t *testing.T) {
 	require.Equal(t, 2000, count["container_2_03  stderr 2: a longer line than most"])
 }
 
-func TestFollowLogsEndsWithItsReader(t *testing.T) {
+func TestFollowLogsReturnsTheErrorOfWrite(t *testing.T) {
 	f := withLogs(t)
 	gone := errors.New("broken pipe")
 	err := f.cluster(nil).FollowLogs(t.Context(), fakeID, Selection{}, client.NewConsole(&bytes.Buffer{}), func(Line) error { return gone })

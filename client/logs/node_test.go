@@ -44,7 +44,7 @@ func growing(t *testing.T, by int) nodeSource {
 	return nodeSource{manager, "container"}
 }
 
-func TestNodesGiveAFileFromAByteOnWhileItGrows(t *testing.T) {
+func TestNodeSourceOpensAGrowingFileAtAnOffset(t *testing.T) {
 	for _, by := range []int{8, 8 << 10, 512 << 10} {
 		for _, from := range []int64{0, 8, 160} {
 			content, err := growing(t, by).Open(t.Context(), "x", listedSize, from)
@@ -58,7 +58,7 @@ func TestNodesGiveAFileFromAByteOnWhileItGrows(t *testing.T) {
 	}
 }
 
-func TestNodesTellThatAFileIsShorter(t *testing.T) {
+func TestNodeSourceFailsIfTheFileIsShorter(t *testing.T) {
 	_, err := growing(t, 8).Open(t.Context(), "x", 1000, 900)
 	require.ErrorIs(t, err, ErrShorter)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// withLogs has an application of two attempts: of the first the node knows
-// nothing any more, in the second an executor ended and one runs that the diary
-// has not got yet.
+// withLogs returns a cluster with an application of two attempts: the node has
+// forgotten the first; in the second one executor has ended, and one runs that
+// the container list lacks.
 func withLogs(t *testing.T) *fakeYARN {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running()}
@@ -31,7 +31,7 @@ func withLogs(t *testing.T) *fakeYARN {
 	return f
 }
 
-// read runs Logs and gives what it wrote, a line a file.
+// read runs Logs and returns what it wrote, one string for each file.
 func read(t *testing.T, f *fakeYARN, selection Selection, hadoop map[string]string) (files []string, said string, err error) {
 	t.Helper()
 	out := &bytes.Buffer{}
@@ -88,7 +88,7 @@ func TestLogsTail(t *testing.T) {
 	}
 }
 
-func TestLogsWhereThereAreNone(t *testing.T) {
+func TestLogsFailIfThereAreNone(t *testing.T) {
 	f := newFakeYARN(t)
 	f.life = []map[string]any{running()}
 	_, _, err := read(t, f, Selection{}, nil)

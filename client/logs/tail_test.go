@@ -85,7 +85,7 @@ func collecting() (tail *Tail, lines *[]string) {
 	}, func(name string) bool { return name == "hidden" }), lines
 }
 
-func TestTailGivesLinesOnceTheyAreWhole(t *testing.T) {
+func TestTailPassesOnCompleteLines(t *testing.T) {
 	source := newMemorySource()
 	tail, lines := collecting()
 	source.write("stdout", "one\ntw")
@@ -100,7 +100,7 @@ func TestTailGivesLinesOnceTheyAreWhole(t *testing.T) {
 	require.Equal(t, []string{"one", "two", "", "three"}, *lines)
 }
 
-func TestTailGivesAnEndlessLineInPieces(t *testing.T) {
+func TestTailPassesOnAnEndlessLineInPieces(t *testing.T) {
 	source := newMemorySource()
 	tail, lines := collecting()
 	source.write("stdout", strings.Repeat("x", 3*maxLine))
@@ -129,8 +129,8 @@ func TestTailBeginsWithTheLastLines(t *testing.T) {
 	}
 }
 
-func TestTailLosesAndDoublesNothingWhenFilesAreRolled(t *testing.T) {
-	t.Run("between two looks, with lines before and after", func(t *testing.T) {
+func TestTailNeitherLosesNorRepeatsLinesOfRolledFiles(t *testing.T) {
+	t.Run("between two reads, with lines before and after", func(t *testing.T) {
 		source := newMemorySource()
 		tail, lines := collecting()
 		source.write("stderr", "1\n2\n")
@@ -141,7 +141,7 @@ func TestTailLosesAndDoublesNothingWhenFilesAreRolled(t *testing.T) {
 		require.NoError(t, tail.Read(t.Context(), source))
 		require.Equal(t, []string{"1", "2", "3", "4"}, *lines)
 	})
-	t.Run("twice between two looks, to a longer file", func(t *testing.T) {
+	t.Run("twice between two reads, to a longer file", func(t *testing.T) {
 		source := newMemorySource()
 		tail, lines := collecting()
 		source.write("stderr", "1\n")
@@ -192,8 +192,8 @@ func TestTailLosesAndDoublesNothingWhenFilesAreRolled(t *testing.T) {
 	})
 }
 
-// TestTailIsWhatWasWritten has a file written and rolled at will, and read at will.
-func TestTailIsWhatWasWritten(t *testing.T) {
+// TestTailPassesOnAllLines writes, rolls and reads a file in random order.
+func TestTailPassesOnAllLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := newMemorySource()
 		tail, lines := collecting()

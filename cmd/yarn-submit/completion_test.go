@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// complete gives what a shell gets for the last of the words.
+// complete returns the completions of the last word.
 func complete(t *testing.T, words ...string) []string {
 	t.Helper()
 	t.Setenv("HADOOP_CONF_DIR", "")

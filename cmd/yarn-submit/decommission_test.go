@@ -11,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// attachWorker has a worker without a machine be one of the master's until the
-// test ends, and returns the orders that it gets.
+// attachWorker attaches a fake worker to the master until the test ends, and
+// returns a function that returns its next order.
 func attachWorker(t *testing.T, url string, hello *protocol.WorkerHello) func() *protocol.WorkerOrder {
 	t.Helper()
 	addresses, err := masterurl.ParseStandalone(url)

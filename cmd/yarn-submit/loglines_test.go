@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-func TestLinesAreMarkedByTheirContainer(t *testing.T) {
+func TestLinesBeginWithTheirContainer(t *testing.T) {
 	out := &bytes.Buffer{}
 	lines := newLineWriter(out)
 	for _, line := range []logs.Line{
@@ -25,7 +25,7 @@ func TestLinesAreMarkedByTheirContainer(t *testing.T) {
 		"executor 1 | one\n"+
 		"executor 1 task-0-0.out | of a task\n"+
 		"executor ?              | who?\n"+
-		"launcher/2              | \n", out.String(), "no colours where there is no terminal")
+		"launcher/2              | \n", out.String(), "no colours without a terminal")
 
 	out.Reset()
 	lines = newLineWriter(out)

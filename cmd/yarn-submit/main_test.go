@@ -102,7 +102,7 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-func TestWhatTheClusterIsNotNeededFor(t *testing.T) {
+func TestVersionAndHelpNeedNoCluster(t *testing.T) {
 	code, stdout, _ := run("version")
 	require.Zero(t, code)
 	require.True(t, strings.HasPrefix(stdout, "yarn-submit "), stdout)
@@ -115,7 +115,7 @@ func TestWhatTheClusterIsNotNeededFor(t *testing.T) {
 	require.NotContains(t, stdout, hiddenRun)
 }
 
-func TestVerboseTellsEverySettingAndItsSource(t *testing.T) {
+func TestVerbosePrintsEverySettingAndItsSource(t *testing.T) {
 	properties := filepath.Join(t.TempDir(), "bobbin.conf")
 	require.NoError(t, os.WriteFile(properties, []byte("executor.cores 3\nexecutor.instances 7\n"), 0o600))
 	t.Setenv("BOBBIN_EXECUTOR_MEMORY", "3g")
@@ -150,7 +150,7 @@ func TestLocalMasterRunsTheProgramInPlace(t *testing.T) {
 	require.Contains(t, string(output), "/does/not/exist")
 }
 
-func TestRunOnThisMachineCarriesTheStatusOfSuccess(t *testing.T) {
+func TestRunOnThisMachineSucceeds(t *testing.T) {
 	output, err := process("run", "--master", "local[2]", "--tasks", "2", "--", "echo", "task {index} of {tasks}").Output()
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
@@ -178,7 +178,7 @@ func TestRunShipsACommandThatIsAFileHere(t *testing.T) {
 	}
 }
 
-func TestRunCarriesTheCommandsStatus(t *testing.T) {
+func TestRunReturnsTheCommandsStatus(t *testing.T) {
 	failed := errors.New("application_1 failed")
 	for diagnostics, want := range map[string]int{
 		"command: task 3 exited with status 7\noutput": 7,
@@ -205,9 +205,9 @@ func TestVersionFlag(t *testing.T) {
 	require.Equal(t, command, flag)
 }
 
-// TestAdvice has the errors of a cluster that does not answer say where its
-// address is from.
-func TestAdvice(t *testing.T) {
+// TestHint checks that the error of a cluster that does not answer names the source
+// of its address.
+func TestHint(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", "/etc/hadoop")
 	away := &yarnrest.UnavailableError{Service: "ResourceManager"}
 	require.Contains(t, hint(fmt.Errorf("listing: %w", away)), "yarn-site.xml in HADOOP_CONF_DIR=/etc/hadoop names its address")

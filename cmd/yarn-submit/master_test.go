@@ -43,7 +43,7 @@ func runMaster(t *testing.T, arguments ...string) string {
 	return strings.TrimSpace(line)
 }
 
-func TestMasterPrintsWhereItIs(t *testing.T) {
+func TestMasterPrintsItsURL(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	state := filepath.Join(t.TempDir(), "state")
 	url := runMaster(t, "--conf", "recovery.mode=FILESYSTEM", "--conf", "recovery.directory="+state)
@@ -62,7 +62,7 @@ func TestMasterPrintsWhereItIs(t *testing.T) {
 	require.DirExists(t, state)
 }
 
-func TestMasterRefusesWhatItCannotUse(t *testing.T) {
+func TestMasterRefusesWrongOptions(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	for want, arguments := range map[string][]string{
 		"--port 70000":              {"--port", "70000"},
@@ -79,7 +79,7 @@ func TestMasterRefusesWhatItCannotUse(t *testing.T) {
 	}
 }
 
-func TestHostsThatOnlyTheirMachineReaches(t *testing.T) {
+func TestIsLoopback(t *testing.T) {
 	for host, want := range map[string]bool{"127.0.1.1": true, "::1": true, "192.0.2.1": false, "no host": false} {
 		require.Equal(t, want, isLoopback(t.Context(), host), host)
 	}

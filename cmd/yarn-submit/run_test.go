@@ -115,7 +115,7 @@ func TestADryRunShowsTheSubmission(t *testing.T) {
 	require.Contains(t, stdout, "command, 3 tasks\n  command     echo {index}\n  limits      3 retries\n")
 }
 
-func TestACommandBringsFilesBackFromThisMachine(t *testing.T) {
+func TestCollectOnThisMachine(t *testing.T) {
 	directory := beside(t, map[string]string{"make.sh": "#!/bin/sh\ncat data > out-$1\n", "data": "data"})
 	code, _, stderr := asProcess(t, directory, "run", "--master", "local[2]", "--tasks", "2", "--files", "data",
 		"--collect", "out-*=back", "--summary", "deep/er/junit.xml", "--", "./make.sh", "{index}")
@@ -130,7 +130,7 @@ func TestACommandBringsFilesBackFromThisMachine(t *testing.T) {
 	require.FileExists(t, filepath.Join(directory, "out-here"), "without files to bring back a command runs where it is called")
 }
 
-func TestTheExitStatusOfAJobIsItsCommands(t *testing.T) {
+func TestTheExitStatusOfAJobIsThatOfItsCommand(t *testing.T) {
 	directory := beside(t, map[string]string{"job.yaml": "steps:\n  a: {command: exit 7}\n  b: {command: [x], needs: [a]}\n"})
 	for _, more := range [][]string{nil, {"--summary", "junit.xml"}} {
 		code, _, stderr := asProcess(t, directory, append([]string{"run", "--master", "local", "job.yaml"}, more...)...)
@@ -140,7 +140,7 @@ func TestTheExitStatusOfAJobIsItsCommands(t *testing.T) {
 	require.Equal(t, map[string][3]int{"a": {1, 1, 0}, "b": {1, 0, 1}}, summary(t, filepath.Join(directory, "junit.xml")))
 }
 
-func TestASummaryIsWrittenWhereNothingCouldBeSubmitted(t *testing.T) {
+func TestASummaryIsWrittenIfNothingCouldBeSubmitted(t *testing.T) {
 	directory := beside(t, map[string]string{"job.yaml": "steps:\n  a: {command: [x]}\n", "core-site.xml": `<configuration>
 <property><name>fs.defaultFS</name><value>hdfs://127.0.0.1:1</value></property></configuration>`})
 	t.Setenv("HADOOP_CONF_DIR", directory)

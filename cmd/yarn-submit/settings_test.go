@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// withDefaults has the processes of a test find a defaults file, and returns its
+// withDefaults makes the processes of a test read a defaults file, and returns its
 // path.
 func withDefaults(t *testing.T, text string) string {
 	t.Helper()
@@ -59,7 +59,7 @@ func TestEveryCommandReadsTheDefaultsFile(t *testing.T) {
 	}
 }
 
-func TestAFlagAndAPropertiesFileGoOverTheDefaultsFile(t *testing.T) {
+func TestFlagsAndPropertiesFileOverrideTheDefaultsFile(t *testing.T) {
 	path := withDefaults(t, "executor.cores 2\nexecutor.memory 2g\nyarn.queue site\n")
 	directory := beside(t, map[string]string{"mine.conf": "executor.memory 3g\n"})
 	code, stdout, stderr := asProcess(t, directory, "run", "--dry-run", "--properties-file", "mine.conf", "--queue", "fast", "--tasks", "1", "--", "x")

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLogsThatCannotBePrinted(t *testing.T) {
+func TestLogsIsRefusedIfLogsCannotBePrinted(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", t.TempDir())
 	for _, args := range [][]string{
 		{"--json"}, {"--detach"}, {"--deploy-mode", "client"}, {"--master", "local-cluster[1,1,1024]"},

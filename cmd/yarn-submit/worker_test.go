@@ -59,7 +59,7 @@ func TestAWorkerWaitsForTheSecretThatItsMasterMakes(t *testing.T) {
 	})
 }
 
-func TestAWorkerSaysWhatIsWrongWithItsCommandLine(t *testing.T) {
+func TestWrongUsageOfWorker(t *testing.T) {
 	for _, test := range []struct {
 		args    []string
 		problem string
