@@ -76,13 +76,13 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// place links files into a working directory. Until release is called their entries are
+// linkFiles links files into a working directory. Until release is called their entries are
 // in use and not removed.
-func (c *cache) place(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
+func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }
 	for _, file := range files {
-		if err = c.placeOne(ctx, file, directory); err != nil {
+		if err = c.linkFile(ctx, file, directory); err != nil {
 			release()
 			return nil, fmt.Errorf("file %s: %w", file.GetName(), err)
 		}
@@ -91,8 +91,8 @@ func (c *cache) place(ctx context.Context, files []*protocol.File, directory str
 	return release, nil
 }
 
-// placeOne leaves the entry in use if it succeeds.
-func (c *cache) placeOne(ctx context.Context, file *protocol.File, directory string) error {
+// linkFile links one file. If it succeeds, the entry stays in use.
+func (c *cache) linkFile(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
 		return err
 	}
@@ -131,13 +131,13 @@ func (c *cache) release(entries []string) {
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
-	current, flying := c.flights[entry]
-	if !flying {
+	current, inFlight := c.flights[entry]
+	if !inFlight {
 		current = &flight{done: make(chan struct{})}
 		c.flights[entry] = current
 	}
 	c.mu.Unlock()
-	if !flying {
+	if !inFlight {
 		current.err = c.makeEntry(ctx, file)
 		c.mu.Lock()
 		delete(c.flights, entry)
@@ -157,7 +157,7 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	return current.err
 }
 
-// makeEntry makes the entry unless it exists and is whole.
+// makeEntry makes the entry unless it exists and has the right size.
 func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))
 	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
@@ -216,8 +216,8 @@ func (c *cache) download(ctx context.Context, file *protocol.File) (path string,
 	if err := c.fetch(ctx, file.GetSha256(), content); err != nil {
 		return "", err
 	}
-	if found := content.hash.Sum(nil); !bytes.Equal(found, file.GetSha256()) {
-		return "", fmt.Errorf("the master sent a content with SHA-256 %x, want %x", found, file.GetSha256())
+	if sum := content.hash.Sum(nil); !bytes.Equal(sum, file.GetSha256()) {
+		return "", fmt.Errorf("the master sent a content with SHA-256 %x, want %x", sum, file.GetSha256())
 	}
 	return made.Name(), nil
 }

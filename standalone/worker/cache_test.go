@@ -73,7 +73,7 @@ func TestFilesAreLinked(t *testing.T) {
 	program.Executable = true
 	for range 2 {
 		work := t.TempDir()
-		release, err := c.place(t.Context(), []*protocol.File{plain, program}, work)
+		release, err := c.linkFiles(t.Context(), []*protocol.File{plain, program}, work)
 		require.NoError(t, err)
 		for name, mode := range map[string]os.FileMode{"a/table.txt": 0o444, "program": 0o555} {
 			content, err := os.ReadFile(filepath.Join(work, name))
@@ -96,7 +96,7 @@ func TestAnIncompleteContentIsFetchedAgain(t *testing.T) {
 	path := filepath.Join(c.directory, entryOf(file))
 	require.NoError(t, os.WriteFile(path, []byte("cont"), 0o600))
 	work := t.TempDir()
-	_, err := c.place(t.Context(), []*protocol.File{file}, work)
+	_, err := c.linkFiles(t.Context(), []*protocol.File{file}, work)
 	require.NoError(t, err)
 	content, err := os.ReadFile(filepath.Join(work, "file"))
 	require.NoError(t, err)
@@ -107,9 +107,9 @@ func TestAFailedFetchLeavesNothing(t *testing.T) {
 	s := &shelf{}
 	c := newTestCache(t, s)
 	lacking := &protocol.File{Name: "file", Sha256: make([]byte, 32)}
-	_, err := c.place(t.Context(), []*protocol.File{s.put("there", []byte("content")), lacking}, t.TempDir())
+	_, err := c.linkFiles(t.Context(), []*protocol.File{s.put("there", []byte("content")), lacking}, t.TempDir())
 	require.EqualError(t, err, "file file: nobody has it")
-	_, err = c.place(t.Context(), []*protocol.File{{Name: "file", Sha256: []byte("short")}}, t.TempDir())
+	_, err = c.linkFiles(t.Context(), []*protocol.File{{Name: "file", Sha256: []byte("short")}}, t.TempDir())
 	require.EqualError(t, err, "file file: its SHA-256 has 5 bytes, want 32")
 	require.Empty(t, c.used)
 	entries, err := os.ReadDir(c.directory)
@@ -124,7 +124,7 @@ func TestAWaitingCallerRetriesACancelledFetch(t *testing.T) {
 	first, giveUp := context.WithCancel(t.Context())
 	var placing sync.WaitGroup
 	placing.Go(func() {
-		_, err := c.place(first, []*protocol.File{file}, t.TempDir())
+		_, err := c.linkFiles(first, []*protocol.File{file}, t.TempDir())
 		require.ErrorIs(t, err, context.Canceled)
 	})
 	flying := func(n int) func() bool {
@@ -136,7 +136,7 @@ func TestAWaitingCallerRetriesACancelledFetch(t *testing.T) {
 	}
 	require.Eventually(t, flying(1), timeout, time.Millisecond)
 	placing.Go(func() {
-		_, err := c.place(t.Context(), []*protocol.File{file}, t.TempDir())
+		_, err := c.linkFiles(t.Context(), []*protocol.File{file}, t.TempDir())
 		require.NoError(t, err)
 	})
 	require.Eventually(t, flying(2), timeout, time.Millisecond)
@@ -151,17 +151,17 @@ func TestTheCacheIsCleaned(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.now = func() time.Time { return now }
 	old, used, young := s.put("old", []byte("1")), s.put("used", []byte("2")), s.put("young", []byte("3"))
-	release, err := c.place(t.Context(), []*protocol.File{old, used}, t.TempDir())
+	release, err := c.linkFiles(t.Context(), []*protocol.File{old, used}, t.TempDir())
 	require.NoError(t, err)
 	release()
 	for _, file := range []*protocol.File{old, used} { // a file's time is that of its download at first
 		require.NoError(t, os.Chtimes(filepath.Join(c.directory, entryOf(file)), now, now))
 	}
 	now = now.Add(time.Hour)
-	_, err = c.place(t.Context(), []*protocol.File{used}, t.TempDir())
+	_, err = c.linkFiles(t.Context(), []*protocol.File{used}, t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Chtimes(filepath.Join(c.directory, entryOf(used)), time.Unix(0, 0), time.Unix(0, 0)))
-	_, err = c.place(t.Context(), []*protocol.File{young}, t.TempDir())
+	_, err = c.linkFiles(t.Context(), []*protocol.File{young}, t.TempDir())
 	require.NoError(t, err)
 	draft := filepath.Join(c.directory, ".draft-1")
 	require.NoError(t, os.WriteFile(draft, nil, 0o600))

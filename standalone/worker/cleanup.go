@@ -33,7 +33,7 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 		if inUse[owner] || owner == cacheName {
 			continue
 		}
-		path := c.directory.of(owner)
+		path := c.directory.join(owner)
 		fresh, err := changedSince(path, before)
 		if err == nil && !fresh {
 			if err = os.RemoveAll(path); err == nil {
@@ -44,7 +44,7 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 	}
 	removed, err := c.cache.clean(before)
 	if removed > 0 {
-		c.logger.Info("removed contents from the cache that nobody used", "number", removed, "since", before)
+		c.logger.Info("removed unused contents from the cache", "number", removed, "since", before)
 	}
 	return errors.Join(append(problems, err)...)
 }

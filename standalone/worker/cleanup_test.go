@@ -44,7 +44,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 			require.NoError(t, os.Chtimes(path, now.Add(-test.fresh), now.Add(-test.fresh)))
 		}
 		for _, path := range []string{
-			home.part(workPart), home.part(tmpPart), home.part(logsPart), home.part(secretPart), string(home), directory.of(test.name),
+			home.part(workPart), home.part(tmpPart), home.part(logsPart), home.part(secretPart), string(home), directory.join(test.name),
 		} {
 			require.NoError(t, os.Chtimes(path, now.Add(-test.age), now.Add(-test.age)))
 		}
@@ -57,7 +57,7 @@ func TestOldDirectoriesAreRemoved(t *testing.T) {
 	cleaner := &cleaner{directory: directory, cache: c, ttl: ttl, now: func() time.Time { return now }, logger: slog.New(slog.DiscardHandler)}
 	require.NoError(t, cleaner.clean(inUse))
 	for _, test := range tests {
-		_, err := os.Stat(directory.of(test.name))
+		_, err := os.Stat(directory.join(test.name))
 		require.Equal(t, test.stays, err == nil, "%s: %v", test.name, err)
 	}
 	require.FileExists(t, stranger)

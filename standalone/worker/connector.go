@@ -44,11 +44,11 @@ type attachment struct {
 type connector struct {
 	masters *masters
 	logger  *slog.Logger
-	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's state as it is now
+	hello   func(ctx context.Context) (*protocol.WorkerHello, error) // the worker's current state
 	events  chan<- event
 
 	slow         time.Duration // slowMaster
-	term         uint64        // the newest of a leader
+	term         uint64        // the newest term that a welcome had
 	unregistered bool          // the last message has been sent
 }
 
@@ -68,9 +68,9 @@ func (c *connector) run(ctx context.Context) {
 	pause := shortestPause
 	for ctx.Err() == nil {
 		switch c.attach(ctx) {
-		case attachedOnce:
+		case streamEnded:
 			pause = shortestPause
-		case learned:
+		case newMaster:
 			continue // without a pause: it should lead
 		}
 		if c.unregistered {
@@ -89,9 +89,9 @@ func (c *connector) run(ctx context.Context) {
 type outcome int
 
 const (
-	noLeader     outcome = iota
-	learned              // a new master's address
-	attachedOnce         // and the stream has ended since
+	noLeader    outcome = iota
+	newMaster           // a standby named an unknown leader
+	streamEnded         // of a leader that welcomed the worker
 )
 
 // attach asks all masters at once, and serves the stream to the one that leads until it
@@ -107,9 +107,9 @@ func (c *connector) attach(ctx context.Context) outcome {
 		c.masters.Prefer(found.master)
 		err := c.serve(ctx, found)
 		if ctx.Err() == nil && !c.unregistered {
-			c.logger.Warn("the connection to the master broke, what runs here goes on", "master", found.master, "error", reason(err))
+			c.logger.Warn("the connection to the master broke, executors and drivers keep running", "master", found.master, "error", reason(err))
 		}
-		return attachedOnce
+		return streamEnded
 	}
 	result := noLeader
 	for master, err := range refusals {
@@ -119,7 +119,7 @@ func (c *connector) attach(ctx context.Context) outcome {
 		case standby:
 			c.logger.Debug("a master is a standby", "master", master, "leader", leader)
 			if c.masters.Learn(leader) {
-				result = learned
+				result = newMaster
 			}
 		case c.term == 0 && isRefusal(err):
 			_ = c.post(ctx, refused{&RefusedError{Master: master, Reason: reason(err)}})
@@ -210,7 +210,7 @@ func (c *connector) sendHello(ctx context.Context, a *answer, hello *protocol.Wo
 	case welcome == nil:
 		return errors.New("it sent something else before a welcome")
 	case welcome.GetHeartbeatInterval() <= 0:
-		return fmt.Errorf("it wants a heartbeat every %d ms", welcome.GetHeartbeatInterval())
+		return fmt.Errorf("its heartbeat interval is %d ms", welcome.GetHeartbeatInterval())
 	case welcome.GetTerm() < c.term:
 		return fmt.Errorf("another master has taken its place (term %d, this one has %d)", c.term, welcome.GetTerm())
 	}
@@ -227,7 +227,7 @@ func (e *RefusedError) Error() string {
 	return "master " + e.Master + " does not take this worker: " + e.Reason
 }
 
-// isRefusal reports whether a retry would fail alike.
+// isRefusal reports whether a retry would fail with the same error.
 func isRefusal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
@@ -238,8 +238,8 @@ func isRefusal(err error) bool {
 
 // reason returns a call's error without gRPC's prefix.
 func reason(err error) string {
-	if said, ok := status.FromError(err); ok {
-		return said.Message()
+	if s, ok := status.FromError(err); ok {
+		return s.Message()
 	}
 	return err.Error()
 }

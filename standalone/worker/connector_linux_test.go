@@ -30,7 +30,7 @@ func TestAMasterWithoutHeartbeatIntervalIsRefused(t *testing.T) {
 	m.want(0)
 	w := startWorker(t, nil, m)
 	m.attached()
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "it wants a heartbeat every 0 ms") }, timeout, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "its heartbeat interval is 0 ms") }, timeout, time.Millisecond)
 	require.NotContains(t, w.log.String(), "registered with master")
 	m.want(50)
 	for s := m.attached(); ; s = m.attached() {

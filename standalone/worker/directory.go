@@ -14,7 +14,7 @@ import (
 )
 
 // A worker's directory contains the cache of programs and files, and a directory for each
-// application and each driver. In that every executor, or every launch of the driver, has
+// application and each driver, in which each executor, or each launch of the driver, has
 // a directory with
 //
 //	work   its working directory
@@ -85,7 +85,7 @@ func removeWorkDirectories(application string) error {
 // plainName is the form of ids, which become names of directories.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
-// checkID refuses ids that are not names of directories of their own.
+// checkID returns an error if an id cannot be the name of a directory.
 func checkID(id string) error {
 	if !plainName.MatchString(id) || id == cacheName || id == lockName {
 		return fmt.Errorf("id %q: want letters, digits, '.', '_' and '-', at most 128", id)
@@ -99,8 +99,8 @@ type workDirectory struct {
 	lock *os.File
 }
 
-// defaultDirectories bounds how many workers of a user find a directory on one machine
-// without the setting.
+// defaultDirectories is how many directories in the user's home are tried if worker.dir
+// is not set.
 const defaultDirectories = 64
 
 // errTaken is returned if another worker has locked the directory.
@@ -154,8 +154,8 @@ func lockAt(path string) (*workDirectory, error) {
 // release unlocks the directory.
 func (d *workDirectory) release() error { return d.lock.Close() }
 
-// of returns the directory of an application or a driver.
-func (d *workDirectory) of(owner string) string { return filepath.Join(d.path, owner) }
+// join returns the directory join an application or a driver.
+func (d *workDirectory) join(owner string) string { return filepath.Join(d.path, owner) }
 
 // processDirectory returns the directory of a process of an application or a driver.
 func (d *workDirectory) processDirectory(owner, process string) processDirectory {
@@ -177,7 +177,7 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName refuses names of files outside the working directory.
+// checkFileName returns an error for a file outside the working directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)

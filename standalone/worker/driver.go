@@ -33,7 +33,7 @@ type driverChanged struct {
 }
 
 // launchDriver starts a driver. It does nothing if the order came before. An earlier
-// launch is stopped, because the master has given it up.
+// launch is stopped, because this one replaces it.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -168,17 +168,17 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 		mark:    order.GetDriverId() + "/" + name,
 		program: description.GetProgram(), files: description.GetFiles(), arguments: description.GetArguments(),
 		cores: int(description.GetCores()), memory: config.Size(description.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
-		wanted:    description.GetEnvironment(),
-		variables: variables,
+		userVariables: description.GetEnvironment(),
+		variables:     variables,
 		secrets: func(directory string) (map[string]string, error) {
 			return w.driverSettings(directory, description.GetProperties())
 		},
-		again: again,
+		restarted: again,
 	}, started)
 }
 
-// driverSettings returns a driver's settings as a variable. It gets the worker's
-// credentials, in files.
+// driverSettings returns the variable with a driver's settings. It writes the worker's
+// credentials into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {
@@ -191,7 +191,7 @@ func (w *worker) driverSettings(directory string, properties map[string]string) 
 	for _, key := range []config.Key[string]{
 		config.AuthenticateSecret, config.AuthenticateSecretFile, config.SSLCertFile, config.SSLKeyFile, config.SSLCAFile, config.DriverBind,
 	} {
-		delete(settings, key.Name()) // they belong to the machine that submitted it
+		delete(settings, key.Name()) // they are for the submitter's machine
 	}
 	maps.Copy(settings, credentials)
 	settings[config.Master.Name()] = masterurl.StandaloneURL(w.masters.All()...)

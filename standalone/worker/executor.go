@@ -126,7 +126,7 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 		mark:    order.GetApplicationId() + "/" + name,
 		program: command.GetProgram(), files: command.GetFiles(), arguments: command.GetArguments(),
 		cores: int(order.GetCores()), memory: config.Size(profile.GetMemory()), resources: protocol.FromAddresses(order.GetResources()),
-		wanted: command.GetEnvironment(), variables: variables,
+		userVariables: command.GetEnvironment(), variables: variables,
 		secrets: func(directory string) (map[string]string, error) { return writePass(directory, command.GetPass()) },
 	}, started)
 }
@@ -149,22 +149,22 @@ func writePass(directory string, pass []byte) (map[string]string, error) {
 
 // launchSpec is what runIn runs.
 type launchSpec struct {
-	mark      string // unique among the worker's processes
-	program   *protocol.File
-	files     []*protocol.File
-	arguments []string
-	cores     int
-	memory    config.Size // of the Go program
-	resources map[string][]string
-	wanted    map[string]string                                 // the application's variables
-	variables map[string]string                                 // bobbin's
-	secrets   func(directory string) (map[string]string, error) // writes files with secrets and returns the variables that name them
-	again     bool                                              // it is restarted, and keeps its logs
+	mark          string // unique among the worker's processes
+	program       *protocol.File
+	files         []*protocol.File
+	arguments     []string
+	cores         int
+	memory        config.Size // of the Go program
+	resources     map[string][]string
+	userVariables map[string]string                                 // the application's variables
+	variables     map[string]string                                 // bobbin's
+	secrets       func(directory string) (map[string]string, error) // writes files with secrets and returns the variables that name them
+	restarted     bool                                              // it is restarted, and keeps its logs
 }
 
 // runIn prepares a directory and runs a process there to its end.
 func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSpec, started func(pid int)) (e ending, err error) {
-	if err := home.prepare(spec.again); err != nil {
+	if err := home.prepare(spec.restarted); err != nil {
 		return ending{}, err
 	}
 	defer func() {
@@ -173,7 +173,7 @@ func (w *worker) runIn(ctx context.Context, home processDirectory, spec launchSp
 		}
 	}()
 	work := home.part(workPart)
-	release, err := w.cache.place(ctx, append([]*protocol.File{spec.program}, spec.files...), work)
+	release, err := w.cache.linkFiles(ctx, append([]*protocol.File{spec.program}, spec.files...), work)
 	if err != nil {
 		return ending{}, err
 	}
@@ -198,7 +198,7 @@ func (w *worker) environmentOf(home processDirectory, spec launchSpec) ([]string
 	logs := home.part(logsPart)
 	maps.Copy(e, map[string]string{"PWD": home.part(workPart), "LOG_DIRS": logs, "TMPDIR": home.part(tmpPart)})
 	maps.Copy(e, launch.GoLimits(spec.cores, spec.memory))
-	e.add(spec.wanted, logs)
+	e.add(spec.userVariables, logs)
 	maps.Copy(e, spec.variables)
 	e[launch.EnvContainer] = w.id + "/" + spec.mark + "/"
 	if len(spec.resources) > 0 {

@@ -85,12 +85,12 @@ func showLogs(w http.ResponseWriter, r *http.Request, directory *workDirectory) 
 		listed.Files = append(listed.Files, LogFile{Name: entry.Name(), Size: info.Size(), Modified: info.ModTime()})
 	}
 	slices.SortFunc(listed.Files, func(a, b LogFile) int {
-		first, oldness := rolled(a.Name)
-		second, other := rolled(b.Name)
-		if first != second {
-			return strings.Compare(first, second)
+		nameA, numberA := rolled(a.Name)
+		nameB, numberB := rolled(b.Name)
+		if nameA != nameB {
+			return strings.Compare(nameA, nameB)
 		}
-		return other - oldness
+		return numberB - numberA
 	})
 	if r.URL.Query().Get("format") == "json" {
 		showJSON(w, listed)

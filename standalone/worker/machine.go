@@ -28,7 +28,8 @@ type machine struct {
 	resources map[string][]string // addresses
 }
 
-// inspectMachine determines what the worker has, from the settings and this machine.
+// inspectMachine returns the worker's address and resources, from the settings and this
+// machine.
 func inspectMachine(ctx context.Context, options Options) (machine, error) {
 	settings := options.Settings
 	e := machine{host: config.WorkerHost.In(settings), port: config.WorkerPort.In(settings), cores: config.WorkerCores.In(settings)}
@@ -70,16 +71,16 @@ func findHost(ctx context.Context, masters []string, name string, logger *slog.L
 		if err == nil && slices.Contains(found, address.String()) {
 			return name, nil
 		}
-		logger.Debug("this machine's name does not lead to its address", "name", name, "leadsTo", found, "address", address, "error", err)
+		logger.Debug("this machine's name does not resolve to its address", "name", name, "addresses", found, "address", address, "error", err)
 	}
 	return address.String(), nil
 }
 
 // findResources returns the addresses of further resources, by name.
-func findResources(ctx context.Context, wanted map[string]config.WorkerResource) (map[string][]string, error) {
+func findResources(ctx context.Context, settings map[string]config.WorkerResource) (map[string][]string, error) {
 	var found map[string][]string
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		resource := wanted[name]
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		resource := settings[name]
 		var addresses []string
 		if resource.Script != "" {
 			var err error

@@ -49,11 +49,11 @@ func (d *workDirectory) cleanUpAfter(worker string) error {
 	owners, err := d.owners()
 	problems = append(problems, err)
 	for _, owner := range owners {
-		entries, err := os.ReadDir(d.of(owner))
+		entries, err := os.ReadDir(d.join(owner))
 		problems = append(problems, err)
 		for _, entry := range entries {
 			if entry.IsDir() {
-				problems = append(problems, processDirectory(filepath.Join(d.of(owner), entry.Name())).removeTemporary())
+				problems = append(problems, processDirectory(filepath.Join(d.join(owner), entry.Name())).removeTemporary())
 			}
 		}
 	}

@@ -35,8 +35,8 @@ type process struct {
 	program     string
 	arguments   []string
 	environment []string
-	directory   string // where it runs
-	logs        string // where its stdout and stderr go
+	directory   string // the working directory
+	logs        string // for its stdout and stderr
 }
 
 // ending is how a process ended.
@@ -67,7 +67,7 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 		return ending{}, err
 	}
 	err = r.spawner.start(command)
-	outputs.closeGiven()
+	outputs.closeInherited()
 	if err != nil {
 		outputs.close(r.logger)
 		return ending{}, fmt.Errorf("start %s: %w", p.program, err)
@@ -79,7 +79,7 @@ func (r *runner) run(ctx context.Context, p process, started func(pid int)) (end
 	exited := make(chan error, 1)
 	go func() { exited <- awaitExit(pid) }()
 	killed := r.awaitEnd(ctx, pid, p.mark, exited)
-	// Kill what it left in its session. The process is a zombie until Wait, so no other
+	// Kill the other processes of its session. The process is a zombie until Wait, so no other
 	// session can have its number.
 	since, _ := guard.Started(pid) // 0 makes Sweep look at all processes
 	if err := guard.Sweep(p.mark, map[int]bool{pid: true}, since); err != nil {
@@ -104,7 +104,7 @@ func (r *runner) awaitEnd(ctx context.Context, pid int, mark string, exited <-ch
 	select {
 	case <-exited:
 	case <-timeout.C:
-		r.logger.Warn("killing a process that did not end when it was told to", "pid", pid, "container", mark, "after", r.grace)
+		r.logger.Warn("killing a process that did not end after SIGTERM", "pid", pid, "container", mark, "after", r.grace)
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		<-exited
 	}
@@ -120,11 +120,11 @@ func exitCode(state *os.ProcessState) int {
 
 // outputs are the pipes to which a process writes, and the goroutines that read them.
 type outputs struct {
-	given   []*os.File // the ends that the process inherits
-	read    []*os.File
-	reading sync.WaitGroup
-	mu      sync.Mutex
-	failed  error
+	inherited []*os.File // the ends that the process writes
+	read      []*os.File
+	reading   sync.WaitGroup
+	mu        sync.Mutex
+	failed    error
 }
 
 // redirect makes a command write to rolling log files.
@@ -139,18 +139,18 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	} {
 		log, err := openLog(filepath.Join(logs, stream.name), r.limits)
 		if err != nil {
-			o.closeGiven()
+			o.closeInherited()
 			o.close(r.logger)
 			return nil, err
 		}
 		read, write, err := os.Pipe()
 		if err != nil {
-			o.closeGiven()
+			o.closeInherited()
 			o.close(r.logger)
 			return nil, errors.Join(fmt.Errorf("open a pipe for %s: %w", stream.name, err), log.Close())
 		}
 		stream.set(write)
-		o.given, o.read = append(o.given, write), append(o.read, read)
+		o.inherited, o.read = append(o.inherited, write), append(o.read, read)
 		o.reading.Go(func() {
 			err := errors.Join(log.follow(read), log.Close())
 			o.mu.Lock()
@@ -161,9 +161,9 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeGiven closes the ends of the pipes that the process has inherited.
-func (o *outputs) closeGiven() {
-	for _, file := range o.given {
+// closeInherited closes the ends of the pipes that the process writes.
+func (o *outputs) closeInherited() {
+	for _, file := range o.inherited {
 		_ = file.Close()
 	}
 }

@@ -17,7 +17,7 @@ type reports struct {
 	executors    map[executorID]*entry[*protocol.ExecutorReport]
 	drivers      map[string]*entry[*protocol.DriverReport]
 	sequence     uint64 // of the last change
-	acknowledged uint64 // the greatest by a master
+	acknowledged uint64 // the greatest that a master acknowledged
 }
 
 // executorID identifies an executor on a worker.
@@ -27,8 +27,8 @@ type executorID struct {
 }
 
 type entry[R any] struct {
-	report  R
-	changed uint64
+	report   R
+	sequence uint64 // of the last change
 }
 
 func newReports() *reports {
@@ -58,17 +58,17 @@ func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessa
 	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops reports of ended ones up to a sequence.
+// acknowledge drops reports of ended executors and drivers up to a sequence.
 func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.acknowledged || sequence > r.sequence {
 		return
 	}
 	r.acknowledged = sequence
 	maps.DeleteFunc(r.executors, func(_ executorID, e *entry[*protocol.ExecutorReport]) bool {
-		return e.changed <= sequence && e.report.GetState().Ended()
+		return e.sequence <= sequence && e.report.GetState().Ended()
 	})
 	maps.DeleteFunc(r.drivers, func(_ string, e *entry[*protocol.DriverReport]) bool {
-		return e.changed <= sequence && e.report.GetState().Ended()
+		return e.sequence <= sequence && e.report.GetState().Ended()
 	})
 }
 

@@ -66,8 +66,8 @@ func (l *rollingLog) Write(data []byte) (int, error) {
 	return total, nil
 }
 
-// fitting returns how much of data goes into this file: all of it, the lines for which
-// there is room, or a part of a line that is longer than a file.
+// fitting returns how many bytes of data go into this file: all, the lines that fit, or a
+// part of a line that is longer than a file.
 func (l *rollingLog) fitting(data []byte) int {
 	if l.limits.size <= 0 || l.written+int64(len(data)) <= l.limits.size {
 		return len(data)

@@ -26,7 +26,7 @@ type running struct {
 	memory         config.Size
 	resources      map[string][]string
 	began          time.Time
-	state          string // for people
+	state          string // for users
 	end            context.CancelCauseFunc
 	logURL         string
 }

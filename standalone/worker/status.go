@@ -48,7 +48,7 @@ type RunStatus struct {
 // StatusPath is the path of Status on a worker's page, as on Spark's workers.
 const StatusPath = "/json"
 
-// status returns the worker's state; it may be called by any goroutine.
+// status returns the worker's state. Any goroutine may call it.
 func (w *worker) status(ctx context.Context) (Status, error) { return ask(ctx, w, w.currentStatus) }
 
 func (w *worker) currentStatus() Status {
@@ -102,7 +102,7 @@ func (r *running) status() RunStatus {
 	}
 }
 
-// stateName returns a state of the protocol for people: "exited" for EXECUTOR_EXITED.
+// stateName returns a state of the protocol for users: "exited" for EXECUTOR_EXITED.
 func stateName(state string) string {
 	_, name, _ := strings.Cut(state, "_")
 	return strings.ToLower(name)

@@ -75,7 +75,7 @@ func TestArchivesAreUnpackedOnce(t *testing.T) {
 		file.Archive = true
 		for range 2 {
 			work := t.TempDir()
-			_, err := c.place(t.Context(), []*protocol.File{file}, work)
+			_, err := c.linkFiles(t.Context(), []*protocol.File{file}, work)
 			require.NoError(t, err, name)
 			for path, want := range map[string]string{"bin/tool": "bin/tool", "table": "./table", "link": "bin/tool", "same": "./table"} {
 				found, err := os.ReadFile(filepath.Join(work, name, path))
@@ -95,7 +95,7 @@ func TestArchivesAreUnpackedOnce(t *testing.T) {
 	file := s.put("tree.zip", zipped(t, "dir/", "dir/file", "other"))
 	file.Archive = true
 	work := t.TempDir()
-	_, err := c.place(t.Context(), []*protocol.File{file}, work)
+	_, err := c.linkFiles(t.Context(), []*protocol.File{file}, work)
 	require.NoError(t, err)
 	found, err := os.ReadFile(filepath.Join(work, "tree.zip", "dir", "file"))
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestArchivesCannotWriteOutside(t *testing.T) {
 		c := newTestCache(t, s)
 		file := s.put(name, content)
 		file.Archive = true
-		_, err := c.place(t.Context(), []*protocol.File{file}, t.TempDir())
+		_, err := c.linkFiles(t.Context(), []*protocol.File{file}, t.TempDir())
 		require.ErrorContains(t, err, "file "+name+": unpack: ", name)
 		require.Empty(t, entriesIn(t, c.directory), name)
 		require.NoFileExists(t, filepath.Join(filepath.Dir(c.directory), "outside"), name)

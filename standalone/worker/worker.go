@@ -138,7 +138,7 @@ func (w *worker) open() (err error) {
 	w.began = time.Now()
 	cacheDirectory := w.options.Cache
 	if cacheDirectory == "" {
-		cacheDirectory = w.directory.of(cacheName)
+		cacheDirectory = w.directory.join(cacheName)
 	}
 	if w.cache, err = newCache(cacheDirectory, w.masters.fetch); err != nil {
 		return err
@@ -178,11 +178,11 @@ func (w *worker) open() (err error) {
 func (w *worker) takeDirectory() error {
 	killed, err := w.directory.predecessor()
 	if err == nil && killed != "" {
-		w.logger.Warn("the worker before was killed, cleaning up after it", "worker", killed, "directory", w.directory.path)
+		w.logger.Warn("the previous worker was killed, cleaning up after it", "worker", killed, "directory", w.directory.path)
 		err = w.directory.cleanUpAfter(killed)
 	}
 	if err != nil {
-		w.logger.Warn("something of the worker before is left", "worker", killed, "error", err)
+		w.logger.Warn("cannot clean up after the previous worker", "worker", killed, "error", err)
 	}
 	return w.directory.setOwner(w.id)
 }
@@ -211,20 +211,20 @@ func (w *worker) post(e event) { w.events <- e }
 // ask calls question in the event loop and returns its result.
 func ask[T any](ctx context.Context, w *worker, question func() T) (T, error) {
 	answer := make(chan T, 1)
-	var none T
+	var zero T
 	select {
 	case w.events <- func() { answer <- question() }:
 	case <-w.over:
-		return none, errors.New("the worker has ended")
+		return zero, errors.New("the worker has ended")
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return zero, context.Cause(ctx)
 	}
 	return <-answer, nil
 }
 
-// The reasons why the worker stops what it runs.
+// The causes with which the worker stops executors and drivers.
 var (
-	errKilled   = errors.New("the master had it ended")
+	errKilled   = errors.New("the master ordered its end")
 	errStopped  = errors.New("its worker was stopped")
 	errDeadline = errors.New("its worker was decommissioned, and the time for that has passed")
 )
@@ -235,10 +235,10 @@ func (w *worker) loop(ctx context.Context) {
 	c := &connector{masters: w.masters, logger: w.logger, hello: w.hello, events: w.events, slow: slowMaster}
 	w.tasks.Go(func() { c.run(connected) })
 	cleaning, stopCleaning := w.startCleaning()
-	w.heartbeat = time.NewTicker(time.Hour) // until a master says how often
+	w.heartbeat = time.NewTicker(time.Hour) // until a welcome sets the interval
 	defer w.heartbeat.Stop()
 
-	stop, wanted := ctx.Done(), w.options.Decommission
+	stop, decommission := ctx.Done(), w.options.Decommission
 	var flushed <-chan time.Time
 	for !w.isDone(flushed) {
 		var out chan<- *protocol.WorkerMessage
@@ -255,8 +255,8 @@ func (w *worker) loop(ctx context.Context) {
 			if w.current != nil && len(w.queue) == 0 {
 				w.enqueue(&protocol.WorkerMessage{Heartbeat: &protocol.Heartbeat{}})
 			}
-		case reason, ok := <-wanted:
-			if wanted = nil; ok {
+		case reason, ok := <-decommission:
+			if decommission = nil; ok {
 				w.startDecommission(reason)
 			}
 		case <-w.decommission.timeout():
@@ -327,8 +327,8 @@ func (w *worker) handle(e event) {
 // enqueue queues a message to the master. hello drops the queue, as it has the same state.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
-// hello returns the worker's current state. Changes after it are queued for the master
-// that gets it.
+// hello returns the worker's current state. Later changes are queued for the master that
+// receives it.
 func (w *worker) hello(ctx context.Context) (*protocol.WorkerHello, error) {
 	return ask(ctx, w, func() *protocol.WorkerHello {
 		hello := &protocol.WorkerHello{
@@ -374,8 +374,8 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop stops all that runs, and then the worker. The master gets a message first, so
-// that it launches nothing here again.
+// stop stops executors and drivers, and then the worker. It sends the master a message
+// first, so that it launches nothing here again.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -420,7 +420,7 @@ func (w *worker) removeWork(application string) {
 		return
 	}
 	delete(w.ended, application)
-	path := w.directory.of(application)
+	path := w.directory.join(application)
 	w.tasks.Go(func() {
 		if err := removeWorkDirectories(path); err != nil {
 			w.logger.Warn("cleaning up after an application", "application", application, "error", err)
@@ -437,7 +437,7 @@ func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	return ticker.C, ticker.Stop
 }
 
-// clean removes what is old, in another goroutine.
+// clean removes old directories and cache entries, in another goroutine.
 func (w *worker) clean() {
 	cleaner := &cleaner{
 		directory: w.directory, cache: w.cache, ttl: config.WorkerCleanupTTL.In(w.options.Settings), now: time.Now, logger: w.logger,

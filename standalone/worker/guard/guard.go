@@ -174,16 +174,16 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 			}
 		}
 		if time.Now().After(deadline) {
-			problems = append(problems, fmt.Errorf("%d processes did not end though they were killed, among them %s", len(left), numbers(left, 8)))
+			problems = append(problems, fmt.Errorf("%d processes did not end though they were killed, among them %s", len(left), joinPIDs(left, 8)))
 			return errors.Join(problems...)
 		}
 		time.Sleep(pollInterval)
 	}
 }
 
-func numbers(pids []int, most int) string {
+func joinPIDs(pids []int, limit int) string {
 	var words []string
-	for _, pid := range pids[:min(most, len(pids))] {
+	for _, pid := range pids[:min(limit, len(pids))] {
 		words = append(words, strconv.Itoa(pid))
 	}
 	return strings.Join(words, ", ")

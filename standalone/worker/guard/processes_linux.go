@@ -90,7 +90,7 @@ func hasVariable(directory string, variable []byte) bool {
 // kernelThread is PF_KTHREAD of include/linux/sched.h.
 const kernelThread = 0x00200000
 
-// Started returns when a process started that has not been waited for.
+// Started returns the start time of a process that has not been waited for.
 func Started(pid int) (Time, error) {
 	p, err := statusOf(procfs.Directory(pid))
 	return p.started, err
