@@ -1,10 +1,9 @@
 // Package application connects a driver to the masters of a standalone cluster.
 //
-// Application is the driver's cluster manager (driver.ClusterManager). It keeps
-// what the driver wants and sends all of it to each master that leads, so a
-// restarted master or its successor knows as much as the one before, and the
-// driver notices nothing. The caller starts it with Start, calls Finish when the
-// application has ended, and then Close.
+// Application is the driver's cluster manager (driver.ClusterManager). It stores
+// the driver's requests and sends all of them to each new leader, so the driver
+// does not notice that a master was restarted or replaced. The caller starts it
+// with Start, calls Finish when the application has ended, and then Close.
 package application
 
 import (
@@ -68,10 +67,10 @@ type Application struct {
 
 	mu    sync.Mutex
 	state state
-	term  uint64        // the newest of a master that has led
+	term  uint64        // the newest of a leader
 	wake  chan struct{} // holds a token if the state has something to send
 
-	uploaded bool // a master has got all files; belongs to the goroutine that sends
+	uploaded bool // a master has all files; belongs to the goroutine that sends
 
 	over      chan struct{} // closed when a master has confirmed the application's end
 	err       error         // why it ended, once over is closed; nil after Finish
@@ -147,7 +146,7 @@ func (a *Application) ExecutorRegistered(id string) {
 }
 
 // Over is closed when a master has ended the application or confirmed Finish; Err
-// says why.
+// returns the reason.
 func (a *Application) Over() <-chan struct{} { return a.over }
 
 // Err returns why the application ended; nil before Over is closed, and if Finish
@@ -178,8 +177,8 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// Close closes the connections. Unless Finish was called before, the master gives
-// the application up as lost after deploy.reconnectTimeout.
+// Close closes the connections. Unless Finish was called before, the application is
+// lost after deploy.reconnectTimeout.
 func (a *Application) Close() {
 	a.stop()
 	a.following.Wait()

@@ -7,9 +7,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desired is what the driver wants of its masters: the newest request, the
-// executors to stop, those that have registered, and the end. A master gets all
-// of it when the application attaches to it, and only what changes afterwards.
+// desired is the state that masters need: the newest request, the executors to
+// stop, those that have registered, and the end. A master gets all of it when the
+// application attaches to it, and changes afterwards.
 // desired does no I/O, reads no clock and is not safe for concurrent use.
 type desired struct {
 	request    *protocol.ExecutorRequest // the newest; nil before the first

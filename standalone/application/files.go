@@ -44,14 +44,14 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 // ReadFiles reads files and computes their hashes. Its errors are *UnreadableError.
 func ReadFiles(local []LocalFile) (*Files, error) {
 	read := &Files{paths: map[string]string{}}
-	for _, one := range local {
-		sum, size, err := hash(one.Path)
+	for _, file := range local {
+		sum, size, err := hash(file.Path)
 		if err != nil {
-			return nil, &UnreadableError{one.Path, err}
+			return nil, &UnreadableError{file.Path, err}
 		}
-		read.paths[string(sum)] = one.Path
+		read.paths[string(sum)] = file.Path
 		read.files = append(read.files, &protocol.File{
-			Name: one.Name, Sha256: sum, Size: size, Executable: one.Executable, Archive: one.Archive,
+			Name: file.Name, Sha256: sum, Size: size, Executable: file.Executable, Archive: file.Archive,
 		})
 	}
 	return read, nil
@@ -94,7 +94,7 @@ func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
 	for _, hash := range missing.GetSha256() {
 		path, known := f.paths[string(hash)]
 		if !known {
-			return fmt.Errorf("the master lacks a file %x, of which it was not told", hash)
+			return fmt.Errorf("the master asked for an unknown file %x", hash)
 		}
 		var unreadable *UnreadableError
 		if err := uploadFile(ctx, master, hash, path); errors.As(err, &unreadable) {

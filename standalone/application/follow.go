@@ -13,8 +13,8 @@ import (
 )
 
 // followMasters keeps the application attached to the master that leads, and
-// attaches it again whenever the stream breaks. It retries without a limit, because
-// executors run on without a master.
+// attaches it again when the stream breaks. It retries without a limit, because
+// executors keep running without a master.
 func (a *Application) followMasters(alive context.Context, current *attachment) {
 	for {
 		over, err := a.serve(current)
@@ -25,7 +25,7 @@ func (a *Application) followMasters(alive context.Context, current *attachment) 
 		if alive.Err() != nil {
 			return
 		}
-		a.logger.Warn("lost the master; executors go on while it, or another, is looked for", "master", current.master, "error", err)
+		a.logger.Warn("lost the master; looking for it or another, executors keep running", "master", current.master, "error", err)
 		if !sleep(alive, firstPause) { // do not spin if a master accepts the stream and closes it
 			return
 		}
@@ -86,7 +86,7 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 	if ended != nil {
 		return true, a.unlessFinished(fmt.Errorf("%w: %s", ErrEnded, ended.GetReason()))
 	}
-	if protocol.IsFinal(err) { // another stream would fail alike
+	if protocol.IsFinal(err) { // another stream would fail with the same error
 		return true, a.unlessFinished(fmt.Errorf("%w: %w", ErrEnded, protocol.Refusal{Master: current.master, Err: err}.Explain()))
 	}
 	a.mu.Lock()
@@ -99,8 +99,8 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 
 // send uploads the files that the master lacks, then sends it everything once and
 // changes afterwards. It returns an error only if a local file cannot be read,
-// which no other master can change. After a master has got all files, that is only
-// logged, so as not to end an application that runs.
+// because that fails with every master. Once a master has all files, such an error is
+// only logged, so that it does not end a running application.
 func (a *Application) send(current *attachment) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -110,11 +110,11 @@ func (a *Application) send(current *attachment) error {
 	case errors.As(err, &unreadable) && !a.uploaded:
 		return err
 	case errors.As(err, &unreadable):
-		a.logger.Warn("this master lacks files, and executors can start only where their worker has them still",
+		a.logger.Warn("this master lacks files, and executors can start only on workers that have them",
 			"master", current.master, "error", err)
 	default:
 		if current.ctx.Err() == nil {
-			a.logger.Warn("bringing files to the master", "master", current.master, "error", err)
+			a.logger.Warn("cannot upload files to the master", "master", current.master, "error", err)
 			current.cancel()
 		}
 		return nil
@@ -153,7 +153,7 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 		a.options.Driver.ExecutorLost(executorID(end.GetId()), driver.Loss{Text: endText(end), CountsAsFailure: end.GetCountsAsFailure()})
 	}
 	for _, id := range n.missing {
-		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Text: "the master does not know of it any more"})
+		a.options.Driver.ExecutorLost(executorID(id), driver.Loss{Text: "the master does not know it any more"})
 	}
 	for _, notice := range n.notices {
 		ids := make([]string, len(notice.GetExecutors()))
@@ -168,15 +168,15 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 	}
 	if n.hindrance != nil {
 		if *n.hindrance == "" {
-			a.logger.Info("nothing keeps executors from coming any more")
+			a.logger.Info("executors can be launched again")
 		} else {
-			a.logger.Warn("not all executors can be had", "reason", *n.hindrance)
+			a.logger.Warn("not all executors can be launched", "reason", *n.hindrance)
 		}
 	}
 	return n.end
 }
 
-// endText returns why an executor ended, for people.
+// endText returns why an executor ended, for users.
 func endText(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text
@@ -190,7 +190,7 @@ func endText(end *protocol.ExecutorEnd) string {
 	case protocol.ExecutorState_EXECUTOR_FAILED:
 		return "could not be started"
 	case protocol.ExecutorState_EXECUTOR_KILLED:
-		return "was killed by its worker, as the master said"
+		return "was killed by order of the master"
 	}
-	return "its worker is gone"
+	return "its worker is lost"
 }

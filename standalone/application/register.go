@@ -18,8 +18,8 @@ const (
 	// registration timeout of Spark's StandaloneAppClient does.
 	roundTimeout = 20 * time.Second
 	// The pause between two rounds doubles from firstPause to lastPause. It stays
-	// far below deploy.reconnectTimeout (10 s), after which a master gives up an
-	// application whose stream broke.
+	// far below deploy.reconnectTimeout (10 s), after which an application whose
+	// stream broke is lost.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
@@ -51,7 +51,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*a
 		}
 		learned := false
 		if context.Cause(searching) == nil || problems == nil {
-			problems = refusals // after searching has ended most are timeouts that say nothing
+			problems = refusals // later errors are mostly timeouts
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -161,8 +161,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	if first.GetWelcome() == nil {
 		return nil, errors.New("it did not begin with a welcome: is it of another version?")
 	}
-	if !a.isNewest(first.GetWelcome().GetTerm()) {
-		return nil, errors.New("it leads no more, and does not know it yet")
+	if !a.acceptTerm(first.GetWelcome().GetTerm()) {
+		return nil, errors.New("it no longer leads, and has not noticed it yet")
 	}
 	return &attachment{
 		master: address, stream: stream, ctx: ctx, cancel: cancel,
@@ -170,8 +170,9 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	}, nil
 }
 
-// isNewest reports whether no master with a later term has led, and keeps the term.
-func (a *Application) isNewest(term uint64) bool {
+// acceptTerm stores the term of a leader, or returns false if it is older than a
+// stored one.
+func (a *Application) acceptTerm(term uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if term < a.term {

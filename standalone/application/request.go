@@ -21,18 +21,18 @@ const (
 func (o *Options) encode(request driver.Request) *protocol.ExecutorRequest {
 	encoded := &protocol.ExecutorRequest{ExcludedHosts: request.ExcludedNodes}
 	for _, demand := range request.Demands {
-		one := &protocol.ExecutorDemand{
+		converted := &protocol.ExecutorDemand{
 			Profile:       o.profile(demand.Profile),
 			Total:         total(demand.Total),
 			LocalityAware: uint32(demand.LocalityAware),
 		}
 		if len(demand.HostTasks) > 0 {
-			one.HostTasks = make(map[string]uint32, len(demand.HostTasks))
+			converted.HostTasks = make(map[string]uint32, len(demand.HostTasks))
 			for host, tasks := range demand.HostTasks {
-				one.HostTasks[host] = uint32(tasks)
+				converted.HostTasks[host] = uint32(tasks)
 			}
 		}
-		encoded.Demands = append(encoded.Demands, one)
+		encoded.Demands = append(encoded.Demands, converted)
 	}
 	return encoded
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// state is what an application is and wants, and which executors its masters have
-// reported. It does no I/O, reads no clock and is not safe for concurrent use.
+// state is an application's description and requests, and the executors that its
+// masters have reported. It does no I/O, reads no clock and is not safe for concurrent use.
 type state struct {
 	desired
 	id          string
@@ -16,7 +16,7 @@ type state struct {
 
 	live      map[uint32]struct{} // executors, registered or not
 	highest   uint32              // of all executors' ids
-	hindrance string              // why fewer executors than wanted can be had
+	hindrance string              // why not all requested executors can be launched
 }
 
 func newState(id string, description *protocol.ApplicationDescription, files *Files) state {
@@ -59,8 +59,8 @@ func (s *state) executorEnded(id uint32) {
 	s.desired.executorEnded(id)
 }
 
-// news is what the driver has to learn from an order.
-type news struct {
+// effects are the parts of an order that are new to the driver.
+type effects struct {
 	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd
 	notices   []*protocol.ExecutorNotice
@@ -70,8 +70,8 @@ type news struct {
 }
 
 // receive applies an order.
-func (s *state) receive(order *protocol.ApplicationOrder) news {
-	n := news{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
+func (s *state) receive(order *protocol.ApplicationOrder) effects {
+	n := effects{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
 	reported := map[uint32]struct{}{}
 	for _, executor := range order.GetExecutors() {
 		reported[executor.GetId()] = struct{}{}

@@ -22,7 +22,7 @@ import (
 type child struct {
 	name     string
 	command  *exec.Cmd
-	stdin    *os.File // whose end tells it to stop
+	stdin    *os.File // closing it stops the process
 	stopping atomic.Bool
 	ready    atomic.Bool
 	reported chan readiness // holds what it has written to stdout
@@ -111,7 +111,7 @@ func (c *child) waitReady(ctx context.Context) (readiness, error) {
 			return readiness{}, fmt.Errorf("%s ended at once (%v): does the program call bobbin.Main first in its main function?", c.name, c.command.ProcessState)
 		}
 	case <-ctx.Done():
-		return readiness{}, fmt.Errorf("%s is not at work: %w", c.name, context.Cause(ctx))
+		return readiness{}, fmt.Errorf("%s is not ready: %w", c.name, context.Cause(ctx))
 	}
 }
 

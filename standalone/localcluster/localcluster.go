@@ -177,10 +177,10 @@ func settingsOf(settings *config.Config) map[string]string {
 	return values
 }
 
-// Stop stops what runs on the cluster, and the cluster. If ctx ends before, Stop
-// kills the processes. No process is left in any case.
+// Stop stops the workers with what they run, and then the master. If ctx ends
+// before, Stop kills the processes. No process is left in any case.
 func (c *Cluster) Stop(ctx context.Context) error {
-	// All at once: each may take a while to stop what it runs.
+	// All at once, because each may take a while.
 	for _, worker := range c.workers {
 		worker.requestStop()
 	}

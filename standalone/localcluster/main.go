@@ -28,7 +28,7 @@ import (
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
 // Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard until the
-// process that started it ends or tells it to stop, and returns the exit status.
+// process that started it ends or closes its stdin, and returns the exit status.
 func Main(role launch.Role) int {
 	if role == launch.RoleGuard {
 		return guard.Main()
@@ -48,7 +48,7 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 		err = json.Unmarshal(line, &given)
 	}
 	if err != nil {
-		return fmt.Errorf("%s=%s: no word on stdin of what to do (%w): a local cluster starts such processes", launch.EnvRole, role, err)
+		return fmt.Errorf("%s=%s: no instructions on stdin (%w): a local cluster starts such processes", launch.EnvRole, role, err)
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
