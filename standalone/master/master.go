@@ -195,13 +195,13 @@ func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 		if ctx.Err() != nil || errors.Is(err, recovery.ErrLost) {
 			return nil
 		}
-		return fmt.Errorf("the master cannot read the state of the one before: %w", err)
+		return fmt.Errorf("the master cannot read the state of its predecessor: %w", err)
 	}
 	t.logger.Info("this master leads", "master", m.URL(), "phase", t.cluster.Phase())
 	m.leading.Store(t)
 	t.run(ctx)
 	m.leading.Store(nil)
-	t.logger.Info("this master leads no more", "master", m.URL())
+	t.logger.Info("this master no longer leads", "master", m.URL())
 	return nil
 }
 

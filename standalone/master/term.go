@@ -73,8 +73,8 @@ func (t *term) recover(ctx context.Context) error {
 		return err
 	}
 	if err := errors.Join(err, t.cluster.Recover(time.Now(), records)); err != nil {
-		t.logger.Error("part of the state that the master before has left cannot be read: the applications and drivers "+
-			"of these records are unknown to this one", "error", err)
+		t.logger.Error("part of the stored state cannot be read: the applications and drivers "+
+			"of these records are unknown to this master", "error", err)
 	}
 	return nil
 }

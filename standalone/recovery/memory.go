@@ -17,11 +17,11 @@ type memory struct {
 	lead   chan struct{} // holds one token while no master leads
 	closed chan struct{}
 
-	mu      sync.Mutex
-	records map[[2]string]Record // by kind and id
-	term    *memoryTerm
-	last    uint64 // the newest term's number
-	over    bool   // Close was called
+	mu       sync.Mutex
+	records  map[[2]string]Record // by kind and id
+	term     *memoryTerm
+	last     uint64 // the newest term's number
+	isClosed bool   // Close was called
 }
 
 func (m *memory) Campaign(ctx context.Context, address string) (Term, error) {
@@ -39,7 +39,7 @@ func (m *memory) Campaign(ctx context.Context, address string) (Term, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
+	if m.isClosed {
 		return nil, ErrClosed
 	}
 	m.last = NextNumber(m.last)
@@ -59,10 +59,10 @@ func (m *memory) Leader() string {
 func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over {
+	if m.isClosed {
 		return nil
 	}
-	m.over = true
+	m.isClosed = true
 	close(m.closed)
 	m.endTerm(m.term)
 	return nil

@@ -47,15 +47,15 @@ func Check(changes []Record) error {
 // replaces. A transaction of etcd must not have two changes of one key.
 func Newest(changes []Record) []Record {
 	type key struct{ kind, id string }
-	at := make(map[key]int, len(changes))
+	index := make(map[key]int, len(changes))
 	newest := make([]Record, 0, len(changes))
 	for _, r := range changes {
 		k := key{r.Kind, r.ID}
-		if i, ok := at[k]; ok {
+		if i, ok := index[k]; ok {
 			newest[i] = r
 			continue
 		}
-		at[k] = len(newest)
+		index[k] = len(newest)
 		newest = append(newest, r)
 	}
 	return newest

@@ -39,10 +39,10 @@ type Backend interface {
 // only through it.
 type Term interface {
 	// Number grows with every term of the cluster, so that workers and applications can
-	// tell the newer of two leaders. It grows even if the store was lost, as far as
-	// clocks are right.
+	// recognize the newer of two leaders. It grows even if the store was lost, provided
+	// that clocks are right.
 	Number() uint64
-	// Lost is closed when the master leads no more.
+	// Lost is closed when the master no longer leads.
 	Lost() <-chan struct{}
 	// Load returns all records, sorted by kind and id. If records are damaged, the
 	// error wraps a *DamagedError for each, and the other records are returned too.
@@ -50,14 +50,14 @@ type Term interface {
 	Load(ctx context.Context) ([]Record, error)
 	// Write makes the changes durable before it returns. Of two changes to one record
 	// the later one counts. The changes are atomic if they fit into one transaction of
-	// the store. If the master leads no more, Write changes nothing and fails with
+	// the store. If the master no longer leads, Write changes nothing and fails with
 	// ErrLost.
 	Write(ctx context.Context, changes ...Record) error
 	// Resign ends the term, so that another master can lead at once.
 	Resign(ctx context.Context) error
 }
 
-// ErrLost is returned if this master leads no more.
+// ErrLost is returned if this master no longer leads.
 var ErrLost = errors.New("this master is not the leader any more")
 
 // ErrClosed is returned if the backend is closed.

@@ -192,7 +192,7 @@ func (c *Cluster) AttachApplication(now time.Time, hello *protocol.ApplicationHe
 		return "", err
 	}
 	if hello.GetRegistration() == "" {
-		return "", errors.New("the application's registration has no name of its own")
+		return "", errors.New("the application's registration is empty")
 	}
 	id := hello.GetApplicationId()
 	if id == "" {

@@ -444,7 +444,7 @@ func TestInvalidMessagesAreRefused(t *testing.T) {
 		require.ErrorContains(t, c.AttachWorker(now, hello), want)
 	}
 	_, err := c.AttachApplication(now, &protocol.ApplicationHello{Version: protocol.Version})
-	require.ErrorContains(t, err, "no name of its own")
+	require.ErrorContains(t, err, "registration is empty")
 	_, err = c.AttachApplication(now, &protocol.ApplicationHello{Version: protocol.Version, Registration: "r", ApplicationId: "a/b"})
 	require.ErrorContains(t, err, "no id of an application")
 	id, err := c.AttachApplication(now, &protocol.ApplicationHello{Version: protocol.Version, Registration: "r"})

@@ -43,7 +43,7 @@ var (
 // InUseError is returned if another master has locked the file.
 type InUseError struct {
 	Path   string
-	Holder string // the other master, for people
+	Holder string // the other master, for users
 }
 
 func (e *InUseError) Error() string {
@@ -98,8 +98,7 @@ func Open(directory string) (recovery.Backend, error) {
 	return nil, fmt.Errorf("open the master's state in %s: %w", path, err)
 }
 
-// check reads the whole structure of the file, so that damage is found before anything
-// is written.
+// check reads the structure of the file, so that damage is found before a write.
 func (b *backend) check() error {
 	return b.db.View(func(tx *bbolt.Tx) error {
 		file, err := os.Stat(b.path)
@@ -128,7 +127,7 @@ func damaged(path string, err error) error {
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns what the leader's file says about the master that has the state.
+// holder returns the content of the leader's file, for the text of an error.
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -165,9 +164,9 @@ func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, 
 	if err != nil {
 		return nil, err
 	}
-	who := fmt.Sprintf("%s, process %d\n", address, os.Getpid())
-	if err := os.WriteFile(filepath.Join(filepath.Dir(b.path), leaderName), []byte(who), 0o600); err != nil {
-		return nil, fmt.Errorf("tell other masters who leads: %w", err)
+	text := fmt.Sprintf("%s, process %d\n", address, os.Getpid())
+	if err := os.WriteFile(filepath.Join(filepath.Dir(b.path), leaderName), []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("write the leader's address: %w", err)
 	}
 	b.term = &term{backend: b, number: number, lost: make(chan struct{})}
 	b.leader.Store(&address)

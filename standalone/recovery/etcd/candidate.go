@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// candidate is one attempt to be elected, with a lease of its own.
+// candidate tries once to be elected, with a lease of its own.
 func (b *backend) candidate(ctx context.Context, address string) (*term, error) {
 	call, done := b.call(ctx)
 	lease, err := b.client.Grant(call, int64(b.options.Lease/time.Second))
@@ -65,7 +65,7 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	return t, nil
 }
 
-// abandonable returns the client with a context of its own. An election that is given up
+// abandonable returns the client with a context of its own. An abandoned election
 // deletes its key under the client's context, and blocks while no server answers. After
 // abandon it returns, and the key is deleted when the lease expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
@@ -75,7 +75,7 @@ func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	return client, abandon
 }
 
-// wait returns when this master is elected. Until then it follows who leads.
+// wait returns when this master is elected. Until then it stores the current leader.
 func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(session.Ctx(), stop)()
@@ -108,6 +108,6 @@ func (b *backend) revoke(lease clientv3.LeaseID) {
 	call, done := b.call(b.client.Ctx())
 	defer done()
 	if _, err := b.client.Revoke(call, lease); err != nil && !errors.Is(err, context.Canceled) {
-		b.options.Logger.Debug("the lease is left to run out", "etcd", b.options.where(), "error", err)
+		b.options.Logger.Debug("the lease was not revoked and will expire", "etcd", b.options.where(), "error", err)
 	}
 }

@@ -111,10 +111,10 @@ func (t *term) begin(seen int64) {
 // finish ends the term. It closes Lost before anything else.
 func (t *term) finish(why error) {
 	t.end.Do(func() {
-		none := ""
-		t.backend.leader.Store(&none)
+		unknown := ""
+		t.backend.leader.Store(&unknown)
 		close(t.lost)
-		t.backend.options.Logger.Info("this master leads no more", "address", t.address, "why", why)
+		t.backend.options.Logger.Info("this master no longer leads", "address", t.address, "why", why)
 		t.stop(why)
 	})
 }
@@ -159,7 +159,7 @@ func (t *term) Resign(ctx context.Context) error {
 	call, done := t.backend.call(ctx)
 	defer done()
 	if _, err := t.backend.client.Delete(call, t.key); err != nil {
-		return fmt.Errorf("give back the lead: %w (another one leads when the lease runs out)", err)
+		return fmt.Errorf("resign as the leader: %w (another master leads when the lease expires)", err)
 	}
 	return nil
 }
