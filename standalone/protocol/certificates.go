@@ -68,12 +68,12 @@ func (f *certificateFiles) current() (*certified, error) {
 		f.problem = nil
 		return f.latest, nil
 	}
-	var found *certified
+	var loaded *certified
 	if err == nil {
-		found, err = f.load()
+		loaded, err = f.load()
 	}
 	if f.problem = err; err == nil {
-		f.latest, f.read = found, infos
+		f.latest, f.read = loaded, infos
 	}
 	return f.latest, f.problem
 }
@@ -142,12 +142,13 @@ type transport struct {
 
 func (c *Credentials) transport(server bool) credentials.TransportCredentials {
 	if c.files == nil {
-		return transport{c, server}.now()
+		return transport{c, server}.current()
 	}
 	return transport{c, server}
 }
 
-func (t transport) now() credentials.TransportCredentials {
+// current returns the transport credentials with the current certificates.
+func (t transport) current() credentials.TransportCredentials {
 	if t.server {
 		return credentials.NewTLS(t.credentials.serverConfig())
 	}
@@ -155,16 +156,16 @@ func (t transport) now() credentials.TransportCredentials {
 }
 
 func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, info, err := t.now().ClientHandshake(ctx, authority, raw)
+	secured, info, err := t.current().ClientHandshake(ctx, authority, raw)
 	return secured, info, t.credentials.files.explain(err)
 }
 
 func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, info, err := t.now().ServerHandshake(raw)
+	secured, info, err := t.current().ServerHandshake(raw)
 	return secured, info, t.credentials.files.explain(err)
 }
 
-func (t transport) Info() credentials.ProtocolInfo { return t.now().Info() }
+func (t transport) Info() credentials.ProtocolInfo { return t.current().Info() }
 
 func (t transport) Clone() credentials.TransportCredentials { return t }
 

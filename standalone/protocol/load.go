@@ -77,15 +77,15 @@ func readSecret(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the cluster's secret: %w", err)
 	}
-	const most = 1 << 16
+	const maxBytes = 1 << 16
 	switch {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("the cluster's secret %s is no regular file", path)
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("the cluster's secret %s can be read or written by others (mode %04o): run chmod 600 %s",
 			path, info.Mode().Perm(), path)
-	case info.Size() > most:
-		return nil, fmt.Errorf("the cluster's secret %s has %d bytes, the most is %d", path, info.Size(), most)
+	case info.Size() > maxBytes:
+		return nil, fmt.Errorf("the cluster's secret %s has %d bytes, the most is %d", path, info.Size(), maxBytes)
 	}
 	secret := make([]byte, info.Size())
 	n, err := file.ReadAt(secret, 0)
@@ -96,7 +96,7 @@ func readSecret(path string) ([]byte, error) {
 }
 
 // createSecret makes a file with a secret unless it exists. Several processes may call
-// it at once: all see the same, whole secret.
+// it at once: all read the same complete secret.
 func createSecret(path string) error {
 	if _, err := os.Lstat(path); err == nil {
 		return nil

@@ -60,8 +60,8 @@ func (m *Masters) Learn(address string) bool {
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at := slices.Index(m.addresses, address); at > 0 {
-		m.addresses = slices.Insert(slices.Delete(m.addresses, at, at+1), 0, address)
+	if i := slices.Index(m.addresses, address); i > 0 {
+		m.addresses = slices.Insert(slices.Delete(m.addresses, i, i+1), 0, address)
 	}
 }
 

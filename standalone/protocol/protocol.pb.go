@@ -576,8 +576,8 @@ func (x *WorkerReport) GetDrivers() []*DriverReport {
 	return nil
 }
 
-// Decommissioning says that the worker accepts nothing new, and stops when all that
-// it runs has ended or the deadline has passed.
+// Decommissioning reports that the worker accepts nothing new, and stops when its
+// executors and drivers have ended or the deadline has passed.
 type Decommissioning struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Reason string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -631,7 +631,8 @@ func (x *Decommissioning) GetDeadline() int64 {
 	return 0
 }
 
-// Unregister is the last message of a worker that stops. All that it ran has ended.
+// Unregister is the last message of a worker that stops, after its executors and
+// drivers have ended.
 type Unregister struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -675,7 +676,7 @@ type ExecutorReport struct {
 	ApplicationId string                 `protobuf:"bytes,1,opt,name=application_id,json=applicationId,proto3" json:"application_id,omitempty"`
 	ExecutorId    uint32                 `protobuf:"varint,2,opt,name=executor_id,json=executorId,proto3" json:"executor_id,omitempty"`
 	State         ExecutorState          `protobuf:"varint,3,opt,name=state,proto3,enum=bobbin.standalone.ExecutorState" json:"state,omitempty"`
-	// Why it ended, for people.
+	// Why it ended, for users.
 	Text string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`
 	// If EXITED: 0 to 255, or minus the number of a signal.
 	ExitCode int32            `protobuf:"varint,5,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
@@ -910,7 +911,7 @@ type WorkerOrder struct {
 	KillDrivers   []*KillDriver   `protobuf:"bytes,6,rep,name=kill_drivers,json=killDrivers,proto3" json:"kill_drivers,omitempty"`
 	// Applications that have ended: their directories can be removed.
 	FinishedApplications []string `protobuf:"bytes,7,rep,name=finished_applications,json=finishedApplications,proto3" json:"finished_applications,omitempty"`
-	// The worker is to decommission itself.
+	// Orders the worker to decommission itself.
 	Decommission  bool `protobuf:"varint,8,opt,name=decommission,proto3" json:"decommission,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1412,7 +1413,7 @@ func (x *ExecutorProfile) GetResources() map[string]int64 {
 	return nil
 }
 
-// ExecutorCommand says how to start an application's executors.
+// ExecutorCommand is the command that starts an application's executors.
 type ExecutorCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// It runs in the role "executor", in a directory of its own.
@@ -2058,8 +2059,8 @@ type ApplicationOrder struct {
 	Notices []*ExecutorNotice `protobuf:"bytes,5,rep,name=notices,proto3" json:"notices,omitempty"`
 	// The master has ended the application, and closes the stream with OK next.
 	End *ApplicationEnd `protobuf:"bytes,6,opt,name=end,proto3" json:"end,omitempty"`
-	// Why fewer executors than wanted can be launched, for people; "" if the reason
-	// has gone.
+	// Why fewer executors than requested can be launched, for users; "" if no reason
+	// is left.
 	Hindrance     *string `protobuf:"bytes,7,opt,name=hindrance,proto3,oneof" json:"hindrance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2392,7 +2393,7 @@ func (x *ExecutorEnd) GetCountsAsFailure() bool {
 	return false
 }
 
-// ExecutorNotice says that executors will be decommissioned.
+// ExecutorNotice announces that executors will be decommissioned.
 type ExecutorNotice struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Executors []uint32               `protobuf:"varint,1,rep,packed,name=executors,proto3" json:"executors,omitempty"`

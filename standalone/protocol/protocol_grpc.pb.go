@@ -42,8 +42,8 @@ const (
 type WorkerClient interface {
 	// Attach registers a worker, which stays registered as long as the stream. The
 	// newest stream of a worker id replaces an earlier one. The worker sends
-	// heartbeats at the interval in the welcome. The master takes a worker for dead
-	// that sends nothing for worker.timeout, or whose stream has been broken for
+	// heartbeats at the interval in the welcome. A worker is lost that sends
+	// nothing for worker.timeout, or whose stream has been broken for
 	// deploy.reconnectTimeout.
 	Attach(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WorkerMessage, WorkerOrder], error)
 }
@@ -77,8 +77,8 @@ type Worker_AttachClient = grpc.BidiStreamingClient[WorkerMessage, WorkerOrder]
 type WorkerServer interface {
 	// Attach registers a worker, which stays registered as long as the stream. The
 	// newest stream of a worker id replaces an earlier one. The worker sends
-	// heartbeats at the interval in the welcome. The master takes a worker for dead
-	// that sends nothing for worker.timeout, or whose stream has been broken for
+	// heartbeats at the interval in the welcome. A worker is lost that sends
+	// nothing for worker.timeout, or whose stream has been broken for
 	// deploy.reconnectTimeout.
 	Attach(grpc.BidiStreamingServer[WorkerMessage, WorkerOrder]) error
 	mustEmbedUnimplementedWorkerServer()
