@@ -362,7 +362,7 @@ func TestAnEndedApplicationLeavesOnlyLogs(t *testing.T) {
 	require.Equal(t, "to stdout: words\n", w.file(app, "1", "logs", "stdout"))
 }
 
-func TestOldDirectoriesOfRunningOnesStay(t *testing.T) {
+func TestOldDirectoriesOfRunningExecutorsStay(t *testing.T) {
 	directory := notes(t)
 	m := startMaster(t)
 	w := startWorker(t, map[string]string{"worker.cleanup.interval": "10ms", "worker.cleanup.appDataTtl": "1ms"}, m)

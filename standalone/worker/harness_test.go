@@ -211,7 +211,7 @@ func (s *testStream) await(wanted func(*protocol.WorkerMessage) bool) *protocol.
 				return message
 			}
 		case <-timeout:
-			require.FailNow(s.t, "the worker does not say what is wanted")
+			require.FailNow(s.t, "the worker sent no such message")
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (s *sim) checkStore() {
 	for id, a := range c.applications {
 		record, kept := s.store[kindApplication+"/"+id]
 		if a.registration == "" {
-			continue // it is only waited for
+			continue // it has not attached yet
 		}
 		require.True(t, kept, "application %s in the store", id)
 		var is ApplicationRecord

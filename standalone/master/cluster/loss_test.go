@@ -389,7 +389,7 @@ func TestExecutorsOfALostApplicationAreStopped(t *testing.T) {
 	require.Empty(t, s.c.Status().EndedApplications, "nothing is known of it")
 }
 
-func TestEndedOnesAreRetainedUpToALimit(t *testing.T) {
+func TestEndedApplicationsAndDriversAreRetainedUpToALimit(t *testing.T) {
 	s := newSim(t, testOptions())
 	for range 8 {
 		s.c.KillDriver(s.now, submit(t, s, false))

@@ -41,14 +41,14 @@ func Run(t *testing.T, fresh func(t *testing.T) Store) {
 		{"records are as they were written last", testRecords},
 		{"records that cannot be named are refused", testRefused},
 		{"many and large changes are one write", testMany},
-		{"any history reads back", testHistory},
-		{"a term ends with resigning and closing", testEnds},
-		{"a write needs its context", testContext},
+		{"loaded records match a map after random writes", testHistory},
+		{"resigning or closing ends a term", testEnds},
+		{"an ended context fails calls, not the term", testContext},
 		{"state outlives the master", testPersistent},
 		{"terms are numbered upwards", testNumbers},
 		{"one master leads at a time", testOneLeads},
-		{"a standby gives up with its context", testGivesUp},
-		{"damaged records are named and stay", testDamage},
+		{"a campaign ends with its context or the backend", testGivesUp},
+		{"damaged records are reported and kept", testDamage},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { test.run(t, fresh(t)) })
@@ -121,7 +121,7 @@ func testRecords(t *testing.T, store Store) {
 	loaded[2].Data[0] = 'x'
 	again, err := term.Load(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, "ten", string(again[2].Data), "what was loaded is the caller's")
+	assert.Equal(t, "ten", string(again[2].Data), "Load returns copies")
 }
 
 func testRefused(t *testing.T, store Store) {
@@ -214,7 +214,7 @@ func testEnds(t *testing.T, store Store) {
 	assert.ErrorIs(t, err, recovery.ErrLost)
 
 	second := leader(t, backend)
-	assert.ErrorIs(t, first.Write(ctx, record("app", "1", "late")), recovery.ErrLost, "an old term has no part in a new one")
+	assert.ErrorIs(t, first.Write(ctx, record("app", "1", "late")), recovery.ErrLost, "an old term cannot write after a new one began")
 	assert.NoError(t, first.Resign(ctx))
 	requireLeads(t, second)
 	loaded, err := second.Load(ctx)
@@ -292,7 +292,7 @@ func testOneLeads(t *testing.T, store Store) {
 	require.NoError(t, first.err)
 	for i := 1; i < len(backends); i++ {
 		terms[i] = campaign(ctx, backends[i], fmt.Sprintf("bobbin://%d", i))
-		require.Eventually(t, func() bool { return backends[i].Leader() == "bobbin://0" }, timeout, time.Millisecond, "a standby hears who leads")
+		require.Eventually(t, func() bool { return backends[i].Leader() == "bobbin://0" }, timeout, time.Millisecond, "a standby knows the leader")
 	}
 	select {
 	case <-terms[1]:
@@ -394,6 +394,6 @@ func testDamage(t *testing.T, store Store) {
 	require.NoError(t, term.Write(ctx, record("app", "another", ""), record("app", "cut", "mended")))
 	require.NoError(t, backend.Close())
 	whole, damaged = load(leader(t, master(t, store)))
-	assert.Len(t, damaged, 3, "what is damaged stays until it is written anew")
+	assert.Len(t, damaged, 3, "damaged records stay until they are written again")
 	assert.Equal(t, []recovery.Record{record("app", "another", ""), record("app", "cut", "mended"), record("app", "whole", "content")}, whole)
 }

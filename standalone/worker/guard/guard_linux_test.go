@@ -63,10 +63,10 @@ func actWorker() {
 	if err := g.Watch(executor.Process.Pid); err != nil {
 		panic(err)
 	}
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGUSR1)
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGUSR1)
 	fmt.Println("ready 0")
-	<-told
+	<-stop
 	if err := g.Close(); err != nil {
 		panic(err)
 	}
@@ -182,7 +182,7 @@ func start(t *testing.T) *family {
 		_ = f.command.Wait()
 	})
 	for len(f.pids) < 7 {
-		name, pid := f.hear(t)
+		name, pid := f.readLine(t)
 		f.pids[name] = pid
 		if pid > 0 {
 			f.handles[name], err = unix.PidfdOpen(pid, 0)
@@ -192,8 +192,8 @@ func start(t *testing.T) *family {
 	return f
 }
 
-func (f *family) hear(t *testing.T) (name string, pid int) {
-	require.True(t, f.lines.Scan(), "the worker said too little: %v", f.lines.Err())
+func (f *family) readLine(t *testing.T) (name string, pid int) {
+	require.True(t, f.lines.Scan(), "the worker wrote too few lines: %v", f.lines.Err())
 	name, number, ok := strings.Cut(f.lines.Text(), " ")
 	require.True(t, ok)
 	pid, err := strconv.Atoi(number)
@@ -217,12 +217,12 @@ func (f *family) over(t *testing.T, name string, within time.Duration) bool {
 	}
 }
 
-var everyone = []string{"executor", "child", "group", "session"}
+var descendants = []string{"executor", "child", "group", "session"}
 
 func TestNoProcessOfAKilledWorkerIsLeft(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.command.Process.Kill())
-	for _, name := range append(everyone, "guard") {
+	for _, name := range append(descendants, "guard") {
 		f.ended(t, name)
 	}
 }
@@ -231,7 +231,7 @@ func TestNoProcessOfAStoppedExecutorIsLeft(t *testing.T) {
 	f := start(t)
 	require.NoError(t, syscall.Kill(f.pids["executor"], syscall.SIGSTOP))
 	require.NoError(t, f.command.Process.Kill())
-	for _, name := range append(everyone, "guard") {
+	for _, name := range append(descendants, "guard") {
 		f.ended(t, name)
 	}
 }
@@ -243,7 +243,7 @@ func TestSignalsToTheGuardDoNotEndIt(t *testing.T) {
 	}
 	require.False(t, f.over(t, "guard", 0))
 	require.NoError(t, f.command.Process.Kill())
-	for _, name := range append(everyone, "guard") {
+	for _, name := range append(descendants, "guard") {
 		f.ended(t, name)
 	}
 }
@@ -251,9 +251,9 @@ func TestSignalsToTheGuardDoNotEndIt(t *testing.T) {
 func TestCloseReturnsWhenNothingIsLeft(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.command.Process.Signal(syscall.SIGUSR1))
-	name, _ := f.hear(t)
+	name, _ := f.readLine(t)
 	require.Equal(t, "closed", name)
-	for _, name := range append(everyone, "guard") {
+	for _, name := range append(descendants, "guard") {
 		require.True(t, f.over(t, name, 0), name)
 	}
 }
@@ -263,25 +263,25 @@ func TestUnmarkedProcessesAreSpared(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.command.Process.Kill())
 	f.ended(t, "guard")
-	for _, name := range everyone {
+	for _, name := range descendants {
 		require.False(t, bystander.over(t, name, 0), name)
 	}
 	require.NoError(t, bystander.command.Process.Kill())
 	bystander.ended(t, "guard")
-	for _, name := range everyone {
+	for _, name := range descendants {
 		require.True(t, bystander.over(t, name, 0), name)
 	}
 }
 
 func TestReadSessionsIgnoresIncompleteLines(t *testing.T) {
-	for said, want := range map[string]map[int]bool{
+	for input, want := range map[string]map[int]bool{
 		"":                   {},
 		"+12\n+13\n-12\n":    {13: true},
 		"-12\n+12\n":         {12: true},
 		"+1\n+0\n+-5\n":      {}, // not init's session, not all
 		"nonsense\n\n+12x\n": {},
 	} {
-		require.Equal(t, want, readSessions(strings.NewReader(said)), said)
+		require.Equal(t, want, readSessions(strings.NewReader(input)), input)
 	}
 }
 
