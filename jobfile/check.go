@@ -114,12 +114,12 @@ func (c *checker) checkRetries(retries Number) {
 }
 
 func (c *checker) checkCollects(collects Collects) {
-	for _, one := range collects {
-		if one.Name.Value == "" || one.Value.At == (Position{}) {
+	for _, pair := range collects {
+		if pair.Name.Value == "" || pair.Value.At == (Position{}) {
 			continue // reported
 		}
-		if _, err := command.NewCollect(one.Name.Value, one.Value.Value, c.directory); err != nil {
-			c.report(one.Name.At, "collect: %v", err)
+		if _, err := command.NewCollect(pair.Name.Value, pair.Value.Value, c.directory); err != nil {
+			c.report(pair.Name.At, "collect: %v", err)
 		}
 	}
 }

@@ -72,8 +72,8 @@ func (j *Job) step(number int, over Overrides) command.Step {
 		}
 		step.Environment[variable.Name.Value] = value
 	}
-	for _, one := range j.collects(number) {
-		if collect, err := command.NewCollect(one.Name.Value, one.Value.Value, j.directory); err == nil { // checked
+	for _, pair := range j.collects(number) {
+		if collect, err := command.NewCollect(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // checked
 			step.Collect = append(step.Collect, collect)
 		}
 	}

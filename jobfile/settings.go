@@ -58,8 +58,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	}
 	var reporter = reporter{file: j.Path}
 	for _, pair := range file.Conf {
-		if at := slices.IndexFunc(all, func(s Setting) bool { return s.Key == pair.Name.Value }); at >= 0 && all[at].At.Line > 0 {
-			reporter.report(pair.Name.At, "conf: %s is set by a key of its own in line %d: leave one of them out", pair.Name.Value, all[at].At.Line)
+		if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == pair.Name.Value }); i >= 0 && all[i].At.Line > 0 {
+			reporter.report(pair.Name.At, "conf: %s is set by a key of its own in line %d: leave one of them out", pair.Name.Value, all[i].At.Line)
 			continue
 		}
 		all = slices.DeleteFunc(all, func(s Setting) bool { return s.Key == pair.Name.Value })

@@ -1,5 +1,5 @@
-// Command schemagen writes the JSON Schema of job files into the directory that
-// it is run in: go generate runs it in the package's.
+// Command schemagen writes the JSON Schema of job files into the current directory.
+// go generate runs it in that of package jobfile.
 package main
 
 import (
