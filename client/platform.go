@@ -40,7 +40,7 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 		return Usagef("the program %s is built for %s, and the platform of the cluster's nodes is unknown: if it is the same, set yarn.platform=%s, otherwise build it for them: %s",
 			program.Path, program.Platform, program.Platform, build(config.Platform.In(settings)))
 	case len(hosts) == 0 && usual:
-		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, it cannot start there; yarn.platform says what they are",
+		console.Warn("the program %s is built for %s, and the ResourceManager runs on %s: if the nodes do too, the program cannot start on them; if they do not, set yarn.platform",
 			program.Path, program.Platform, manager)
 		return nil
 	case len(hosts) == 0:

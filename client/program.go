@@ -89,8 +89,8 @@ var otherFormats = []struct{ magic, what string }{
 	{"package ", "Go source, not a program" + rebuild},
 }
 
-// describeNonELF says what a file is that is no ELF file, and how to fix it; ""
-// for an ELF file.
+// describeNonELF describes a file that is not an ELF file, with how to fix it;
+// "" for an ELF file.
 func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
 	n, err := file.ReadAt(head, 0)

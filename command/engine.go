@@ -97,7 +97,7 @@ func (e *engine) run(ctx context.Context) error {
 				group.Go(func() { e.ended <- stepEnd{i, e.step(ctx, i)} })
 			case state == blocked:
 				states[i] = blocked
-				slog.Warn("step skipped", "step", steps[i].Name, "because of", need)
+				slog.Warn("step skipped", "step", steps[i].Name, "needs", need)
 				e.results.skip(i, need)
 			}
 		}
@@ -136,8 +136,9 @@ func (e *engine) run(ctx context.Context) error {
 	return &failed{strings.Join(texts, "\n")}
 }
 
-// needs returns passed if a step may start, waiting if it must wait, or blocked
-// and the name of the step that blocks it.
+// needs returns the state of the steps that a step needs: passed if the step
+// may start, waiting if it must wait, blocked if it cannot, with the name of
+// the step that blocks it.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = passed
 	for _, need := range e.plan.Steps[step].Needs {

@@ -39,7 +39,7 @@ const stopWait = 5 * time.Second
 // Options describe a driver.
 type Options struct {
 	ApplicationID string
-	User          string            // that tasks are in HDFS
+	User          string            // as whom tasks access HDFS
 	Config        *config.Config    // of the driver and, by Bootstrap, of its executors; nil for the defaults
 	Hadoop        map[string]string // Hadoop's configuration for executors
 

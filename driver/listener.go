@@ -53,7 +53,7 @@ type TaskFailure struct {
 	Reason        FailureReason
 	Message       string
 	Stack         string // of a panic
-	Failures      int    // of the task so far that count
+	Failures      int    // how many failures of the task count so far
 }
 
 // ExecutorListener is told when executors register and are lost. The driver's
@@ -62,7 +62,7 @@ type ExecutorListener interface {
 	// ExecutorAdded receives an executor that has registered.
 	ExecutorAdded(ExecutorInfo)
 	// ExecutorLost receives an executor that is lost, with all its blocks, and the
-	// reason. One that reconnects is lost and added.
+	// reason. An executor that reconnects is reported as lost, then as added.
 	ExecutorLost(executor ExecutorInfo, reason string)
 }
 
@@ -74,8 +74,8 @@ type ExecutorInfo struct {
 	Profile int // id of its resource profile
 }
 
-// Listen tells a listener of all executors: first of those that are registered,
-// then of changes, until stop is called.
+// Listen reports all executors to a listener: first those that are registered,
+// then changes, until stop is called.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 	d.do(func(l *loop) {
 		l.listeners[listener] = struct{}{}

@@ -59,7 +59,7 @@ type loop struct {
 	history       history
 	values        values // of ended task sets
 
-	success  wire.TaskUpdate // the one that is being read, reused
+	success  wire.TaskUpdate // the success that is being read; reused for each
 	stopping bool
 	empty    []chan struct{} // closed when no executor is registered
 	over     bool            // this is the last turn
@@ -121,7 +121,7 @@ func (l *loop) handle(e event) {
 }
 
 // endTurn does what follows from the turn's events. It returns when the next
-// turn is due though no event arrives; the zero time for never.
+// turn is due even if no event arrives; the zero time if there is none.
 func (l *loop) endTurn() time.Time {
 	l.expireExecutors()
 	l.expireLosses()

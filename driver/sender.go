@@ -164,7 +164,7 @@ func (s *sender) forget(e *executor, set *runningSet) {
 	}
 }
 
-// release tells an executor that data which it holds is not wanted any more.
+// release lets an executor drop data that it holds: nobody needs it any more.
 func (s *sender) release(e *executor, key string) {
 	message := s.to(e)
 	message.Release = append(message.Release, key)

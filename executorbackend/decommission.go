@@ -11,11 +11,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// diskInterval is between two tests of the executor's disk.
+// diskInterval is the time between two tests of the executor's disk.
 const diskInterval = time.Minute
 
-// decommission asks the driver to decommission this executor. Serve then returns
-// an error with the exit code, unless the driver had decommissioned it before.
+// decommission asks the driver to decommission this executor. Serve then
+// returns an error with the exit code and the reason of the first call.
 func (e *engine) decommission(code int, reason string) {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	e.mu.Lock()

@@ -233,8 +233,9 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	return nil
 }
 
-// enqueue adds a task to those that wait for cores. Tasks beyond the executor's
-// window go before queued ones: the driver has reserved cores for them.
+// enqueue adds a task to those that wait for cores. Tasks that the driver
+// launched on free cores go before those of the window (Queued), since it has
+// reserved cores for them.
 func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
 		e.waiting = append(e.waiting, t)

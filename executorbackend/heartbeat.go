@@ -36,7 +36,7 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 			}
 			if blocked := e.out.blockedFor(); blocked > timeout {
 				h.done <- exitError(ExitHeartbeatFailure,
-					"executor %s could not send a heartbeat for %v: the driver takes no messages", e.options.ID, blocked.Round(time.Millisecond))
+					"executor %s could not send a heartbeat for %v: the driver receives no messages", e.options.ID, blocked.Round(time.Millisecond))
 				closeStream()
 				return
 			}

@@ -32,7 +32,7 @@ func runExecutor() int {
 	err := serveExecutor(ctx, logger)
 	switch {
 	case ctx.Err() != nil:
-		logger.Info("executor was told to stop by a signal")
+		logger.Info("a signal ended the executor")
 		return am.ExitTerminated
 	case err != nil:
 		logger.Error("executor ended", "error", err)
@@ -122,7 +122,7 @@ func logURLs(page string) map[string]string {
 }
 
 // decommissionRequests returns a channel that receives a reason when the process
-// gets decommissionSignal. The caller calls stop.
+// gets decommissionSignal. The caller must call stop.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

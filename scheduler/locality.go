@@ -82,8 +82,9 @@ func (d *delays) setRunning(set *taskSet, running bool) {
 }
 
 // allowed returns the least local level that is open to a set: its delay clock
-// has run for the waits of all live levels before that. It also returns how long
-// the clock has yet to run until the next level opens; 0 if all are open.
+// has run for the waits of all closer levels at which the set has executors and
+// waiting tasks (live). It also returns how long the clock has yet to run until
+// the next level opens; 0 if all are open.
 func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delay.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {

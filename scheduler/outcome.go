@@ -104,8 +104,8 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		// Durations that executors measured go first: the ends of queued attempts are
-		// reported late and together.
+		// A duration that the executor measured is preferred: the ends of
+		// queued attempts are reported late and together.
 		set.durations.Add(cmp.Or(a.took, took, s.clock.elapsed-a.since))
 	}
 	if other := a.other; other != nil {

@@ -42,7 +42,7 @@ func TestTasksShareAnAddress(t *testing.T) {
 func TestBadResources(t *testing.T) {
 	s := New(Config{})
 	require.EqualError(t, s.AddExecutor(Executor{ID: "a", Host: "A", Cores: 1, Resources: gpus("0", "0")}),
-		`executor a on host A: resource gpu: address "0" is there twice`)
+		`executor a on host A: resource gpu: address "0" is listed twice`)
 	for amount, text := range map[float64]string{0: "0", -1: "-1", 1.5: "1.5", 1e9: "1e+09", 1e-12: "1e-12"} {
 		require.EqualError(t, s.Submit(TaskSet{ID: 1, Name: "x", Tasks: 1, Resources: map[string]float64{"gpu": amount}}),
 			"task set 1 (x): its tasks take "+text+" of resource gpu each, which must be a part of 1 or a whole number up to 65536")

@@ -21,7 +21,7 @@ const (
 	markerPrefix = ".committed-by-"
 	finishedDir  = "finished" // committed parts; becomes the target
 	attemptsDir  = "attempts" // parts that are being written
-	// cleanupTimeout is how long temporary files are removed after ctx has ended.
+	// cleanupTimeout limits the removal of temporary files after ctx has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
@@ -44,13 +44,14 @@ type Output struct {
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist. The job ID,
-// of letters, digits, ".", "_" and "-", is unique to the job and the same in all
-// its attempts, such as YARN's application ID.
+// NewOutput prepares to write the directory path, which must not exist. The job
+// ID consists of letters, digits, ".", "_" and "-", and begins with a letter or
+// digit. It is unique to the job and the same in all its attempts, such as YARN's
+// application ID.
 //
-// It fails with [ErrCommitted] if an earlier attempt of this job has committed the
-// output, and with fs.ErrExist if path exists otherwise. It removes the temporary
-// files of earlier attempts, whose tasks can then no longer write.
+// It fails with [ErrCommitted] if an earlier attempt of this job has committed
+// the output, and with fs.ErrExist if path exists otherwise. It removes the
+// temporary files of earlier attempts, whose tasks can then no longer write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)

@@ -212,7 +212,8 @@ func (s *state) placement(p *profileState) placement {
 		rackOf:  s.topology.knownRack,
 		shuffle: s.random.Shuffle,
 	}
-	// It is not known which nodes have the label, so no host is named.
+	// YARN accepts a label only in requests for any host (see profile.go), so a
+	// profile with a label names no host.
 	if len(in.hostTasks) == 0 && p.NodeLabel == "" {
 		in.nodes = s.topology.usableHosts()
 		if len(s.excluded.active) > 0 {

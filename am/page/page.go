@@ -1,6 +1,6 @@
-// Package page serves an ApplicationMaster's tracking URL: a page for people and the
-// same Status as JSON. Only YARN's web proxy may read it, and the users whom the
-// access lists name.
+// Package page serves an ApplicationMaster's tracking URL: a page for people
+// and the same Status as JSON. Only YARN's web proxy reaches it, for the users
+// whom the access lists name.
 package page
 
 import (

@@ -104,7 +104,7 @@ type Disconnected struct {
 	cause   error
 }
 
-// Unwrap returns the error of the last try to reach it.
+// Unwrap returns the error of the last try to reach the driver.
 func (d *Disconnected) Unwrap() error { return d.cause }
 
 func (d *Disconnected) Error() string {

@@ -13,7 +13,8 @@ import (
 const (
 	// EnvironmentPrefix starts the name of every variable that sets a key.
 	EnvironmentPrefix = "BOBBIN_"
-	// LaunchPrefix starts the variables that tell a process of bobbin its role.
+	// LaunchPrefix starts the variables that give a process of bobbin its role and
+	// identity (package launch).
 	// They are not settings.
 	LaunchPrefix = "BOBBIN_LAUNCH_"
 )

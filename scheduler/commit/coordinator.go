@@ -25,8 +25,9 @@ type task struct {
 // NewCoordinator returns a coordinator without tasks.
 func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
 
-// MayCommit reports whether an attempt of a task may commit its output. A
-// repeated request gets the same answer as long as the attempt runs.
+// MayCommit reports whether an attempt of a task may commit its output. An
+// attempt that was allowed is allowed again as long as it runs. One that was
+// denied may be allowed later, if the committer ends without success.
 func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool {
 	t := c.task(taskSet, index)
 	if _, ended := t.ended[attempt]; ended {

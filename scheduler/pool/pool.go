@@ -62,7 +62,7 @@ func check(pools []Pool, names map[string]bool) error {
 	for _, pool := range pools {
 		switch {
 		case pool.Name == "":
-			return fmt.Errorf("pool: it has no name")
+			return fmt.Errorf("a pool has no name")
 		case names[pool.Name]:
 			return fmt.Errorf("pool %s: there are two of this name", pool.Name)
 		case pool.Weight < 0:

@@ -12,7 +12,7 @@ func TestCheck(t *testing.T) {
 		pools    []Pool
 		expected string
 	}{
-		{[]Pool{{}}, "pool: it has no name"},
+		{[]Pool{{}}, "a pool has no name"},
 		{[]Pool{{Name: "a"}, {Name: "b", Pools: []Pool{{Name: "a"}}}}, "pool a: there are two of this name"},
 		{[]Pool{{Name: "a", Weight: -1}}, "pool a: its weight is -1, which must not be negative"},
 		{[]Pool{{Name: "a", MinShare: -1}}, "pool a: its minimum share is -1 cores, which must not be negative"},

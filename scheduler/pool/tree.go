@@ -197,7 +197,8 @@ func (n *Node[L]) hasWork() bool {
 	return n.Leaf.HasWork()
 }
 
-// Compare orders leaves by priority, then by sequence.
+// Compare orders siblings: pools first, as they were added, then leaves by
+// priority and sequence.
 func (n *Node[L]) Compare(other *Node[L]) int {
 	a, b := &n.rank, &other.rank
 	return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Stage, b.Stage),

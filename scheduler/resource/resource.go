@@ -55,7 +55,7 @@ func NewInventory(named map[string][]string) (Inventory, error) {
 		r := resource{name: name}
 		for _, a := range named[name] {
 			if slices.ContainsFunc(r.addresses, func(other address) bool { return other.name == a }) {
-				return Inventory{}, fmt.Errorf("resource %s: address %q is there twice", name, a)
+				return Inventory{}, fmt.Errorf("resource %s: address %q is listed twice", name, a)
 			}
 			r.addresses = append(r.addresses, address{name: a, free: wholeAddress})
 		}
@@ -132,7 +132,8 @@ func (v *Inventory) Fit(requests Requests, limit int) int {
 // FitFree returns how many tasks, at most limit, have room now.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit counts at least the amount least of each address as free.
+// fit returns how many tasks have room if each address has its free amount, but
+// not less than least.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)

@@ -15,8 +15,8 @@ type Rules struct {
 	Enabled bool
 	// Quantile is the part of a set's tasks that must be done first; 0.9 if it is 0.
 	Quantile float64
-	// Multiplier is how many times the median duration of the successful attempts
-	// an attempt may run; 3 if it is 0.
+	// Multiplier times the median duration of the successful attempts is how
+	// long an attempt may run; 3 if it is 0.
 	Multiplier float64
 	// MinTaskRuntime is how long any attempt may run; 100 ms if it is 0.
 	MinTaskRuntime time.Duration

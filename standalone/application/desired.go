@@ -84,7 +84,7 @@ func (d *desired) sendAll() {
 	}
 }
 
-// takeUnsent returns the message to send, or nil, and takes it for sent.
+// takeUnsent returns the message to send, or nil, and treats it as sent.
 func (d *desired) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil

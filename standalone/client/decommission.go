@@ -100,7 +100,7 @@ func (s *Cluster) refresh(ctx context.Context, workers []Decommissioned) error {
 		w := &workers[i]
 		index := slices.IndexFunc(state.Workers, func(now cluster.WorkerStatus) bool { return now.ID == w.ID })
 		if index < 0 {
-			w.State, w.Reason, w.Executors, w.Drivers = cluster.WorkerDead, "the master knows it no more", 0, 0
+			w.State, w.Reason, w.Executors, w.Drivers = cluster.WorkerDead, "the master does not know it any more", 0, 0
 			continue
 		}
 		w.WorkerStatus = state.Workers[index]

@@ -66,7 +66,7 @@ func TestAwaitDecommissionedUpdatesTheWorkers(t *testing.T) {
 	require.NoError(t, s.AwaitDecommissioned(t.Context(), asked, client.NewConsole(io.Discard)))
 	require.Equal(t, 3, m.statuses-began)
 	require.Equal(t, "worker-1 on a has ended: it was stopped", asked[0].String())
-	require.Equal(t, "worker-2 on b has ended: the master knows it no more", asked[1].String())
+	require.Equal(t, "worker-2 on b has ended: the master does not know it any more", asked[1].String())
 	require.Equal(t, "worker-3 on b has ended: nothing was heard of it", asked[2].String())
 }
 

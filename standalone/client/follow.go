@@ -36,8 +36,8 @@ type snapshot struct {
 	workers   map[string]bool // alive or not, by the URL of their pages
 }
 
-// observer watches a driver with its applications, as each launch of a driver has
-// its own application, or an application.
+// observer watches one application, or a driver with its applications: each
+// launch of a driver has its own.
 type observer struct {
 	cluster      *Cluster
 	id           string

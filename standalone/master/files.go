@@ -85,7 +85,7 @@ type draft struct {
 
 func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	if len(sum) != sha256.Size {
-		return nil, fmt.Errorf("%d bytes are no SHA-256", len(sum))
+		return nil, fmt.Errorf("a SHA-256 of %d bytes: want 32", len(sum))
 	}
 	if size < 0 {
 		return nil, fmt.Errorf("a size of %d bytes", size)

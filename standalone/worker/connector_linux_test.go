@@ -277,7 +277,7 @@ func TestTwoWorkersDoNotShareADirectory(t *testing.T) {
 	w := startWorker(t, nil, m)
 	m.attached()
 	err := Run(t.Context(), Options{Masters: []string{m.address}, Credentials: testCredentials(t), Settings: testSettings(t, w.directory, nil)})
-	require.ErrorContains(t, err, "another worker that runs has this directory")
+	require.ErrorContains(t, err, "another running worker uses this directory")
 
 	t.Setenv("HOME", t.TempDir())
 	first, err := lockDirectory("")

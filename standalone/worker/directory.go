@@ -104,7 +104,7 @@ type workDirectory struct {
 const defaultDirectories = 64
 
 // errTaken is returned if another worker has locked the directory.
-var errTaken = errors.New("another worker that runs has this directory")
+var errTaken = errors.New("another running worker uses this directory")
 
 // lockDirectory locks the directory at path, or the first free one in the user's home if
 // path is "". It makes the directory if it does not exist.

@@ -45,11 +45,11 @@ type RemoteError struct {
 	Class ErrorClass
 	// Message is its text, without class name and stack.
 	Message string
-	// Stack is the server's stack trace, empty if it keeps it to itself.
+	// Stack is the server's stack trace, empty if the server does not send it.
 	Stack string
 	// Detail says in which part of the server the error arose.
 	Detail ErrorDetail
-	// Fatal tells that the server closed the connection over it.
+	// Fatal is set if the server closed the connection because of it.
 	Fatal bool
 }
 
@@ -97,7 +97,7 @@ func (e *RemoteError) Is(target error) bool {
 type ConnectionError struct {
 	// Address is the server's host:port.
 	Address string
-	// Sent tells that the call may have reached the server: it is not known
+	// Sent is set if the call may have reached the server: it is not known
 	// whether it was processed.
 	Sent bool
 	// Err is the cause.
@@ -121,7 +121,7 @@ type CallError struct {
 	// Method is the protocol's simple name and the method's:
 	// "ApplicationMasterProtocolPB.allocate".
 	Method string
-	// Address is the host:port tried last; all, where none was reached.
+	// Address is the host:port that was tried last, or all of them if none was reached.
 	Address string
 	// Attempts counts how often it was tried, and Elapsed for how long.
 	Attempts int

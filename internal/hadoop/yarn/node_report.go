@@ -42,8 +42,8 @@ type NodeReport struct {
 	Containers   int32
 	HealthReport string
 	Labels       []string
-	// DecommissioningTimeout is when the containers of a decommissioning node are
-	// killed; 0 if it is not known.
+	// DecommissioningTimeout is how long the containers of a decommissioning
+	// node may still run; 0 if it is not known.
 	DecommissioningTimeout time.Duration
 }
 

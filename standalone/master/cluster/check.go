@@ -15,7 +15,8 @@ const (
 	maxMemory = 1 << 50
 )
 
-// idForm is the form of ids, which become names of directories.
+// idForm is the form of ids. Workers name directories after them: every id must
+// match plainName of standalone/worker/directory.go too.
 var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func checkID(what, id string) error {
