@@ -21,8 +21,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/supervise"
 )
 
-// untilFunctionsReturn lets driver functions that were given up return, as all
-// goroutines of a test must.
+// untilFunctionsReturn waits until abandoned driver functions return, as all
+// goroutines of a test must end.
 func untilFunctionsReturn() { time.Sleep(2 * time.Hour) }
 
 // resourceManager answers heartbeats, which it counts.
@@ -55,7 +55,7 @@ func masterOf(rm resourceManager, settings *config.Config) *applicationMaster {
 	}
 }
 
-// supervised returns a driver with a driver function.
+// supervised returns a driver that runs a driver function.
 func supervised(settings *config.Config, function func(ctx context.Context, created func()) error) *Driver {
 	return &Driver{Run: func(ctx context.Context) error {
 		return supervise.Run(ctx, ctx, config.AMWaitTime.In(settings), function)
@@ -78,8 +78,8 @@ func TestExitCodesOfDrivers(t *testing.T) {
 	}
 }
 
-// TestApplicationAbandonsDriverFunction has driver functions that ignore their
-// context: the application must end nevertheless, with the reason that ended it.
+// TestApplicationAbandonsDriverFunction runs driver functions that ignore their
+// context: the application must end with its own reason.
 func TestApplicationAbandonsDriverFunction(t *testing.T) {
 	failing := func(heartbeat int32) (*yarn.AllocateResponse, error) {
 		id := int64(heartbeat)

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// attemptOf returns an attempt of user ann's with the given settings.
+// attemptOf returns an attempt of user ann with the given settings.
 func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 	t.Helper()
 	settings, err := config.FromMap(values)

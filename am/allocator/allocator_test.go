@@ -36,7 +36,7 @@ func TestContainersAreLaunchedByNode(t *testing.T) {
 	})
 }
 
-func TestALaunchThatFailsIsGivenBackAtOnceAndReplaced(t *testing.T) {
+func TestAFailedLaunchIsReleasedAtOnceAndReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		s.nm.err = errors.New("disk is full")
@@ -56,9 +56,9 @@ func TestALaunchThatFailsIsGivenBackAtOnceAndReplaced(t *testing.T) {
 	})
 }
 
-// TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed has the driver end an
-// executor, which stops so fast that the pending heartbeat reports its end.
-func TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
+// TestAnExecutorKilledDuringAHeartbeatHasNotFailed kills an executor, which
+// stops so fast that the pending heartbeat reports its end.
+func TestAnExecutorKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
@@ -87,7 +87,7 @@ func TestAnExecutorThatIsKilledDuringAHeartbeatHasNotFailed(t *testing.T) {
 	})
 }
 
-func TestATargetThatRisesIsAskedForNow(t *testing.T) {
+func TestAHigherTargetIsRequestedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
@@ -110,7 +110,7 @@ func TestATargetThatRisesIsAskedForNow(t *testing.T) {
 	})
 }
 
-func TestTheSteadyStateIsQuiet(t *testing.T) {
+func TestSteadyStateHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, map[string]string{"yarn.executor.launchTimeout": "0"})
 		require.NoError(t, s.runs(t, func() {
@@ -123,7 +123,7 @@ func TestTheSteadyStateIsQuiet(t *testing.T) {
 	})
 }
 
-func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
+func TestARestartedResourceManagerGetsEverythingAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
 		s := newSetting(t, rm, map[string]string{"yarn.exclude.nodes": "z1", "executor.instances": "3"})
@@ -160,7 +160,7 @@ func TestARestartedResourceManagerIsToldEverythingAgain(t *testing.T) {
 	})
 }
 
-func TestAHeartbeatWithoutAnswerIsSentAgainAsItWas(t *testing.T) {
+func TestAHeartbeatWithoutAnswerIsSentAgainUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := true
 		rm := &scriptedRM{answer: func(int, yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
@@ -232,7 +232,7 @@ func TestTheAllocatorEndsWithTheReason(t *testing.T) {
 	}
 }
 
-func TestFailuresInARowAreForgottenByASuccess(t *testing.T) {
+func TestASuccessResetsFailuresInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{answer: func(n int, _ yarn.AllocateRequest) (*yarn.AllocateResponse, error) {
 			if n%2 == 0 {
@@ -244,7 +244,7 @@ func TestFailuresInARowAreForgottenByASuccess(t *testing.T) {
 	})
 }
 
-func TestAProfileThatFitsNoNodeEndsTheApplicationWhenItComes(t *testing.T) {
+func TestAProfileThatFitsNoNodeEndsTheApplication(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		err := s.runs(t, func() {
@@ -257,7 +257,7 @@ func TestAProfileThatFitsNoNodeEndsTheApplicationWhenItComes(t *testing.T) {
 	})
 }
 
-func TestExecutorsOnADecommissioningNodeLeave(t *testing.T) {
+func TestExecutorsOnADecommissioningNodeAreDecommissioned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSetting(t, &scriptedRM{}, nil)
 		require.NoError(t, s.runs(t, func() {
@@ -305,7 +305,7 @@ func TestANegotiatedContractTakesIdleExecutors(t *testing.T) {
 	})
 }
 
-func TestTheEndGivesAllContainersBack(t *testing.T) {
+func TestReleaseAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
 		s := newSetting(t, rm, map[string]string{"executor.instances": "3"})
@@ -344,7 +344,7 @@ func TestTheEndGivesAllContainersBack(t *testing.T) {
 	})
 }
 
-func TestTheEndOutlivesAResourceManagersRestart(t *testing.T) {
+func TestReleaseAllDuringARestartOfTheResourceManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rm := &scriptedRM{}
 		s := newSetting(t, rm, nil)
@@ -370,8 +370,8 @@ func TestTheEndOutlivesAResourceManagersRestart(t *testing.T) {
 	})
 }
 
-// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and
-// nothing new.
+// TestAQuietHeartbeatAllocatesNothing measures one turn with many executors and no
+// change.
 func TestAQuietHeartbeatAllocatesNothing(t *testing.T) {
 	quiet := &yarn.AllocateResponse{ResponseID: 1, ClusterNodes: 2}
 	rm := quietRM{quiet}

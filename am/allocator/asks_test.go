@@ -10,7 +10,7 @@ import (
 
 func rackOfLetter(host string) string { return "/" + host[:1] }
 
-// sends is a change that the ResourceManager heard, with nothing in its answer.
+// sends returns the numbers for a change, and applies an empty answer.
 func (a *asks) sends(total int, hosts map[string]int) []ask {
 	send := a.change(total, locations{hosts: hosts})
 	a.answered()
@@ -25,7 +25,7 @@ func TestOnlyDifferencesAreSent(t *testing.T) {
 	require.Equal(t, []ask{{"/a", 0}, {"/b", 0}, {"a1", 0}, {"b1", 0}, {anywhere, 0}}, a.sends(0, nil))
 }
 
-func TestMorePlacesThanContainersMayBeNamed(t *testing.T) {
+func TestMoreLocationsThanContainersMayBeNamed(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	require.Equal(t, []ask{{"/a", 2}, {"a1", 2}, {"a2", 1}, {"a3", 1}, {anywhere, 2}}, a.sends(2, map[string]int{"a1": 3, "a2": 1, "a3": 1}))
 }
@@ -42,7 +42,7 @@ func TestAllocationsLowerTheNumbersThatTheyServe(t *testing.T) {
 	require.False(t, a.stuck("/b"))
 }
 
-func TestContainersThatCrossAChangeAreNotOfIt(t *testing.T) {
+func TestContainersAllocatedBeforeAChange(t *testing.T) {
 	a := newAsks(rackOfLetter)
 	a.sends(2, nil)
 	a.change(4, locations{})
@@ -52,8 +52,8 @@ func TestContainersThatCrossAChangeAreNotOfIt(t *testing.T) {
 	require.Equal(t, []ask{{anywhere, 3}}, a.sends(3, nil), "so it is told again what is missing")
 }
 
-// resourceManagerTable does to its numbers what AppSchedulingInfo does: it sets
-// what it is sent, and lowers what an allocation serves.
+// resourceManagerTable has the ResourceManager's numbers, and changes them like
+// AppSchedulingInfo.
 type resourceManagerTable map[string]int
 
 func (r resourceManagerTable) allocate(host string) bool {
@@ -83,10 +83,10 @@ func (r resourceManagerTable) set(name string, count int) {
 	}
 }
 
-// TestBothSidesAgreeOnWhatIsAskedFor has containers allocated at any moment
-// between two heartbeats, told of in the next answer, which may be the answer to
-// a change.
-func TestBothSidesAgreeOnWhatIsAskedFor(t *testing.T) {
+// TestAsksEqualTheResourceManagersNumbers allocates containers at any time
+// between two heartbeats. The next answer, which may be that to a change, reports
+// them.
+func TestAsksEqualTheResourceManagersNumbers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, rm := newAsks(rackOfLetter), resourceManagerTable{}
 		host := rapid.SampledFrom([]string{"a1", "a2", "b1", "b2", "c1"})

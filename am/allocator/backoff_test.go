@@ -18,14 +18,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// mostRounds bounds how often what came to nothing is asked for within ten
-// minutes. Six rounds that are followed by a quiet time take 75 s.
+// mostRounds bounds how often failed containers are asked for again within ten
+// minutes. Six rounds and a quiet period take 75 s.
 const mostRounds = 6 + 10*60*6/75
 
 func TestABackoffBoundsTheRounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b backoff
-		// What is asked for comes and fails within some time, again and again.
+		// Containers are allocated and fail after these times, repeatedly.
 		times := rapid.SliceOfN(rapid.Int64Range(0, int64(2*quietPeriod)), 1, 5).Draw(t, "times")
 		now, rounds := begin, 0
 		for now.Before(later(10 * time.Minute)) {
@@ -44,7 +44,7 @@ func TestABackoffBoundsTheRounds(t *testing.T) {
 	})
 }
 
-func TestABackoffStartsAnewAfterAQuietTime(t *testing.T) {
+func TestABackoffIsResetAfterAQuietPeriod(t *testing.T) {
 	var b backoff
 	at := begin
 	for _, pause := range []time.Duration{0, 1, 2, 4, 8, 16, 30, 30} {
@@ -58,7 +58,7 @@ func TestABackoffStartsAnewAfterAQuietTime(t *testing.T) {
 	require.Zero(t, b.held)
 }
 
-func TestWhatIsWantedBesidesIsNotHeldBack(t *testing.T) {
+func TestOtherContainersAreNotHeldBack(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
 	for id := range int64(2) {
@@ -74,14 +74,14 @@ func TestWhatIsWantedBesidesIsNotHeldBack(t *testing.T) {
 	require.Empty(t, f.status().Notes)
 }
 
-// failStarts has nodes start nothing, until that is over.
+// failStarts makes starts on nodes fail until it is called with over.
 func failStarts(nodes []*yarntest.Node, over bool) {
 	for _, node := range nodes {
 		node.FailStarts(map[bool]string{false: "its disk is full"}[over])
 	}
 }
 
-// flap has all nodes lost and back again and again, for a time.
+// flap loses and restores all nodes repeatedly, for a time.
 func flap(c *yarntest.Cluster, d time.Duration) {
 	for began := time.Now(); time.Since(began) < d; time.Sleep(1500 * time.Millisecond) {
 		for _, node := range c.Nodes() {
@@ -91,31 +91,30 @@ func flap(c *yarntest.Cluster, d time.Duration) {
 	}
 }
 
-// TestContainersThatComeToNothingAreAskedForEverMoreSlowly has containers come
-// to nothing as long as a cause lasts, whatever it is. Executors come when it is
-// over.
-func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
+// TestFailedContainersAreAskedForWithGrowingPauses makes containers
+// fail for some time, for one cause. Then executors must run.
+func TestFailedContainersAreAskedForWithGrowingPauses(t *testing.T) {
 	const wanted = 3
 	causes := map[string]struct {
 		properties map[string]string
 		process    yarntest.Process
 		excluded   []string
-		befall     func(c *yarntest.Cluster, over bool)
+		inject     func(c *yarntest.Cluster, over bool)
 	}{
 		"executors exit at once":       {process: yarntest.Process{Ends: true, Exit: 1}},
 		"executors exit after a while": {process: yarntest.Process{Localizing: 3 * time.Second, Ends: true, After: 5 * time.Second, Exit: 1}},
 		"executors do not register": {
 			properties: map[string]string{"yarn.executor.launchTimeout": "2s"}, process: yarntest.Process{Never: true},
 		},
-		"nodes start nothing": {befall: func(c *yarntest.Cluster, over bool) { failStarts(c.Nodes(), over) }},
-		"the blacklist is not heeded": {excluded: []string{"node-0001", "node-0002"}, befall: func(c *yarntest.Cluster, over bool) {
+		"starts fail": {inject: func(c *yarntest.Cluster, over bool) { failStarts(c.Nodes(), over) }},
+		"the blacklist is ignored": {excluded: []string{"node-0001", "node-0002"}, inject: func(c *yarntest.Cluster, over bool) {
 			c.IgnoreBlacklists(!over)
 			failStarts(c.Nodes()[2:], over)
 		}},
-		"container tokens are not valid": {befall: func(c *yarntest.Cluster, over bool) {
+		"container tokens are not valid": {inject: func(c *yarntest.Cluster, over bool) {
 			c.SpoilTokens(map[bool]int{false: math.MaxInt}[over])
 		}},
-		"nodes are lost and back": {process: yarntest.Process{Never: true}, befall: func(c *yarntest.Cluster, over bool) {
+		"nodes are lost and back": {process: yarntest.Process{Never: true}, inject: func(c *yarntest.Cluster, over bool) {
 			if !over {
 				go flap(c, 11*time.Minute)
 			}
@@ -137,13 +136,13 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 				require.NoError(t, err)
 				defer cluster.Close()
 				app := cluster.Submit(yarntest.Submission{})
-				befall := func(over bool) {
+				inject := func(over bool) {
 					broken.Store(!over)
-					if cause.befall != nil {
-						cause.befall(cluster, over)
+					if cause.inject != nil {
+						cause.inject(cluster, over)
 					}
 				}
-				befall(false)
+				inject(false)
 				properties := map[string]string{
 					"dynamicAllocation.enabled": "true", "yarn.executor.launch.excludeOnFailure.enabled": "false",
 				}
@@ -186,7 +185,7 @@ func TestContainersThatComeToNothingAreAskedForEverMoreSlowly(t *testing.T) {
 				}
 				require.Len(t, notes(), 1)
 				require.Contains(t, notes()[0], "containers fail repeatedly")
-				befall(true)
+				inject(true)
 				live(3 * time.Minute)
 				cluster.Inspect(func(v yarntest.View) { require.Equal(t, wanted, v.Running(app.ID())) })
 				stop()

@@ -9,11 +9,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// rollOver is how long both AMRMTokens are good at the least: longer than calls
-// can go wrong here. (With Hadoop's settings it is a quarter of an hour.)
+// rollOver is the shortest time for which both AMRMTokens are valid: longer than calls
+// fail here. (With Hadoop's settings it is 15 min.)
 const rollOver = 10 * time.Minute
 
-// injectFault makes one thing go wrong.
+// injectFault injects one fault at random.
 func (c *chaos) injectFault() {
 	happenings := []struct {
 		name   string
@@ -53,12 +53,12 @@ func (c *chaos) injectFault() {
 	chosen.happen()
 }
 
-// upTo is a time up to a limit.
+// upTo returns a random time up to a limit.
 func (c *chaos) upTo(limit time.Duration) time.Duration {
 	return time.Duration(1 + c.random.Int64N(int64(limit)))
 }
 
-// wrong makes the next calls of a method go wrong.
+// wrong makes the next calls of a method fail.
 func (c *chaos) wrong(method string) {
 	effects := []ipctest.Fault{
 		{Lose: true}, {Break: true}, {Refuse: true}, {Duplicate: true}, {After: c.upTo(10 * time.Second)}, {Before: c.upTo(10 * time.Second)},
@@ -82,7 +82,7 @@ func (c *chaos) heal() {
 
 func (c *chaos) failover() {
 	if err := c.cluster.Failover(c.upTo(30 * time.Second)); err != nil {
-		// There is but one, or none is active just now.
+		// There is only one ResourceManager, or none is active.
 		c.note("not: %v", err)
 	}
 }

@@ -45,11 +45,10 @@ func chaosNumber(t *testing.T, variable string, fallback uint64) uint64 {
 	return n
 }
 
-// TestChaos runs the allocator on simulated clusters on which everything goes
-// wrong, by seeds. Whatever happens, it never holds more than its target for
-// longer than a heartbeat, never leaks a container, never launches on an excluded
-// node, asks ever more slowly for containers that come to nothing, and ends with
-// the right final status.
+// TestChaos runs the allocator on simulated clusters with random faults, by seeds. It
+// must never hold more than its target for longer than a heartbeat, leak a container
+// or launch on an excluded node. It must ask for failed containers with growing
+// pauses, and end with the right final status.
 func TestChaos(t *testing.T) {
 	first, count := uint64(1), chaosNumber(t, chaosSeedsVariable, chaosSeeds)
 	if one := chaosNumber(t, chaosSeedVariable, 0); one > 0 {
@@ -90,8 +89,8 @@ type chaos struct {
 	silent  map[string]time.Time // those that have registered and whose process is gone, since when
 	served  map[string]bool      // those that have ever registered
 	owner   map[yarn.ContainerID]string
-	// excess is since when there are more containers than wanted, and beats how
-	// many heartbeats had been served by then.
+	// excess is the time since which there are more containers than wanted, and beats
+	// the number of heartbeats until then.
 	excess  time.Time
 	beats   int
 	history []string
@@ -105,8 +104,8 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), known: map[string]bool{}, joined: map[string]bool{}, leaving: map[string]bool{},
 		served: map[string]bool{}, owner: map[yarn.ContainerID]string{}, silent: map[string]time.Time{},
 	}
-	// Decisions about processes have a source of their own, as their order is not
-	// that of the script.
+	// Decisions about processes have their own source of randomness, as their order
+	// varies.
 	var processes sync.Mutex
 	fates := rand.New(rand.NewPCG(seed, 8))
 	frail := c.random.Float64() * 0.3
@@ -160,7 +159,7 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 	return c
 }
 
-// lost is the driver's side of a loss.
+// lost is the driver's ExecutorLost.
 func (c *chaos) lost(id string, loss driver.Loss) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,8 +174,7 @@ func (c *chaos) lost(id string, loss driver.Loss) {
 	delete(c.silent, id)
 }
 
-// decommission is the driver's side of a notice: it gives the executors up after
-// a while.
+// decommission is the driver's Decommission: it kills the executors after a while.
 func (c *chaos) decommission(ids []string, _ driver.Notice) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,8 +184,8 @@ func (c *chaos) decommission(ids []string, _ driver.Notice) {
 	time.AfterFunc(5*time.Second, func() { c.allocator.KillExecutors(ids) })
 }
 
-// check looks, after every change of the cluster, whether the application has
-// more than it wants for longer than it takes to say so.
+// check fails if the application holds more containers than wanted for too long. It
+// runs after every change of the cluster.
 func (c *chaos) check(v yarntest.View) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,12 +213,11 @@ func (c *chaos) check(v yarntest.View) {
 	}
 }
 
-// chaosTimeout is two heartbeats of the default interval, and the driver's
-// time to choose executors that are too many.
+// chaosTimeout is two heartbeats of the default interval, and the time in which the
+// driver kills surplus executors.
 const chaosTimeout = 2*3*time.Second + chaosStep
 
-// run lets things go wrong for a while, and then right, and looks whether all
-// comes to what it should be.
+// run injects faults for a while, ends them, and checks that the target is reached.
 func (c *chaos) run() {
 	t := c.t
 	ctx, stop := context.WithCancel(t.Context())
@@ -252,7 +249,7 @@ func (c *chaos) run() {
 			return
 		}
 	}
-	// All is well again.
+	// End all faults.
 	for _, end := range c.faults {
 		end()
 	}
@@ -299,13 +296,12 @@ func (c *chaos) run() {
 	c.end(nil)
 }
 
-// mostRoundsAMinute is how often within a minute all that is wanted may be asked
-// for and come to nothing: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once
-// more by the driver's wish.
+// mostRoundsAMinute is how often within a minute all wanted containers may be asked
+// for and fail: after pauses of 0, 1, 2, 4, 8, 16 and 30 s, and once more if the
+// driver changes its request.
 const mostRoundsAMinute = 8
 
-// paced looks whether in any minute more containers came to nothing than the
-// pauses allow.
+// paced fails if more containers failed within a minute than the pauses allow.
 func (c *chaos) paced() {
 	var ends []time.Time
 	c.cluster.Inspect(func(v yarntest.View) {
@@ -321,14 +317,14 @@ func (c *chaos) paced() {
 	most := mostRoundsAMinute * c.capacity()
 	for i := range max(0, len(ends)-most) {
 		if ends[i+most].Sub(ends[i]) < time.Minute {
-			c.t.Errorf("from %v to %v %d containers came to nothing", ends[i], ends[i+most], most+1)
+			c.t.Errorf("from %v to %v %d containers failed", ends[i], ends[i+most], most+1)
 			return
 		}
 	}
 }
 
-// finale comes to the last target: in peace, or while the ResourceManager
-// restarts with all that it was just asked for, or that it is just to be told.
+// finale sets the last target: without faults, or just before or after the
+// ResourceManager restarts.
 func (c *chaos) finale(target int) {
 	const moment = 200 * time.Millisecond
 	switch c.random.IntN(3) {
@@ -352,12 +348,12 @@ func (c *chaos) finale(target int) {
 }
 
 // end ends the application as the ApplicationMaster does, after the allocator has
-// returned err. What the ResourceManager keeps of it is what the executors came to.
+// returned err, and checks the final status.
 func (c *chaos) end(err error) {
 	t := c.t
 	c.allocator.ReleaseAll(t.Context())
 	c.cluster.Inspect(func(v yarntest.View) {
-		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are given back before the application ends")
+		assert.True(t, err != nil || v.Held(c.app.ID()) == 0, "all containers are released before the application ends")
 	})
 	c.finish(err)
 	time.Sleep(time.Minute)
@@ -403,7 +399,7 @@ func (c *chaos) finish(failure error) {
 	}
 }
 
-// capacity is how many executors the cluster has room for.
+// capacity returns the number of executors that fit into the cluster.
 func (c *chaos) capacity() int {
 	n := 0
 	c.cluster.Inspect(func(v yarntest.View) {
@@ -442,10 +438,10 @@ func (c *chaos) note(format string, args ...any) {
 	c.history = append(c.history, fmt.Sprintf(format, args...))
 }
 
-// chaosStep is how often the driver looks at its executors.
+// chaosStep is how often the driver acts.
 const chaosStep = time.Second
 
-// live lets time pass, in which the driver does its part.
+// live lets time pass while the driver acts.
 func (c *chaos) live(d time.Duration) {
 	for ; d > 0; d -= chaosStep {
 		time.Sleep(chaosStep)
@@ -453,9 +449,8 @@ func (c *chaos) live(d time.Duration) {
 	}
 }
 
-// vanished are executors that have gone without a word of the ResourceManager,
-// which forgets what it has not told when it restarts: the driver gives them up
-// after a while.
+// vanished returns executors that have been gone for a while without a report: a
+// ResourceManager that restarts forgets unsent reports.
 func (c *chaos) vanished(up map[string]bool) []string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(c.joined)) {
@@ -473,7 +468,7 @@ func (c *chaos) vanished(up map[string]bool) []string {
 	return ids
 }
 
-// drive has executors that run register, and those that are too many killed.
+// drive registers running executors and kills surplus ones.
 func (c *chaos) drive() {
 	var joined, killed []string
 	c.cluster.Inspect(func(v yarntest.View) {

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// registeredOnA1 is a state with executors 1 to n on node a1, all registered but the last.
+// registeredOnA1 returns a state with executors 1 to n on node a1, all registered but the last.
 func registeredOnA1(n int) *state {
 	f := stateOn(n, "a1", "b1")
 	f.settled()
@@ -32,13 +32,13 @@ func report(host string, state yarn.NodeState, timeout time.Duration) []yarn.Nod
 	return []yarn.NodeReport{{ID: yarn.NodeID{Host: host, Port: 1}, Rack: rackOfLetter(host), State: state, DecommissioningTimeout: timeout}}
 }
 
-func TestANodeThatIsDecommissioned(t *testing.T) {
+func TestADecommissioningNode(t *testing.T) {
 	f := registeredOnA1(3)
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, time.Hour), begin)
 	why := driver.Notice{Reason: "its node a1 is being decommissioned", Deadline: later(time.Hour)}
 	require.Equal(t, []notice{{[]string{"1", "2"}, why}}, f.takeNotices())
 	ended := f.takeEnded()
-	require.Len(t, ended, 1, "the one that has not come up has nothing to finish")
+	require.Len(t, ended, 1, "the one that has not registered")
 	require.Equal(t, "3", ended[0].executor.ID)
 	require.Equal(t, 3, f.toAsk(), "others are asked for at once")
 	require.Contains(t, f.settled(), ask{anywhere, 3})
@@ -55,7 +55,7 @@ func TestANodeThatIsDecommissioned(t *testing.T) {
 
 	f.nodesChanged(report("a1", yarn.NodeRunning, 0), begin)
 	f.settled()
-	require.Len(t, f.give(containerOn("a1", 10)), 1, "it was recommissioned")
+	require.Len(t, f.give(containerOn("a1", 10)), 1, "recommissioned")
 	f.nodesChanged(report("a1", yarn.NodeDecommissioning, 0), begin)
 	require.Len(t, f.takeEnded(), 1)
 }
@@ -127,7 +127,7 @@ func TestNegotiation(t *testing.T) {
 	f.negotiate(first, nil, begin)
 	f.takeNotices()
 	f.negotiate(contract{containers: ids(2), resources: gigabytes(1)}, nil, begin)
-	require.Empty(t, f.takeNotices(), "it is leaving already")
+	require.Empty(t, f.takeNotices(), "already decommissioning")
 }
 
 func TestPreemptionWarning(t *testing.T) {
@@ -149,9 +149,8 @@ func TestPreemptionWarning(t *testing.T) {
 	}
 }
 
-// TestANodeThatIsLostAndBackLives has a node in an answer twice, as it was and as
-// it is, in either order.
-func TestANodeThatIsLostAndBackLives(t *testing.T) {
+// TestReportsOfALostNodeThatIsBack has both reports in an answer, in either order.
+func TestReportsOfALostNodeThatIsBack(t *testing.T) {
 	node := yarn.NodeID{Host: "a1", Port: 1}
 	for _, gone := range []yarn.NodeState{yarn.NodeLost, yarn.NodeDecommissioned, yarn.NodeShutdown, yarn.NodeRebooted} {
 		was, is := yarn.NodeReport{ID: node, State: gone}, yarn.NodeReport{ID: node, State: yarn.NodeRunning}
@@ -165,9 +164,9 @@ func TestANodeThatIsLostAndBackLives(t *testing.T) {
 	}
 }
 
-// TestAContainerIsTakenFromANodeThatWasLost has a container come before the
-// report that its node is back.
-func TestAContainerIsTakenFromANodeThatWasLost(t *testing.T) {
+// TestAContainerIsTakenFromANodeStillReportedLost has a container allocated
+// before the report that its node is back.
+func TestAContainerIsTakenFromANodeStillReportedLost(t *testing.T) {
 	for _, state := range []yarn.NodeState{yarn.NodeLost, yarn.NodeUnhealthy, yarn.NodeDecommissioned} {
 		f := twoNodes(1)
 		f.nodesChanged([]yarn.NodeReport{{ID: yarn.NodeID{Host: "a1", Port: 1}, State: state}}, begin)
@@ -177,9 +176,9 @@ func TestAContainerIsTakenFromANodeThatWasLost(t *testing.T) {
 	}
 }
 
-// TestTheOnlyNodeIsLostAndBack has that happen between two heartbeats: its
-// executors come again, and no container is given back.
-func TestTheOnlyNodeIsLostAndBack(t *testing.T) {
+// TestExecutorsAreReplacedAfterTheOnlyNodeWasLost loses the node between two
+// heartbeats: no new container is released.
+func TestExecutorsAreReplacedAfterTheOnlyNodeWasLost(t *testing.T) {
 	for seed := range uint64(10) {
 		synctest.Test(t, func(t *testing.T) {
 			cluster, err := yarntest.New(yarntest.Options{Seed: seed, Nodes: yarntest.Nodes(1, 1, yarn.Resource{MemoryMB: 4096, VCores: 8})})

@@ -27,7 +27,7 @@ func nodesNamed(hosts ...string) *topology {
 	return newTopology(racks)
 }
 
-// anyOf counts nodes for executors that any of them can take.
+// anyOf counts nodes for executors that any node can run.
 func anyOf(nodes *topology, clusterNodes int) func() nodeCounts {
 	return func() nodeCounts { return countNodes(nodes, clusterNodes, []need{{}}) }
 }
@@ -51,7 +51,7 @@ func TestANodeWhereExecutorsFailIsExcludedForATime(t *testing.T) {
 	require.Empty(t, add)
 	require.Equal(t, []string{"a"}, remove)
 	e.failed("a", "third", until)
-	require.False(t, e.refresh(until, anyOf(nodes, 3)), "it begins anew")
+	require.False(t, e.refresh(until, anyOf(nodes, 3)), "failures count from 0 again")
 	e.failed("b", "old", begin)
 	e.failed("b", "new", later(2*time.Hour))
 	require.False(t, e.refresh(later(2*time.Hour), anyOf(nodes, 3)), "they are too far apart")
@@ -79,7 +79,7 @@ func TestExclusionsGiveWayWhenNoNodeIsLeft(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "d"}, e.hosts(), "and gives way itself when none is left")
 }
 
-func TestTheUsersListNeverGivesWay(t *testing.T) {
+func TestTheUsersExclusionsAreNeverLifted(t *testing.T) {
 	e, nodes := exclusionsOf("a", "b"), nodesNamed("a", "b")
 	require.True(t, e.refresh(begin, anyOf(nodes, 2)))
 	require.Equal(t, []string{"a", "b"}, e.hosts())
@@ -90,7 +90,7 @@ func TestTheUsersListNeverGivesWay(t *testing.T) {
 	require.Empty(t, e.notes(), "there is one again")
 }
 
-func TestANodeMayAlsoBeTheOnlyOne(t *testing.T) {
+func TestTheOnlyNodeIsNotExcluded(t *testing.T) {
 	for _, nodes := range []*topology{nodesNamed("a"), newTopology(nil)} {
 		e := exclusionsOf()
 		e.failed("a", "x", begin)
@@ -100,16 +100,16 @@ func TestANodeMayAlsoBeTheOnlyOne(t *testing.T) {
 	}
 }
 
-func TestExclusionsCanBeOff(t *testing.T) {
+func TestExclusionOnFailureCanBeOff(t *testing.T) {
 	e := newExclusions(nil, false, 1, time.Hour, slog.New(slog.DiscardHandler))
 	e.failed("a", "x", begin)
 	require.False(t, e.refresh(begin, anyOf(nodesNamed("a", "b"), 2)))
 }
 
-// TestExclusionsWhatever holds them to their promise: a node is always left
-// that the user has not excluded, what the ResourceManager was told is what
-// holds, and the user's nodes are always excluded.
-func TestExclusionsWhatever(t *testing.T) {
+// TestExclusionsWithRandomEvents checks that a node that the user has not excluded is
+// always left, that the ResourceManager has the active exclusions, and that the user's
+// nodes are always excluded.
+func TestExclusionsWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hosts := []string{"a", "b", "c", "d"}
 		host := rapid.SampledFrom(hosts)
@@ -138,7 +138,7 @@ func TestExclusionsWhatever(t *testing.T) {
 			e.refresh(now, anyOf(nodes, 0))
 			add, remove := e.changes()
 			for _, name := range add {
-				require.False(t, told[name], "told twice")
+				require.False(t, told[name], "sent twice")
 				told[name] = true
 			}
 			for _, name := range remove {
@@ -161,9 +161,9 @@ func TestExclusionsWhatever(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotServeAreNotLeft has nodes that are too small for what is
-// wanted, or lack its label or its further resources.
-func TestNodesThatCannotServeAreNotLeft(t *testing.T) {
+// TestNodesThatCannotServeDoNotCountAsLeft has nodes that are too small, or
+// lack the label or further resources.
+func TestNodesThatCannotServeDoNotCountAsLeft(t *testing.T) {
 	large := yarn.Resource{MemoryMB: 8192, VCores: 8, Others: map[string]int64{"yarn.io/gpu": 2}}
 	tests := map[string]struct {
 		other need // what the other node offers
@@ -205,8 +205,8 @@ func labels(label string) []string {
 	return []string{label}
 }
 
-// TestANodeIsLeftForEachKindOfExecutor has one node serve each of two kinds.
-func TestANodeIsLeftForEachKindOfExecutor(t *testing.T) {
+// TestANodeIsLeftForEachProfile has one node for each of two profiles.
+func TestANodeIsLeftForEachProfile(t *testing.T) {
 	f := twoNodes(1)
 	f.topology.offers["a1"] = need{size: yarn.Resource{MemoryMB: 8192, VCores: 8}}
 	f.topology.offers["b1"] = need{size: yarn.Resource{MemoryMB: 1024, VCores: 8}}

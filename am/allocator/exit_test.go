@@ -8,7 +8,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-func TestMemoryKillsSayWhatToRaise(t *testing.T) {
+func TestMemoryKillsNameTheSettingsToRaise(t *testing.T) {
 	diagnostics := "[2026-01-01 00:00:00.000]Container [pid=1,containerID=container_1] is running 512MB beyond the 'PHYSICAL' memory limit. " +
 		"Current usage: 1.5 GB of 1 GB physical memory used; 2.0 GB of 2.1 GB virtual memory used. Killing container.\nDump of the process-tree"
 	for _, exit := range []yarn.ExitStatus{yarn.ExitExceededPhysicalMemory, 143, 1} {
@@ -20,7 +20,7 @@ func TestMemoryKillsSayWhatToRaise(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestClassifyExit(t *testing.T) {
 	tests := []struct {
 		exit    yarn.ExitStatus
 		text    string

@@ -20,10 +20,10 @@ func TestFailuresCountWithinTheirValidity(t *testing.T) {
 	require.Equal(t, []FailureCount{
 		{Reason: "exited", Count: 3, Counts: true, Last: "broke"},
 		{Reason: "preempted", Count: 3, Last: "taken"},
-	}, c.list(), "the counts by reason are of all times")
+	}, c.list(), "counts by reason never expire")
 }
 
-func TestEnoughRunningExecutorsGoOn(t *testing.T) {
+func TestFailuresAreToleratedWhileExecutorsRun(t *testing.T) {
 	c := failureCounts{max: 1, tolerate: 2}
 	require.NoError(t, c.exhausted(0, begin))
 	c.count(exited, "broke", begin)

@@ -21,7 +21,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// scriptedRM answers heartbeats as a test says, and records requests.
+// scriptedRM answers heartbeats by a test's function, and records requests.
 type scriptedRM struct {
 	mu            sync.Mutex
 	registrations int
@@ -71,8 +71,7 @@ func (r *scriptedRM) received() []yarn.AllocateRequest {
 	return received
 }
 
-// answers has the next heartbeat answered with a response, and those after it
-// with nothing.
+// answers sets the response to the next heartbeat. Later ones get empty responses.
 func (r *scriptedRM) answers(response *yarn.AllocateResponse) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +109,7 @@ func (n *scriptedNM) StartContainers(_ context.Context, requests []yarn.StartReq
 	return started, failed, nil
 }
 
-// calls is how many containers each call was to start.
+// calls returns the number of containers in each call.
 func (n *scriptedNM) calls() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,8 +178,8 @@ func newSetting(t *testing.T, rm *scriptedRM, settings map[string]string) *setti
 	return s
 }
 
-// allocatorOn is an allocator for an application of a simulated cluster, with
-// what o leaves open.
+// allocatorOn returns an allocator for an application of a simulated cluster. It sets
+// the missing options.
 func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Application, properties map[string]string, o Options) *Allocator {
 	t.Helper()
 	settings, err := config.FromMap(properties)
@@ -200,7 +199,7 @@ func allocatorOn(t *testing.T, cluster *yarntest.Cluster, app *yarntest.Applicat
 	return New(o)
 }
 
-// runs runs the allocator while do lasts, and returns what run returned.
+// runs runs the allocator during do, and returns Run's error.
 func (s *setting) runs(t *testing.T, do func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +229,7 @@ func anywhereAsked(request yarn.AllocateRequest) int {
 	return -1
 }
 
-// quietRM has nothing new to say.
+// quietRM always answers the same.
 type quietRM struct{ response *yarn.AllocateResponse }
 
 func (q quietRM) Register(context.Context, yarn.RegisterRequest) (*yarn.RegisterResponse, error) {

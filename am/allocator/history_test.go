@@ -16,8 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// managedCluster is a ResourceManager to which a state talks, as far as its
-// profiles, its blacklist and its containers go.
+// managedCluster simulates a ResourceManager's requests, blacklist and containers.
 type managedCluster struct {
 	profiles    map[int32]resourceManagerTable
 	blacklist   map[string]bool
@@ -53,8 +52,8 @@ func (c *managedCluster) end(id yarn.ContainerID, exit yarn.ExitStatus) {
 	}
 }
 
-// restart forgets what no NodeManager has started, which is what the launcher
-// then hears.
+// restart forgets containers that no NodeManager has started, whose launches then
+// fail.
 func (c *managedCluster) restart(f *state, now time.Time) {
 	c.profiles, c.blacklist = map[int32]resourceManagerTable{}, map[string]bool{}
 	for _, container := range c.allocated {
@@ -80,7 +79,7 @@ type history struct {
 
 var historyHosts = []string{"a1", "a2", "b1", "c1"}
 
-// heartbeat is one, with what the ResourceManager did since the last one.
+// heartbeat exchanges a heartbeat.
 func (h *history) heartbeat() {
 	f, c := h.state, h.cluster
 	if c.notTrusting {
@@ -135,7 +134,7 @@ func (h *history) heartbeat() {
 	h.consistent()
 }
 
-// consistent recounts what the state keeps count of.
+// consistent recounts the state's counts.
 func (h *history) consistent() {
 	f := h.state
 	var states [executorStates]int
@@ -174,7 +173,7 @@ func (h *history) consistent() {
 	}
 }
 
-// step is something that happens between two heartbeats.
+// step is a random event between two heartbeats.
 func (h *history) step() {
 	f, c := h.state, h.cluster
 	host := rapid.SampledFrom(historyHosts)
@@ -246,12 +245,11 @@ func (h *history) step() {
 	}
 }
 
-// TestAnyHistory holds a state to its promises whatever happens: it never takes
-// more executors than it wants, every container that it was given is an executor
-// or goes back, none is on an excluded node, and it knows what the
-// ResourceManager believes that it asks for. When all is quiet, what is missing
-// is asked for.
-func TestAnyHistory(t *testing.T) {
+// TestStateWithRandomEvents checks that a state never takes more executors than wanted,
+// that every container is an executor or released, that none is on an excluded node,
+// and that the asks equal the ResourceManager's numbers. At the end all missing
+// executors are asked for.
+func TestStateWithRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		racks := map[string]string{}
 		for _, host := range historyHosts {

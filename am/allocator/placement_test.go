@@ -11,7 +11,7 @@ import (
 
 func seeded() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-// placementOf fills in what a test does not care for.
+// placementOf sets the missing fields.
 func placementOf(in placement) placement {
 	if in.localityAware == 0 {
 		in.localityAware = in.missing
@@ -67,9 +67,9 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestLocationsAreFair says that no host is asked for more than its share, rounded
-// up, and that as many executors have a place as the tasks can use.
-func TestLocationsAreFair(t *testing.T) {
+// TestNoHostGetsMoreThanItsShare checks that no host is asked for more than its share,
+// rounded up, and that as many executors are placed as the tasks can use.
+func TestNoHostGetsMoreThanItsShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		host := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"})
 		s := placementOf(placement{

@@ -59,7 +59,7 @@ func TestRackLookup(t *testing.T) {
 	require.Nil(t, newRackLookup(conf.FromMap(nil), slog.New(slog.DiscardHandler)))
 }
 
-func TestAScriptEndsWithItsContext(t *testing.T) {
+func TestARackScriptEndsWithItsContext(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "hangs")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\nexec sleep 600\n"), 0o755))
 	lookup := newRackLookup(conf.FromMap(map[string]string{"net.topology.script.file.name": path}), slog.New(slog.DiscardHandler))

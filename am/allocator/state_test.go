@@ -36,13 +36,13 @@ func containerOn(host string, id int64) yarn.Container {
 	}
 }
 
-// request is a driver's for executors of profile 0.
+// request returns a driver's request for executors of profile 0.
 func request(demand driver.Demand) driver.Request {
 	demand.Profile = small(0)
 	return driver.Request{Demands: []driver.Demand{demand}}
 }
 
-// stateOn is a state that knows of nodes, each in the rack of its first letter.
+// stateOn returns a state with nodes, each in the rack of its first letter.
 func stateOn(wanted int, hosts ...string) *state {
 	racks := map[string]string{}
 	for _, host := range hosts {
@@ -63,7 +63,7 @@ func stateOn(wanted int, hosts ...string) *state {
 
 func twoNodes(wanted int) *state { return stateOn(wanted, "a1", "b1") }
 
-// rowsOf shortens rows to name and number.
+// rowsOf returns the names and numbers of rows.
 func rowsOf(rows []yarn.ResourceRequest) []ask {
 	var short []ask
 	for _, row := range rows {
@@ -72,14 +72,14 @@ func rowsOf(rows []yarn.ResourceRequest) []ask {
 	return short
 }
 
-// give is a heartbeat's answer with containers.
+// give applies a heartbeat's answer with containers.
 func (f *state) give(containers ...yarn.Container) []*executor {
 	taken := f.take(containers, begin)
 	f.answered()
 	return taken
 }
 
-// settled sends what has changed, and gets an empty answer.
+// settled returns the changed asks, and applies an empty answer.
 func (f *state) settled() []ask {
 	rows := f.changedAsks()
 	f.answered()
@@ -95,7 +95,7 @@ func (f *state) exits(id int64, exit yarn.ExitStatus, diagnostics string) []ende
 	return f.takeEnded()
 }
 
-func TestStateAsksOnceForWhatIsMissing(t *testing.T) {
+func TestMissingExecutorsAreAskedForOnce(t *testing.T) {
 	f := twoNodes(2)
 	require.Equal(t, []ask{{"/a", 1}, {"/b", 1}, {"a1", 1}, {"b1", 1}, {anywhere, 2}}, f.settled())
 	require.Empty(t, f.settled(), "the same is not asked for again")
@@ -143,7 +143,7 @@ func TestEachProfileIsAskedForUnderItsOwnPriority(t *testing.T) {
 	require.Contains(t, f.settled(), ask{anywhere, 0}, "of a profile that is not named none are wanted")
 }
 
-func TestContainersCloseToTheAskAreTakenAndTheRestGivenBack(t *testing.T) {
+func TestCloseContainersAreTakenAndTheRestReleased(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
 	taken := f.give(containerOn("c9", 1), containerOn("b1", 2), containerOn("a1", 3))
@@ -151,8 +151,8 @@ func TestContainersCloseToTheAskAreTakenAndTheRestGivenBack(t *testing.T) {
 	require.Equal(t, "b1", taken[0].host())
 	require.Equal(t, "a1", taken[1].host())
 	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin))
-	require.Empty(t, f.takeReleases(begin), "a container is given back once")
-	require.Empty(t, f.exits(1, yarn.ExitAborted, ""), "what was given back was no executor")
+	require.Empty(t, f.takeReleases(begin), "a container is released once")
+	require.Empty(t, f.exits(1, yarn.ExitAborted, ""), "released containers were no executors")
 }
 
 func TestAContainerIsTakenOnce(t *testing.T) {
@@ -164,7 +164,7 @@ func TestAContainerIsTakenOnce(t *testing.T) {
 	require.Len(t, f.executors, 1)
 }
 
-func TestATargetThatFallsKeepsTheAsksThatHelpMost(t *testing.T) {
+func TestALowerTargetKeepsTheBestAsks(t *testing.T) {
 	f := stateOn(0, "a1", "a2", "b1")
 	tasks := map[string]int{"a1": 60, "b1": 30, "x9": 10}
 	f.topology.addRacks(map[string]string{"x9": "/a"})
@@ -180,7 +180,7 @@ func TestATargetThatFallsKeepsTheAsksThatHelpMost(t *testing.T) {
 	require.Empty(t, want(0))
 }
 
-func TestExecutorsTooManyAreGivenBackBeforeTheyStart(t *testing.T) {
+func TestSurplusExecutorsAreReleasedBeforeTheyStart(t *testing.T) {
 	f := twoNodes(4)
 	f.settled()
 	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("b1", 3), containerOn("b1", 4))
@@ -191,11 +191,11 @@ func TestExecutorsTooManyAreGivenBackBeforeTheyStart(t *testing.T) {
 	require.Len(t, f.takeEnded(), 2)
 	require.Zero(t, f.failures.total)
 	f.want(request(driver.Demand{}), begin)
-	require.Len(t, f.takeReleases(begin), 1, "one that runs is the driver's to end")
+	require.Len(t, f.takeReleases(begin), 1, "the driver kills running ones")
 }
 
-// TestAResourceManagerThatDoesNotConfirmARelease has one restart that does not
-// hear of some containers again: they were not started, or their node is dead.
+// TestAResourceManagerThatDoesNotConfirmARelease has one restart that some
+// containers never register with: they were not started, or their node is dead.
 func TestAResourceManagerThatDoesNotConfirmARelease(t *testing.T) {
 	f := twoNodes(2)
 	f.settled()
@@ -279,7 +279,7 @@ func TestOnlyTheApplicationsOwnFailuresEndIt(t *testing.T) {
 	require.Contains(t, listed, FailureCount{Reason: "preempted", Count: 10, Last: listed[slices.IndexFunc(listed, func(c FailureCount) bool { return c.Reason == "preempted" })].Last})
 }
 
-func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
+func TestAFailedLaunchIsReleasedAndCounts(t *testing.T) {
 	tests := []struct {
 		name    string
 		err     error
@@ -309,7 +309,7 @@ func TestAFailedLaunchIsGivenBackAndCounts(t *testing.T) {
 	}
 }
 
-func TestNothingIsStartedOnANodeThatIsExcludedMeanwhile(t *testing.T) {
+func TestLaunchesOnAnExcludedNodeAreGivenUp(t *testing.T) {
 	f := twoNodes(4)
 	f.settled()
 	executors := f.give(containerOn("a1", 1), containerOn("a1", 2), containerOn("a1", 3), containerOn("b1", 4))
@@ -322,7 +322,7 @@ func TestNothingIsStartedOnANodeThatIsExcludedMeanwhile(t *testing.T) {
 	require.Equal(t, int64(3), ended[1].executor.Container.ID.ID)
 	require.Len(t, f.takeWithdrawn(), 2)
 	require.Equal(t, 1, f.failures.total)
-	require.Len(t, f.executors, 2, "what runs there goes on")
+	require.Len(t, f.executors, 2, "registered ones are kept")
 }
 
 func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
@@ -344,12 +344,12 @@ func TestAnExecutorThatDoesNotRegisterIsReplaced(t *testing.T) {
 	require.Contains(t, f.settled(), ask{anywhere, 1})
 	f.registered(ended[0].executor.ID)
 	f.tick(later(time.Hour), 2)
-	require.Empty(t, f.takeEnded(), "one that registered is let be")
+	require.Empty(t, f.takeEnded(), "registered ones are kept")
 	require.Empty(t, f.awaited)
 	require.Empty(t, f.exits(1, yarn.ExitKilledByApplicationMaster, ""))
 }
 
-func TestALaunchThatFailedThoughItDidNot(t *testing.T) {
+func TestALaunchWhoseAnswerWasLost(t *testing.T) {
 	f := twoNodes(1)
 	f.settled()
 	executor := f.give(containerOn("a1", 1))[0]
@@ -372,7 +372,7 @@ func TestOpportunisticExecutorsMayWaitForTheirNode(t *testing.T) {
 	require.Empty(t, f.takeEnded())
 }
 
-func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
+func TestAKilledExecutorIsNoFailure(t *testing.T) {
 	f := twoNodes(1)
 	f.settled()
 	executor := f.give(containerOn("a1", 1))[0]
@@ -386,7 +386,7 @@ func TestAnExecutorThatTheDriverEndsIsNoFailure(t *testing.T) {
 	require.False(t, f.hasContainers() && len(f.releasing) > 0, "its end is confirmed")
 }
 
-func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
+func TestResendAll(t *testing.T) {
 	f := twoNodes(3)
 	f.excluded.want([]string{"z1"})
 	f.tick(begin, 2)
@@ -398,7 +398,7 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	f.kill([]string{"1"}, begin)
 	require.Len(t, f.takeReleases(begin), 1)
 	f.resendAll()
-	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin), "the release may not have been heard")
+	require.Equal(t, []yarn.ContainerID{{ID: 1}}, f.takeReleases(begin), "the release may be lost")
 	add, _ = f.excluded.changes()
 	require.Equal(t, []string{"z1"}, add)
 	require.Contains(t, f.settled(), ask{anywhere, 2})
@@ -409,14 +409,14 @@ func TestAllIsToldAgainToARestartedResourceManager(t *testing.T) {
 	require.Empty(t, f.takeReleases(begin))
 }
 
-func TestStateThatStopsGivesEverythingBack(t *testing.T) {
+func TestAStoppedStateReleasesEverything(t *testing.T) {
 	f := twoNodes(3)
 	f.settled()
 	f.give(containerOn("a1", 1), containerOn("b1", 2))
 	f.registered("1")
 	f.stop()
 	require.Contains(t, f.settled(), ask{anywhere, 0})
-	require.False(t, f.want(request(driver.Demand{Total: 9}), begin), "whatever the driver says")
+	require.False(t, f.want(request(driver.Demand{Total: 9}), begin), "requests are ignored")
 	require.Empty(t, f.give(containerOn("a1", 3)))
 	require.ElementsMatch(t, []yarn.ContainerID{{ID: 1}, {ID: 2}, {ID: 3}}, f.takeReleases(begin))
 	for id := range int64(3) {

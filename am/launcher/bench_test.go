@@ -39,7 +39,7 @@ func BenchmarkLaunch(b *testing.B) {
 	}
 }
 
-// instantNode starts everything.
+// instantNode starts every container at once.
 type instantNode struct{ NodeManager }
 
 func (instantNode) StartContainers(_ context.Context, requests []yarn.StartRequest) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {

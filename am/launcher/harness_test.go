@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// containerOn is a container on a host.
+// containerOn returns a container on a host.
 func containerOn(host string, id int64) yarn.Container {
 	return yarn.Container{
 		ID: yarn.ContainerID{ID: id}, Node: yarn.NodeID{Host: host, Port: 1},
@@ -27,7 +27,7 @@ func containerOn(host string, id int64) yarn.Container {
 	}
 }
 
-// nodes are the NodeManagers of a test. Each answers as its script says.
+// nodes are the NodeManagers of a test. Each follows its script.
 type nodes struct {
 	mu        sync.Mutex
 	start     func(ctx context.Context, node string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error)
@@ -127,7 +127,7 @@ func (n *nodes) said() []string {
 	return slices.Clone(n.calls)
 }
 
-// launching is a launcher in a test, and what it reported.
+// launching is a launcher in a test, with its reports.
 type launching struct {
 	*Launcher
 	nodes *nodes
@@ -146,7 +146,7 @@ func (l *launching) give(host, token string) {
 	l.SetTokens([]yarn.NMToken{{Node: yarn.NodeID{Host: host, Port: 1}, Token: security.Token{Identifier: []byte(token)}}})
 }
 
-// begin launches containers on a host, which has a token already.
+// begin launches containers on a host for which there is a token.
 func (l *launching) begin(ctx context.Context, host string, ids ...int64) {
 	executors := make([]Executor, len(ids))
 	for i, id := range ids {
@@ -169,8 +169,8 @@ func (l *launching) outcomes() map[int64][]error {
 	return told
 }
 
-// inBubble runs a test with a clock of its own, and sees that the launcher
-// leaves nothing behind.
+// inBubble runs a test with a fake clock, and checks that the launcher leaves no
+// goroutine.
 func inBubble(t *testing.T, threads int, test func(t *testing.T, l *launching)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

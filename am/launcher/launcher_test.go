@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-func TestWhatArrivesDuringACallGoesInTheNextOne(t *testing.T) {
+func TestLaunchesDuringACallShareTheNextCall(t *testing.T) {
 	inBubble(t, 2, func(t *testing.T, l *launching) {
 		gate := make(chan struct{})
 		l.nodes.start = func(_ context.Context, _ string, ids []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
@@ -75,7 +75,7 @@ func TestEachContainerHasItsOwnOutcome(t *testing.T) {
 	})
 }
 
-func TestANodeThatRestartsIsTriedAgain(t *testing.T) {
+func TestANodeThatRestartsIsRetried(t *testing.T) {
 	for name, problem := range map[string]error{
 		"refuses connections": refusedConnection(),
 		"is starting":         &ipc.CallError{Err: &ipc.RemoteError{Class: yarn.ErrNodeNotReady}},
@@ -105,7 +105,7 @@ func TestANodeThatRestartsIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestANodeThatStaysAwayIsGivenUp(t *testing.T) {
+func TestAnUnreachableNodeIsGivenUp(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		l.nodes.start = func(context.Context, string, []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {
 			return nil, nil, refusedConnection()
@@ -185,8 +185,8 @@ func TestARefusedTokenWaitsForANewerOne(t *testing.T) {
 	})
 }
 
-// TestOneInvalidContainerTokenFailsNoOther has the token of one container fail a
-// call for several, of which those before it have been started.
+// TestOneInvalidContainerTokenFailsNoOther lets the token of one container fail a
+// call for several, of which those before it are started.
 func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		started := map[int64]bool{}
@@ -225,7 +225,7 @@ func TestOneInvalidContainerTokenFailsNoOther(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatWasLostIsAskedFor(t *testing.T) {
+func TestAfterALostAnswerTheNodeIsAsked(t *testing.T) {
 	refusal := func(text string) error {
 		return ipc.NewRemoteError("org.apache.hadoop.yarn.exceptions.YarnException", text)
 	}
@@ -348,7 +348,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-func TestConnectionsThatAreIdleAreClosed(t *testing.T) {
+func TestIdleConnectionsAreClosed(t *testing.T) {
 	inBubble(t, 4, func(t *testing.T, l *launching) {
 		const count = maxIdle + 10
 		for i := range count {
@@ -385,7 +385,7 @@ func TestConnectionsThatAreIdleAreClosed(t *testing.T) {
 	})
 }
 
-func TestNothingIsReportedOnceTheContextEnded(t *testing.T) {
+func TestNothingIsReportedAfterTheContextEnds(t *testing.T) {
 	inBubble(t, 1, func(t *testing.T, l *launching) {
 		ctx, cancel := context.WithCancel(t.Context())
 		l.nodes.start = func(ctx context.Context, _ string, _ []yarn.ContainerID) ([]yarn.ContainerID, map[yarn.ContainerID]error, error) {

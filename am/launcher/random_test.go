@@ -15,8 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn"
 )
 
-// TestWhateverHappensEachExecutorHasOneOutcome lets nodes answer at random.
-func TestWhateverHappensEachExecutorHasOneOutcome(t *testing.T) {
+// TestEachExecutorHasOneOutcomeWithRandomAnswers lets nodes answer at random.
+func TestEachExecutorHasOneOutcomeWithRandomAnswers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		script := rapid.SliceOfN(rapid.IntRange(0, 6), 0, 40).Draw(rt, "script")
 		steps := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 30).Draw(rt, "steps")

@@ -39,8 +39,8 @@ func newTestGate(t *testing.T, hadoop map[string]string, active int, known *name
 	return g
 }
 
-// askFrom asks for a page from an address, and returns where it is sent to, ""
-// where it is served.
+// askFrom requests a page from an address, and returns the URL of the redirect, ""
+// if the page is served.
 func askFrom(t *testing.T, g *gate, address string) string {
 	t.Helper()
 	request := httptest.NewRequest(http.MethodGet, "/api/status?a=b", nil)
@@ -91,7 +91,7 @@ func TestOnlyTheWebProxyReachesThePage(t *testing.T) {
 	require.NotEmpty(t, askFrom(t, g, "10.0.0.1:1"), "the ResourceManager runs no proxy where there is another")
 }
 
-func TestAProxyThatMovesIsFound(t *testing.T) {
+func TestTheProxysAddressMayChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		known := &names{addresses: map[string]string{}}
 		g := newTestGate(t, map[string]string{"yarn.resourcemanager.hostname": "rm"}, 0, known)
@@ -118,7 +118,7 @@ func TestAProxyThatMovesIsFound(t *testing.T) {
 	})
 }
 
-func TestAWebProxyThatIsNoAddressIsRefused(t *testing.T) {
+func TestAnInvalidProxyAddressIsAnError(t *testing.T) {
 	_, err := newGate(conf.FromMap(map[string]string{"yarn.web-proxy.address": "http://:9099"}), "application_1_0001", nil, nil)
 	require.ErrorContains(t, err, "yarn.web-proxy.address")
 }

@@ -31,7 +31,7 @@ func get(t *testing.T, url string) (body, contentType string) {
 	return string(content), response.Header.Get("Content-Type")
 }
 
-func TestReadersShareAStatus(t *testing.T) {
+func TestAStatusIsReused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		taken := 0
 		shown := &statusCache{take: func() Status {
@@ -48,7 +48,7 @@ func TestReadersShareAStatus(t *testing.T) {
 	})
 }
 
-func TestThePageIsNotForEverybody(t *testing.T) {
+func TestThePageIsRestricted(t *testing.T) {
 	for name, test := range map[string]struct {
 		manager string
 		status  int

@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-func TestWhoMaySeeThePage(t *testing.T) {
+func TestViewers(t *testing.T) {
 	lists := map[string]string{
 		"acls.enable": "true", "ui.view.acls": "viewer", "ui.view.acls.groups": "readers", "admin.acls": "chief", "admin.acls.groups": "chiefs", "modify.acls": "ender",
 	}
@@ -70,7 +70,7 @@ func TestWhoMaySeeThePage(t *testing.T) {
 	}
 }
 
-func TestTheSystemKnowsAUsersGroups(t *testing.T) {
+func TestGroupsOfAUser(t *testing.T) {
 	current, err := user.Current()
 	require.NoError(t, err)
 	primary, err := user.LookupGroupId(current.Gid)

@@ -22,15 +22,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// there is a driver in client mode.
-type there struct {
+// clientDriver is a driver in client mode.
+type clientDriver struct {
 	*driver.Driver
 	settings *config.Config
 	manager  *Manager
 	pass     *identity.Pass
 }
 
-func startDriver(t *testing.T, settings map[string]string) *there {
+func startDriver(t *testing.T, settings map[string]string) *clientDriver {
 	t.Helper()
 	access, err := identity.New()
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func startDriver(t *testing.T, settings map[string]string) *there {
 	set, err := config.FromMap(settings)
 	require.NoError(t, err)
 	logger := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
-	d := &there{settings: set, manager: NewManager(logger), pass: pass}
+	d := &clientDriver{settings: set, manager: NewManager(logger), pass: pass}
 	d.Driver, err = driver.New(driver.Options{
 		Config: set, Identity: access, BindAddress: "127.0.0.1:0", Manager: d.manager, Services: d.manager.Register, Logger: logger,
 	})
@@ -72,7 +72,7 @@ func (c *cutter) cut() {
 	}
 }
 
-// orders is a manager that notes what it is told.
+// orders is a manager that records its calls.
 type orders struct{ told chan any }
 
 func (o *orders) RequestExecutors(request driver.Request) { o.told <- request }
@@ -81,7 +81,7 @@ func (o *orders) ExecutorRegistered(id string)            { o.told <- id }
 
 func newOrders() *orders { return &orders{told: make(chan any, 100)} }
 
-// next is the next order of the kind T.
+// next returns the next order of type T.
 func next[T any](o *orders) T {
 	for {
 		if order, ok := (<-o.told).(T); ok {
@@ -90,8 +90,8 @@ func next[T any](o *orders) T {
 	}
 }
 
-// join has an ApplicationMaster join the driver.
-func (d *there) join(t *testing.T, attempt uint32, dial func(context.Context, string) (net.Conn, error)) (*Driver, *orders, int) {
+// join makes an ApplicationMaster join the driver.
+func (d *clientDriver) join(t *testing.T, attempt uint32, dial func(context.Context, string) (net.Conn, error)) (*Driver, *orders, int) {
 	t.Helper()
 	r := newDriver(dialer{
 		address: d.Addr(), pass: d.pass, ping: time.Minute, dial: dial,
@@ -106,7 +106,7 @@ func (d *there) join(t *testing.T, attempt uint32, dial func(context.Context, st
 }
 
 // execute runs an executor of the driver until the test ends it.
-func (d *there) execute(t *testing.T, id string) (end func()) {
+func (d *clientDriver) execute(t *testing.T, id string) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -142,7 +142,7 @@ func lossOf(status driver.Status, id string) string {
 	return ""
 }
 
-func TestWhatDriverAndManagerTellEachOther(t *testing.T) {
+func TestDriverAndManagerExchangeMessages(t *testing.T) {
 	d := startDriver(t, map[string]string{"executor.instances": "3", "executor.memory": "2g"})
 	r, told, id := d.join(t, 1, (&cutter{}).dial)
 	require.Equal(t, 1, id)
@@ -159,7 +159,7 @@ func TestWhatDriverAndManagerTellEachOther(t *testing.T) {
 	status := awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 1 })
 	require.Equal(t, "was preempted \uFFFD", lossOf(status, "1"))
 
-	// With nothing to do it leaves at once, and is told to be lost.
+	// An idle executor stops at once, and is reported as lost.
 	r.Decommission([]string{"2"}, driver.Notice{Reason: "its node goes", Deadline: time.Now().Add(time.Hour)})
 	status = awaitStatus(t, r, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Contains(t, lossOf(status, "2"), "its node goes")
@@ -200,7 +200,7 @@ func TestFinishWaitsForAnApplicationMaster(t *testing.T) {
 	require.ErrorIs(t, d.manager.Finish(ctx, nil), killed)
 }
 
-func TestDriverThatIsGoneEndsItsApplicationMasterAtOnce(t *testing.T) {
+func TestALostDriverEndsItsApplicationMasterAtOnce(t *testing.T) {
 	d := startDriver(t, nil)
 	address := d.Addr()
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)
@@ -210,14 +210,14 @@ func TestDriverThatIsGoneEndsItsApplicationMasterAtOnce(t *testing.T) {
 	require.ErrorIs(t, errors.Unwrap(err), syscall.ECONNREFUSED)
 }
 
-func TestDriverThatIsGoneMayCountAsSuccess(t *testing.T) {
+func TestALostDriverMayCountAsSuccess(t *testing.T) {
 	d := startDriver(t, map[string]string{"yarn.am.clientModeTreatDisconnectAsFailed": "false"})
 	r, _, _ := d.join(t, 1, (&cutter{}).dial)
 	require.NoError(t, d.Stop(t.Context()))
 	require.NoError(t, r.Run(t.Context()))
 }
 
-func TestBrokenConnectionIsMadeAgain(t *testing.T) {
+func TestABrokenConnectionIsRestored(t *testing.T) {
 	d := startDriver(t, map[string]string{"executor.instances": "2"})
 	wire := &cutter{}
 	r, told, _ := d.join(t, 1, wire.dial)
@@ -234,7 +234,7 @@ func TestBrokenConnectionIsMadeAgain(t *testing.T) {
 	require.Equal(t, 2, next[driver.Request](told).Total(), "it is told again what is wanted")
 }
 
-func TestNextAttemptGoesOn(t *testing.T) {
+func TestTheNextAttemptContinues(t *testing.T) {
 	d := startDriver(t, map[string]string{"executor.instances": "2"})
 	first := &cutter{}
 	r, told, _ := d.join(t, 1, first.dial)
@@ -247,7 +247,7 @@ func TestNextAttemptGoesOn(t *testing.T) {
 	status := awaitStatus(t, again, func(s driver.Status) bool { return s.Totals.Executors == 0 })
 	require.Contains(t, lossOf(status, "1"), "ended by YARN with the ApplicationMaster")
 
-	// The earlier one, should it still be there, is not welcome any more.
+	// The earlier attempt is rejected.
 	err := r.Run(t.Context())
 	require.ErrorContains(t, err, "attempt 2 of the application has taken the place of attempt 1")
 }
@@ -264,7 +264,7 @@ func register(name string, f function.Body) struct{} {
 	return struct{}{}
 }
 
-func TestTasksOfExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testing.T) {
+func TestExecutorsThatEndWithTheirApplicationMasterHaveNotFailed(t *testing.T) {
 	d := startDriver(t, map[string]string{"executor.instances": "1", "task.maxFailures": "1"})
 	r, told, id := d.join(t, 1, (&cutter{}).dial)
 	end := d.execute(t, "1")
@@ -297,7 +297,7 @@ func TestDriverRefusesOtherVersions(t *testing.T) {
 	require.Len(t, dialled.conns, 1, "it is not asked again")
 }
 
-func TestMachineThatDoesNotAnswerIsTriedForAWhile(t *testing.T) {
+func TestAMachineThatDoesNotAnswerIsRetried(t *testing.T) {
 	access, err := identity.New()
 	require.NoError(t, err)
 	pass, err := identity.ParsePass(access.Pass())

@@ -17,7 +17,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// masterStream is the stream of an ApplicationMaster that the test plays.
+// masterStream is the stream of a simulated ApplicationMaster.
 type masterStream struct {
 	grpc.ServerStream
 	ctx     context.Context
@@ -45,7 +45,7 @@ func (s *masterStream) Recv() (*wire.ManagerReport, error) {
 	}
 }
 
-// master has an ApplicationMaster join; leave breaks its stream.
+// master makes an ApplicationMaster join; leave breaks its stream.
 func master(t *testing.T, m *Manager, attempt uint32) (stream *masterStream, leave func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	stream = &masterStream{
@@ -70,7 +70,7 @@ var _ = func() struct{} {
 	return struct{}{}
 }()
 
-// remotely is a driver with a Manager, and a way to run executors.
+// remotely starts a driver with a Manager; execute runs an executor of it.
 func remotely(t *testing.T) (d *driver.Driver, m *Manager, execute func(id string) (end func())) {
 	m = NewManager(nil)
 	d, err := driver.New(driver.Options{Manager: m})
@@ -99,7 +99,7 @@ func states(d *driver.Driver) map[string]string {
 
 // YARN ends executors with the ApplicationMaster that launched them; those that
 // it cannot reach live on, and those of one that only lost its connection do.
-func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
+func TestExecutorsOfALostApplicationMaster(t *testing.T) {
 	const byYARN = "was ended by YARN with the ApplicationMaster that had launched it"
 	synctest.Test(t, func(t *testing.T) {
 		d, m, execute := remotely(t)
@@ -136,7 +136,7 @@ func TestExecutorsOfAnApplicationMasterThatIsGone(t *testing.T) {
 	})
 }
 
-func TestApplicationMasterThatComesBackInTimeKeepsItsExecutors(t *testing.T) {
+func TestAnApplicationMasterThatReconnectsInTimeKeepsItsExecutors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m, execute := remotely(t)
 		_, leave := master(t, m, 1)
@@ -170,7 +170,7 @@ func TestApplicationMasterThatComesBackInTimeKeepsItsExecutors(t *testing.T) {
 	})
 }
 
-func TestLaterStreamTakesTheEarlierOnesPlace(t *testing.T) {
+func TestALaterStreamReplacesTheEarlierOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, m, _ := remotely(t)
 		first, _ := master(t, m, 1)

@@ -13,8 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// fill sets every field that v has, all the way down, to something that is not
-// its zero value.
+// fill sets every field of v, recursively, to a value other than zero.
 func fill(t *testing.T, v reflect.Value) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		v.Set(reflect.ValueOf(time.Unix(7, 0).UTC()))
@@ -52,8 +51,8 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-// What is added to a request, to a demand or to a profile must travel too.
-func TestRequestsTravelWithAllTheirFields(t *testing.T) {
+// It fails if a new field of a request, demand or profile is not encoded.
+func TestEncodeRequestKeepsAllFields(t *testing.T) {
 	var request driver.Request
 	fill(t, reflect.ValueOf(&request).Elem())
 	encoded, err := proto.Marshal(encodeRequest(request))
@@ -64,8 +63,8 @@ func TestRequestsTravelWithAllTheirFields(t *testing.T) {
 	require.Equal(t, driver.Request{}, decodeRequest(encodeRequest(driver.Request{})))
 }
 
-// What the ApplicationMaster shows is what the driver has, in either deploy mode.
-func TestStatusTravelsWithAllItsFields(t *testing.T) {
+// It fails if a new field of the driver's status is not encoded.
+func TestEncodedStatusKeepsAllFields(t *testing.T) {
 	var status driver.Status
 	fill(t, reflect.ValueOf(&status).Elem())
 	encoded, err := json.Marshal(status)
@@ -75,7 +74,7 @@ func TestStatusTravelsWithAllItsFields(t *testing.T) {
 	require.Equal(t, status, decoded)
 }
 
-func TestNoticesWithoutADeadlineTravel(t *testing.T) {
+func TestDecodeNoticeWithoutDeadline(t *testing.T) {
 	require.True(t, decodeNotice(&wire.ExecutorNotice{Reason: "why"}).Deadline.IsZero())
 	at := time.Now().Add(time.Minute)
 	require.True(t, at.Equal(decodeNotice(&wire.ExecutorNotice{Deadline: at.UnixNano()}).Deadline))

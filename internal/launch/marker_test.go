@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMarkedFindsTheMarkerWhereverItLies(t *testing.T) {
+func TestMarkedFindsTheMarkerAtAnyOffset(t *testing.T) {
 	const window = 256 << 10
 	for _, offset := range []int{0, 1, window - len(Marker), window - len(Marker) + 1, window - 1, window, 3*window + 7} {
 		program := append(bytes.Repeat([]byte{'b'}, offset), Marker...)

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var small = yarn.Resource{MemoryMB: 1024, VCores: 1}
 
-// anywhere asks for n containers wherever there is room.
+// anywhere asks for n containers on any host.
 func anywhere(n int32) yarn.ResourceRequest {
 	return yarn.ResourceRequest{Priority: 1, Name: yarn.AnyHost, Resource: small, Containers: n, RelaxLocality: true}
 }
@@ -70,7 +70,7 @@ func (m *master) beat(request yarn.AllocateRequest) *yarn.AllocateResponse {
 	return response
 }
 
-// get asks and beats until n containers have come.
+// get asks for n containers and waits for them.
 func (m *master) get(n int, asks ...yarn.ResourceRequest) []yarn.Container {
 	m.t.Helper()
 	var got []yarn.Container
@@ -106,7 +106,7 @@ func (m *master) tryStart(container yarn.Container) error {
 	return err
 }
 
-// completed beats until n containers have been told of as completed.
+// completed sends heartbeats until n containers are reported as completed.
 func (m *master) completed(n int) []yarn.ContainerStatus {
 	m.t.Helper()
 	var got []yarn.ContainerStatus
@@ -178,7 +178,7 @@ func TestRESTFollowsAnApplication(t *testing.T) {
 			m.await(func(v yarntest.View) bool { return v.Running(id) == 1 })
 			report, err = reports.ApplicationReport(t.Context(), id)
 			require.NoError(t, err)
-			require.Nil(t, report.AMRMToken, "the master has come")
+			require.Nil(t, report.AMRMToken, "the master has registered")
 			require.Equal(t, "here", report.Host)
 
 			state, err := rest.State(t.Context(), fresh.ID)
@@ -222,7 +222,7 @@ func TestRESTFollowsAnApplication(t *testing.T) {
 	}
 }
 
-func TestManyNodesAreCheap(t *testing.T) {
+func TestThousandsOfNodes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const containers = 10000
 		c := start(t, yarntest.Options{Nodes: yarntest.Nodes(2000, 40, yarn.Resource{MemoryMB: 64 << 10, VCores: 32})})

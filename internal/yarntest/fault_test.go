@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest"
 )
 
-// inBubble runs a test on the fake clock, with four containers that run on two nodes.
+// inBubble runs a test with a fake clock and four containers on two nodes.
 func inBubble(t *testing.T, options yarntest.Options, test func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := start(t, options)
@@ -26,7 +26,7 @@ func inBubble(t *testing.T, options yarntest.Options, test func(t *testing.T, c 
 	})
 }
 
-// on are the containers on a node.
+// on returns the containers on a node.
 func on(containers []yarn.Container, host string) []yarn.Container {
 	var there []yarn.Container
 	for _, container := range containers {
@@ -37,7 +37,7 @@ func on(containers []yarn.Container, host string) []yarn.Container {
 	return there
 }
 
-func TestAnswersGoWrong(t *testing.T) {
+func TestCallsFail(t *testing.T) {
 	for name, effect := range map[string]ipctest.Fault{
 		"lost":       {Lose: true},
 		"late":       {After: 3 * time.Minute},
@@ -76,7 +76,7 @@ func TestFaultsEnd(t *testing.T) {
 	})
 }
 
-func TestMastersFailOver(t *testing.T) {
+func TestFailover(t *testing.T) {
 	inBubble(t, yarntest.Options{Masters: 2}, func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container) {
 		require.NoError(t, c.Failover(5*time.Second))
 		_, err := m.client.Allocate(t.Context(), yarn.AllocateRequest{ResponseID: m.last})
@@ -91,7 +91,7 @@ func TestMastersFailOver(t *testing.T) {
 	})
 }
 
-func TestNodesComeAndGo(t *testing.T) {
+func TestNodeFaults(t *testing.T) {
 	host := "node-0001"
 	tests := map[string]struct {
 		happen func(*yarntest.Node)
@@ -132,7 +132,7 @@ func TestNodesComeAndGo(t *testing.T) {
 				} else {
 					require.Zero(t, ended)
 				}
-				// A machine that nobody reaches goes on until it is back.
+				// Processes on an unreachable machine run until it is back.
 				require.NoError(t, c.Node(host).Reconnect())
 				time.Sleep(time.Minute)
 				c.Inspect(func(v yarntest.View) { require.Equal(t, 4-ended, v.Processes(m.app.ID()), "no process is left behind") })
@@ -141,8 +141,8 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 }
 
-// TestANodeIsReportedTwiceInOneAnswer has a node lost and back between two
-// heartbeats: the answer names it as it was and as it is, in either order.
+// TestANodeIsReportedTwiceInOneAnswer loses and restores a node between two heartbeats:
+// the answer has both states, in either order.
 func TestANodeIsReportedTwiceInOneAnswer(t *testing.T) {
 	orders := map[string]bool{}
 	for seed := range uint64(20) {
@@ -178,7 +178,7 @@ func TestTokensRollOver(t *testing.T) {
 	})
 }
 
-func TestContainersAreTaken(t *testing.T) {
+func TestPreemption(t *testing.T) {
 	inBubble(t, yarntest.Options{}, func(t *testing.T, c *yarntest.Cluster, m *master, containers []yarn.Container) {
 		m.app.Preempt(true, 20*time.Second, containers[0].ID)
 		m.app.Preempt(false, 10*time.Second, containers[1].ID)
@@ -195,7 +195,7 @@ func TestContainersAreTaken(t *testing.T) {
 		m.app.Preempt(false, 10*time.Second, containers[2].ID)
 		m.beat(yarn.AllocateRequest{Releases: []yarn.ContainerID{containers[3].ID}})
 		time.Sleep(time.Minute)
-		c.Inspect(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was given back in its place") })
+		c.Inspect(func(v yarntest.View) { require.Equal(t, 1, v.Held(m.app.ID()), "another was released instead") })
 	})
 }
 
@@ -235,7 +235,7 @@ func TestContainersThatAreNotStartedExpire(t *testing.T) {
 	})
 }
 
-func TestSilentMastersAreGivenUp(t *testing.T) {
+func TestASilentApplicationMasterExpires(t *testing.T) {
 	inBubble(t, yarntest.Options{}, func(t *testing.T, c *yarntest.Cluster, m *master, _ []yarn.Container) {
 		m.await(func(v yarntest.View) bool { return v.Application(m.app.ID()).State == yarn.ApplicationFailed })
 		m.await(func(v yarntest.View) bool { return v.Processes(m.app.ID()) == 0 })
@@ -275,13 +275,13 @@ func TestManagedMastersHaveAttempts(t *testing.T) {
 	})
 }
 
-func TestStartsFailAndSurplusComes(t *testing.T) {
+func TestFailStartsAndSurplus(t *testing.T) {
 	inBubble(t, yarntest.Options{Process: func(k yarntest.Container) yarntest.Process {
 		return yarntest.Process{Localizing: time.Second, Never: k.Host == "node-none"}
 	}}, func(t *testing.T, c *yarntest.Cluster, m *master, _ []yarn.Container) {
 		m.app.Surplus(2, small, 1)
 		extra := m.beat(yarn.AllocateRequest{}).Allocated
-		require.Len(t, extra, 2, "nobody asked for them")
+		require.Len(t, extra, 2, "not asked for")
 		c.Node(extra[0].Node.Host).FailStarts("no disk")
 		require.ErrorContains(t, m.tryStart(extra[0]), "no disk")
 		m.beat(yarn.AllocateRequest{BlacklistAdd: []string{extra[1].Node.Host}})

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// master is the token that the test's servers accept, until rolled is.
+// The test's servers accept the tokens master and rolled.
 var (
 	master = security.Token{Identifier: []byte("old"), Password: []byte("old password"), Kind: security.KindAMRM}
 	rolled = security.Token{Identifier: []byte("new"), Password: []byte("new password"), Kind: security.KindAMRM}
@@ -69,7 +69,7 @@ func newAMServer[Request, Response any, PRequest interface {
 	return client, server, requests
 }
 
-// same fails where messages differ.
+// same fails if messages differ.
 func same(t *testing.T, want, got proto.Message) {
 	t.Helper()
 	require.Empty(t, cmp.Diff(want, got, protocmp.Transform()))

@@ -15,7 +15,7 @@ import (
 // An ApplicationMaster registers and sends a heartbeat.
 func ExampleAMClient() {
 	token := security.Token{Identifier: []byte("attempt 1"), Password: []byte("secret"), Kind: security.KindAMRM}
-	// A ResourceManager, as far as it is needed here.
+	// A simulated ResourceManager.
 	rm, err := ipctest.NewServer(ipctest.Options{Password: func([]byte) ([]byte, error) { return token.Password, nil }})
 	if err != nil {
 		fmt.Println(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-func TestASharedPartIsThatOfEveryContext(t *testing.T) {
+func TestSharedLaunchIsPartOfEveryContext(t *testing.T) {
 	resources := map[string]LocalResource{"app": {URL: "hdfs://nn:8020/app", Size: 1, Timestamp: 2, Type: FileResource, Visibility: PrivateVisibility}}
 	shared, err := NewSharedLaunch(ContainerLaunchContext{
 		LocalResources: resources, Env: map[string]string{"A": "1"}, Commands: []string{"./app"}, Tokens: []byte("HDTS"),
@@ -29,7 +29,7 @@ func TestASharedPartIsThatOfEveryContext(t *testing.T) {
 		ACLs: map[Access]string{ViewAccess: "ann"},
 	}.proto()
 	require.NoError(t, err)
-	// The order of variables means nothing.
+	// The order of variables does not matter.
 	got.Environment[0], got.Environment[1] = got.Environment[1], got.Environment[0]
 	same(t, want, got)
 

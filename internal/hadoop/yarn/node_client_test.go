@@ -24,7 +24,7 @@ func newNodeClient(t *testing.T, server *ipctest.Server) *NodeClient {
 	return client
 }
 
-// refusal is a node's reason about one container.
+// refusal returns a node's exception about one container.
 func refusal(n int64) *pb.ContainerException {
 	return &pb.ContainerException{ContainerId: containerNumber(n).proto(), Exception: &pb.SerializedException{
 		ClassName: proto.String("org.apache.hadoop.yarn.exceptions.InvalidContainerException"),
@@ -33,7 +33,7 @@ func refusal(n int64) *pb.ContainerException {
 	}}
 }
 
-// checkRefusal checks the error that refusal turns into.
+// checkRefusal checks the error of a refusal.
 func checkRefusal(t *testing.T, failed map[ContainerID]error, n int64) {
 	t.Helper()
 	require.Len(t, failed, 1)
@@ -104,7 +104,7 @@ func TestStartContainers(t *testing.T) {
 	}}}, <-requests)
 }
 
-func TestStartOfABadResourceIsNotSent(t *testing.T) {
+func TestInvalidResourceIsNotSent(t *testing.T) {
 	client := NewNodeClient(NodeID{"127.0.0.1", 1}, ClientOptions{Token: master})
 	defer client.Close()
 	for url, want := range map[string]string{
@@ -147,7 +147,7 @@ func TestStatuses(t *testing.T) {
 	checkRefusal(t, failed, 2)
 }
 
-func TestNodeThatIsNotReadyIsAskedAgain(t *testing.T) {
+func TestANodeThatIsNotReadyIsRetried(t *testing.T) {
 	server := newServer(t)
 	ipctest.Handle(server, ContainerManagementProtocol, "startContainers", func(_ context.Context, call ipctest.Call, _ *pb.StartContainersRequest) (*pb.StartContainersResponse, error) {
 		if call.RetryCount == 0 {
@@ -160,7 +160,7 @@ func TestNodeThatIsNotReadyIsAskedAgain(t *testing.T) {
 	require.Len(t, started, 1)
 }
 
-func TestNodeThatIsGone(t *testing.T) {
+func TestUnreachableNode(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, listener.Close())

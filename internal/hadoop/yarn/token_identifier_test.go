@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// identifier is a token of which Hadoop's own class wrote the identifier, for
+// identifier returns a token whose identifier Hadoop's own class wrote, for
 // container_e17_1410901177871_0001_01_000005 or its attempt.
 func identifier(t *testing.T, kind, written string) security.Token {
 	t.Helper()
@@ -38,7 +38,7 @@ func TestContainerTokenOfHadoop(t *testing.T) {
 	}, container)
 }
 
-func TestOtherTokensAreRefused(t *testing.T) {
+func TestTokensOfAnotherKindAreRefused(t *testing.T) {
 	_, err := ParseContainerIdentifier(security.Token{Kind: "NMToken"})
 	require.ErrorContains(t, err, `a token of kind "ContainerToken" is needed`)
 	_, err = ParseContainerIdentifier(security.Token{Kind: "ContainerToken", Identifier: []byte{0xff}, Password: []byte("geheim")})

@@ -15,7 +15,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/yarntest/conformance"
 )
 
-// process does what a shell does with the commands of the tests.
+// process interprets the commands of the tests.
 func process(k yarntest.Container) yarntest.Process {
 	code, exits := strings.CutPrefix(strings.Join(k.Commands, " "), "exit ")
 	if !exits {
@@ -62,7 +62,7 @@ func simulated(t *testing.T) *conformance.System {
 	return s
 }
 
-func TestTheSimulatorConforms(t *testing.T) {
+func TestSimulator(t *testing.T) {
 	for _, test := range conformance.Tests() {
 		t.Run(test.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { test.Run(t, simulated(t)) })
