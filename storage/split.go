@@ -31,7 +31,7 @@ type Split struct {
 // PreferredHosts returns the hosts on which the split is cheapest to read.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
-// String returns the split's file and range for people.
+// String returns the split's file and range.
 func (s Split) String() string {
 	if s.Compression != "" {
 		return fmt.Sprintf("%s (%s)", s.Path, s.Compression)

@@ -108,7 +108,7 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 }
 
 // descend adds the local directory l to those above it. It fails if a symbolic link
-// led back to one of them. HDFS has no such links.
+// leads back to one of them. HDFS has no such links.
 func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil

@@ -267,7 +267,7 @@ func TestSecondInterruptStopsADriverThatIgnoresItsContext(t *testing.T) {
 		await(t, "the application is killed", func(context.Context) bool {
 			return strings.Contains(running.stderr.String(), id+" KILLED after ")
 		})
-		time.Sleep(time.Second / 2) // the kernel merges signals in quick succession
+		time.Sleep(time.Second / 2) // signals within 300 ms count as one
 		running.signal(t, os.Interrupt)
 		done := running.wait(t)
 		assert.Equal(t, 1, done.code)

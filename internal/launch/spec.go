@@ -17,7 +17,7 @@ const MaxSpecBytes = 512 << 10
 // have nothing more to fetch, and no other user of the cluster can read it.
 type Spec struct {
 	Name       string            `json:"name"`
-	User       string            `json:"user"`             // who submitted it, and acts in HDFS
+	User       string            `json:"user"`             // the submitting user, also in HDFS
 	Properties map[string]string `json:"properties"`       // bobbin's keys that were set
 	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set
 	Command    []string          `json:"command"`          // the program, by its name in the working directory, and its arguments
@@ -38,7 +38,7 @@ type Spec struct {
 	CacheDirs []string `json:"cacheDirs,omitempty"`
 }
 
-// Node is what a node offers containers.
+// Node has the label and the resources of a node.
 type Node struct {
 	Label    string           `json:"label,omitempty"` // "" for none
 	MemoryMB int64            `json:"memory"`
