@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/bobbin-yarn/bobbin/client"
@@ -84,14 +85,16 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	a.Driver.SetManager(manager)
 
 	alive, end := context.WithCancelCause(context.Background())
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer end(nil)
-	go func() {
+	watching.Go(func() {
 		select {
 		case <-manager.Over():
 			end(manager.Err())
 		case <-alive.Done():
 		}
-	}()
+	})
 	err = a.run(ctx, alive, 0, function)
 	if removed := manager.Err(); removed != nil && !errors.Is(err, removed) {
 		err = errors.Join(removed, err)
