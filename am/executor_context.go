@@ -91,7 +91,7 @@ func acls(settings *config.Config) map[yarn.Access]string {
 	return lists
 }
 
-func localResources(resources []launch.Resource) map[string]yarn.LocalResource {
+func localResources(resources []launch.LocalResource) map[string]yarn.LocalResource {
 	local := make(map[string]yarn.LocalResource, len(resources))
 	for _, resource := range resources {
 		converted := yarn.LocalResource{

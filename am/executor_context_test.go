@@ -23,7 +23,7 @@ func attemptOf(t *testing.T, values, hadoop map[string]string) *Attempt {
 	return &Attempt{
 		Spec: &launch.Spec{
 			User: "ann", Command: []string{"./wordcount", "in", "out"},
-			Resources: []launch.Resource{
+			Resources: []launch.LocalResource{
 				{Name: "wordcount", URL: "hdfs://nn:8020/wordcount", Size: 1, Timestamp: 2},
 				{Name: "data", URL: "hdfs://nn:8020/data.zip", Archive: true},
 			},

@@ -16,7 +16,7 @@ type request struct {
 	checked   *preflightResult
 	user      string
 	command   []string // the program as named in the working directory, and its arguments
-	resources []launch.Resource
+	resources []launch.LocalResource
 	hadoop    map[string]string
 	staging   string   // URI of the application's own directory; "" for none
 	pools     string   // content of the file that describes scheduling pools; "" for none
@@ -74,7 +74,7 @@ func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	return context, nil
 }
 
-func localResources(resources []launch.Resource) map[string]yarnrest.LocalResource {
+func localResources(resources []launch.LocalResource) map[string]yarnrest.LocalResource {
 	local := make(map[string]yarnrest.LocalResource, len(resources))
 	for _, resource := range resources {
 		kind := yarnrest.ResourceFile

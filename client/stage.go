@@ -123,7 +123,7 @@ func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 // upload uploads the files that find did not find, and returns what containers
 // fetch. remove then removes the application's own files, whether or not upload
 // succeeded, unless they are preserved.
-func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.Resource, error) {
+func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
@@ -145,7 +145,7 @@ func (s *stager) upload(ctx context.Context, files []staged, application string)
 	if err := group.Wait(); err != nil {
 		return nil, s.stagingError(err)
 	}
-	resources := make([]launch.Resource, len(files))
+	resources := make([]launch.LocalResource, len(files))
 	for i, file := range files {
 		if !file.ready {
 			file.info = uploads[file.target()].info
@@ -154,7 +154,7 @@ func (s *stager) upload(ctx context.Context, files []staged, application string)
 		if err != nil {
 			return nil, err
 		}
-		resources[i] = launch.Resource{
+		resources[i] = launch.LocalResource{
 			Name: file.name, URL: location, Size: file.info.Size, Timestamp: file.info.ModTime.UnixMilli(), Archive: file.archive,
 		}
 	}

@@ -122,7 +122,7 @@ func (c *clientMode) run(ctx context.Context) error {
 		return err
 	}
 	defer c.running.Close()
-	return c.follow(ctx, drive)
+	return c.driveAndFollow(ctx, drive)
 }
 
 // addresses returns the host at which the cluster reaches this process, and the
@@ -135,9 +135,10 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 	return driverAddresses(ctx, c.settings, managers)
 }
 
-// follow runs drive and follows the application until both have ended. The end of
-// the application ends the context of drive; the end of ctx kills the application.
-func (c *clientMode) follow(ctx context.Context, drive func(alive context.Context) error) error {
+// driveAndFollow runs drive and follows the application until both have ended. The
+// end of the application ends the context of drive; the end of ctx kills the
+// application.
+func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
 	following, kill := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer kill(nil)

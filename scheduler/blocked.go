@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// blocked records since when a set cannot continue with the present executors.
-type blocked struct {
+// blockage records since when a set cannot continue with the present executors.
+type blockage struct {
 	// since is zero if the set can continue.
 	since time.Time
 	// abort is when the set is aborted.
@@ -36,12 +36,12 @@ func (s *Scheduler) checkBlocked(events []Event) []Event {
 func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	index, reason, wait := s.whyBlocked(set)
 	if reason == "" {
-		set.blocked = blocked{}
+		set.blocked = blockage{}
 		return events
 	}
 	if set.blocked.since.IsZero() {
 		s.mayBlock[set.id] = set // until it is over, to notice that it can continue
-		set.blocked = blocked{since: s.clock.now, abort: s.clock.now.Add(wait)}
+		set.blocked = blockage{since: s.clock.now, abort: s.clock.now.Add(wait)}
 		events = append(events, TaskSetUnschedulable{
 			TaskSet: set.id, Index: index, Reason: reason, Until: set.blocked.abort, IdleExecutor: set.idleExcluded(),
 		})

@@ -75,7 +75,7 @@ type taskSet struct {
 	durations speculation.Median
 	// exclusion has the exclusions for the set.
 	exclusion exclusion.Set
-	blocked   blocked
+	blocked   blockage
 	// barrier is nil except for a barrier set.
 	barrier *barrier
 }

@@ -23,23 +23,23 @@ func (e *malformedError) Error() string {
 func (e *malformedError) Unwrap() error { return e.cause }
 
 // parse parses an answer's JSON.
-func (a answer) parse() (node, error) {
+func (a answer) parse() (jsonValue, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
 		start := plainText(string(a.body[:min(len(a.body), 200)]))
-		return node{}, &malformedError{a.url, fmt.Errorf("it is not JSON: %w; it begins %q", err, start)}
+		return jsonValue{}, &malformedError{a.url, fmt.Errorf("it is not JSON: %w; it begins %q", err, start)}
 	}
 	return root, nil
 }
 
 // json parses an answer that must be a JSON object.
-func (a answer) json() (node, error) {
+func (a answer) json() (jsonValue, error) {
 	root, err := a.parse()
 	if err != nil {
-		return node{}, err
+		return jsonValue{}, err
 	}
 	if _, ok := root.value.(map[string]any); !ok {
-		return node{}, &malformedError{a.url, errors.New("it is no JSON object")}
+		return jsonValue{}, &malformedError{a.url, errors.New("it is no JSON object")}
 	}
 	return root, nil
 }
@@ -50,10 +50,10 @@ func (a answer) lacks(part string) error {
 }
 
 // get gets a JSON object from the ResourceManager.
-func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, node, error) {
+func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, jsonValue, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
-		return answer{}, node{}, err
+		return answer{}, jsonValue{}, err
 	}
 	root, err := a.json()
 	return a, root, err

@@ -84,7 +84,7 @@ func trackingURL(text string) string {
 	return text
 }
 
-func decodeApplication(n node) Application {
+func decodeApplication(n jsonValue) Application {
 	return Application{
 		ID:                   n.at("id").text(),
 		User:                 n.at("user").text(),

@@ -11,53 +11,53 @@ import (
 	"time"
 )
 
-// node is a value in an answer. Reading a missing value or one of another type
+// jsonValue is a value in an answer. Reading a missing value or one of another type
 // returns a zero value: Hadoop's versions leave out, rename and retype fields.
 // Functions that decode answers check required fields.
-type node struct {
+type jsonValue struct {
 	value any
 }
 
 // parseJSON parses one JSON document.
-func parseJSON(body []byte) (node, error) {
+func parseJSON(body []byte) (jsonValue, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil {
-		return node{}, err
+		return jsonValue{}, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return node{}, fmt.Errorf("there is more after the JSON document")
+		return jsonValue{}, fmt.Errorf("there is more after the JSON document")
 	}
-	return node{v}, nil
+	return jsonValue{v}, nil
 }
 
 // at returns the value at a path of object keys.
-func (n node) at(path ...string) node {
+func (n jsonValue) at(path ...string) jsonValue {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
-		n = node{m[key]}
+		n = jsonValue{m[key]}
 	}
 	return n
 }
 
 // present reports whether there is an object or a non-empty value.
-func (n node) present() bool { return n.value != nil && n.value != "" }
+func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
 // list returns an array's elements. A single object or value is a list of one;
 // null, "" and {} are empty lists.
-func (n node) list() []node {
+func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:
 		return nil
 	case []any:
-		nodes := make([]node, 0, len(v))
+		values := make([]jsonValue, 0, len(v))
 		for _, e := range v {
 			if e != nil {
-				nodes = append(nodes, node{e})
+				values = append(values, jsonValue{e})
 			}
 		}
-		return nodes
+		return values
 	case map[string]any:
 		if len(v) == 0 {
 			return nil
@@ -67,10 +67,10 @@ func (n node) list() []node {
 			return nil
 		}
 	}
-	return []node{n}
+	return []jsonValue{n}
 }
 
-func (n node) text() string {
+func (n jsonValue) text() string {
 	switch v := n.value.(type) {
 	case string:
 		return v
@@ -84,7 +84,7 @@ func (n node) text() string {
 
 // float returns a number, or a string's number; 0 for anything else and for
 // infinities.
-func (n node) float() float64 {
+func (n jsonValue) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
 		return 0
@@ -92,7 +92,7 @@ func (n node) float() float64 {
 	return f
 }
 
-func (n node) int64() int64 {
+func (n jsonValue) int64() int64 {
 	text := strings.TrimSpace(n.text())
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return i
@@ -107,13 +107,13 @@ func (n node) int64() int64 {
 	}
 }
 
-func (n node) int() int { return int(n.int64()) }
+func (n jsonValue) int() int { return int(n.int64()) }
 
-func (n node) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
+func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
 // time converts milliseconds since 1970. Hadoop writes 0 for "not yet": that is
 // the zero time.
-func (n node) time() time.Time {
+func (n jsonValue) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {
 		return time.Time{}
@@ -122,7 +122,7 @@ func (n node) time() time.Time {
 }
 
 // strings returns a list of strings. A single string is split at commas.
-func (n node) strings() []string {
+func (n jsonValue) strings() []string {
 	var list []string
 	for _, e := range n.list() {
 		for _, s := range strings.Split(e.text(), ",") {

@@ -39,8 +39,8 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 // decodeLogFiles decodes one containerLogsInfo for the node's files and, if there
 // are any, one for the aggregated ones: an object, a list in an object or a list
 // of objects.
-func decodeLogFiles(root node) []LogFile {
-	var groups []node
+func decodeLogFiles(root jsonValue) []LogFile {
+	var groups []jsonValue
 	for _, e := range root.list() {
 		groups = append(groups, e.at("containerLogsInfo").list()...)
 	}

@@ -54,7 +54,7 @@ type NodeContainer struct {
 	LogFiles    []string
 }
 
-func decodeNodeContainer(n node) NodeContainer {
+func decodeNodeContainer(n jsonValue) NodeContainer {
 	return NodeContainer{
 		ID:          n.at("id").text(),
 		State:       n.at("state").text(),
@@ -108,10 +108,10 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 }
 
 // get gets a JSON object.
-func (n *NodeManager) get(ctx context.Context, path string) (answer, node, error) {
+func (n *NodeManager) get(ctx context.Context, path string) (answer, jsonValue, error) {
 	a, err := n.fetch(ctx, path)
 	if err != nil {
-		return answer{}, node{}, err
+		return answer{}, jsonValue{}, err
 	}
 	root, err := a.json()
 	return a, root, err

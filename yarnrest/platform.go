@@ -48,7 +48,7 @@ func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 }
 
 // platform converts Java's names of systems and processors.
-func platform(a answer, root node) (string, error) {
+func platform(a answer, root jsonValue) (string, error) {
 	for _, bean := range root.at("beans").list() {
 		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())
 		switch processor {

@@ -64,7 +64,7 @@ func (s *Scheduler) Find(queue string) (Queue, bool) {
 // maxQueueDepth bounds the recursion; real hierarchies have a few levels.
 const maxQueueDepth = 100
 
-func flattenQueues(queues []Queue, n node, parent string, depth int) []Queue {
+func flattenQueues(queues []Queue, n jsonValue, parent string, depth int) []Queue {
 	if depth == maxQueueDepth {
 		return queues
 	}
@@ -105,13 +105,13 @@ func flattenQueues(queues []Queue, n node, parent string, depth int) []Queue {
 	return queues
 }
 
-func firstPresent(nodes ...node) node {
-	for _, n := range nodes {
+func firstPresent(values ...jsonValue) jsonValue {
+	for _, n := range values {
 		if n.present() {
 			return n
 		}
 	}
-	return node{}
+	return jsonValue{}
 }
 
 // orRunning adds the state that the root, and schedulers without queue states,

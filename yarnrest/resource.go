@@ -26,7 +26,7 @@ type ResourceType struct {
 	Maximum int64
 }
 
-func decodeResource(n node) Resource {
+func decodeResource(n jsonValue) Resource {
 	r := Resource{MemoryMB: n.at("memory").int64(), VCores: n.at("vCores").int()}
 	for _, t := range n.at("resourceInformations", "resourceInformation").list() {
 		r.Types = append(r.Types, ResourceType{

@@ -54,7 +54,7 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := prepare(ctx, dir, jars); err != nil {
+	if err := createBuildContext(ctx, dir, jars); err != nil {
 		return err
 	}
 	// The host's network, so that the build uses the host's name servers and proxies
@@ -63,8 +63,8 @@ func build(ctx context.Context, base, version, tag string) (err error) {
 		"--label", "bobbin.hadoop="+version, "--tag", tag, dir)
 }
 
-// prepare creates the build context that the Dockerfile expects.
-func prepare(ctx context.Context, dir string, jars []string) error {
+// createBuildContext fills dir with the build context that the Dockerfile expects.
+func createBuildContext(ctx context.Context, dir string, jars []string) error {
 	for _, jar := range jars {
 		if err := copyFile(filepath.Join(dir, "lib", filepath.Base(jar)), jar); err != nil {
 			return err

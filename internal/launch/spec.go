@@ -21,7 +21,7 @@ type Spec struct {
 	Properties map[string]string `json:"properties"`       // bobbin's keys that were set
 	Hadoop     map[string]string `json:"hadoop,omitempty"` // Hadoop's keys that were set
 	Command    []string          `json:"command"`          // the program, by its name in the working directory, and its arguments
-	Resources  []Resource        `json:"resources"`        // files in every container's working directory
+	Resources  []LocalResource   `json:"resources"`        // files in every container's working directory
 	// StagingDir holds the files that were uploaded for this application alone; "" if
 	// there are none.
 	StagingDir string `json:"stagingDir,omitempty"`
@@ -46,9 +46,9 @@ type Node struct {
 	Others   map[string]int64 `json:"others,omitempty"` // further resource types
 }
 
-// Resource is a file that NodeManagers put into a container's working directory. A
-// container fails to start if Size or Timestamp is not the file's.
-type Resource struct {
+// LocalResource is a file that NodeManagers put into a container's working
+// directory. A container fails to start if Size or Timestamp is not the file's.
+type LocalResource struct {
 	Name      string `json:"name"` // in the working directory
 	URL       string `json:"url"`
 	Size      int64  `json:"size"`      // bytes

@@ -9,7 +9,7 @@ import (
 func TestSpecEncodeDecode(t *testing.T) {
 	spec := &Spec{
 		Name: "n", User: "u", Properties: map[string]string{"a": "b"}, Command: []string{"./x", "1"},
-		Resources: []Resource{{Name: "x", URL: "hdfs://h:1/x", Size: 1, Timestamp: 2}}, StagingDir: "hdfs://h:1/s",
+		Resources: []LocalResource{{Name: "x", URL: "hdfs://h:1/x", Size: 1, Timestamp: 2}}, StagingDir: "hdfs://h:1/s",
 	}
 	encoded, err := spec.Encode()
 	require.NoError(t, err)

@@ -62,8 +62,8 @@ func (c *capacity) fits(s size, count int) bool {
 	return true
 }
 
-// fitsEmpty reports whether the size would fit if nothing were used.
-func (c *capacity) fitsEmpty(s size) bool {
+// fitsWhenUnused reports whether the size would fit if nothing were used.
+func (c *capacity) fitsWhenUnused(s size) bool {
 	empty := capacity{cores: c.cores, memory: c.memory, resources: c.resources}
 	return empty.fits(s, 1)
 }

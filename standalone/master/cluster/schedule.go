@@ -102,7 +102,7 @@ func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, w
 			continue
 		}
 		mostCores, mostMemory = max(mostCores, w.capacity.cores), max(mostMemory, w.capacity.memory)
-		fits = fits || w.capacity.fitsEmpty(need)
+		fits = fits || w.capacity.fitsWhenUnused(need)
 	}
 	switch {
 	case excluded == len(workers):
