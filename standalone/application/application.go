@@ -24,7 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// ErrEnded is wrapped by the error of an application that its master has ended.
+// ErrEnded is wrapped by the error of Application.Err if a master has ended the
+// application or refuses to take it back.
 var ErrEnded = errors.New("the master has ended the application")
 
 // Driver receives what masters report about executors; *driver.Driver implements
@@ -40,22 +41,24 @@ type Options struct {
 	ID string
 	// Masters are the addresses, host:port, of all known masters.
 	Masters []string
-	// Dial are the cluster's credentials (protocol.Credentials.DialOptions).
+	// Dial are gRPC's dial options with the cluster's credentials
+	// (protocol.Credentials.DialOptions).
 	Dial []grpc.DialOption
-	// Description is sent to the masters. Start sets the program and the files of
-	// its command from Files.
+	// Description is the application as the masters get it. Start sets its
+	// Command.Program and Command.Files from Files.
 	Description *protocol.ApplicationDescription
-	// Files are the program and the files in its working directory, the program
-	// first.
+	// Files are the executors' program, which is the first, and the files that
+	// workers put beside it in an executor's working directory; nil for none.
 	Files *Files
-	// TaskResources translates a profile's resource amounts to the names that tasks
-	// use; nil keeps the names.
+	// TaskResources translates amounts by YARN's resource types to amounts by the
+	// names that tasks use, such as gpu; nil keeps the names.
 	TaskResources func(map[string]int64) map[string]int64
 	Driver        Driver
 	Logger        *slog.Logger // nil logs nothing
 }
 
-// registrationTimeout is three tries of 20 s, as in Spark's StandaloneAppClient.
+// registrationTimeout bounds the registration in Start. Spark's StandaloneAppClient
+// tries three times, for 20 s each.
 const registrationTimeout = 60 * time.Second
 
 // Application is a driver's cluster manager (driver.ClusterManager), from Start
@@ -67,12 +70,12 @@ type Application struct {
 
 	mu    sync.Mutex
 	state state
-	term  uint64        // the newest of a leader
+	term  uint64        // the highest term number of a leader so far
 	wake  chan struct{} // holds a token if the state has something to send
 
-	uploaded bool // a master has all files; belongs to the goroutine that sends
+	uploaded bool // a master has all files; only the goroutine that calls send uses it
 
-	over      chan struct{} // closed when a master has confirmed the application's end
+	over      chan struct{} // closed when the application is over, see Over
 	err       error         // why it ended, once over is closed; nil after Finish
 	stop      context.CancelFunc
 	following sync.WaitGroup
@@ -145,12 +148,13 @@ func (a *Application) ExecutorRegistered(id string) {
 	}
 }
 
-// Over is closed when a master has ended the application or confirmed Finish; Err
-// returns the reason.
+// Over returns a channel that is closed when the application is over: a master has
+// ended it or confirmed Finish, or a local file could not be read. Err then returns
+// the reason.
 func (a *Application) Over() <-chan struct{} { return a.over }
 
-// Err returns why the application ended; nil before Over is closed, and if Finish
-// ended it.
+// Err returns why the application is over. It returns nil before Over is closed,
+// and if Finish ended the application.
 func (a *Application) Err() error {
 	select {
 	case <-a.over:
@@ -160,9 +164,10 @@ func (a *Application) Err() error {
 	}
 }
 
-// Finish reports the application's end to the master, as failed if failure is not
-// nil. It returns when the master has confirmed it and launches no more executors,
-// or with ctx's cause.
+// Finish tells the master that the application has ended, and that it failed if
+// failure is not nil. It returns when the master has confirmed this; the master
+// then launches no more executors for it. If ctx ends first, Finish fails with
+// ctx's cause.
 func (a *Application) Finish(ctx context.Context, failure error) error {
 	finish := &protocol.Finish{Succeeded: failure == nil}
 	if failure != nil {
@@ -177,8 +182,8 @@ func (a *Application) Finish(ctx context.Context, failure error) error {
 	}
 }
 
-// Close closes the connections. Unless Finish was called before, the application is
-// lost after deploy.reconnectTimeout.
+// Close closes the connections to the masters. Unless Finish was called before, the
+// master counts the application as lost after deploy.reconnectTimeout.
 func (a *Application) Close() {
 	a.stop()
 	a.following.Wait()
@@ -200,13 +205,15 @@ func (a *Application) signal() {
 	}
 }
 
-// setOver is called once, by the goroutine of followMasters.
+// setOver ends the application with err, which may be nil. Only followMasters calls
+// it, once.
 func (a *Application) setOver(err error) {
 	a.err = err
 	close(a.over)
 }
 
-// executorNumber converts an executor's id to the form of the protocol.
+// executorNumber parses an executor's id, a decimal number, and reports whether it
+// is one.
 func executorNumber(id string) (uint32, bool) {
 	number, err := strconv.ParseUint(id, 10, 32)
 	return uint32(number), err == nil

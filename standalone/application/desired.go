@@ -7,9 +7,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// desired is the state that masters need: the newest request, the executors to
-// stop, those that have registered, and the end. A master gets all of it when the
-// application attaches to it, and changes afterwards.
+// desired is what the driver wants of its master: the newest request for executors,
+// the executors to stop, those that have registered with the driver, and whether
+// the application has ended. When the application attaches to a master, which means
+// that it opens a stream to it, it sends all of this, and afterwards only changes.
 // desired does no I/O, reads no clock and is not safe for concurrent use.
 type desired struct {
 	request    *protocol.ExecutorRequest // the newest; nil before the first
@@ -17,8 +18,8 @@ type desired struct {
 	registered map[uint32]struct{}       // live executors that have registered with the driver
 	finish     *protocol.Finish          // nil until the application ends
 
-	unsent     *protocol.ApplicationMessage // for the present stream; nil if there is nothing to send
-	finishSent bool                         // over the present stream
+	unsent     *protocol.ApplicationMessage // the next message on the current stream; nil if there is nothing to send
+	finishSent bool                         // finish was sent on the current stream
 }
 
 func newDesired() desired {
@@ -45,7 +46,7 @@ func (d *desired) executorRegistered(id uint32) {
 	changes.Registered = append(changes.Registered, id)
 }
 
-// executorEnded drops an executor, which no later master needs to know.
+// executorEnded removes an ended executor: no later master has to be told of it.
 func (d *desired) executorEnded(id uint32) {
 	delete(d.kills, id)
 	delete(d.registered, id)
@@ -56,13 +57,14 @@ func (d *desired) setFinish(finish *protocol.Finish) {
 	d.changes().Finish = finish
 }
 
-// acknowledge confirms to the master the executor ends up to a sequence.
+// acknowledge tells the master that the ends of executors were received whose
+// sequence number is at most sequence.
 func (d *desired) acknowledge(sequence uint64) {
 	changes := d.changes()
 	changes.Acknowledged = max(changes.Acknowledged, sequence)
 }
 
-// changes returns the message that is to be sent next.
+// changes returns the message that is sent next, for the caller to add to.
 func (d *desired) changes() *protocol.ApplicationMessage {
 	if d.unsent == nil {
 		d.unsent = &protocol.ApplicationMessage{}
@@ -70,10 +72,12 @@ func (d *desired) changes() *protocol.ApplicationMessage {
 	return d.unsent
 }
 
-// beginStream drops what was meant for an earlier stream.
+// beginStream drops what has not been sent on the previous stream. sendAll follows,
+// and sends everything.
 func (d *desired) beginStream() { d.unsent, d.finishSent = nil, false }
 
-// sendAll makes the next message hold everything, for a master that knows nothing.
+// sendAll puts the whole state into the next message, for a master that knows none
+// of it.
 func (d *desired) sendAll() {
 	d.unsent = &protocol.ApplicationMessage{
 		Request:      d.request,
@@ -84,7 +88,8 @@ func (d *desired) sendAll() {
 	}
 }
 
-// takeUnsent returns the message to send, or nil, and treats it as sent.
+// takeUnsent returns the message to send, or nil if there is none, and counts it as
+// sent.
 func (d *desired) takeUnsent() *protocol.ApplicationMessage {
 	message := d.unsent
 	d.unsent = nil

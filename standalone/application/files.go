@@ -19,14 +19,14 @@ type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
 	Executable bool
-	Archive    bool // workers unpack it into a directory of that name
+	Archive    bool // workers unpack it into a directory that is called Name
 }
 
-// Files are local files and the hashes of their contents. Masters and workers store
-// contents by hash, so a content is uploaded once.
+// Files are local files with their SHA-256. Masters and workers store each file
+// under its SHA-256, so files with the same bytes are uploaded once.
 type Files struct {
 	files []*protocol.File
-	paths map[string]string // by hash
+	paths map[string]string // local paths, by SHA-256 (32 raw bytes)
 }
 
 // UnreadableError is returned if a local file cannot be read, or has changed since
@@ -68,7 +68,8 @@ func hash(path string) (sum []byte, size int64, err error) {
 	return hasher.Sum(nil), size, err
 }
 
-// Described returns the files in the form of the protocol.
+// Described returns the files as messages of the protocol, in the order of
+// ReadFiles; nil if f is nil.
 func (f *Files) Described() []*protocol.File {
 	if f == nil {
 		return nil
@@ -76,8 +77,9 @@ func (f *Files) Described() []*protocol.File {
 	return f.files
 }
 
-// Upload uploads the contents that a master lacks. If files cannot be read, it
-// uploads the others, and the error wraps an *UnreadableError for each.
+// Upload asks a master which of the files it lacks, and uploads those. If some
+// cannot be read, it uploads the others and returns an error that wraps an
+// *UnreadableError for each.
 func (f *Files) Upload(ctx context.Context, master protocol.FilesClient) error {
 	if len(f.Described()) == 0 {
 		return nil

@@ -12,9 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// followMasters keeps the application attached to the master that leads, and
-// attaches it again when the stream breaks. It retries without a limit, because
-// executors keep running without a master.
+// followMasters keeps a stream open to the master that leads, until the application
+// is over or alive ends. When the stream breaks, it registers with the leader
+// again. It retries without a limit, because executors keep running without a
+// master.
 func (a *Application) followMasters(alive context.Context, current *attachment) {
 	for {
 		over, err := a.serve(current)
@@ -41,8 +42,8 @@ func (a *Application) followMasters(alive context.Context, current *attachment) 
 	}
 }
 
-// unlessFinished returns err, or nil after Finish: a master that has confirmed the
-// end may no longer know the application.
+// unlessFinished returns err, or nil if Finish was called: a master that has
+// recorded the application's end may no longer know the application.
 func (a *Application) unlessFinished(err error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,8 +53,9 @@ func (a *Application) unlessFinished(err error) error {
 	return err
 }
 
-// serve sends changes to a master and handles its orders until the stream ends.
-// over reports whether the application has ended with it, err why.
+// serve sends changes to a master and handles the master's messages, its orders,
+// until the stream ends. over reports whether the application is over too. err is
+// why the stream or the application ended.
 func (a *Application) serve(current *attachment) (over bool, err error) {
 	defer current.cancel()
 	a.mu.Lock()
@@ -97,10 +99,10 @@ func (a *Application) serve(current *attachment) (over bool, err error) {
 	return false, err
 }
 
-// send uploads the files that the master lacks, then sends it everything once and
-// changes afterwards. It returns an error only if a local file cannot be read,
-// because that fails with every master. Once a master has all files, such an error is
-// only logged, so that it does not end a running application.
+// send uploads the files that the master lacks, then sends the whole state once,
+// and changes afterwards. It returns an error only if a local file cannot be read,
+// because that would fail with every master. Once any master has all files, such an
+// error is only logged, so that it does not end a running application.
 func (a *Application) send(current *attachment) error {
 	err := a.options.Files.Upload(current.ctx, current.files)
 	var unreadable *UnreadableError
@@ -138,13 +140,15 @@ func (a *Application) send(current *attachment) error {
 	}
 }
 
-// receive handles an order, and returns the application's end if the order has it.
+// receive handles a message of the master. It returns the application's end if the
+// master has ended it, or else nil.
 func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.ApplicationEnd {
 	a.mu.Lock()
 	n := a.state.receive(order)
 	a.mu.Unlock()
 	a.signal()
-	// Without mu: the driver's event loop may be waiting for it.
+	// mu must not be held while the driver is called: its event loop may be waiting
+	// for mu.
 	for _, executor := range n.launched {
 		a.logger.Info("executor launched", "executor", executor.GetId(), "host", executor.GetHost(), "cores", executor.GetCores(),
 			"worker", executor.GetWorkerId())
@@ -176,7 +180,7 @@ func (a *Application) receive(order *protocol.ApplicationOrder) *protocol.Applic
 	return n.end
 }
 
-// endText returns why an executor ended, for users.
+// endText returns, in words for users, why an executor ended.
 func endText(end *protocol.ExecutorEnd) string {
 	if text := end.GetText(); text != "" {
 		return text

@@ -24,24 +24,24 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// attachment is a stream to the master that leads.
+// attachment is a stream to the master with which the application is registered.
 type attachment struct {
 	master  string
 	stream  grpc.BidiStreamingClient[protocol.ApplicationMessage, protocol.ApplicationOrder]
 	ctx     context.Context // of the stream
 	cancel  context.CancelFunc
 	files   protocol.FilesClient
-	first   *protocol.ApplicationOrder // with the welcome
+	first   *protocol.ApplicationOrder // the master's first message, with the welcome
 	welcome *protocol.ApplicationWelcome
 }
 
 // register finds the master that leads and registers the application with it. It
-// asks all masters at once, in rounds, until searching ends. The stream lives as
-// long as alive. first is set for the first registration, which fails at once if
-// no master has the same credentials.
+// asks all masters at once, in rounds, until one accepts or searching ends. The
+// stream lives until alive ends. register fails at once if a master refuses the
+// application, and, if first is set, if the TLS handshake with every master fails.
 func (a *Application) register(searching, alive context.Context, first bool) (*attachment, error) {
 	warned := false
-	var problems []protocol.Refusal // the newest of each master
+	var problems []protocol.Refusal // the latest error of each master
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		found, refusals := a.askAll(searching, alive)
 		if found != nil {
@@ -51,7 +51,7 @@ func (a *Application) register(searching, alive context.Context, first bool) (*a
 		}
 		learned := false
 		if context.Cause(searching) == nil || problems == nil {
-			problems = refusals // later errors are mostly timeouts
+			problems = refusals // most errors after the end of searching are timeouts
 		}
 		for _, problem := range problems {
 			if protocol.IsFinal(problem.Err) {
@@ -95,8 +95,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// askAll sends a hello to all masters at once. The first that answers with a
-// welcome leads; streams to others are closed.
+// askAll opens a stream to all masters at once and sends each a hello, the first
+// message. Only a master that leads answers with a welcome. askAll returns the
+// stream to the first that does, and closes the others. If none does, it returns
+// the error of each.
 func (a *Application) askAll(searching, alive context.Context) (*attachment, []protocol.Refusal) {
 	round, endRound := context.WithTimeout(searching, roundTimeout)
 	defer endRound()
@@ -130,7 +132,8 @@ func (a *Application) askAll(searching, alive context.Context) (*attachment, []p
 	return found, problems
 }
 
-// ask sends a hello to one master and waits for its welcome.
+// ask opens a stream to one master, sends the hello, and waits for the welcome
+// until round ends. The stream lives until alive ends.
 func (a *Application) ask(round, alive context.Context, address string) (_ *attachment, err error) {
 	connection, err := a.masters.Connection(address)
 	if err != nil {
@@ -170,8 +173,8 @@ func (a *Application) ask(round, alive context.Context, address string) (_ *atta
 	}, nil
 }
 
-// acceptTerm stores the term of a leader, or returns false if it is older than a
-// stored one.
+// acceptTerm stores the term number of a leader. It returns false if a higher
+// number is stored: then another master has taken over.
 func (a *Application) acceptTerm(term uint64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// Unlimited, as the total of a demand, asks for as many executors as cores.max
-	// and the cluster allow.
+	// Unlimited as a number of executors asks for as many as cores.max and the
+	// cluster allow.
 	Unlimited = math.MaxInt32
-	// WholeWorker, as the cores of a profile, asks for one executor on each worker,
-	// with all cores that are free there.
+	// WholeWorker as the cores of a resource profile asks for one executor on each
+	// worker, with all cores that are free there.
 	WholeWorker = 1 << 16
 )
 
-// encode converts a request to the form of the protocol.
+// encode converts the driver's request for executors to a message of the protocol.
 func (o *Options) encode(request driver.Request) *protocol.ExecutorRequest {
 	encoded := &protocol.ExecutorRequest{ExcludedHosts: request.ExcludedNodes}
 	for _, demand := range request.Demands {
@@ -44,8 +44,8 @@ func total(wanted int) uint32 {
 	return uint32(max(wanted, 0))
 }
 
-// profile converts a profile. Node labels and execution types are dropped: only YARN
-// has them.
+// profile converts a resource profile to a message of the protocol, without node
+// labels and execution types, which only YARN has.
 func (o *Options) profile(p profile.Profile) *protocol.ExecutorProfile {
 	encoded := &protocol.ExecutorProfile{
 		Id: uint32(p.ID), Memory: int64(p.Memory), Overhead: int64(p.Overhead), Cores: uint32(p.Cores), Resources: p.Resources,

@@ -33,7 +33,8 @@ func DriverSettings(settings *config.Config) (*config.Config, error) {
 	if !settings.IsSet(config.ExecutorCount.Name()) {
 		properties[config.ExecutorCount.Name()] = strconv.Itoa(Unlimited)
 		if !settings.IsSet(config.RegisteredWait.Name()) {
-			// The number to wait for is unknown.
+			// How many executors to wait for before tasks are scheduled is not
+			// known.
 			properties[config.RegisteredWait.Name()] = "0"
 		}
 	}

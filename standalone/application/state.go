@@ -14,8 +14,8 @@ type state struct {
 	id          string
 	description *protocol.ApplicationDescription
 
-	live      map[uint32]struct{} // executors, registered or not
-	highest   uint32              // of all executors' ids
+	live      map[uint32]struct{} // executors that have not ended, registered with the driver or not
+	highest   uint32              // the highest executor id so far
 	hindrance string              // why not all requested executors can be launched
 }
 
@@ -26,7 +26,7 @@ func newState(id string, description *protocol.ApplicationDescription, files *Fi
 	return state{desired: newDesired(), id: id, description: description, live: map[uint32]struct{}{}}
 }
 
-// hello is the first message of a stream.
+// hello returns the first message of a stream, by which the application registers.
 func (s *state) hello() *protocol.ApplicationMessage {
 	return &protocol.ApplicationMessage{Hello: &protocol.ApplicationHello{
 		Version:           protocol.Version,
@@ -43,7 +43,7 @@ func (s *state) executorRegistered(id uint32) {
 	s.desired.executorRegistered(id)
 }
 
-// addLive reports whether the executor was not known.
+// addLive adds an executor that runs. It reports whether the executor was unknown.
 func (s *state) addLive(id uint32) bool {
 	s.highest = max(s.highest, id)
 	if _, known := s.live[id]; known {
@@ -59,17 +59,17 @@ func (s *state) executorEnded(id uint32) {
 	s.desired.executorEnded(id)
 }
 
-// effects are the parts of an order that are new to the driver.
+// effects are what the driver or the log must be told of a message from the master.
 type effects struct {
 	launched  []*protocol.ApplicationExecutor // not known before
 	ends      []*protocol.ExecutorEnd
 	notices   []*protocol.ExecutorNotice
-	missing   []uint32 // executors that the master does not know
+	missing   []uint32 // live executors that the master does not know
 	hindrance *string  // nil if it is the same as before
 	end       *protocol.ApplicationEnd
 }
 
-// receive applies an order.
+// receive applies a message of the master.
 func (s *state) receive(order *protocol.ApplicationOrder) effects {
 	n := effects{ends: order.GetEnds(), notices: order.GetNotices(), end: order.GetEnd()}
 	reported := map[uint32]struct{}{}
