@@ -11,13 +11,15 @@ import (
 )
 
 const (
-	// killTimeout bounds how long Kill waits for the end.
+	// killTimeout bounds how long Kill waits until the driver or application has
+	// ended.
 	killTimeout = 30 * time.Second
-	// firstInterval is the time between the first polls.
+	// firstInterval is the pause between the first two polls of a state.
 	firstInterval = 200 * time.Millisecond
 )
 
-// Status returns the report of a driver or an application.
+// Status returns the report of a driver or an application. For a driver that
+// failed, the report's message is the last line of its stderr, if that can be read.
 func (s *Cluster) Status(ctx context.Context, id string) (*client.Report, error) {
 	report, _, err := s.report(ctx, id)
 	if err == nil && report.FinalStatus == finalFailed {
@@ -50,7 +52,7 @@ func (s *Cluster) report(ctx context.Context, id string) (*client.Report, bool, 
 	return report, ended, nil
 }
 
-// Kill ends a driver or an application, and waits until it has ended.
+// Kill ends a driver or an application. It fails if that has not ended within 30 s.
 func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -59,7 +61,7 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 	if driver {
 		_, err = s.masters.KillDriver(ctx, id)
 		err = refusedFor(ctx, id, err)
-	} else { // NotFound also means that the application has ended
+	} else { // not refusedFor: NotFound may also mean that the application has ended
 		err = refused(ctx, s.masters.KillApplication(ctx, id))
 	}
 	if err != nil {
@@ -83,7 +85,8 @@ func (s *Cluster) Kill(ctx context.Context, id string) (*client.Report, error) {
 // Queues returns nil: standalone clusters have no queues.
 func (s *Cluster) Queues(context.Context) ([]string, error) { return nil, nil }
 
-// List returns drivers and applications, the newest first.
+// List returns the drivers and applications that match selection, the newest first.
+// It fails if selection names a queue or a tag.
 func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]client.Listed, error) {
 	if selection.Queue != "" {
 		return nil, client.Usagef("--queue: a standalone cluster has no queues")
@@ -121,8 +124,9 @@ func (s *Cluster) List(ctx context.Context, selection client.Selection) ([]clien
 	return listed, nil
 }
 
-// Wait follows a driver or an application to its end. It returns a
-// *client.Failure if it did not succeed, and kills it if ctx ends before.
+// Wait follows a driver or an application until it has ended. It returns a
+// *client.Failure if that did not succeed. If ctx ends or o.Timeout passes before,
+// Wait kills it, unless o.KeepRunning returns true.
 func (s *Cluster) Wait(ctx context.Context, id string, o client.WaitOptions) (*client.Report, error) {
 	following, cancel := client.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -170,8 +174,8 @@ func (s *Cluster) untilEnd(ctx context.Context, id string, o client.WaitOptions)
 	}
 }
 
-// conclude prints the report of an ended driver or application, and returns the
-// error of one that did not succeed.
+// conclude prints the report of an ended driver or application. It returns a
+// *client.Failure if that did not succeed.
 func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *client.Console) (*client.Report, error) {
 	if report.Times.Finished.IsZero() {
 		report.Times.Finished = time.Now().Truncate(time.Millisecond)
@@ -190,8 +194,8 @@ func (s *Cluster) conclude(ctx context.Context, report *client.Report, console *
 	return report, client.Failed(failure)
 }
 
-// addDriverError replaces the message of a failed driver by its own error, if its
-// stderr can be read.
+// addDriverError replaces the message in a failed driver's report by the last line
+// of the driver's stderr, if that can be read.
 func (s *Cluster) addDriverError(ctx context.Context, report *client.Report) {
 	if !strings.HasPrefix(report.ApplicationID, driverPrefix) {
 		return

@@ -19,9 +19,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// Cluster is a client of a standalone cluster for one user. It knows two kinds of
-// ids: of drivers that were submitted, "driver-…", and of applications, whose
-// drivers may run elsewhere, "app-…".
+// Cluster is a client of a standalone cluster for one user. Two kinds of ids exist:
+// driver-… is a driver that was submitted to the cluster, and app-… an application,
+// whose driver may run elsewhere.
 type Cluster struct {
 	masters *Masters
 	user    string
@@ -55,8 +55,8 @@ const (
 	applicationPrefix = "app-"
 )
 
-// isDriver reports whether an id is a driver's, and fails if it is not an
-// application's either.
+// isDriver reports whether an id is a driver's. It fails if the id is neither a
+// driver's nor an application's.
 func isDriver(id string) (bool, error) {
 	switch {
 	case strings.HasPrefix(id, driverPrefix):
@@ -67,13 +67,14 @@ func isDriver(id string) (bool, error) {
 	return false, client.Usagef("%q is no id of a standalone cluster: it looks like driver-… or app-…, see yarn-submit list --master bobbin://…", id)
 }
 
-// refused returns the error of a call to the masters as the cluster's refusal, or
-// why ctx has ended.
+// refused gives the error of a call to the masters the exit status of
+// client.Refused. If ctx has ended, the error is the reason of that.
 func refused(ctx context.Context, err error) error {
 	return client.Refused(client.Interrupted(ctx, err))
 }
 
-// refusedFor is refused for a call about an id, which the master may not know.
+// refusedFor is refused for a call about one id. If the master does not know the
+// id, the error is an *unknownIDError.
 func refusedFor(ctx context.Context, id string, err error) error {
 	if status.Code(err) == codes.NotFound {
 		return client.Refused(&unknownIDError{id})
@@ -122,7 +123,7 @@ func applicationIn(state *cluster.Status, id string) (*cluster.ApplicationStatus
 	return nil, client.Refused(&unknownIDError{id})
 }
 
-// Final statuses, as in YARN. The latter two are states as well.
+// Final statuses, as in YARN. FAILED and KILLED are names of states, too.
 const (
 	finalUndefined = "UNDEFINED"
 	finalSucceeded = "SUCCEEDED"
@@ -130,7 +131,8 @@ const (
 	finalKilled    = "KILLED"
 )
 
-// driverEnded returns a driver's final status, and whether its state is final.
+// driverEnded returns the final status of a driver in a state, and whether the
+// driver has ended.
 func driverEnded(state string) (final string, ended bool) {
 	switch state {
 	case "FINISHED":
@@ -156,7 +158,8 @@ func applicationEnded(a *cluster.ApplicationStatus) (final string, ended bool) {
 	return finalFailed, true
 }
 
-// driverReport returns the report of a driver.
+// driverReport converts a master's answer about a driver to a report. The answer
+// does not name the user.
 func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	state := strings.TrimPrefix(d.GetState().String(), "DRIVER_")
 	report := &client.Report{
@@ -168,7 +171,7 @@ func driverReport(d *protocol.DriverReply, user string) *client.Report {
 	return report
 }
 
-// applicationReport returns the report of an application.
+// applicationReport converts the status of an application to a report.
 func applicationReport(a *cluster.ApplicationStatus) *client.Report {
 	final, ended := applicationEnded(a)
 	report := &client.Report{

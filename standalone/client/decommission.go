@@ -11,11 +11,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// Decommissioned is a worker that takes no new executors and stops when the last
-// one has ended.
+// Decommissioned is a worker that accepts no new executors and drivers, and stops
+// when those it runs have ended.
 type Decommissioned struct {
 	cluster.WorkerStatus
-	// Earlier is set if it was decommissioned before this request.
+	// Earlier is set if the worker was being decommissioned before this request.
 	Earlier bool `json:"earlier"`
 }
 
@@ -46,9 +46,9 @@ func (s *Cluster) Workers(ctx context.Context) ([]cluster.WorkerStatus, error) {
 	return slices.DeleteFunc(state.Workers, func(w cluster.WorkerStatus) bool { return w.State == cluster.WorkerDead }), nil
 }
 
-// Decommission decommissions the workers with the ids, and all those on the
-// hosts, in names. It returns the workers as they are once the master has
-// recorded it. If a name is unknown it decommissions none and fails.
+// Decommission decommissions workers. Each name is the id of a worker, or a host,
+// for all workers on it. It returns the workers' states after the master has
+// recorded the request. If a name is unknown, it decommissions none and fails.
 func (s *Cluster) Decommission(ctx context.Context, names []string) ([]Decommissioned, error) {
 	workers, err := s.Workers(ctx)
 	if err != nil {

@@ -17,10 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/master/cluster"
 )
 
-// FollowLogs passes the lines of a driver and its application's executors to
-// write as they are written, from the first on, until the driver has ended. Each
-// file's lines come in order; write is called by one goroutine at a time. Masters
-// and workers that do not answer are asked again until they do.
+// FollowLogs passes the log lines of a driver and its application's executors, or
+// only of an application's executors, to write as they appear, until the driver or
+// application has ended. It begins with the first line, or with the last
+// selection.Tail lines of each file. Each file's lines come in order; write is
+// called by one goroutine at a time. A master or a live worker that does not answer
+// is asked again until it does.
 func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(logs.Line) error) error {
 	observer, err := s.observerOf(id)
 	if err != nil {
@@ -29,15 +31,15 @@ func (s *Cluster) FollowLogs(ctx context.Context, id string, selection logs.Sele
 	return runFollower(ctx, &follower{id: id, observe: observer.observe, selection: selection, console: console, write: write, pause: logs.PollInterval})
 }
 
-// snapshot is the state of a driver or an application.
+// snapshot is the state of a driver or an application at one time.
 type snapshot struct {
 	ended     bool
-	processes []processLogs   // that run, or may have run
-	workers   map[string]bool // alive or not, by the URL of their pages
+	processes []processLogs   // whose logs are to be read
+	workers   map[string]bool // whether each worker is alive, by the URL of its page
 }
 
-// observer watches one application, or a driver with its applications: each
-// launch of a driver has its own.
+// observer asks the masters for the state of one application, or of one driver and
+// its applications: each launch of a driver is another application.
 type observer struct {
 	cluster      *Cluster
 	id           string
@@ -57,8 +59,8 @@ func (s *Cluster) observerOf(id string) (*observer, error) {
 	return result, nil
 }
 
-// observe returns the processes that the master knows; with all set, also those
-// of which any worker has logs.
+// observe returns a snapshot with the processes that the master lists. If all is
+// set, it adds those of which any live worker has logs.
 func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	snap := &snapshot{workers: map[string]bool{}}
 	if s.driver {
@@ -106,7 +108,7 @@ func (s *observer) observe(ctx context.Context, all bool) (*snapshot, error) {
 	return snap, nil
 }
 
-// follower follows the logs of running processes.
+// follower passes on the log lines of a driver or an application while it runs.
 type follower struct {
 	id        string
 	observe   func(ctx context.Context, all bool) (*snapshot, error)
@@ -115,7 +117,7 @@ type follower struct {
 	write     func(logs.Line) error
 	pause     time.Duration // between two polls
 
-	followed map[string]*followedProcess // by URL
+	followed map[string]*followedProcess // by the URL of its logs
 	order    []*followedProcess
 	latest   *snapshot
 	writing  sync.Mutex // held while a line is written
@@ -125,7 +127,7 @@ type follower struct {
 // uses it.
 type followedProcess struct {
 	processLogs
-	worker string // the URL of its page
+	worker string // the URL of its worker's page
 	tail   *logs.Tail
 
 	ended       bool // the process has ended, so no more will be written
@@ -155,8 +157,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// discover asks the masters for processes. Except the first time it retries until
-// one answers.
+// discover asks the masters for the state, and follows processes that are new. The
+// first call fails if no master answers; later calls retry until one does.
 func (f *follower) discover(ctx context.Context, all bool) error {
 	for warned := false; ; warned = true {
 		snap, err := f.observe(ctx, all)
@@ -181,8 +183,9 @@ func (f *follower) discover(ctx context.Context, all bool) error {
 	}
 }
 
-// add follows a process, unless it is followed already. first is set for
-// processes that existed before.
+// add follows a process, unless it is followed already. first is set for processes
+// that existed before FollowLogs was called: only of these it skips all but the
+// last selection.Tail lines.
 func (f *follower) add(process processLogs, first bool) {
 	if f.followed[process.url] != nil || f.selection.Container != "" && f.selection.Container != process.container {
 		return
@@ -215,8 +218,9 @@ func (f *follower) poll(ctx context.Context) error {
 }
 
 // findEnded asks workers whether processes still run that the master no longer
-// names: a new master may not know all of them, and the master does not wait for
-// the executors of an ended application.
+// lists. That they are not listed does not mean that they have ended: a new master
+// may not know all of them, and the master does not wait for the executors of an
+// ended application.
 func (f *follower) findEnded(ctx context.Context) {
 	runsAt := map[string]workerRuns{}
 	for _, process := range f.order {
@@ -232,8 +236,8 @@ func (f *follower) findEnded(ctx context.Context) {
 	}
 }
 
-// read passes on the lines written since the last call. It returns the errors
-// that end FollowLogs.
+// read passes on the lines that a process has written since the last call. It
+// returns only errors that must end FollowLogs.
 func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	err := process.tail.Read(ctx, workerSource(process.processLogs))
 	if err == nil && process.ended {
@@ -268,8 +272,8 @@ func (f *follower) read(ctx context.Context, process *followedProcess) error {
 	return nil
 }
 
-// finish reads what processes write until they have ended, after the end of the
-// driver or the application.
+// finish is called when the driver or the application has ended. It passes on what
+// its processes still write until all have ended, for at most logs.EndTimeout.
 func (f *follower) finish(ctx context.Context) error {
 	limit := time.Now().Add(logs.EndTimeout)
 	if err := f.discover(ctx, true); err != nil { // includes processes that started and ended between two polls
@@ -301,7 +305,7 @@ func (f *follower) finish(ctx context.Context) error {
 	return nil
 }
 
-// workerRuns is the set of the log URLs of running processes.
+// workerRuns is the set of processes that a worker runs, as the URLs of their logs.
 type workerRuns map[string]bool
 
 // runningAt asks a worker which processes it runs; nil if it does not answer.

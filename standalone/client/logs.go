@@ -24,29 +24,32 @@ const (
 	// stderrTailBytes is how much of a driver's stderr is searched for its last
 	// line.
 	stderrTailBytes = 4 << 10
-	// lineBytes bounds a line if only the last lines are wanted; a longer one is
-	// cut at its start.
+	// lineBytes is how many bytes are read for each line if only the last lines are
+	// wanted. If the lines are longer, fewer of them are returned, perhaps none.
 	lineBytes = 1 << 10
-	// pageTimeout bounds a worker's answer, except the content of a log.
+	// pageTimeout bounds the wait for a worker's answer, but not the transfer of a
+	// log.
 	pageTimeout = 10 * time.Second
 )
 
-// workerPages is the client for workers' pages. Like calls to masters, it ignores
-// proxies that the environment names.
+// workerPages is the HTTP client for workers' pages. Like calls to masters, it
+// ignores HTTP_PROXY and similar variables.
 var workerPages = &http.Client{Transport: &http.Transport{
 	DialContext:           (&net.Dialer{Timeout: pageTimeout}).DialContext,
 	ResponseHeaderTimeout: pageTimeout,
 	DisableKeepAlives:     true,
 }}
 
-// processLogs is where a worker serves the logs of one process.
+// processLogs says where a worker serves the logs of one executor or one launch of
+// a driver.
 type processLogs struct {
 	container, executor string
 	url                 string
 }
 
-// Logs passes the log files of a driver and its application's executors to write,
-// running and ended ones, as far as their workers have them.
+// Logs passes each log file of a driver and of its application's executors to
+// write. It includes those of ended processes if their workers still have them. It
+// fails if no worker has any.
 func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection, console *client.Console, write func(file logs.File, content io.Reader) error) error {
 	processes, err := s.allLogs(ctx, id)
 	if err != nil {
@@ -75,8 +78,8 @@ func (s *Cluster) Logs(ctx context.Context, id string, selection logs.Selection,
 	return nil
 }
 
-// allLogs returns where the logs of a driver and its application are, or those of
-// an application.
+// allLogs returns where the logs of a driver and of its application's executors
+// are. For the id of an application, these are only the executors' logs.
 func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error) {
 	driver, err := isDriver(id)
 	if err != nil {
@@ -103,8 +106,7 @@ func (s *Cluster) allLogs(ctx context.Context, id string) ([]processLogs, error)
 	return append(processes, s.executorLogs(ctx, application, state)...), nil
 }
 
-// executorLogs asks all workers which executors of an application they have logs
-// of.
+// executorLogs asks all live workers for the logs of an application's executors.
 func (s *Cluster) executorLogs(ctx context.Context, application string, state *cluster.Status) []processLogs {
 	var processes []processLogs
 	for _, worker := range state.Workers {
@@ -126,7 +128,7 @@ func (s *Cluster) executorLogs(ctx context.Context, application string, state *c
 	return processes
 }
 
-// file returns the URL of a file.
+// file returns the URL of one of the process's log files.
 func (p processLogs) file(name string) string {
 	return strings.TrimRight(p.url, "/") + "/" + url.PathEscape(name)
 }
@@ -135,7 +137,8 @@ func executorLog(application, executor, page string) processLogs {
 	return processLogs{container: application + "/" + executor, executor: executor, url: page}
 }
 
-// attempt returns the number of the driver's launch; executors are launched once.
+// attempt returns the number of a driver's launch, and 1 for an executor, which is
+// launched only once.
 func (p processLogs) attempt() int {
 	if launch, err := strconv.Atoi(path.Base(p.url)); err == nil && p.executor == logs.Driver {
 		return launch
@@ -143,7 +146,7 @@ func (p processLogs) attempt() int {
 	return 1
 }
 
-// workerFile is a file of a process in its worker's list.
+// workerFile is one entry of a worker's list of a process's log files.
 type workerFile struct {
 	Name     string    `json:"name"`
 	Size     int64     `json:"size"` // bytes
@@ -186,7 +189,7 @@ func writeWorkerLog(ctx context.Context, process processLogs, file workerFile, t
 	return write(logs.File{Container: process.container, Executor: process.executor, Attempt: process.attempt(), Host: host, Name: file.Name, Size: file.Size}, text)
 }
 
-// wholeLines drops the incomplete line at the start of content.
+// wholeLines drops the first line of content, which may be incomplete.
 func wholeLines(content io.Reader) (io.Reader, error) {
 	lines := bufio.NewReader(content)
 	if _, err := lines.ReadBytes('\n'); err != nil && !errors.Is(err, io.EOF) {
@@ -195,8 +198,9 @@ func wholeLines(content io.Reader) (io.Reader, error) {
 	return lines, nil
 }
 
-// lastStderrLine returns the last line of a driver's stderr, where its program
-// says why it failed; "" if it cannot be read.
+// lastStderrLine returns the last line of a driver's stderr, in which its program
+// says why it failed, or "" if that cannot be read. logs is the URL of the driver's
+// logs.
 func (s *Cluster) lastStderrLine(ctx context.Context, logs string) string {
 	if logs == "" {
 		return ""
@@ -239,7 +243,8 @@ func getJSON(ctx context.Context, page string, into any) error {
 	return nil
 }
 
-// getFrom returns a worker's page from an offset in bytes on.
+// getFrom requests a worker's page and returns its body from an offset, in bytes,
+// on. The caller must close the body.
 func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
@@ -259,17 +264,18 @@ func getFrom(ctx context.Context, page string, offset int64) (io.ReadCloser, err
 	return response.Body, nil
 }
 
-// pageError is the error of a worker that answers with an error status.
+// pageError is returned if a worker answers with an HTTP status other than 200 and
+// 206.
 type pageError struct {
 	page string
-	code int // of HTTP
+	code int // the HTTP status
 }
 
 func (e *pageError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.page, e.code, http.StatusText(e.code))
 }
 
-// workerSource is the logs of a process at its worker.
+// workerSource lists and opens the log files that a worker has of a process.
 type workerSource processLogs
 
 func (w workerSource) List(ctx context.Context) ([]logs.FileInfo, error) {
@@ -291,7 +297,7 @@ func (w workerSource) Open(ctx context.Context, name string, size, from int64) (
 	content, err := getFrom(ctx, processLogs(w).file(name), from)
 	var refusal *pageError
 	if errors.As(err, &refusal) && (refusal.code == http.StatusRequestedRangeNotSatisfiable || refusal.code == http.StatusNotFound) {
-		return nil, logs.ErrShorter // it was rolled after List
+		return nil, logs.ErrShorter // after List the file was renamed, because it was full, or removed
 	}
 	return content, err
 }

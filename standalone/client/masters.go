@@ -27,7 +27,8 @@ const (
 	noAnswerTimeout = 5 * time.Second
 	// standbyTimeout bounds uploads to masters other than the leader.
 	standbyTimeout = 20 * time.Second
-	// firstPause and lastPause bound the time between two rounds of calls.
+	// The pause between two rounds of calls grows from about firstPause to about
+	// lastPause.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
@@ -36,8 +37,9 @@ const (
 // that leads. It is safe for concurrent use.
 type Masters struct{ masters *protocol.Masters }
 
-// NewMasters returns a client of the masters at the addresses, host:port. dial has
-// the cluster's credentials. The client connects when it is used.
+// NewMasters returns a client of the masters at the addresses, host:port. dial are
+// gRPC's dial options with the cluster's credentials. The client connects at the
+// first call.
 func NewMasters(addresses []string, dial []grpc.DialOption) *Masters {
 	return &Masters{masters: protocol.NewMasters(addresses, dial)}
 }
@@ -118,9 +120,9 @@ func (m *Masters) KillApplication(ctx context.Context, id string) error {
 	})
 }
 
-// Decommission makes the workers with the ids take no new executors and stop when
-// the last one has ended. It returns once the master has recorded it. It ignores
-// unknown ids.
+// Decommission asks the leader to decommission the workers with these ids: they
+// accept no new executors, and stop when the last one has ended. It returns once
+// the leader has recorded the request. It ignores unknown ids.
 func (m *Masters) Decommission(ctx context.Context, workers []string) error {
 	return m.ask(ctx, func(ctx context.Context, cluster protocol.ClusterClient) error {
 		_, err := cluster.DecommissionWorkers(ctx, &protocol.DecommissionRequest{WorkerIds: workers})
@@ -142,8 +144,8 @@ func (m *Masters) Status(ctx context.Context) (encoded []byte, err error) {
 	return encoded, err
 }
 
-// refuseStandby fails if a status is not the leader's: standbys answer too, and
-// know nothing.
+// refuseStandby fails if a status is a standby's. Standbys answer Status too, but
+// do not know the cluster's state.
 func refuseStandby(encoded []byte) error {
 	var role struct {
 		Phase  string `json:"phase"`
@@ -158,7 +160,7 @@ func refuseStandby(encoded []byte) error {
 	return nil
 }
 
-// ask calls the leader.
+// ask calls the leader. Each attempt may take callTimeout.
 func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluster protocol.ClusterClient) error) error {
 	return m.call(ctx, func(ctx context.Context, _ string, connection *grpc.ClientConn) error {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -167,8 +169,9 @@ func (m *Masters) ask(ctx context.Context, call func(ctx context.Context, cluste
 	})
 }
 
-// call calls masters in turn, the last known leader first, until one succeeds or
-// refuses finally.
+// call calls do with each master in turn, the last known leader first, until do
+// succeeds or fails with an error that a retry cannot change. It gives up after
+// noAnswerTimeout, or after noLeaderTimeout if standbys answer.
 func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master string, connection *grpc.ClientConn) error) error {
 	began := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
@@ -215,7 +218,7 @@ func (m *Masters) call(ctx context.Context, do func(ctx context.Context, master 
 	}
 }
 
-// untried returns the next master of a round.
+// untried returns a master that is not in tried, or false if there is none.
 func (m *Masters) untried(tried map[string]bool) (string, bool) {
 	for _, master := range m.masters.All() {
 		if !tried[master] {

@@ -60,7 +60,8 @@ func (s *Cluster) Submit(ctx context.Context, job client.Job) (*client.Report, e
 	return s.Wait(ctx, reply.GetDriverId(), client.WaitOptions{Console: job.Console, Timeout: config.SubmitTimeout.In(job.Settings)})
 }
 
-// driver returns the description of a driver, and its files.
+// driver returns the description of a job's driver for the masters, and the files
+// to upload.
 func (s *Cluster) driver(program *client.Program, job client.Job) (*protocol.DriverDescription, *application.Files, error) {
 	named, err := client.LocalFiles(program.Path, job.Settings)
 	if err != nil {
@@ -98,7 +99,8 @@ func toDriver(program *client.Program, named []client.LocalFile, settings *confi
 			files = append(files, file.Name)
 			continue
 		}
-		// The driver needs it unpacked, and packed for its executors.
+		// The driver needs the archive twice: unpacked for itself, and packed to
+		// pass it on to its executors.
 		packed := shippedArchive + file.Name + "-" + filepath.Base(file.Path)
 		local = append(local, application.LocalFile{Path: file.Path, Name: packed})
 		archives = append(archives, packed+"#"+file.Name)
