@@ -18,19 +18,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// child is a process of the cluster.
+// child is the process of the cluster's master or of one of its workers.
 type child struct {
 	name     string
 	command  *exec.Cmd
 	stdin    *os.File // closing it stops the process
 	stopping atomic.Bool
 	ready    atomic.Bool
-	reported chan readiness // holds what it has written to stdout
+	reported chan readiness // receives the readiness that the process writes to its stdout
 	exited   chan struct{}
 	failure  error // set before exited is closed
 }
 
-// startChild starts a process and sends it its instructions.
+// startChild starts a process and writes its instructions to its stdin.
 func startChild(program string, role launch.Role, given instructions, name string, logger *slog.Logger) (*child, error) {
 	line, err := json.Marshal(given)
 	if err != nil {
@@ -45,8 +45,9 @@ func startChild(program string, role launch.Role, given instructions, name strin
 	command.Args[0] = "bobbin-" + string(role) // shown by ps
 	command.Env = append(ownEnvironment(os.Environ()), launch.EnvRole+"="+string(role))
 	command.Stdin, command.Stderr = read, os.Stderr
-	// A session of its own protects it from the terminal's signals: the driver stops
-	// the cluster after the executors.
+	// A session of its own keeps the terminal's signals, such as that of Ctrl-C,
+	// from the process: the driver must stop its executors before it stops the
+	// cluster.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	output, err := command.StdoutPipe()
 	if err != nil {
@@ -83,7 +84,8 @@ func startChild(program string, role launch.Role, given instructions, name strin
 	return c, nil
 }
 
-// ownEnvironment removes bobbin's settings, which are among the instructions.
+// ownEnvironment returns environ without the variables that set bobbin's settings:
+// the process gets its settings with its instructions.
 func ownEnvironment(environ []string) []string {
 	var own []string
 	for _, entry := range environ {

@@ -41,8 +41,8 @@ type Options struct {
 	// worker.dir, the cluster's files, which include the logs, stay below that
 	// directory. If not, they are temporary.
 	Settings *config.Config
-	// Program is the program of all processes. It must call Main in the roles of this
-	// package. "" is this process's program.
+	// Program is the path of the program that all processes run. It must call Main
+	// with the role that launch.EnvRole names. "" is this process's program.
 	Program string
 	Logger  *slog.Logger // nil logs nothing
 }
@@ -52,7 +52,7 @@ type Cluster struct {
 	url         string
 	credentials *protocol.Credentials
 	directory   string
-	keepFiles   bool // below directory
+	keepFiles   bool // Stop does not remove directory
 	logger      *slog.Logger
 	master      *child
 	workers     []*child
@@ -98,7 +98,8 @@ func (c *Cluster) URL() string { return c.url }
 // Credentials returns the credentials that the cluster accepts.
 func (c *Cluster) Credentials() *protocol.Credentials { return c.credentials }
 
-// makeDirectory creates the directory of all processes.
+// makeDirectory creates the cluster's directory, below parent or, if that is "", as
+// a temporary directory.
 func (c *Cluster) makeDirectory(parent string) error {
 	if c.keepFiles = parent != ""; c.keepFiles {
 		if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -113,7 +114,8 @@ func (c *Cluster) makeDirectory(parent string) error {
 	return err
 }
 
-// Parts of a cluster's directory.
+// Subdirectories of the cluster's directory: the master's, and the workers' common
+// cache.
 const (
 	masterPart = "master"
 	cachePart  = "cache"
@@ -158,8 +160,9 @@ func (c *Cluster) start(ctx context.Context, options Options, secret []byte) err
 	return nil
 }
 
-// settingsOf returns the settings of the processes. Unless log.level is set they log
-// only errors.
+// settingsOf returns the settings for the master and the workers: the given ones
+// without master, worker.dir and credentials. Unless log.level is set, the
+// processes log only errors.
 func settingsOf(settings *config.Config) map[string]string {
 	values := settings.Map()
 	for _, key := range []config.Key[string]{
@@ -180,7 +183,7 @@ func settingsOf(settings *config.Config) map[string]string {
 // Stop stops the workers with what they run, and then the master. If ctx ends
 // before, Stop kills the processes. No process is left in any case.
 func (c *Cluster) Stop(ctx context.Context) error {
-	// All at once, because each may take a while.
+	// All are asked at once, because each may take a while to stop.
 	for _, worker := range c.workers {
 		worker.requestStop()
 	}
@@ -203,12 +206,12 @@ func (c *Cluster) Stop(ctx context.Context) error {
 type instructions struct {
 	Secret    []byte            `json:"secret"`
 	Settings  map[string]string `json:"settings"`
-	Directory string            `json:"directory"` // the cluster's
-	KeepFiles bool              `json:"keepFiles"` // below Directory
+	Directory string            `json:"directory"` // the cluster's directory
+	KeepFiles bool              `json:"keepFiles"` // do not remove Directory
 
 	// For workers only.
 	Master string `json:"master,omitempty"` // host:port
-	Worker string `json:"worker,omitempty"` // its name below the directory
+	Worker string `json:"worker,omitempty"` // the name of the worker's directory below Directory
 	Cores  int    `json:"cores,omitempty"`
 	Memory int64  `json:"memory,omitempty"` // bytes
 }
@@ -216,7 +219,7 @@ type instructions struct {
 // readiness is what a process writes to its stdout, in JSON, once it is ready or has
 // failed.
 type readiness struct {
-	Address string `json:"address,omitempty"` // host:port of a master
+	Address string `json:"address,omitempty"` // the master's host:port; "" for a worker
 	Error   string `json:"error,omitempty"`   // why it failed
 }
 

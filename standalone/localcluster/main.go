@@ -24,7 +24,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// errParentEnded is why a process of the cluster stops.
+// errParentEnded is the cause of the context's end when this process's stdin is
+// closed.
 var errParentEnded = errors.New("the application's process has ended or stopped the cluster")
 
 // Main runs this process as launch.RoleMaster, RoleWorker or RoleGuard until the
@@ -52,7 +53,8 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	defer end(nil)
-	// This goroutine may run until the process exits.
+	// This goroutine may run until the process exits: nothing interrupts a read of
+	// stdin.
 	go func() {
 		_, _ = io.Copy(io.Discard, parent)
 		end(errParentEnded)
@@ -67,8 +69,8 @@ func serve(role launch.Role, stdin io.Reader, stdout io.Writer) error {
 	return given.runWorker(ctx, ready)
 }
 
-// removeFiles removes this process's directory and what the cluster's processes
-// share, in case that the process that started the cluster was killed.
+// removeFiles removes this process's directory and the workers' common cache. If
+// the process that started the cluster was killed, it cannot remove them itself.
 func (h *instructions) removeFiles() {
 	if h.KeepFiles {
 		return

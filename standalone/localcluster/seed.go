@@ -12,8 +12,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// seed puts the program into the directories in which the master and the workers
-// look for it. If it fails, the program is sent to the master and the workers.
+// seed copies the program into the workers' cache, and links it into the master's
+// directory of uploaded files. If it fails, the program is sent to the master and
+// the workers as usual.
 func (c *Cluster) seed(program string) (err error) {
 	source, err := os.Open(program)
 	if err != nil {
