@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// draftPrefix begins the names of incomplete files.
+// draftPrefix begins the names of files that are being uploaded.
 const draftPrefix = ".upload-"
 
-// fileStore stores contents by their SHA-256. A file's modification time is the time of
-// its latest use.
+// fileStore stores uploaded files. The name of each is its SHA-256, and its
+// modification time is the time of its latest use.
 type fileStore struct{ dir string }
 
 func openFileStore(dir string) (*fileStore, error) {
@@ -31,7 +31,8 @@ func openFileStore(dir string) (*fileStore, error) {
 
 func (s *fileStore) path(sum []byte) string { return filepath.Join(s.dir, hex.EncodeToString(sum)) }
 
-// touch reports whether a content exists, and sets the time of its latest use.
+// touch reports whether the file with this SHA-256 exists, and sets the time of its
+// latest use.
 func (s *fileStore) touch(sum []byte) bool {
 	if len(sum) != sha256.Size {
 		return false
@@ -40,13 +41,13 @@ func (s *fileStore) touch(sum []byte) bool {
 	return os.Chtimes(s.path(sum), now, now) == nil
 }
 
-// has reports whether a content exists.
+// has reports whether the file with this SHA-256 exists.
 func (s *fileStore) has(sum []byte) bool {
 	_, err := os.Stat(s.path(sum))
 	return err == nil
 }
 
-// olderThan returns the contents that were not used since a time.
+// olderThan returns the SHA-256 of each file that was not used after a time.
 func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -65,7 +66,7 @@ func (s *fileStore) olderThan(before time.Time) ([][]byte, error) {
 	return old, nil
 }
 
-// open opens a content, or returns fs.ErrNotExist.
+// open opens the file with this SHA-256, or returns fs.ErrNotExist.
 func (s *fileStore) open(sum []byte) (*os.File, error) {
 	if !s.touch(sum) {
 		return nil, fs.ErrNotExist
@@ -73,7 +74,7 @@ func (s *fileStore) open(sum []byte) (*os.File, error) {
 	return os.Open(s.path(sum))
 }
 
-// draft is a content that is being uploaded.
+// draft is a file that is being uploaded.
 type draft struct {
 	store *fileStore
 	sum   []byte
@@ -97,7 +98,8 @@ func (s *fileStore) begin(sum []byte, size int64) (*draft, error) {
 	return &draft{store: s, sum: bytes.Clone(sum), size: size, file: file, hash: sha256.New()}, nil
 }
 
-// errWrongContent is wrapped if an upload has another size or hash than announced.
+// errWrongContent is wrapped if an upload has another size or SHA-256 than
+// announced.
 var errWrongContent = errors.New("the content is not what was announced")
 
 func (d *draft) write(data []byte) error {
@@ -111,7 +113,7 @@ func (d *draft) write(data []byte) error {
 	return nil
 }
 
-// commit stores the content if its size and hash are right.
+// commit stores the file if its size and SHA-256 are those announced.
 func (d *draft) commit() error {
 	if d.got != d.size {
 		return fmt.Errorf("%w: it has %d of the %d bytes", errWrongContent, d.got, d.size)
@@ -134,8 +136,8 @@ func (d *draft) drop() {
 	_ = os.Remove(d.file.Name())
 }
 
-// removeOld removes contents and unfinished uploads that were not used since a time,
-// except contents in used.
+// removeOld removes the files and unfinished uploads that were not used after a
+// time, except files whose SHA-256 is in used.
 func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed int, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -167,7 +169,8 @@ func (s *fileStore) removeOld(before time.Time, used map[string]bool) (removed i
 	return removed, errors.Join(problems...)
 }
 
-// copyChunks reads a content in chunks.
+// copyChunks reads from to its end, and calls send with chunks of at most chunk
+// bytes.
 func copyChunks(from io.Reader, chunk int, send func([]byte) error) error {
 	for {
 		// A new buffer each time: gRPC uses the message after Send returns.

@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// filesService is the gRPC service for contents. Standby masters serve it too.
+// filesService is the gRPC service that takes and serves uploaded files. Standby
+// masters serve it too.
 type filesService struct {
 	protocol.UnimplementedFilesServer
 	master *Master
@@ -34,7 +35,8 @@ func (s *filesService) Missing(ctx context.Context, request *protocol.MissingReq
 	return reply, nil
 }
 
-// unwanted returns the contents that are neither here nor in use, for a standby.
+// unwanted answers a standby that wants to remove old files. Of the SHA-256 in the
+// request, it returns those of files that this leader neither has nor needs.
 func (s *filesService) unwanted(ctx context.Context, request *protocol.MissingRequest) (*protocol.MissingReply, error) {
 	t, err := s.master.leader()
 	if err != nil {

@@ -16,10 +16,12 @@ const (
 	writeRetry   = time.Second
 )
 
-// entry is the effects of a batch of messages.
+// entry is the changes of a batch of messages, and what is to be done once they are
+// stored.
 type entry struct {
 	changes []recovery.Record
-	// deliver is called, and waiting closed, when the changes are in the store.
+	// The functions in deliver are called, and the channels in waiting closed, when
+	// the changes are in the store.
 	deliver []func()
 	waiting []chan struct{}
 }
@@ -40,7 +42,7 @@ type journal struct {
 	queue  []entry
 	closed bool
 
-	end context.CancelFunc // of writes
+	end context.CancelFunc // cancels ctx, the context of all writes
 	ctx context.Context
 }
 

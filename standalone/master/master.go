@@ -1,10 +1,11 @@
 // Package master is the master of a standalone cluster. Workers and applications
 // attach to it, and it decides what runs where (package cluster).
 //
-// While a master leads, one goroutine owns the state (term), and another writes changes
-// to the store before the orders that depend on them are sent (journal). A master that
-// does not lead waits to be elected, and refuses every call except Status and Files with
-// the leader's address. The caller makes a Master with New, and calls Run.
+// While a master leads, one goroutine owns the state (term), and another writes
+// changes to the store before the orders that depend on them are sent (journal). A
+// master that does not lead waits to be elected. It refuses all calls, except
+// Status and those of the service Files, with an error that names the leader. The
+// caller makes a Master with New, and calls Run.
 package master
 
 import (
@@ -47,7 +48,7 @@ type Options struct {
 	// Backend stores the state and elects the leader; nil for one in memory. The
 	// caller closes it.
 	Backend recovery.Backend
-	// Logger; nil for slog.Default().
+	// Logger gets the log; nil for slog.Default().
 	Logger *slog.Logger
 }
 
@@ -187,7 +188,8 @@ func (m *Master) stopServing() {
 	timer.Stop()
 }
 
-// lead leads for one term.
+// lead makes this master lead until the term or ctx ends. It fails if the state of
+// the earlier leader cannot be read.
 func (m *Master) lead(ctx context.Context, lease recovery.Term) error {
 	defer m.resign(lease)
 	t := m.newTerm(lease)

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// streams are the attached streams of workers, or of applications, by their ids.
-// They belong to the event loop of a term.
+// streams are the open streams of workers, or of applications, by the id of the
+// worker or application. Only the event loop of a term uses them.
 type streams[Order proto.Message] map[string]*outbox[Order]
 
 var errReplaced = status.Error(codes.Aborted, "a newer stream has taken this one's place")
@@ -27,8 +27,8 @@ type handlers[In any, Order proto.Message] struct {
 	detach  func(now time.Time, id string)
 }
 
-// serve carries the messages of a stream until it ends. A later stream of the
-// same id replaces it.
+// serve passes the messages of a stream both ways until it ends. A later stream of
+// the same worker or application replaces it.
 func serve[In any, Order proto.Message](t *term, stream interface {
 	Context() context.Context
 	Send(Order) error
@@ -89,10 +89,11 @@ func serve[In any, Order proto.Message](t *term, stream interface {
 	}
 }
 
-// outbox holds the order that a stream sends next. Orders that are pushed before it
-// is sent are merged into it, so a slow peer has one pending message.
+// outbox holds the message, or order, that a stream sends next. Orders that are
+// pushed before it is sent are merged into it, so that at most one message waits
+// for a slow peer.
 type outbox[Order proto.Message] struct {
-	welcomed bool          // an order with the welcome was pushed; the event loop's
+	welcomed bool          // an order with the welcome was pushed; only the event loop uses it
 	ready    chan struct{} // holds a token while take has something to return
 
 	mu         sync.Mutex
@@ -128,7 +129,7 @@ func (o *outbox[Order]) push(order Order) {
 	o.wake()
 }
 
-// end ends the stream once the pending orders have been sent.
+// end ends the stream with err once the pending order has been sent; nil means OK.
 func (o *outbox[Order]) end(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

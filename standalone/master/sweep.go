@@ -35,8 +35,8 @@ func (m *Master) removeOldFiles(ctx context.Context) {
 	}
 }
 
-// sweep removes old files that are not needed. The leader decides which are needed,
-// because a standby may have to replace it.
+// sweep removes files that are old (config.FileRetention) and not needed. A standby
+// asks the leader which are needed, because it may have to replace the leader.
 func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	before := now.Add(-config.FileRetention.In(m.settings))
 	needed, err := m.needed(ctx, before)
@@ -50,7 +50,8 @@ func (m *Master) sweep(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// needed returns the old files that must not be removed.
+// needed returns the SHA-256 of files that must not be removed. Files used after
+// before need not be among them.
 func (m *Master) needed(ctx context.Context, before time.Time) (map[string]bool, error) {
 	if t := m.leading.Load(); t != nil {
 		var used map[string]bool

@@ -22,8 +22,8 @@ const (
 	maxBatch = 1024
 	// tickInterval bounds how late a timeout may be detected.
 	tickInterval = 250 * time.Millisecond
-	// longPause is the delay of a tick from which on the process is considered to have
-	// been stopped.
+	// longPause is how late a tick must be for the process to count as suspended in
+	// the meantime.
 	longPause = 2 * time.Second
 )
 
@@ -100,7 +100,7 @@ func (t *term) run(ctx context.Context) {
 		case <-t.journal.lost:
 			return
 		case <-ticker.C:
-			// The channel's time may be from before a pause.
+			// The time in the channel may be from before the process was suspended.
 			now := time.Now()
 			if pause := now.Sub(ticked) - tickInterval; pause > longPause {
 				t.cluster.Pause(pause)
@@ -137,7 +137,9 @@ func (t *term) handleBatch(next message) (waiting []chan struct{}) {
 	return waiting
 }
 
-// flush schedules, and passes the effects of all messages to the journal.
+// flush launches what can be launched (Cluster.Schedule), and passes the effects of
+// all handled messages to the journal. waiting are closed once the effects are
+// stored.
 func (t *term) flush(waiting []chan struct{}) {
 	t.cluster.Schedule(time.Now())
 	effects := t.cluster.Take()
@@ -169,7 +171,7 @@ func addOrders[Order proto.Message](e *entry, attached streams[Order], orders ma
 	}
 }
 
-// addEnds adds the ends of streams to an entry, after their orders.
+// addEnds adds to an entry that streams end with err, after their orders.
 func addEnds[Order proto.Message](e *entry, attached streams[Order], ids []string, err error) {
 	for _, id := range ids {
 		if out := attached[id]; out != nil {
@@ -189,7 +191,8 @@ func (t *term) log(notes []cluster.Note) {
 	}
 }
 
-// endStreams ends all streams with an error that names the leader.
+// endStreams ends all streams with an error that names the leader, if that is
+// known.
 func (t *term) endStreams() {
 	for _, out := range t.workers {
 		out.end(t.master.notLeading())
@@ -199,7 +202,8 @@ func (t *term) endStreams() {
 	}
 }
 
-// post makes the event loop call do, and does not wait.
+// post makes the event loop call do, and does not wait for that. If the loop has
+// ended, do is not called.
 func (t *term) post(do func(now time.Time)) {
 	select {
 	case t.inbox <- message{do: do}:

@@ -73,7 +73,7 @@ func (m *Master) show(contentType string, write func(http.ResponseWriter, Status
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		_ = write(w, s) // the browser has closed the connection
+		_ = write(w, s) // fails only if the browser has closed the connection
 	}
 }
 

@@ -18,15 +18,17 @@ type ApplicationState string
 
 // States of an application.
 const (
-	// Waiting is attached and has no executor.
+	// Waiting: its driver is attached, which means that it has a stream to this
+	// master, and it has no executor.
 	Waiting ApplicationState = "WAITING"
 	Running ApplicationState = "RUNNING"
-	// Unknown has not attached since this master leads; the store or a worker named it.
+	// Unknown: the store or a worker named it, and it has not attached since this
+	// master leads.
 	Unknown  ApplicationState = "UNKNOWN"
 	Finished ApplicationState = "FINISHED"
 	Failed   ApplicationState = "FAILED"
 	Killed   ApplicationState = "KILLED"
-	// Lost ended because its driver was disconnected for too long.
+	// Lost: it ended because its driver was disconnected for too long.
 	Lost ApplicationState = "LOST"
 )
 
@@ -38,38 +40,39 @@ type application struct {
 	id           string
 	registration string
 	description  *protocol.ApplicationDescription
-	start        time.Time // of its registration with this master
+	start        time.Time // when it registered, or when a worker reported it first
 
 	attached      bool
 	neverAttached bool      // it has not attached since this master leads
-	since         time.Time // when it was detached
+	since         time.Time // since when it has no stream
 
-	// complete is set when the application has been sent all its executors. Until then
-	// executors that workers report are taken over, and nothing is launched.
+	// complete is set when the application has been sent the list of all its
+	// executors. Until then, executors that workers report are added to it, and
+	// none is launched.
 	complete       bool
 	completeBy     time.Time
-	expected       map[uint32]bool // executors that it named and no worker has reported yet
+	expected       map[uint32]bool // ids that it named when it attached and no worker has reported yet
 	knownHighestID uint32          // the highest executor id that it knew when it attached
-	killed         map[uint32]bool // executors to stop once a worker reports them
-	registeredIDs  map[uint32]bool // executors that have registered with it and no worker has reported yet
+	killed         map[uint32]bool // ids of executors to stop once a worker reports them
+	registeredIDs  map[uint32]bool // ids of executors that have registered with its driver and no worker has reported yet
 
 	demands  []*protocol.ExecutorDemand
 	excluded map[string]bool
 
 	executors   map[uint32]*executor
-	live        map[uint32]int // active executors, by profile
+	live        map[uint32]int // number of active executors (isActive), by profile id
 	cores       int            // of active executors
-	highestID   uint32         // executor id in use
+	highestID   uint32         // the highest executor id in use
 	reservedIDs uint32         // executor ids up to this one are reserved in the store
 	usedWorkers map[string]bool
 
-	ends     []*protocol.ExecutorEnd // not acknowledged
+	ends     []*protocol.ExecutorEnd // ends of executors that it has not acknowledged
 	sequence uint64
 
 	failures  int            // executors in a row that failed before any registered
-	failedOn  map[string]int // failed executors, by worker
+	failedOn  map[string]int // number of failed executors, by worker id
 	retryAt   time.Time
-	hindrance string // why it has no executors
+	hindrance string // why it lacks executors, for users; "" if it does not
 
 	state  ApplicationState // set once it has ended
 	reason string
@@ -101,9 +104,9 @@ func (a *application) currentState() ApplicationState {
 	return Running
 }
 
-// hasGivenUp reports whether the application considers an executor lost: when it
-// attached it knew the id and did not name the executor, or an end was reported
-// since.
+// hasGivenUp reports whether the application no longer expects an executor: when it
+// attached, it knew the id and did not name the executor, or the executor's end is
+// to be reported to it.
 func (a *application) hasGivenUp(id uint32) bool {
 	if a.neverAttached {
 		return false
@@ -174,8 +177,8 @@ func (a *application) record() *ApplicationRecord {
 	return record
 }
 
-// nextExecutorID reserves ids in the store before they are used, so that no later
-// master uses one again.
+// nextExecutorID returns a new executor id. It reserves ids in the store before it
+// uses them, so that no later master uses one again.
 func (c *Cluster) nextExecutorID(a *application) uint32 {
 	a.highestID++
 	if a.highestID > a.reservedIDs {
@@ -238,10 +241,11 @@ func (c *Cluster) expectApplication(now time.Time, id string) *application {
 	return a
 }
 
-// attach attaches an application and sends it the ends of executors and, if complete,
-// its executors.
+// attach begins a stream of an application. It sends the application the ends of
+// executors that it has not acknowledged and, if it is complete, the list of its
+// executors.
 func (c *Cluster) attach(now time.Time, a *application, hello *protocol.ApplicationHello) {
-	delete(c.effects.Applications, a.id) // for the earlier stream
+	delete(c.effects.Applications, a.id) // orders for the earlier stream
 	a.registration = hello.GetRegistration()
 	c.registrations[a.registration] = a.id
 	a.description = hello.GetDescription()
@@ -279,8 +283,8 @@ func (c *Cluster) attach(now time.Time, a *application, hello *protocol.Applicat
 	c.completeIfNoneExpected(a)
 }
 
-// completeIfNoneExpected sends an application all its executors once no more are
-// expected.
+// completeIfNoneExpected calls completeNow if workers have reported all executors
+// that the application named when it attached.
 func (c *Cluster) completeIfNoneExpected(a *application) {
 	if c.phase == Alive && a.attached && len(a.expected) == 0 {
 		c.completeNow(a)
@@ -296,7 +300,8 @@ func (c *Cluster) completeNow(a *application) {
 	clear(a.killed)
 	clear(a.registeredIDs)
 	c.dirty = true
-	// Executors of workers that an earlier master had lost may exceed the limit.
+	// If a worker comes back that an earlier master had counted as lost, its
+	// executors and those that replaced them may exceed cores.max.
 	for _, id := range slices.Backward(slices.Sorted(maps.Keys(a.executors))) {
 		if c.coresLeft(a) < 0 {
 			c.kill(a.executors[id])
@@ -305,7 +310,8 @@ func (c *Cluster) completeNow(a *application) {
 	c.sendAll(a)
 }
 
-// sendAll sends an application all its executors.
+// sendAll sends an application the list of all its executors, and notices of those
+// that are being decommissioned.
 func (c *Cluster) sendAll(a *application) {
 	order := c.orderApplication(a)
 	order.Complete = true

@@ -7,7 +7,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// size is the cores, memory and further resources of an executor or a driver.
+// size is the cores, memory and further resources, such as GPUs, of an executor or
+// a driver.
 type size struct {
 	cores     int
 	memory    int64            // bytes
@@ -30,7 +31,7 @@ func driverSize(description *protocol.DriverDescription) size {
 type reservation struct {
 	cores     int
 	memory    int64               // bytes
-	resources map[string][]string // addresses
+	resources map[string][]string // addresses, by the resource's name
 }
 
 // capacity is what a worker has, and how much of it is used. More can be used than

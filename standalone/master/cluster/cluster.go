@@ -19,14 +19,16 @@ type Options struct {
 	// MaxExecutorRetries is how many executors of an application may fail in a row
 	// before it is removed; -1 for any number.
 	MaxExecutorRetries int
-	// RetainedApplications and RetainedDrivers are how many ended ones are kept.
+	// RetainedApplications and RetainedDrivers are how many ended applications and
+	// drivers are kept.
 	RetainedApplications, RetainedDrivers int
 	WorkerTimeout                         time.Duration
 	ReconnectTimeout                      time.Duration
 	RecoveryTimeout                       time.Duration
 	// DeadWorkerRetention is how long dead workers are shown.
 	DeadWorkerRetention time.Duration
-	// Random shuffles the workers for drivers.
+	// Random shuffles the workers before drivers are launched; nil for a random
+	// seed.
 	Random *rand.Rand
 }
 
@@ -35,9 +37,10 @@ type Phase string
 
 // The phases of a master.
 const (
-	// Standby does not lead. A Cluster is never in this phase.
+	// Standby is a master that does not lead. A Cluster is never in this phase.
 	Standby Phase = "STANDBY"
-	// Recovering waits for the workers and applications that were in the store.
+	// Recovering is a new leader that waits for the workers and applications in the
+	// store to attach. It launches nothing.
 	Recovering Phase = "RECOVERING"
 	Alive      Phase = "ALIVE"
 )
@@ -46,23 +49,23 @@ const (
 type Cluster struct {
 	options  Options
 	phase    Phase
-	deadline time.Time // of the phase Recovering
+	deadline time.Time // when the phase Recovering ends at the latest
 
 	workers   map[string]*worker  // includes dead ones while they are shown
 	byAddress map[address]*worker // live ones
 
 	applications  map[string]*application // that have not ended
-	queue         []*application          // the same, first in first out
-	registrations map[string]string       // application ids, by registration
+	queue         []*application          // the same, in the order of scheduling
+	registrations map[string]string       // application ids, by registration (ApplicationHello)
 	ended         history[*application]
 
 	drivers        map[string]*driver // that have not ended
-	submissions    map[string]string  // driver ids, by submission
+	submissions    map[string]string  // driver ids, by submission (SubmitDriverRequest)
 	waitingDrivers []*driver
 	endedDrivers   history[*driver]
 
-	nextNumber int  // in the ids of applications and drivers
-	nextIndex  int  // of workers
+	nextNumber int  // the number in the next id of an application or a driver
+	nextIndex  int  // the index of the next worker
 	dirty      bool // Schedule may be able to launch more
 	effects    Effects
 }
@@ -89,18 +92,19 @@ func New(options Options) *Cluster {
 // Phase returns the master's phase.
 func (c *Cluster) Phase() Phase { return c.phase }
 
-// newID makes an id as Spark does: app-20060102150405-0000.
+// newID makes an id of the same form as Spark's: app-20060102150405-0000.
 func (c *Cluster) newID(kind string, now time.Time) string {
 	for {
 		id := fmt.Sprintf("%s-%s-%04d", kind, now.UTC().Format("20060102150405"), c.nextNumber)
 		c.nextNumber++
 		if c.applications[id] == nil && c.drivers[id] == nil {
-			return id // no earlier master, whose store was lost, has used it
+			return id // no application or driver of a master whose store was lost has it
 		}
 	}
 }
 
-// workersInOrder returns the workers in the order of their registration.
+// workersInOrder returns all workers in the order of their registration, also dead
+// ones that are still shown.
 func (c *Cluster) workersInOrder() []*worker {
 	all := make([]*worker, 0, len(c.workers))
 	for _, w := range c.workers {
@@ -126,7 +130,8 @@ func (h *history[T]) add(entry T) (removed []T) {
 	return removed
 }
 
-// Files returns the SHA-256 of all files that workers may still fetch.
+// Files returns the SHA-256 (32 raw bytes) of all files that workers may still
+// fetch.
 func (c *Cluster) Files() map[string]bool {
 	hashes := map[string]bool{}
 	add := func(program *protocol.File, files []*protocol.File) {

@@ -24,11 +24,14 @@
 //
 // # Loss
 //
-// A worker or an application that attaches reports its executors. The cluster takes
-// over those, and launches others again or marks them as lost. A disconnected worker
-// or application gets nothing new, and is lost after Options.ReconnectTimeout; a
-// connected worker that sends nothing, after Options.WorkerTimeout. After [Cluster.Recover] nothing is launched until all
-// workers and applications from the store have attached, or Options.RecoveryTimeout
-// has passed. An application that is not in the store, because the store was lost,
-// is taken over when it attaches.
+// A worker or an application that attaches, which means that it opens a stream to
+// the master, reports its executors. The cluster adds those that it does not know.
+// Executors that it expects on a worker and that the worker does not report are
+// launched again or marked as lost. A disconnected worker or application gets
+// nothing new, and is lost after Options.ReconnectTimeout. A connected worker that
+// sends nothing is lost after Options.WorkerTimeout.
+//
+// After [Cluster.Recover] nothing is launched until all workers and applications from
+// the store have attached, or Options.RecoveryTimeout has passed. An application that
+// is not in the store, because the store was lost, is added when it attaches.
 package cluster

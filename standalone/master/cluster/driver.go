@@ -69,8 +69,8 @@ func (d *driver) record() *DriverRecord {
 	return record
 }
 
-// SubmitDriver adds a driver. It returns the existing one if the same submission, or
-// one with the same idempotency key, came before.
+// SubmitDriver adds a driver. If the same submission, or one with the same
+// idempotency key, came before, it returns the driver of that one.
 func (c *Cluster) SubmitDriver(now time.Time, request *protocol.SubmitDriverRequest) (*protocol.DriverReply, error) {
 	if err := checkDriver(request.GetDescription()); err != nil {
 		return nil, err
@@ -228,8 +228,10 @@ func (c *Cluster) handleDriverReport(now time.Time, w *worker, report *protocol.
 	}
 }
 
-// takeOverDriver adds a reported driver that is unknown, because the store was lost.
-// If it has ended or was launched again elsewhere, the worker is ordered to stop it.
+// takeOverDriver adds a launch of a driver that a worker reports and this master
+// does not know. If the driver is unknown, because the store was lost, it is added
+// too. If not, it has ended or was launched again elsewhere, and the worker is
+// ordered to stop the launch.
 func (c *Cluster) takeOverDriver(now time.Time, w *worker, report *protocol.DriverReport) {
 	r := &run{
 		key: runKey{report.GetDriverId(), report.GetLaunch()}, worker: w,
@@ -267,7 +269,7 @@ func (c *Cluster) reconcileDrivers(now time.Time, w *worker, named map[runKey]bo
 				c.orderDriverKill(r)
 			}
 		case d != nil && d.state == protocol.DriverState_DRIVER_LAUNCHING && !d.killing:
-			c.orderDriverLaunch(r) // the order was lost
+			c.orderDriverLaunch(r) // the order to launch it was lost
 		default:
 			c.loseRun(now, r, w.name()+" does not have it any more")
 		}
@@ -283,8 +285,8 @@ func (c *Cluster) endRun(r *run) {
 	c.dirty = true
 }
 
-// loseRun ends a run that its worker has lost. The driver is launched again if it is
-// supervised.
+// loseRun ends a run whose process is lost, alone or with its worker. The driver is
+// launched again if it is supervised.
 func (c *Cluster) loseRun(now time.Time, r *run, reason string) {
 	c.endRun(r)
 	if r.driver != nil {

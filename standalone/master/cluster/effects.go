@@ -20,7 +20,8 @@ const (
 type Effects struct {
 	// Changes must be in the store before any of the orders is sent.
 	Changes []recovery.Record
-	// Workers and Applications are orders for those that are attached, by id.
+	// Workers and Applications are the messages, or orders, for attached workers
+	// and applications, by id.
 	Workers      map[string]*protocol.WorkerOrder
 	Applications map[string]*protocol.ApplicationOrder
 	// LostWorkers and EndedApplications name streams to close after their orders have
@@ -45,8 +46,9 @@ func (c *Cluster) Take() Effects {
 	return taken
 }
 
-// orderWorker returns the next order for a worker, to be added to. If the worker is
-// not attached, the order is dropped: AttachWorker creates it again.
+// orderWorker returns the next message, or order, for a worker, to which the caller
+// adds. If the worker is not attached, the message is not sent: AttachWorker makes
+// the orders again that are still needed.
 func (c *Cluster) orderWorker(w *worker) *protocol.WorkerOrder {
 	if !w.attached {
 		return &protocol.WorkerOrder{}

@@ -23,16 +23,17 @@ type executor struct {
 	reserved        reservation
 	state           protocol.ExecutorState
 	killing         bool // its worker was ordered to stop it
-	decommissioning bool // with its worker
+	decommissioning bool // its worker is being decommissioned
 	registered      bool // with its driver
 	logURL          string
 }
 
-// isActive reports whether it counts towards what its application has asked for.
+// isActive reports whether the executor counts towards the number that its
+// application has requested.
 func (e *executor) isActive() bool { return e.application != nil && !e.killing && !e.decommissioning }
 
-// update applies a change on which isActive depends, and keeps the application's
-// totals right.
+// update calls change, which may change the result of isActive, and corrects the
+// application's totals.
 func (e *executor) update(change func()) {
 	before, application := e.isActive(), e.application
 	change()
@@ -168,7 +169,7 @@ func (c *Cluster) takeOverExecutor(now time.Time, w *worker, report *protocol.Ex
 		c.orderKill(e)
 		return
 	}
-	a.dropEnd(key.id) // not sent yet: the application has not attached
+	a.dropEnd(key.id) // this end was not sent: the application has not attached
 	e.application = a
 	a.highestID = max(a.highestID, key.id)
 	a.usedWorkers[w.id] = true

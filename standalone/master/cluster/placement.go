@@ -11,11 +11,11 @@ import (
 // candidate is a worker that has room for an executor, and what is assigned to it.
 type candidate struct {
 	worker       *worker
-	cores        int  // placed
-	executors    int  // placed
+	cores        int  // cores assigned in this placement
+	executors    int  // executors assigned in this placement
 	running      int  // executors that the application has there already
-	failures     int  // of the application's executors there
-	missingLocal *int // cores that tasks preferring this host still need there, shared by its workers; nil if none does
+	failures     int  // how many of the application's executors have failed there
+	missingLocal *int // cores that tasks which prefer this host still need; one number for all its workers; nil if no task prefers it
 }
 
 // missing returns how many more cores tasks that prefer the host need there.
@@ -32,12 +32,13 @@ type placement struct {
 	size        size // of an executor; the minimum if wholeWorker
 	wholeWorker bool // one executor for each worker, with all its free cores
 	candidates  []*candidate
-	coresLeft   int // of the application's limit
+	coresLeft   int // how many more cores the application may use
 	wanted      int // executors still to assign
 }
 
-// placeExecutors launches the executors that an application requests of one profile and
-// that fit. It follows scheduleExecutorsOnWorkers of Spark's Master.scala.
+// placeExecutors launches executors of one profile: as many as the application
+// requests, or as many as fit. It follows scheduleExecutorsOnWorkers of Spark's
+// Master.scala.
 func (c *Cluster) placeExecutors(now time.Time, a *application, demand *protocol.ExecutorDemand, workers []*worker) {
 	profile := demand.GetProfile()
 	p := &placement{
@@ -98,8 +99,9 @@ func (p *placement) countRunning(a *application, demand *protocol.ExecutorDemand
 	}
 }
 
-// sort puts the best workers first: hosts that tasks prefer, no failures there,
-// most free cores.
+// sort puts the best workers first: those on hosts that tasks prefer, then those
+// with the fewest failures, the most free cores, and the fewest executors of the
+// application.
 func (p *placement) sort() {
 	slices.SortStableFunc(p.candidates, func(a, b *candidate) int {
 		return cmp.Or(
@@ -133,8 +135,9 @@ func (p *placement) assign(c *candidate) {
 	}
 }
 
-// assignLocal assigns executors to hosts on which tasks that prefer them need more
-// cores, the host that misses most first. It reports whether it assigned any.
+// assignLocal assigns executors to workers on hosts where the tasks that prefer the
+// host need more cores. It begins with the host that lacks the most cores, and
+// reports whether it assigned any executor.
 func (p *placement) assignLocal() (assigned bool) {
 	if p.wholeWorker {
 		return false
@@ -155,8 +158,8 @@ func (p *placement) assignLocal() (assigned bool) {
 	}
 }
 
-// assignRest assigns the remaining executors, one to each worker in turn or as many
-// as fit to each.
+// assignRest assigns the remaining executors: one to each worker in turn if spread
+// is set, or else as many as fit to each.
 func (p *placement) assignRest(spread bool) {
 	free := slices.Clone(p.candidates)
 	for len(free) > 0 {

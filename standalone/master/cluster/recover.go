@@ -143,7 +143,7 @@ func (c *Cluster) recoverDrivers(now time.Time, records []*DriverRecord) {
 	}
 }
 
-// skipNumber prevents that the number of an id is used again.
+// skipNumber makes newID use only numbers above the one in an id.
 func (c *Cluster) skipNumber(id string) {
 	if at := strings.LastIndexByte(id, '-'); at >= 0 {
 		if n, err := strconv.Atoi(id[at+1:]); err == nil && n < 1<<31 {

@@ -41,7 +41,7 @@ func (c *Cluster) Request(id string, request *protocol.ExecutorRequest) error {
 	return nil
 }
 
-// KillExecutors stops executors that their application has given up.
+// KillExecutors stops executors because their application asks for it.
 func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	a := c.applications[id]
 	if a == nil {
@@ -59,8 +59,9 @@ func (c *Cluster) KillExecutors(id string, executors []uint32) {
 	}
 }
 
-// reportUnknown reports an unknown executor that the application asked to stop as
-// lost, unless its end is reported already.
+// reportUnknown tells an application that an executor which it asked to stop is
+// lost, because this master does not know it. It does nothing if an end of the
+// executor is not acknowledged yet.
 func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	if a.hasEnd(executorID) {
 		return
@@ -70,7 +71,8 @@ func (c *Cluster) reportUnknown(a *application, executorID uint32) {
 	})
 }
 
-// reportEnd sends an application the end of an executor until it is acknowledged.
+// reportEnd sends an application the end of an executor, and again after each
+// attach until the application has acknowledged it.
 func (c *Cluster) reportEnd(a *application, end *protocol.ExecutorEnd) {
 	a.sequence++
 	end.Sequence = a.sequence
@@ -98,7 +100,8 @@ func (c *Cluster) ExecutorsRegistered(id string, executors []uint32) {
 	}
 }
 
-// Acknowledge drops the executor ends that an application has received.
+// Acknowledge drops the ends of executors that an application has received: those
+// with this sequence number or a lower one.
 func (c *Cluster) Acknowledge(id string, sequence uint64) {
 	if a := c.applications[id]; a != nil {
 		a.ends = slices.DeleteFunc(a.ends, func(end *protocol.ExecutorEnd) bool { return end.GetSequence() <= sequence })
@@ -118,8 +121,9 @@ func (c *Cluster) Finish(now time.Time, id string, finish *protocol.Finish) {
 	c.endApplication(now, a, Failed, finish.GetDiagnostics())
 }
 
-// KillApplication ends an application, and its driver if that is supervised and
-// would be restarted. It reports whether the application exists.
+// KillApplication ends an application. It also stops its driver if that is
+// supervised, because it would be started again. It reports whether the application
+// exists.
 func (c *Cluster) KillApplication(now time.Time, id, reason string) bool {
 	a := c.applications[id]
 	if a == nil {

@@ -69,7 +69,8 @@ func (c *Cluster) scheduleDrivers(workers []*worker) {
 	c.waitingDrivers = waiting
 }
 
-// reportHindrance sends an application the reason why it has no executors.
+// reportHindrance sends an application the reason why it has no executor of a
+// profile, if the reason has changed.
 func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	text := ""
 	for _, demand := range a.demands {
@@ -84,7 +85,7 @@ func (c *Cluster) reportHindrance(a *application, workers []*worker) {
 	}
 }
 
-// hindrance returns for users why there is no executor of a profile.
+// hindrance returns, in words for users, why there is no executor of a profile.
 func (c *Cluster) hindrance(a *application, profile *protocol.ExecutorProfile, workers []*worker) string {
 	need := executorSize(profile)
 	if len(workers) == 0 {

@@ -49,7 +49,8 @@ type WorkerStatus struct {
 	LastHeartbeat time.Time               `json:"lastHeartbeat,omitzero"`
 }
 
-// ResourceUsed is how much of a further resource is used.
+// ResourceUsed is how many addresses of a further resource, such as GPUs, a worker
+// has, and how many of them are used.
 type ResourceUsed struct {
 	Total int `json:"total"`
 	Used  int `json:"used"`
@@ -71,7 +72,7 @@ type ApplicationStatus struct {
 	CoresMax  int              `json:"coresMax,omitempty"`
 	Cores     int              `json:"cores"`
 	Executors []ExecutorStatus `json:"executors,omitempty"`
-	Failures  int              `json:"failures"` // of executors in a row
+	Failures  int              `json:"failures"` // executors that failed in a row before they registered
 	Hindrance string           `json:"hindrance,omitempty"`
 }
 

@@ -26,11 +26,11 @@ type worker struct {
 	recovered bool // from the store, and not attached yet
 	dead      bool
 	lastHeard time.Time
-	since     time.Time // when it was detached, or found dead
+	since     time.Time // when its stream ended, or when it was found dead
 	reason    string    // why it is dead or decommissioned
 
 	decommissioning   bool
-	decommissionAsked bool // by Decommission
+	decommissionAsked bool // Decommission was called for it
 	deadline          time.Time
 	acknowledged      uint64
 
@@ -92,7 +92,7 @@ func (c *Cluster) AttachWorker(now time.Time, hello *protocol.WorkerHello) error
 	}
 
 	for _, a := range c.ended.entries {
-		if a.usedWorkers[w.id] { // the order may have been lost
+		if a.usedWorkers[w.id] { // the order to clean up may have been lost
 			order := c.orderWorker(w)
 			order.FinishedApplications = append(order.FinishedApplications, a.id)
 		}
@@ -142,7 +142,8 @@ func (c *Cluster) Heartbeat(now time.Time, id string) {
 	}
 }
 
-// WorkerReport applies what has changed on a worker.
+// WorkerReport applies a worker's report on its executors and drivers that have
+// changed.
 func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.WorkerReport) {
 	w := c.workers[id]
 	if w == nil || !w.attached {
@@ -161,8 +162,8 @@ func (c *Cluster) WorkerReport(now time.Time, id string, report *protocol.Worker
 	c.orderWorker(w).Acknowledged = w.acknowledged
 }
 
-// WorkerDecommissioning notes that a worker decommissions itself. deadline may be
-// zero.
+// WorkerDecommissioning notes that a worker decommissions itself. deadline is when
+// the worker stops what still runs there; zero for never.
 func (c *Cluster) WorkerDecommissioning(now time.Time, id, reason string, deadline time.Time) {
 	if w := c.workers[id]; w != nil && !w.dead {
 		w.lastHeard = now
