@@ -26,7 +26,7 @@ type certificateFiles struct {
 	problem error // why files that have changed since could not be used; nil if latest is current
 }
 
-// certified is the content of the files.
+// certified is what was read from the files.
 type certified struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
@@ -123,7 +123,8 @@ func (f *certificateFiles) load() (*certified, error) {
 // be used.
 var errUnread = errors.New("the certificates that are used are old, as those that replaced them cannot be used")
 
-// explain adds to the error of a failed handshake that the certificates are old.
+// explain adds to the error of a failed handshake that old certificates were used,
+// if the files have changed and the new ones cannot be used.
 func (f *certificateFiles) explain(failure error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -27,7 +27,7 @@ const commonName = "bobbin cluster"
 // them shows no secret.
 type Credentials struct {
 	certificate tls.Certificate    // made from the secret
-	private     ed25519.PrivateKey // derived from the secret, the only one that is trusted; nil with certificates
+	private     ed25519.PrivateKey // derived from the secret; peers must have the same key; nil if files is set
 	files       *certificateFiles  // nil with a secret
 }
 

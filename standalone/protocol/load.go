@@ -10,8 +10,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// ErrNoSecret is wrapped if no credentials are set and the secret's file does not
-// exist.
+// ErrNoSecret is wrapped by the error of Load if neither certificates nor a secret
+// are set and the file with the secret does not exist.
 var ErrNoSecret = errors.New("no secret of a standalone cluster was found")
 
 // Load returns the credentials that the settings name: certificates, or a secret from
@@ -21,8 +21,9 @@ func Load(settings *config.Config) (*Credentials, error) {
 	return load(settings, false)
 }
 
-// LoadOrCreate is Load for processes that start a cluster: if nothing is set and
-// ~/.bobbin/secret does not exist, it makes that file, of mode 0600.
+// LoadOrCreate is Load for processes that start a cluster: if no credentials are
+// set and ~/.bobbin/secret does not exist, it makes that file, with a random secret
+// and mode 0600.
 func LoadOrCreate(settings *config.Config) (*Credentials, error) {
 	return load(settings, true)
 }

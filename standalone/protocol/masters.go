@@ -56,7 +56,7 @@ func (m *Masters) Learn(address string) bool {
 	return true
 }
 
-// Prefer moves a known master, which leads, to the front.
+// Prefer moves the master at a known address, which leads, to the front of All.
 func (m *Masters) Prefer(address string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,8 @@ func (s DriverState) Ended() bool {
 	return false
 }
 
-// ToAddresses converts the addresses of resources, by name, to the form of messages.
+// ToAddresses converts the addresses of each resource, by the resource's name, to
+// the form of the protocol's messages.
 func ToAddresses(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// Version is the protocol's version. A master accepts its own version only. Since
-	// version 2 keys are derived from secrets by Argon2id, so with a secret version 1
-	// does not get a connection.
+	// Version is the protocol's version. A master accepts its own version only.
+	// Version 2 derives keys from secrets with Argon2id, so a peer of version 1
+	// that has the same secret cannot connect.
 	Version = 2
 
 	// ChunkBytes bounds the data of one message of an upload or a fetch.
@@ -38,7 +38,8 @@ const bufferBytes = 4 << 10
 // maxMessageBytes bounds one message. A worker's hello names all its executors.
 const maxMessageBytes = 64 << 20
 
-// ServerOptions make a gRPC server accept only peers with the same credentials.
+// ServerOptions returns options with which a gRPC server accepts only clients that
+// have the cluster's secret or a certificate signed by its authorities.
 func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(c.transport(true)),
@@ -49,7 +50,8 @@ func (c *Credentials) ServerOptions() []grpc.ServerOption {
 	}
 }
 
-// DialOptions make a gRPC client call only peers with the same credentials.
+// DialOptions returns options with which a gRPC client calls only servers that have
+// the cluster's secret or a certificate signed by its authorities.
 func (c *Credentials) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(c.transport(false)),

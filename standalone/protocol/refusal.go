@@ -16,8 +16,8 @@ type Refusal struct {
 	Err    error
 }
 
-// IsFinal reports whether a retry with the same master cannot help: it leads, and
-// refuses the call itself.
+// IsFinal reports whether a retry with the same master would fail with the same
+// error: the master leads, and refuses the call itself.
 func IsFinal(err error) bool {
 	switch status.Code(err) {
 	case codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.NotFound, codes.AlreadyExists,
@@ -27,16 +27,18 @@ func IsFinal(err error) bool {
 	return false
 }
 
-// isDistrust reports whether the two sides have different credentials, which gRPC
-// reports as a failed connection.
+// isDistrust reports whether the TLS handshake failed, usually because the two
+// sides have different secrets or do not trust each other's certificates. gRPC
+// reports that as a failed connection.
 func isDistrust(err error) bool {
 	text := status.Convert(err).Message()
 	return status.Code(err) == codes.Unavailable &&
 		(strings.Contains(text, "authentication handshake failed") || strings.Contains(text, "remote error: tls"))
 }
 
-// AllDistrust reports whether every call failed because the two sides do not have
-// the same credentials.
+// AllDistrust reports whether the TLS handshake failed in every call, usually
+// because the two sides have different secrets or do not trust each other's
+// certificates.
 func AllDistrust(refusals []Refusal) bool {
 	return len(refusals) > 0 && !slices.ContainsFunc(refusals, func(r Refusal) bool { return !isDistrust(r.Err) })
 }

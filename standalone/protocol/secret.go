@@ -25,8 +25,8 @@ const (
 	stretchThreads = 1
 )
 
-// keyPrefix begins a secret that is a key in hexadecimal. Such a secret is random and
-// cannot be guessed, so it is not stretched.
+// keyPrefix begins a secret that is a key in hexadecimal. Such a secret is random
+// and cannot be guessed, so it is not passed through Argon2id.
 const keyPrefix = "bobbin-key:"
 
 // NewSecret returns a random secret.
@@ -36,7 +36,8 @@ func NewSecret() []byte {
 	return secretOf(seed)
 }
 
-// secretOf returns a key in the form of a secret.
+// secretOf returns the secret that is keyPrefix and the seed of a key in
+// hexadecimal.
 func secretOf(seed []byte) []byte { return hex.AppendEncode([]byte(keyPrefix), seed) }
 
 // seedOf derives the seed of the cluster's key from a secret. It fails if the secret is
