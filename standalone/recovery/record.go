@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// sealMagic begins a sealed record; its last byte is the version of the format.
+// sealMagic begins every sealed record (Seal). Its last byte is the version of the
+// format.
 const sealMagic = "bbr\x01"
 
 // sealBytes is the length of a sealed record's header: the magic, and a CRC-32C of kind,
@@ -30,7 +31,7 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("the record %s/%s in %s is damaged: %s", e.Kind, e.ID, e.Where, e.Reason)
 }
 
-// Check returns an error if the name of a record is not valid.
+// Check returns an error if the kind or id of a record is empty or contains a NUL.
 func Check(changes []Record) error {
 	for _, r := range changes {
 		switch {

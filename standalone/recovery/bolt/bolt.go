@@ -30,7 +30,8 @@ const (
 	// leaderName is the file beside it that names the process that has locked it.
 	leaderName = "master.leader"
 
-	// lockWait is how long a master waits for another one that is stopping.
+	// lockWait is how long Open waits for the lock of the file, which a master that
+	// is stopping may still have.
 	lockWait = 300 * time.Millisecond
 )
 
@@ -43,14 +44,14 @@ var (
 // InUseError is returned if another master has locked the file.
 type InUseError struct {
 	Path   string
-	Holder string // the other master, for users
+	Holder string // the other master's address and process, for users; "" if unknown
 }
 
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("another master has %s open%s: end it, or give this one a recovery.directory of its own", e.Path, e.Holder)
 }
 
-// backend is an open file.
+// backend is the open file with a master's state.
 type backend struct {
 	path string
 	file os.FileInfo // of the file that was locked
@@ -127,7 +128,8 @@ func damaged(path string, err error) error {
 		"or move it away to begin with no applications, workers and drivers", path, err)
 }
 
-// holder returns the content of the leader's file, for the text of an error.
+// holder returns the content of the leader's file in parentheses, for the text of
+// an error; "" if there is none.
 func holder(directory string) string {
 	text, err := os.ReadFile(filepath.Join(directory, leaderName))
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
@@ -136,7 +138,9 @@ func holder(directory string) string {
 	return " (" + strings.TrimSpace(string(text)) + ")"
 }
 
-// Campaign begins the term, which lasts as long as this master has the file.
+// Campaign begins the term at once, because Open has locked the file. The term
+// lasts until Resign or Close is called, or a write finds that the file was
+// replaced.
 func (b *backend) Campaign(ctx context.Context, address string) (recovery.Term, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
@@ -202,7 +206,7 @@ func (b *backend) endTerm(t *term) {
 	_ = os.Remove(filepath.Join(filepath.Dir(b.path), leaderName)) // it is only read for the text of an error
 }
 
-// update makes a change, which is on disk when it returns.
+// update runs change in a transaction, which is on disk when update returns.
 func (b *backend) update(change func(*bbolt.Tx) error) error {
 	err := guarded(b.path, func() error { return b.db.Update(change) })
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // do not answer.
 const retryPause = time.Second
 
-// backend is one master's candidacy.
+// backend is one master's connection to etcd, with which it stands for election.
 type backend struct {
 	options Options
 	client  *clientv3.Client
@@ -32,7 +32,7 @@ type backend struct {
 
 	mu     sync.Mutex
 	closed bool
-	active sync.WaitGroup // candidates and terms
+	active sync.WaitGroup // calls of Campaign and terms that have not ended
 }
 
 // Open connects to the servers. It fails if none answers in time, so that a wrong address
@@ -63,7 +63,7 @@ func Open(ctx context.Context, o Options) (recovery.Backend, error) {
 	return b, nil
 }
 
-// call bounds one call to the servers.
+// call returns a context that bounds one call to the servers by Options.Timeout.
 func (b *backend) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, b.options.Timeout)
 }
@@ -112,7 +112,8 @@ func (b *backend) Leader() string {
 	return ""
 }
 
-// Close revokes the lease if the servers can be reached. If not, the lease expires.
+// Close ends the term and revokes its lease. If the servers cannot be reached, the
+// lease expires.
 func (b *backend) Close() error {
 	b.mu.Lock()
 	if b.closed {

@@ -25,7 +25,8 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 			b.revoke(lease.ID)
 		}
 	}()
-	// If this master is elected, the term keeps the lease.
+	// The session's client can be abandoned when ctx ends. If this master is
+	// elected, the term keeps the session and the client.
 	client, abandon := b.abandonable()
 	defer context.AfterFunc(ctx, abandon)()
 	defer func() {
@@ -65,9 +66,10 @@ func (b *backend) candidate(ctx context.Context, address string) (*term, error) 
 	return t, nil
 }
 
-// abandonable returns the client with a context of its own. An abandoned election
-// deletes its key under the client's context, and blocks while no server answers. After
-// abandon it returns, and the key is deleted when the lease expires.
+// abandonable returns a copy of the client with a context of its own, and the
+// function that ends this context. An election that is given up deletes its key
+// under the client's context, and blocks while no server answers. abandon makes it
+// return; the key is then deleted when the lease expires.
 func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	ctx, abandon := context.WithCancel(b.client.Ctx())
 	client := clientv3.NewCtxClient(ctx, clientv3.WithZapLogger(b.client.GetLogger()))
@@ -75,7 +77,8 @@ func (b *backend) abandonable() (*clientv3.Client, context.CancelFunc) {
 	return client, abandon
 }
 
-// wait returns when this master is elected. Until then it stores the current leader.
+// wait returns when this master is elected. Until then it keeps b.leader up to
+// date.
 func (b *backend) wait(ctx context.Context, session *concurrency.Session, election *concurrency.Election, address string) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer context.AfterFunc(session.Ctx(), stop)()

@@ -24,8 +24,9 @@ func (o *Options) diagnose(ctx context.Context) error {
 	return errors.Join(found...)
 }
 
-// connect makes a connection and waits for the server's first byte, which it sends only
-// after it has accepted our certificate.
+// connect makes a TCP connection to a server. With https:// it also waits for the
+// server's first byte, which comes only after the server has accepted our
+// certificate.
 func (o *Options) connect(ctx context.Context, endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil {

@@ -17,18 +17,21 @@ const (
 	// 1.5 MiB by default.
 	batchChanges = 100
 	batchBytes   = 1 << 20
-	// maxRecord bounds a record's data.
+	// maxRecord bounds a record's data, in bytes, so that a transaction has room
+	// for it.
 	maxRecord = batchBytes - 4096
 	// pageRecords is how many records one call reads.
 	pageRecords = 200
 )
 
-// recordKey returns the key of a record, with its name escaped.
+// recordKey returns etcd's key for a record, with kind and id escaped as in the
+// path of a URL.
 func (b *backend) recordKey(kind, id string) string {
 	return b.stateKeys() + url.PathEscape(kind) + "/" + url.PathEscape(id)
 }
 
-// names returns the name of the record at a key.
+// names returns the kind and id of the record at a key. It fails for a key that
+// recordKey does not make.
 func (b *backend) names(key string) (kind, id string, err error) {
 	escapedKind, escapedID, ok := strings.Cut(strings.TrimPrefix(key, b.stateKeys()), "/")
 	kind, err = url.PathUnescape(escapedKind)
@@ -111,7 +114,8 @@ func (t *term) Write(ctx context.Context, changes ...recovery.Record) error {
 	return t.commit(ctx, batch)
 }
 
-// commit executes one transaction.
+// commit executes one transaction. It fails with ErrLost if this master no longer
+// leads.
 func (t *term) commit(ctx context.Context, batch []clientv3.Op) error {
 	if err := t.check(ctx); err != nil {
 		return err

@@ -77,13 +77,15 @@ func (t *term) claim(ctx context.Context) (int64, error) {
 
 var errLeaseGone = errors.New("the lease ran out while this master waited")
 
-// leads is the condition of all writes of this term.
+// leads returns the condition of all writes of this term: this master's key in the
+// election is still there.
 func (t *term) leads() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.revision)
 }
 
-// begin starts the goroutines that end the term. The caller has added it to
-// backend.active.
+// begin starts the goroutines that renew the lease, watch this master's key for
+// changes after the revision seen, and end the term. The caller has added the term
+// to backend.active.
 func (t *term) begin(seen int64) {
 	ctx, stop := context.WithCancelCause(t.backend.client.Ctx())
 	t.stop = stop
@@ -101,7 +103,7 @@ func (t *term) begin(seen int64) {
 		defer t.backend.active.Done()
 		<-ctx.Done()
 		release()
-		t.finish(context.Cause(ctx)) // the client was closed
+		t.finish(context.Cause(ctx)) // if the client was closed; otherwise the term has ended already
 		t.over.Wait()
 		t.session.Orphan()
 		t.backend.revoke(t.lease)
@@ -119,7 +121,8 @@ func (t *term) finish(why error) {
 	})
 }
 
-// watch ends the term when the key is gone.
+// watch ends the term when the key is gone. seen is the latest revision at which it
+// is known to have existed.
 func (t *term) watch(ctx context.Context, seen int64) {
 	for ctx.Err() == nil {
 		watch, stop := context.WithCancel(ctx)

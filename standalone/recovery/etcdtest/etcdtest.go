@@ -44,8 +44,9 @@ func Start(t testing.TB) *Server {
 	return launch(t, "http", nil)
 }
 
-// StartTLS starts a server with a certificate. Clients must have one that the authority
-// has signed; Client uses the server's. All files are PEM.
+// StartTLS starts a server that uses TLS. Clients must have a certificate that an
+// authority in caFile has signed; those of Server.Client use the server's own. All
+// files are PEM.
 func StartTLS(t testing.TB, caFile, certFile, keyFile string) *Server {
 	t.Helper()
 	authorities, err := os.ReadFile(caFile)
@@ -151,8 +152,9 @@ func (s *Server) Pause(t testing.TB) (resume func()) {
 	return func() { signal(syscall.SIGCONT) }
 }
 
-// process is a command that ends with this process, even by SIGKILL: a shell kills it when
-// its own input is closed.
+// process is a command that ends with the test's process, even if that gets
+// SIGKILL: the command's parent is a shell, which kills it when the shell's stdin
+// is closed.
 type process struct {
 	shell *exec.Cmd
 	input io.Closer

@@ -56,7 +56,8 @@ func etcdOptions(settings *config.Config) (etcd.Options, error) {
 	return options, err
 }
 
-// tlsConfig returns nil if no file is given.
+// tlsConfig returns the TLS configuration for etcd, or nil if caFile and certFile
+// are "".
 func tlsConfig(caFile, certFile, keyFile string) (*tls.Config, error) {
 	if caFile == "" && certFile == "" {
 		return nil, nil

@@ -16,8 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/recovery"
 )
 
-// timeout bounds every wait. It is shorter than the timeouts that a late event would
-// take.
+// timeout bounds every wait of a test.
 const timeout = 20 * time.Second
 
 // Store is a store of one cluster's state.
@@ -71,7 +70,7 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// leader begins a term.
+// leader makes this backend's master lead, and returns its term.
 func leader(t *testing.T, backend recovery.Backend) recovery.Term {
 	term, err := backend.Campaign(bounded(t), "bobbin://"+t.Name())
 	require.NoError(t, err)
@@ -165,7 +164,7 @@ func testHistory(t *testing.T, store Store) {
 		loaded, err := term.Load(t.Context())
 		require.NoError(rt, err)
 		model := map[[2]string]string{}
-		for _, r := range loaded { // of the run before
+		for _, r := range loaded { // from the previous run of this function
 			model[[2]string{r.Kind, r.ID}] = string(r.Data)
 		}
 		names := rapid.SampledFrom([]string{"a", "b", "c/d", "c", "ä"})
@@ -253,7 +252,7 @@ func testPersistent(t *testing.T, store Store) {
 
 func testNumbers(t *testing.T, store Store) {
 	ctx, backend := bounded(t), master(t, store)
-	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // of a store that was lost
+	last := uint64(time.Now().Add(-time.Second).UnixMilli()) // a store that was lost may have had this number
 	for range 3 {
 		term := leader(t, backend)
 		assert.Greater(t, term.Number(), last)
