@@ -20,13 +20,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// cache stores contents by hash, fetches each once, and links them into working
+// cache stores files by SHA-256, fetches each once, and links them into working
 // directories. Its methods are safe for concurrent use.
 //
-// A content is a file with its SHA-256 as name, and the suffix ".x" if it is executable:
-// working directories have links to these files, which share the mode. The files are
-// read-only, because all executors share them. An archive is unpacked once, into a
-// directory with the suffix ".d".
+// An entry of the cache is a file whose name is its SHA-256, with the suffix ".x"
+// if it is executable: working directories have hard links to it, which share its
+// mode. These files are read-only, because all executors share them. The entry of
+// an archive is the directory into which it was unpacked, once, with the suffix
+// ".d".
 type cache struct {
 	directory string
 	fetch     func(ctx context.Context, hash []byte, to rewriter) error
@@ -34,10 +35,10 @@ type cache struct {
 
 	mu      sync.Mutex
 	flights map[string]*flight
-	used    map[string]int // processes that use each entry
+	used    map[string]int // how many processes use each entry
 }
 
-// flight is the making of one entry, for which several callers may wait.
+// flight is the fetch of one entry, for which several callers may wait.
 type flight struct {
 	done chan struct{}
 	err  error
@@ -58,8 +59,8 @@ const (
 	draftPattern     = draftPrefix + "*"
 )
 
-// CacheEntry returns the name of a content's file in a worker's cache. The file has mode
-// 0555 if it is executable, and 0444 if not.
+// CacheEntry returns the name that the file with this SHA-256 has in a worker's
+// cache. The file has mode 0555 if it is executable, and 0444 if not.
 func CacheEntry(sha256 []byte, executable bool) string {
 	name := hex.EncodeToString(sha256)
 	if executable {
@@ -68,7 +69,7 @@ func CacheEntry(sha256 []byte, executable bool) string {
 	return name
 }
 
-// entryOf returns the name of a file's entry.
+// entryOf returns the name of a file's entry in the cache.
 func entryOf(file *protocol.File) string {
 	if file.GetArchive() {
 		return hex.EncodeToString(file.GetSha256()) + unpackedSuffix
@@ -76,8 +77,8 @@ func entryOf(file *protocol.File) string {
 	return CacheEntry(file.GetSha256(), file.GetExecutable())
 }
 
-// linkFiles links files into a working directory. Until release is called their entries are
-// in use and not removed.
+// linkFiles links files into a working directory, and fetches those that the cache
+// lacks. The cache keeps their entries until release is called.
 func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory string) (release func(), err error) {
 	var entries []string
 	release = func() { c.release(entries) }
@@ -91,7 +92,8 @@ func (c *cache) linkFiles(ctx context.Context, files []*protocol.File, directory
 	return release, nil
 }
 
-// linkFile links one file. If it succeeds, the entry stays in use.
+// linkFile links one file. If it succeeds, the entry stays in use until it is
+// released.
 func (c *cache) linkFile(ctx context.Context, file *protocol.File, directory string) error {
 	if err := checkFileName(file.GetName()); err != nil {
 		return err
@@ -127,7 +129,8 @@ func (c *cache) release(entries []string) {
 	}
 }
 
-// obtain makes the file's entry, or waits until another caller has.
+// obtain makes sure that the file's entry exists: it fetches it, or waits while
+// another caller does.
 func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	entry := entryOf(file)
 	c.mu.Lock()
@@ -157,7 +160,8 @@ func (c *cache) obtain(ctx context.Context, file *protocol.File) error {
 	return current.err
 }
 
-// makeEntry makes the entry unless it exists and has the right size.
+// makeEntry fetches the file into its entry, unless that exists and has the right
+// size.
 func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	path := filepath.Join(c.directory, entryOf(file))
 	if info, err := os.Stat(path); err == nil && (file.GetArchive() || info.Size() == file.GetSize()) {
@@ -182,7 +186,7 @@ func (c *cache) makeEntry(ctx context.Context, file *protocol.File) error {
 	return os.Rename(draft, path)
 }
 
-// draft is a content that is being fetched.
+// draft is a file that is being fetched.
 type draft struct {
 	*os.File
 	hash hash.Hash
@@ -201,7 +205,7 @@ func (d *draft) restart() error {
 	return d.Truncate(0)
 }
 
-// download fetches a content into a new file and checks its hash.
+// download fetches a file from a master into a new file and checks its SHA-256.
 func (c *cache) download(ctx context.Context, file *protocol.File) (path string, err error) {
 	made, err := os.CreateTemp(c.directory, draftPattern)
 	if err != nil {
@@ -222,7 +226,8 @@ func (c *cache) download(ctx context.Context, file *protocol.File) (path string,
 	return made.Name(), nil
 }
 
-// link links or copies an entry to a path.
+// link makes an entry available at a path: an archive's directory as a symbolic
+// link, a file as a hard link or, where that is impossible, as a copy.
 func link(entry, path string, archive bool) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -283,7 +288,7 @@ func (c *cache) removeUnused(entry string) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.used[entry] > 0 || (strings.HasPrefix(entry, draftPrefix) && len(c.flights) > 0) {
-		return false, nil // without flights, a draft is a leftover
+		return false, nil // while nothing is fetched, a draft is a leftover
 	}
 	path := filepath.Join(c.directory, entry)
 	err := os.RemoveAll(path)

@@ -49,8 +49,9 @@ func (c *cleaner) clean(inUse map[string]bool) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// changedSince reports whether anything in a directory has changed since then. It ignores
-// links to cache entries, which have the time of their latest use anywhere.
+// changedSince reports whether anything in a directory has changed since then. It
+// ignores hard links to cache entries: their modification time is that of the
+// entry's latest use in any directory.
 func changedSince(directory string, then time.Time) (bool, error) {
 	changed := errors.New("changed")
 	err := filepath.WalkDir(directory, func(_ string, entry fs.DirEntry, err error) error {

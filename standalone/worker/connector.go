@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	// welcomeTimeout bounds the wait for a welcome after a hello.
+	// welcomeTimeout bounds the wait for a master's first message, the welcome,
+	// after the worker has sent its own, the hello.
 	welcomeTimeout = 20 * time.Second
 
 	// slowMaster is how long the worker waits for the other masters after one has
@@ -48,11 +49,12 @@ type connector struct {
 	events  chan<- event
 
 	slow         time.Duration // slowMaster
-	term         uint64        // the newest term that a welcome had
-	unregistered bool          // the last message has been sent
+	term         uint64        // the highest term number of all welcomes so far
+	unregistered bool          // the worker has sent Unregister, its last message
 }
 
-// Events of the connector.
+// Events that the connector sends to the worker's event loop: a stream to a master
+// began, brought a message (order) or ended, or a master refused the worker.
 type (
 	attached struct{ to *attachment }
 	ordered  struct {
@@ -135,11 +137,12 @@ type answer struct {
 	master string
 	stream attachStream
 	end    context.CancelCauseFunc // of the stream
-	first  *protocol.WorkerOrder   // with the welcome
+	first  *protocol.WorkerOrder   // its first message, with the welcome
 	err    error                   // if there is no stream
 }
 
-// askAll returns the first master that welcomes the worker, or the error of each.
+// askAll asks all masters at once. It returns the first that welcomes the worker,
+// or the error of each.
 func (c *connector) askAll(ctx context.Context, hello *protocol.WorkerHello) (*answer, map[string]error) {
 	masters := c.masters.All()
 	answers := make(chan *answer, len(masters))

@@ -154,10 +154,11 @@ func lockAt(path string) (*workDirectory, error) {
 // release unlocks the directory.
 func (d *workDirectory) release() error { return d.lock.Close() }
 
-// join returns the directory join an application or a driver.
+// join returns the directory of an application or a driver.
 func (d *workDirectory) join(owner string) string { return filepath.Join(d.path, owner) }
 
-// processDirectory returns the directory of a process of an application or a driver.
+// processDirectory returns the directory of an executor of an application, or of a
+// launch of a driver.
 func (d *workDirectory) processDirectory(owner, process string) processDirectory {
 	return processDirectory(filepath.Join(d.path, owner, process))
 }
@@ -177,7 +178,8 @@ func (d *workDirectory) owners() ([]string, error) {
 	return owners, nil
 }
 
-// checkFileName returns an error for a file outside the working directory.
+// checkFileName returns an error if the name is not that of a file in the working
+// directory.
 func checkFileName(name string) error {
 	if !filepath.IsLocal(name) || name == "." || slices.Contains(strings.Split(filepath.ToSlash(name), "/"), "") {
 		return fmt.Errorf("file name %q: want one in the working directory", name)

@@ -26,14 +26,14 @@ const (
 	steadyRun      = 5 * time.Second
 )
 
-// driverChanged is the event of a driver's new state.
+// driverChanged is the event that a driver's state has changed.
 type driverChanged struct {
-	key    string // of running
+	key    string // in worker.running
 	report *protocol.DriverReport
 }
 
-// launchDriver starts a driver. It does nothing if the order came before. An earlier
-// launch is stopped, because this one replaces it.
+// launchDriver starts a driver. It does nothing if it had the same order before. An
+// earlier launch of the driver is stopped, because this one replaces it.
 func (w *worker) launchDriver(order *protocol.LaunchDriver) {
 	id, launched := order.GetDriverId(), order.GetLaunch()
 	if known := w.reports.drivers[id]; known != nil {
@@ -102,7 +102,9 @@ func supervise(ctx context.Context, supervised bool, run func() (ending, error),
 	}
 }
 
-// driverEnding returns the state, exit code and text of the report of an end.
+// driverEnding returns the state, exit code and text to report when a driver has
+// ended. cause is why the worker ended it, failure why it did not run; both may be
+// nil.
 func driverEnding(cause error, e ending, failure error) (protocol.DriverState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -134,7 +136,8 @@ func (w *worker) driverChanged(e driverChanged) {
 	w.finish(e.key, stateName(state.String()), e.report.GetText())
 }
 
-// killDriver stops a driver by the master's order; launch 0 is any.
+// killDriver stops a driver by the master's order. launched is the number of the
+// launch to stop; 0 means any.
 func (w *worker) killDriver(id string, launched uint32) {
 	known := w.reports.drivers[id]
 	if known != nil && launched != 0 && launched < known.report.GetLaunch() {
@@ -155,8 +158,8 @@ func (w *worker) killDriver(id string, launched uint32) {
 	}
 }
 
-// runDriver runs a driver once: its program without a role, with settings for this
-// cluster.
+// runDriver runs a driver's program once, until it ends, with settings for this
+// cluster and without launch.EnvRole.
 func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, name string, again bool, started func(pid int)) (ending, error) {
 	description := order.GetDescription()
 	home := w.directory.processDirectory(order.GetDriverId(), name)
@@ -177,8 +180,8 @@ func (w *worker) runDriver(ctx context.Context, order *protocol.LaunchDriver, na
 	}, started)
 }
 
-// driverSettings returns the variable with a driver's settings. It writes the worker's
-// credentials into the directory.
+// driverSettings returns the variable with a driver's settings. If the worker has a
+// secret and no certificates, it writes the key derived from it into the directory.
 func (w *worker) driverSettings(directory string, properties map[string]string) (map[string]string, error) {
 	credentials, err := w.options.Credentials.Hand(directory)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// reference is {{NAME}}, which an application's variables may contain: it is replaced by
-// the worker's variable, as NodeManagers do.
+// reference is {{NAME}}, which the values of an application's variables may
+// contain. It is replaced by the value that the variable NAME has on the worker, as
+// NodeManagers do.
 var reference = regexp.MustCompile(`\{\{[A-Za-z_][A-Za-z0-9_]*\}\}`)
 
 // environment is the environment of a process, by name.

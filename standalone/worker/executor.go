@@ -18,13 +18,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// executorChanged is the event of an executor's new state.
+// executorChanged is the event that an executor's state has changed.
 type executorChanged struct {
-	key    string // of running
+	key    string // in worker.running
 	report *protocol.ExecutorReport
 }
 
-// launchExecutor starts an executor. It does nothing if the order came before.
+// launchExecutor starts an executor. It does nothing if it had the same order
+// before.
 func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	id := executorID{order.GetApplicationId(), order.GetExecutorId()}
 	if w.reports.executors[id] != nil {
@@ -64,7 +65,9 @@ func (w *worker) launchExecutor(order *protocol.LaunchExecutor) {
 	})
 }
 
-// executorEnding returns the state, exit code and text of the report of an end.
+// executorEnding returns the state, exit code and text to report when an executor
+// has ended. cause is why the worker ended it, failure why it did not run; both may
+// be nil.
 func executorEnding(cause error, e ending, failure error) (protocol.ExecutorState, int, string) {
 	switch {
 	case errors.Is(cause, errKilled):
@@ -131,8 +134,9 @@ func (w *worker) runExecutor(ctx context.Context, order *protocol.LaunchExecutor
 	}, started)
 }
 
-// writePass writes the secret for the driver into a file that only this user can read, and
-// returns the variable that names the file.
+// writePass writes pass, the secret with which an executor authenticates to its
+// driver, into a file that only this user can read. It returns the variable that
+// names the file.
 func writePass(directory string, pass []byte) (map[string]string, error) {
 	credentials := &security.Credentials{}
 	credentials.SetSecret(launch.SecretDriver, pass)
@@ -147,14 +151,14 @@ func writePass(directory string, pass []byte) (map[string]string, error) {
 	return map[string]string{security.TokenFileVariable: path}, nil
 }
 
-// launchSpec is what runIn runs.
+// launchSpec describes a process that runIn starts.
 type launchSpec struct {
 	mark          string // unique among the worker's processes
 	program       *protocol.File
 	files         []*protocol.File
 	arguments     []string
 	cores         int
-	memory        config.Size // of the Go program
+	memory        config.Size // from which the Go runtime's memory limit is made
 	resources     map[string][]string
 	userVariables map[string]string                                 // the application's variables
 	variables     map[string]string                                 // bobbin's

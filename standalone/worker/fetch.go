@@ -15,21 +15,21 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the search for a content while masters change, and how long a
-	// transfer may make no progress.
+	// fetchTimeout bounds the search for a master that has the file with this
+	// SHA-256, and the time in which a transfer makes no progress.
 	fetchTimeout = time.Minute
 	fetchPause   = time.Second
 )
 
-// masters are the masters that the worker knows, and from which it fetches contents.
+// masters are the masters that the worker knows. It fetches files from them.
 type masters struct{ *protocol.Masters }
 
 func newMasters(addresses []string, dial []grpc.DialOption) *masters {
 	return &masters{protocol.NewMasters(addresses, dial)}
 }
 
-// fetch writes a content to a writer, from any master that has it. Each try calls
-// restart first.
+// fetch writes the file with this SHA-256 to a writer, from any master that has it.
+// Each attempt calls restart first.
 func (m *masters) fetch(ctx context.Context, hash []byte, to rewriter) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
@@ -69,10 +69,11 @@ type rewriter interface {
 	restart() error
 }
 
-// errDisk is wrapped by errors of local writes in a fetch.
+// errDisk is wrapped if a fetched file cannot be written to the local disk.
 var errDisk = errors.New("cannot be written here")
 
-// fetchFrom calls progress with the number of received bytes after each part.
+// fetchFrom fetches a file from one master. After each part it calls progress with
+// the number of bytes received so far.
 func (m *masters) fetchFrom(ctx context.Context, address string, hash []byte, to rewriter, progress func(got int64)) error {
 	connection, err := m.Connection(address)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // guardPause is the pause before the start of a guard is tried again.
 const guardPause = time.Second
 
-// guardSupervisor keeps a guard process running beside the worker. If a guard is killed,
-// it starts another, which gets all sessions.
+// guardSupervisor keeps a guard process (package guard) running beside the worker.
+// If a guard is killed, it starts another and tells it all sessions.
 type guardSupervisor struct {
 	program, mark string
 	logger        *slog.Logger
@@ -26,7 +26,8 @@ type guardSupervisor struct {
 	sessions map[int]bool
 }
 
-// superviseGuard fails if no guard can be started.
+// superviseGuard starts a guard, and another whenever one ends, until close. It
+// fails if the first cannot be started.
 func superviseGuard(program, mark string, logger *slog.Logger) (*guardSupervisor, error) {
 	s := &guardSupervisor{program: program, mark: mark, logger: logger, quit: make(chan struct{}), sessions: map[int]bool{}}
 	if err := s.start(); err != nil {

@@ -19,8 +19,8 @@ type OwnerLogs struct {
 	Processes []string `json:"processes"`
 }
 
-// showOwner lists the processes of an owner as JSON. The logs of each are at the same URL,
-// a slash and its name.
+// showOwner lists the processes of an application or a driver as JSON. The logs of
+// a process are at the same URL followed by a slash and the process's name.
 func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory) {
 	owner := r.PathValue("owner")
 	if checkID(owner) != nil {
@@ -42,7 +42,7 @@ func showOwner(w http.ResponseWriter, r *http.Request, directory *workDirectory)
 }
 
 // LogFiles are the log files of an executor or a driver, served at its log URL with
-// ?format=json. Each file is at the URL, a slash and its name.
+// ?format=json. Each file is at the log URL followed by a slash and its name.
 type LogFiles struct {
 	Owner   string    `json:"owner"`
 	Process string    `json:"process"`

@@ -62,7 +62,8 @@ func (p *page) url(host string) string {
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(p.port()))
 }
 
-// logURL returns the URL of a process's logs. Each is at the URL, a slash and its name.
+// logURL returns the URL of a process's logs. Each log file is at that URL followed
+// by a slash and its name.
 func (p *page) logURL(host, owner, process string) string {
 	return p.url(host) + logsPath + url.PathEscape(owner) + "/" + url.PathEscape(process)
 }
@@ -113,7 +114,7 @@ func routes(directory *workDirectory, status func(context.Context) (Status, erro
 
 func showPage(w http.ResponseWriter, name string, value any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = pages.ExecuteTemplate(w, name, value) // the browser has closed the connection
+	_ = pages.ExecuteTemplate(w, name, value) // fails only if the browser has closed the connection
 }
 
 func showJSON(w http.ResponseWriter, value any) {

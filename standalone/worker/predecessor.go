@@ -11,12 +11,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker/guard"
 )
 
-// A worker writes its id into the lock file of its directory, and removes it when it has
-// ended with all its processes. If the next worker finds an id there, the earlier worker
-// was killed, perhaps together with its guard, and its processes are found by that id.
+// A worker writes its id into the lock file of its directory, and removes the id
+// when all its processes have ended. If the next worker finds an id there, the
+// earlier worker was killed, perhaps together with its guard (package guard). The
+// processes that are left of it are found by that id.
 
-// workerIDForm is the form of ids that workerID makes. A shorter text could be the mark of
-// other workers' processes.
+// workerIDForm is the form of ids that workerID makes. Only such an id is used to
+// find processes: a shorter text could also match those of other workers.
 var workerIDForm = regexp.MustCompile(`^worker-\d{14}-[A-Za-z0-9.-]{1,64}-\d+-[0-9a-f]{6}$`)
 
 // predecessor returns the id of the worker that was killed in this directory, or "".

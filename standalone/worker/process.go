@@ -55,9 +55,9 @@ func (e ending) String() string {
 	}
 }
 
-// run runs a process until it and all that it started have ended. When ctx ends, it gets
-// SIGTERM, and its session SIGKILL after the grace period. started is called once it runs.
-// run fails if the process cannot be started.
+// run runs a process until it and all that it started have ended. When ctx ends,
+// the process group gets SIGTERM and, after the grace period, SIGKILL. started is
+// called once the process runs. run fails if the process cannot be started.
 func (r *runner) run(ctx context.Context, p process, started func(pid int)) (ending, error) {
 	command := exec.Command(p.program, p.arguments...)
 	command.Args[0] = "./" + filepath.Base(p.program)
@@ -120,7 +120,7 @@ func exitCode(state *os.ProcessState) int {
 
 // outputs are the pipes to which a process writes, and the goroutines that read them.
 type outputs struct {
-	inherited []*os.File // the ends that the process writes
+	inherited []*os.File // the write ends, which the process inherits
 	read      []*os.File
 	reading   sync.WaitGroup
 	mu        sync.Mutex
@@ -161,7 +161,8 @@ func (r *runner) redirect(command *exec.Cmd, logs string) (*outputs, error) {
 	return o, nil
 }
 
-// closeInherited closes the ends of the pipes that the process writes.
+// closeInherited closes this process's copies of the write ends, so that the pipes
+// end with the processes that write to them.
 func (o *outputs) closeInherited() {
 	for _, file := range o.inherited {
 		_ = file.Close()

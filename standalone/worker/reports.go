@@ -10,9 +10,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/protocol"
 )
 
-// reports holds the latest report on each executor and driver. It is a state machine
-// without I/O. Every change gets a sequence number; ended ones stay until their number is
-// acknowledged, so that every master gets the end.
+// reports holds the latest report on each executor and driver. It is a state
+// machine without I/O. Every change gets a sequence number. The report of an ended
+// executor or driver stays until a master has acknowledged its number, so that the
+// end is not lost if the master changes.
 type reports struct {
 	executors    map[executorID]*entry[*protocol.ExecutorReport]
 	drivers      map[string]*entry[*protocol.DriverReport]
@@ -58,7 +59,8 @@ func (r *reports) setDriver(report *protocol.DriverReport) *protocol.WorkerMessa
 	return &protocol.WorkerMessage{Report: &protocol.WorkerReport{Sequence: r.sequence, Drivers: []*protocol.DriverReport{sent}}}
 }
 
-// acknowledge drops reports of ended executors and drivers up to a sequence.
+// acknowledge drops reports of ended executors and drivers whose sequence number is
+// at most sequence.
 func (r *reports) acknowledge(sequence uint64) {
 	if sequence <= r.acknowledged || sequence > r.sequence {
 		return
@@ -72,7 +74,7 @@ func (r *reports) acknowledge(sequence uint64) {
 	})
 }
 
-// fill adds all reports to a hello.
+// fill adds all reports to a hello, the worker's first message to a master.
 func (r *reports) fill(hello *protocol.WorkerHello) {
 	hello.Sequence = r.sequence
 	for _, id := range slices.SortedFunc(maps.Keys(r.executors), executorID.compare) {

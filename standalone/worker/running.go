@@ -11,7 +11,7 @@ import (
 // worker.ui.retainedExecutors does in Spark.
 const historyLength = 1000
 
-// The kinds of running.
+// Values of running.kind.
 const (
 	kindExecutor = "executor"
 	kindDriver   = "driver"

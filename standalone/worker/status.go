@@ -36,7 +36,7 @@ type RunStatus struct {
 	Owner     string              `json:"owner"` // the application's id, or the driver's
 	Name      string              `json:"name"`  // the executor's id, or the number of the launch
 	State     string              `json:"state"`
-	Reason    string              `json:"reason,omitempty"` // of an end
+	Reason    string              `json:"reason,omitempty"` // why it ended
 	Cores     int                 `json:"cores"`
 	Memory    config.Size         `json:"memory"` // bytes
 	Resources map[string][]string `json:"resources,omitempty"`

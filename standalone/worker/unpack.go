@@ -54,10 +54,10 @@ func (c *cache) unpackWithin(most int64, archive, directory, name string) error 
 	return os.Rename(draft, directory)
 }
 
-// unpacking unpacks one archive. root prevents files outside the directory.
+// unpacking unpacks one archive. root refuses files outside the directory.
 type unpacking struct {
 	root       *os.Root
-	most, left int64 // unpacked bytes
+	most, left int64 // bytes: the limit of the unpacked ones, and what is left of it
 }
 
 // untar reads a tape archive, compressed with gzip or not.

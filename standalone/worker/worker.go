@@ -33,8 +33,8 @@ type Options struct {
 	Credentials *protocol.Credentials
 	// Settings are the worker's settings; nil for the defaults.
 	Settings *config.Config
-	// Cache is the directory for cached programs and files, which workers on one machine
-	// may share. "" is one in the worker's directory.
+	// Cache is the directory for cached programs and files. Workers on one machine
+	// may share it. "" means a directory below the worker's own.
 	Cache string
 	// Decommission receives the reason when the worker is to be decommissioned: it then
 	// accepts nothing new, and ends when all that it runs has ended. It may be nil.
@@ -109,7 +109,7 @@ type worker struct {
 	cache     *cache
 	runner    *runner
 	page      *page
-	id        string // of this process
+	id        string // this worker's, see workerID
 	url       string // of the page
 
 	events chan event
@@ -197,7 +197,8 @@ func (w *worker) close() error {
 
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// workerID makes the id of a worker's process, which people can read.
+// workerID makes a new id for this worker. People can read its start time, host and
+// port in it.
 func workerID(began time.Time, host string, port int) string {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // never fails
@@ -324,7 +325,8 @@ func (w *worker) handle(e event) {
 	}
 }
 
-// enqueue queues a message to the master. hello drops the queue, as it has the same state.
+// enqueue queues a message to the master. hello empties the queue, because it
+// contains the same state.
 func (w *worker) enqueue(message *protocol.WorkerMessage) { w.queue = append(w.queue, message) }
 
 // hello returns the worker's current state. Later changes are queued for the master that
@@ -374,8 +376,8 @@ func (w *worker) execute(order *protocol.WorkerOrder) {
 	}
 }
 
-// stop stops executors and drivers, and then the worker. It sends the master a message
-// first, so that it launches nothing here again.
+// stop stops executors and drivers, and then the worker. It tells the master first,
+// so that the master launches nothing more here.
 func (w *worker) stop(why error) {
 	if w.stopping != nil {
 		return
@@ -413,8 +415,8 @@ func (w *worker) owners() map[string]bool {
 	return owners
 }
 
-// removeWork removes the executors' directories of an ended application, except logs,
-// once none of its executors runs.
+// removeWork removes the working directories of an ended application's executors
+// once none of them runs. Their logs stay.
 func (w *worker) removeWork(application string) {
 	if !w.ended[application] || w.owners()[application] {
 		return
@@ -428,7 +430,8 @@ func (w *worker) removeWork(application string) {
 	})
 }
 
-// startCleaning returns a channel that ticks if old directories are to be removed.
+// startCleaning returns a channel that ticks when old directories are to be
+// removed, or nil if they are kept, and a function that stops the ticks.
 func (w *worker) startCleaning() (<-chan time.Time, func()) {
 	if !config.WorkerCleanup.In(w.options.Settings) {
 		return nil, func() {}

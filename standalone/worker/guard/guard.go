@@ -79,7 +79,7 @@ func Start(program, mark string, stderr io.Writer) (*Guard, error) {
 // PID returns the guard's process id.
 func (g *Guard) PID() int { return g.command.Process.Pid }
 
-// Watch adds a session whose processes end with this process.
+// Watch makes the guard kill the processes of a session when this process ends.
 func (g *Guard) Watch(session int) error { return g.write("+", session) }
 
 // Forget removes a session. It must be called after the session's processes have ended
@@ -93,7 +93,8 @@ func (g *Guard) write(sign string, session int) error {
 	return nil
 }
 
-// Ended is closed when the guard has ended. Before Close, that means it was killed.
+// Ended returns a channel that is closed when the guard has ended. Before Close,
+// that means it was killed.
 func (g *Guard) Ended() <-chan struct{} { return g.ended }
 
 // Close makes the guard kill all processes that are left, and waits for its end. The error
@@ -161,7 +162,8 @@ func Sweep(mark string, sessions map[int]bool, since Time) error {
 		if err := findProcesses(mark, sessions, since, found, kernel); err != nil {
 			return err
 		}
-		// A process loses its marks before it has ended.
+		// A process loses its marks before it has ended, so found keeps it until
+		// then.
 		maps.DeleteFunc(found, hasEnded)
 		if len(found) == 0 {
 			return nil

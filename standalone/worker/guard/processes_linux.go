@@ -38,7 +38,8 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 		if err != nil || pid == own || kernel[pid] {
 			continue
 		}
-		// The session 0 began outside this PID namespace, or is that of kernel threads.
+		// Getsid returns 0 if the session began outside this PID namespace, and for
+		// kernel threads.
 		session, err := unix.Getsid(pid)
 		if err != nil {
 			continue // it has ended
@@ -61,7 +62,7 @@ func findProcesses(mark string, sessions map[int]bool, since Time, found map[int
 	return nil
 }
 
-// hasEnded reports whether the process that started at a time has ended.
+// hasEnded reports whether the process with this id and start time has ended.
 func hasEnded(pid int, started Time) bool {
 	p, err := statusOf(procfs.Directory(pid))
 	return err != nil || p.started != started || p.ended()
