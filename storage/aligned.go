@@ -7,18 +7,19 @@ import (
 	"io"
 )
 
-// overread is the largest read past the end of a split, where only the rest of a
-// line is needed.
+// overread is the largest size in bytes of one read past the end of a split, where
+// only the rest of a line is needed.
 const overread = 64 << 10
 
-// alignedReader reads the lines of a split of an uncompressed file.
+// alignedReader reads the lines that belong to a split of an uncompressed file (see
+// [Split.Open]).
 type alignedReader struct {
 	file     File
 	split    Split
 	position int64 // of the next byte to read from file
 	end      int64 // of the split
-	inside   bool  // the split's first line has begun
-	done     bool  // its last line has been read to its end
+	inside   bool  // the reader has reached the split's first line
+	done     bool  // the split's last line has been read to its end
 }
 
 func (r *alignedReader) Read(p []byte) (int, error) {
@@ -42,8 +43,8 @@ func (r *alignedReader) Read(p []byte) (int, error) {
 }
 
 // skip reads to the end of the line in which the split begins, and returns the
-// bytes that it read beyond. If that line ends after the split, no line begins in
-// the split.
+// bytes that it read after that line. If that line ends after the split, no line
+// begins in the split, and skip returns io.EOF.
 func (r *alignedReader) skip(p []byte) (int, error) {
 	if r.position >= r.end {
 		r.inside, r.done = true, true
@@ -75,8 +76,8 @@ func (r *alignedReader) readBody(p []byte) (int, error) {
 	return n, err
 }
 
-// readTail reads the rest of the line that contains the split's end or begins
-// there.
+// readTail reads past the split's end, up to the end of the line that contains the
+// split's end or begins there.
 func (r *alignedReader) readTail(p []byte) (int, error) {
 	if len(p) > overread {
 		p = p[:overread]

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// compressionOf returns the compression of a file with this name, or "". A
-// compressed file can only be read from its beginning, so it is one split.
+// compressionOf returns the compression that a file's name implies, or "". A
+// compressed file is one split, as it can only be read from its beginning.
 func compressionOf(name string) string {
 	switch path.Ext(name) {
 	case ".gz":
@@ -21,8 +21,8 @@ func compressionOf(name string) string {
 	return ""
 }
 
-// decompress reads the whole file through the split's decompressor: all
-// members of a gzip file and all frames of a zstd file.
+// decompress returns a reader of the decompressed content of file: of all members
+// of a gzip file, and of all frames of a zstd file. Closing it closes file.
 func (s Split) decompress(file File) (io.ReadCloser, error) {
 	r := &decompressedReader{split: s, file: file}
 	switch s.Compression {
@@ -34,7 +34,8 @@ func (s Split) decompress(file File) (io.ReadCloser, error) {
 		}
 		r.Reader, r.stop = z, z.Close
 	case zstdCompression:
-		// In the caller's goroutine: a task has one core.
+		// A concurrency of 1 decompresses in the caller's goroutine: a task has one
+		// core.
 		z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
 		if err != nil {
 			_ = file.Close()
@@ -68,7 +69,8 @@ func (r *decompressedReader) Close() error {
 	return err
 }
 
-// failed adds the file to a decompressor's error.
+// failed adds the split to an error of the decompressor; it returns nil and io.EOF
+// unchanged.
 func (r *decompressedReader) failed(err error) error {
 	if err == nil || err == io.EOF {
 		return err

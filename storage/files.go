@@ -21,17 +21,17 @@ type Options struct {
 	// Hadoop is the cluster's configuration. Without one there is no HDFS, and
 	// plain paths are local.
 	Hadoop *conf.Config
-	// User is the user in HDFS; by default HADOOP_USER_NAME, else the process's
-	// user.
+	// User is the user name in HDFS; by default that in HADOOP_USER_NAME, or else
+	// the operating system's.
 	User string
-	// Timeout is how long a call tries to reach a NameNode, unless its context ends
-	// earlier; by default 30 s.
+	// Timeout is how long an operation keeps trying to reach a NameNode; 0 means 30
+	// s. An earlier end of the operation's context takes precedence.
 	Timeout time.Duration
-	// Logger logs retries and failed clean-ups; nil logs nothing.
+	// Logger receives retries and failed clean-ups; nil discards them.
 	Logger *slog.Logger
 }
 
-// Files gives access to the file systems. It is safe for concurrent use.
+// Files gives access to HDFS and the local disk. It is safe for concurrent use.
 // Connections to NameNodes are opened on first use and kept until Close.
 type Files struct {
 	options Options
@@ -41,7 +41,7 @@ type Files struct {
 	closed  bool
 	systems map[string]fileSystem // by URI root, such as "hdfs://cluster1"
 
-	// wrap is set by tests, to inject failures into file systems.
+	// wrap is set by tests to inject failures into file systems; nil otherwise.
 	wrap func(fileSystem) fileSystem
 }
 
@@ -59,7 +59,8 @@ func New(options Options) *Files {
 	return &Files{options: options, systems: map[string]fileSystem{}}
 }
 
-// currentUser returns the user of Hadoop's client on an unsecured cluster.
+// currentUser returns the user on whose behalf Hadoop's client acts on a cluster
+// without Kerberos.
 func currentUser() string {
 	if name := os.Getenv("HADOOP_USER_NAME"); name != "" {
 		return name
@@ -70,7 +71,7 @@ func currentUser() string {
 	return os.Getenv("USER")
 }
 
-// Close closes all connections. Operations on open files then fail.
+// Close closes all connections. Later operations, on open files too, fail.
 func (f *Files) Close() error {
 	f.mu.Lock()
 	systems := f.systems
@@ -83,7 +84,8 @@ func (f *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// system returns the file system of a URI root, and opens it on first use.
+// system returns the file system with the given URI root, and calls open on first
+// use.
 func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +108,7 @@ func (f *Files) system(root string, open func() (fileSystem, error)) (fileSystem
 
 type contextKey struct{}
 
-// With returns a context that carries files for [From]. A task's context
+// With returns a context that carries files for [From]. The context of a task
 // carries one already.
 func With(ctx context.Context, files *Files) context.Context {
 	return context.WithValue(ctx, contextKey{}, files)

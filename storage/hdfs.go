@@ -19,7 +19,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/stream"
 )
 
-// hdfsSystem is the HDFS of one name service.
+// hdfsSystem is the fileSystem of one HDFS name service.
 type hdfsSystem struct {
 	root     string // "hdfs://authority"
 	namenode *namenode.Client
@@ -41,8 +41,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	}
 	settings := hadoop.Map()
 	var defaults createSettings
-	// If the configuration does not set them, the NameNode's values apply, not
-	// Hadoop's built-in defaults.
+	// If the configuration does not set dfs.replication or dfs.blocksize, the
+	// NameNode's defaults apply, not those built into Hadoop's client.
 	if _, ok := settings["dfs.replication"]; ok {
 		if defaults.replication, err = hadoop.Int("dfs.replication", 0); err != nil {
 			return nil, err
@@ -72,7 +72,8 @@ func newHDFS(root string, options Options) (fileSystem, error) {
 	return h, nil
 }
 
-// binarySize reads a size in bytes, which may end in k, m, g or t.
+// binarySize returns the value of key as a size in bytes. The value may end in k,
+// m, g or t.
 func binarySize(hadoop *conf.Config, key string) (int64, error) {
 	text, _ := hadoop.Get(key)
 	digits := strings.ToLower(strings.TrimSpace(text))
@@ -94,8 +95,8 @@ func (h *hdfsSystem) close() error {
 	return h.namenode.Close()
 }
 
-// fileContext returns a context for an open file, which ends with ctx, with h, and
-// when the file is released.
+// fileContext returns the context of an open file. It ends when ctx ends, when h is
+// closed, or when release is called.
 func (h *hdfsSystem) fileContext(ctx context.Context) (joined context.Context, release func()) {
 	joined, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.closed, func() { cancel(context.Cause(h.closed)) })
@@ -125,7 +126,8 @@ func (h *hdfsSystem) open(ctx context.Context, path string) (File, error) {
 	return f, nil
 }
 
-// readable returns an error if the file cannot be read, or not decoded.
+// readable returns an error for a directory and for a file that this package cannot
+// decode.
 func readable(status *pb.FileStatus) error {
 	switch {
 	case status.GetType() == pb.FileStatus_DIRECTORY:
@@ -187,8 +189,8 @@ func (h *hdfsSystem) rename(ctx context.Context, from, to string) error {
 	err := h.failed(ctx, "rename", from, h.namenode.Rename(ctx, from, to))
 	exists := errors.Is(err, fs.ErrExist)
 	if err != nil && !exists && !errors.Is(err, fs.ErrNotExist) {
-		// If one is a file and the other a directory, the NameNode throws a plain
-		// IOException.
+		// If one of the two paths is a file and the other a directory, the NameNode
+		// throws only a plain IOException.
 		_, statErr := h.namenode.FileInfo(ctx, to)
 		exists = statErr == nil
 	}
@@ -230,7 +232,7 @@ func (h *hdfsSystem) info(name string, status *pb.FileStatus) Info {
 	return i
 }
 
-// blocksOf returns the blocks of a file, if their locations were requested.
+// blocksOf returns the blocks of a file; none if status has no locations.
 func blocksOf(status *pb.FileStatus) []block {
 	located := status.GetLocations().GetBlocks()
 	blocks := make([]block, 0, len(located))
@@ -271,6 +273,6 @@ func (s *hdfsSink) Close() error {
 
 func (s *hdfsSink) Abort() error {
 	defer s.release()
-	// The file's context may have ended; the file is removed nevertheless.
+	// The file is removed even if its context has ended.
 	return s.system.failed(context.Background(), "remove", s.path, s.writer.Abort())
 }

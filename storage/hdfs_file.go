@@ -74,7 +74,7 @@ func (f *hdfsFile) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close may be called while another goroutine reads, which then fails.
+// Close may be called while another goroutine reads; the read then fails.
 func (f *hdfsFile) Close() error {
 	err := error(&fs.PathError{Op: "close", Path: f.info.Path, Err: fs.ErrClosed})
 	f.closing.Do(func() {

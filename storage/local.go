@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// localSystem is the local disk.
+// localSystem is the fileSystem of the local disk.
 type localSystem struct{}
 
 func (localSystem) close() error { return nil }
@@ -66,8 +66,8 @@ func (localSystem) list(ctx context.Context, path string, _ bool) ([]entry, erro
 			return nil, localError("list", path, err)
 		}
 		name := filepath.Join(path, e.Name())
-		// The entry is the target of a link. A dangling link is listed itself, so
-		// that a reader gets an error.
+		// An entry that is a symbolic link is described by its target. A dangling
+		// link is listed as a link, so that reading it reports the error.
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			info, err = os.Lstat(name)
@@ -121,8 +121,8 @@ func localInfo(path string, info fs.FileInfo) Info {
 	return i
 }
 
-// localError replaces the operation and the path of package os by those of this
-// package, with the full URI, so that errors look the same as in HDFS.
+// localError replaces the operation and path in an error of package os by op and
+// the full URI of path, so that errors look the same as in HDFS.
 func localError(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -140,7 +140,7 @@ func localError(op, path string, err error) error {
 	return &fs.PathError{Op: op, Path: localRoot + path, Err: err}
 }
 
-// localFile is a File on the local disk. Reads fail after its context has ended.
+// localFile is a File on the local disk. Reads fail after ctx has ended.
 type localFile struct {
 	ctx  context.Context
 	file *os.File
@@ -179,7 +179,7 @@ func (f *localFile) failed(err error) error {
 	return localError("read", f.info.Path[len(localRoot):], err)
 }
 
-// localSink is a sink on the local disk. Writes fail after its context has ended.
+// localSink is a sink on the local disk. Writes fail after ctx has ended.
 type localSink struct {
 	ctx  context.Context
 	file *os.File
@@ -202,12 +202,12 @@ func (s *localSink) Close() error {
 }
 
 func (s *localSink) Abort() error {
-	_ = s.file.Close() // it is removed
+	_ = s.file.Close() // the file is removed anyway
 	return localError("remove", s.path, os.Remove(s.path))
 }
 
-// renameIfAbsent renames a file unless to exists. It is not atomic: it is for file
-// systems without a better operation.
+// renameIfAbsent renames a file or directory unless to exists. The check and the
+// rename are not atomic: it is for file systems that cannot do both in one step.
 func renameIfAbsent(from, to string) error {
 	if _, err := os.Lstat(to); err == nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}

@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renameNoReplace renames a file, and fails with EEXIST if to exists: rename(2)
-// would replace a file or an empty directory.
+// renameNoReplace renames a file or directory. It fails with EEXIST if to exists;
+// rename(2) would replace a file or an empty directory.
 func renameNoReplace(from, to string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
-		// The file system does not support the flag (NFS, for example).
+		// NFS, for example, does not support RENAME_NOREPLACE.
 		return renameIfAbsent(from, to)
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Open opens a file for reading. When ctx ends, reads return its error.
+// Open opens a file for reading. When ctx ends, reads of the file return its error.
 func (f *Files) Open(ctx context.Context, path string) (File, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -24,8 +24,8 @@ func (f *Files) Open(ctx context.Context, path string) (File, error) {
 }
 
 // Create creates a file for writing, with its missing parent directories. It fails
-// with fs.ErrExist if the file exists, unless the options have [Overwrite]. When
-// ctx ends, writes and Close return its error.
+// with fs.ErrExist if the file exists, unless [Overwrite] is among the options.
+// When ctx ends, writes and Close return its error.
 func (f *Files) Create(ctx context.Context, path string, options ...CreateOption) (*Writer, error) {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -85,8 +85,10 @@ func (f *Files) MkdirAll(ctx context.Context, path string, perm fs.FileMode) err
 	return l.system.mkdirAll(ctx, l.path, perm)
 }
 
-// Rename moves a file or a directory within one file system, atomically. It fails
-// with fs.ErrExist if to exists, even as an empty directory.
+// Rename moves a file or a directory within one file system. It fails with
+// fs.ErrExist if to exists, even if to is an empty directory. The move is atomic;
+// on local file systems without RENAME_NOREPLACE, the check for to is not part of
+// it.
 func (f *Files) Rename(ctx context.Context, from, to string) error {
 	a, err := f.begin(ctx, from)
 	if err != nil {
@@ -132,9 +134,9 @@ func removeAll(ctx context.Context, l location) error {
 	return err
 }
 
-// SetTimes sets the access and the modification time of a file; a zero time is not
-// set. HDFS keeps milliseconds, and refuses access times if
-// dfs.namenode.accesstime.precision is 0.
+// SetTimes sets the access time and the modification time of a file or directory; a
+// zero time leaves the current one unchanged. HDFS stores milliseconds, and refuses
+// to set access times if dfs.namenode.accesstime.precision is 0.
 func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	l, err := f.begin(ctx, path)
 	if err != nil {
@@ -143,7 +145,7 @@ func (f *Files) SetTimes(ctx context.Context, path string, accessed, modified ti
 	return l.explain(l.system.setTimes(ctx, l.path, accessed, modified))
 }
 
-// begin resolves a path. It fails if ctx has ended.
+// begin resolves the path of an operation. It fails if ctx has ended.
 func (f *Files) begin(ctx context.Context, path string) (location, error) {
 	if err := context.Cause(ctx); err != nil {
 		return location{}, err
@@ -151,7 +153,7 @@ func (f *Files) begin(ctx context.Context, path string) (location, error) {
 	return f.resolve(path)
 }
 
-// explain adds a hint to the error of a missing path, if there is one.
+// explain adds localHint's hint, if any, to an error that wraps fs.ErrNotExist.
 func (l location) explain(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

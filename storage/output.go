@@ -12,46 +12,50 @@ import (
 	"time"
 )
 
-// ErrCommitted means that an earlier attempt of the same job has committed the
-// output.
+// ErrCommitted means that the output directory is complete: an earlier attempt of
+// the same job has committed it.
 var ErrCommitted = errors.New("the output was committed by an earlier attempt of this job")
 
 const (
 	successName  = "_SUCCESS"
 	markerPrefix = ".committed-by-"
-	finishedDir  = "finished" // committed parts; becomes the target
-	attemptsDir  = "attempts" // parts that are being written
-	// cleanupTimeout limits the removal of temporary files after ctx has ended.
+	finishedDir  = "finished" // the committed parts; Commit renames it to the target
+	attemptsDir  = "attempts" // the parts that tasks are writing
+	// cleanupTimeout limits the removal of temporary files, which happens even if
+	// the caller's context has ended.
 	cleanupTimeout = 30 * time.Second
 )
 
-// Output is a directory of part files, written by the tasks of one job, that appears
-// when the job commits it. It is plain data, made by [Files.NewOutput] and sent to
-// the tasks; its methods use the Files of the context (see [With]).
+// Output is a directory of part files, written by the tasks of one job, that
+// appears only when the job commits it. It is plain data, made by [Files.NewOutput]
+// and sent to the tasks. Its methods use the [Files] that their context carries
+// (see [With]).
 //
-// If several attempts of a task write a part, the first to commit wins; the others'
-// files are removed. Until the job commits, everything is in a hidden directory
-// next to the target, named after the target and the job. The commit is the rename
-// of a directory, which is atomic, however many parts there are.
+// If several attempts of a task write the same part, the first to commit wins, and
+// the files of the others are removed. Until the job commits, all files are in a
+// hidden directory next to the target, named after the target and the job. The
+// commit is one atomic rename of a directory, however many parts there are.
 type Output struct {
 	// Path is the full URI of the target directory.
 	Path string
-	// JobID identifies the job. It is the same in all its attempts.
+	// JobID identifies the job. All attempts of the job have the same one.
 	JobID string
-	// Staging is the full URI of this attempt's temporary directory.
+	// Staging is the full URI of the temporary directory of this attempt of the
+	// job.
 	Staging string
 }
 
 var jobIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// NewOutput prepares to write the directory path, which must not exist. The job
-// ID consists of letters, digits, ".", "_" and "-", and begins with a letter or
-// digit. It is unique to the job and the same in all its attempts, such as YARN's
-// application ID.
+// NewOutput prepares to write the directory path, which must not exist. jobID
+// consists of letters, digits, ".", "_" and "-", and begins with a letter or digit.
+// It must be unique to the job and the same in all attempts of the job, as YARN's
+// application ID is.
 //
-// It fails with [ErrCommitted] if an earlier attempt of this job has committed
-// the output, and with fs.ErrExist if path exists otherwise. It removes the
-// temporary files of earlier attempts, whose tasks can then no longer write.
+// NewOutput fails with [ErrCommitted] if an earlier attempt of this job has
+// committed the output, and with fs.ErrExist if path exists for another reason. It
+// removes the temporary files of earlier attempts, whose tasks can then no longer
+// write.
 func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, error) {
 	if !jobIDs.MatchString(jobID) {
 		return Output{}, fmt.Errorf("output %s: job ID %q: want letters, digits, \".\", \"_\" and \"-\"", path, jobID)
@@ -65,7 +69,7 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	}
 	o := Output{Path: target.uri(), JobID: jobID}
 	job := o.jobDir(target)
-	// Before check, so that no earlier attempt can commit after it.
+	// This must precede check: afterwards no earlier attempt can commit.
 	if err := o.removeEarlier(ctx, job); err != nil {
 		return Output{}, fmt.Errorf("output %s: removing what an earlier attempt left: %w", o.Path, err)
 	}
@@ -89,9 +93,9 @@ func (f *Files) NewOutput(ctx context.Context, path, jobID string) (Output, erro
 	return o, nil
 }
 
-// removeEarlier removes the temporary directories of earlier attempts. It first
-// renames each, so that an attempt that still runs cannot publish a directory that
-// is partly removed.
+// removeEarlier removes the temporary directories of earlier attempts of the job.
+// It renames each before removing it, so that an attempt that still runs cannot
+// commit a partly removed directory.
 func (o Output) removeEarlier(ctx context.Context, job location) error {
 	entries, err := job.system.list(ctx, job.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +108,7 @@ func (o Output) removeEarlier(ctx context.Context, job location) error {
 		removed := job.child("removed-" + randomName())
 		err := job.system.rename(ctx, job.child(e.Name).path, removed.path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its attempt has removed it
+			continue // the attempt it belonged to has removed it
 		}
 		if err == nil {
 			err = removeAll(ctx, removed)
@@ -116,10 +120,10 @@ func (o Output) removeEarlier(ctx context.Context, job location) error {
 	return nil
 }
 
-// Commit publishes the target directory, with its parts, an empty _SUCCESS and an
-// empty hidden file named after the job. Parts 0 to parts-1, and no others, must
-// have been committed. A Commit whose outcome is unknown can be repeated: if an
-// attempt of this job has committed, it does nothing.
+// Commit makes the target directory appear, with the parts, an empty file _SUCCESS
+// and an empty hidden file named after the job. It fails unless exactly the parts 0
+// to parts-1 have been committed. Commit can be repeated if its outcome is unknown:
+// if an attempt of this job has committed the output, it does nothing.
 func (o Output) Commit(ctx context.Context, parts int) error {
 	f := From(ctx)
 	target, staging, err := o.locate(ctx, f)
@@ -129,7 +133,7 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	err = o.publish(ctx, target, staging, parts)
 	if err != nil {
 		// The rename may have succeeded and its response been lost, or another
-		// attempt of this job may have been first.
+		// attempt of this job may have committed first.
 		committed, checkErr := o.check(ctx, target)
 		switch {
 		case committed:
@@ -145,7 +149,8 @@ func (o Output) Commit(ctx context.Context, parts int) error {
 	return nil
 }
 
-// publish checks the parts and renames their directory to the target.
+// publish checks that all parts are there and renames the directory they are in to
+// the target.
 func (o Output) publish(ctx context.Context, target, staging location, parts int) error {
 	finished := staging.child(finishedDir)
 	entries, err := finished.system.list(ctx, finished.path, false)
@@ -170,7 +175,8 @@ func (o Output) publish(ctx context.Context, target, staging location, parts int
 	return finished.system.rename(ctx, finished.path, target.path)
 }
 
-// checkParts returns an error unless the entries are exactly the job's parts.
+// checkParts returns an error unless entries are exactly the parts 0 to parts-1,
+// apart from the two empty files that publish creates.
 func (o Output) checkParts(entries []entry, parts int) error {
 	found := map[string]bool{}
 	for _, e := range entries {
@@ -189,8 +195,8 @@ func (o Output) checkParts(entries []entry, parts int) error {
 	return nil
 }
 
-// Abort removes all files of this attempt. It does nothing if the output is
-// committed. It works even if ctx has ended, for at most 30 s.
+// Abort removes the temporary files of this attempt of the job; a committed output
+// stays. It works even if ctx has ended, for at most 30 s.
 func (o Output) Abort(ctx context.Context) error {
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -201,8 +207,8 @@ func (o Output) Abort(ctx context.Context) error {
 	return o.clean(detached, target, staging)
 }
 
-// clean removes the temporary directory of this attempt, and that of the job unless
-// another attempt has one.
+// clean removes the temporary directory of this attempt, and the job's directory
+// above it unless another attempt has a directory there.
 func (o Output) clean(ctx context.Context, target, staging location) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -221,7 +227,7 @@ func (o Output) clean(ctx context.Context, target, staging location) error {
 }
 
 // check reports whether an attempt of this job has committed the target. It fails
-// with fs.ErrExist if the target is another file or directory.
+// with fs.ErrExist if the target exists but is not an output of this job.
 func (o Output) check(ctx context.Context, target location) (committed bool, err error) {
 	e, err := target.system.stat(ctx, target.path, false)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -242,7 +248,7 @@ func (o Output) check(ctx context.Context, target location) (committed bool, err
 	return false, fmt.Errorf("output %s: %w: name another directory, or remove that one first", o.Path, fs.ErrExist)
 }
 
-// locate resolves the output's paths.
+// locate resolves the URIs of the target and of the temporary directory.
 func (o Output) locate(ctx context.Context, f *Files) (target, staging location, err error) {
 	if target, err = f.begin(ctx, o.Path); err != nil {
 		return target, staging, err
@@ -251,25 +257,27 @@ func (o Output) locate(ctx context.Context, f *Files) (target, staging location,
 	return target, staging, err
 }
 
-// superseded returns the error of a missing temporary directory.
+// superseded returns the error for a temporary directory that no longer exists; err
+// is the error of the operation that noticed.
 func (o Output) superseded(err error) error {
 	return fmt.Errorf("output %s: this attempt's temporary directory is gone: a later attempt of job %s has taken over, or the output was aborted: %w",
 		o.Path, o.JobID, err)
 }
 
-// jobDir returns the parent of the attempts' temporary directories: next to the
-// target, as a rename does not cross file systems.
+// jobDir returns the job's hidden directory, the parent of its attempts' temporary
+// directories. It is next to the target, because a rename must stay within one file
+// system.
 func (o Output) jobDir(target location) location {
 	return target.parent().child("." + path.Base(target.path) + "." + o.JobID)
 }
 
-// marker returns the name of the empty file that identifies the job of an output.
-// Its first character is a dot, so that a shell's * does not match it.
+// marker returns the name of the empty file that tells which job wrote the output.
+// It begins with a dot, so that a shell's * does not match it.
 func (o Output) marker() string { return markerPrefix + o.JobID }
 
 func partName(index int) string { return fmt.Sprintf("part-%05d", index) }
 
-// randomName returns a unique name.
+// randomName returns 12 random hexadecimal digits.
 func randomName() string {
 	var b [6]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -7,18 +7,19 @@ import (
 	"io/fs"
 )
 
-// Part is a part file of an [Output], written by one attempt of a task. It must not
-// be used concurrently.
+// Part is a part file of an [Output] while one attempt of a task writes it. It must
+// not be used concurrently.
 type Part struct {
 	writer *Writer
 	ctx    context.Context
 	output Output
-	own    location // this attempt's file
-	final  location // the part, after Commit
+	own    location // the file that this attempt writes
+	final  location // where Commit moves the file
 }
 
-// Part creates part-<index> for the given attempt of a task. Each attempt writes its
-// own file until it commits. When ctx ends, writes and Commit return its error.
+// Part creates the file part-<index> for the given attempt of a task. Each attempt
+// writes a file of its own, which becomes the part when it commits. When ctx ends,
+// writes and Commit return its error.
 func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	if index < 0 {
 		return nil, fmt.Errorf("output %s: the index of a part must not be negative, it is %d", o.Path, index)
@@ -35,8 +36,8 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 		own:    staging.child(attemptsDir).child(name),
 		final:  staging.child(finishedDir).child(partName(index)),
 	}
-	// Parents are not created: once they are removed, this attempt of the job must
-	// not create files.
+	// Do not create missing parent directories: if they are gone, a later attempt
+	// of the job has removed them, and this attempt must not create files any more.
 	p.writer, err = create(ctx, p.own, createSettings{noParents: true, perm: 0o644})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, o.superseded(err)
@@ -47,19 +48,19 @@ func (o Output) Part(ctx context.Context, index, attempt int) (*Part, error) {
 	return p, nil
 }
 
-// Write adds b to the part.
+// Write appends b to the part.
 func (p *Part) Write(b []byte) (int, error) { return p.writer.Write(b) }
 
-// WriteString adds s to the part.
+// WriteString appends s to the part.
 func (p *Part) WriteString(s string) (int, error) { return p.writer.WriteString(s) }
 
-// Abort removes the part's file. After Commit it does nothing, so that it can be
-// deferred.
+// Abort removes this attempt's file. After Commit it does nothing, so that it can
+// be deferred.
 func (p *Part) Abort() error { return p.writer.Abort() }
 
-// Commit completes the part and adds it to the output. If another attempt was first,
-// it removes this attempt's file and returns nil too. If it returns an error, the
-// part may be missing.
+// Commit closes the file and makes it the part. If another attempt of the task has
+// already committed the part, Commit removes this attempt's file and returns nil.
+// If Commit returns an error, the output may lack the part.
 func (p *Part) Commit() error {
 	if err := p.writer.Close(); err != nil {
 		return err
@@ -68,8 +69,9 @@ func (p *Part) Commit() error {
 	if err == nil {
 		return nil
 	}
-	// Another attempt was first, or this one was and the response was lost: in both
-	// cases the output has the part.
+	// The rename failed because another attempt committed first, or because this
+	// attempt's rename succeeded and its response was lost. In both cases the
+	// output has the part.
 	_, statErr := p.final.system.stat(p.ctx, p.final.path, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), cleanupTimeout)
 	defer cancel()

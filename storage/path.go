@@ -14,7 +14,7 @@ const (
 	localRoot  = schemeFile + "://"
 )
 
-// knownSchemes is for errors about unknown ones.
+// knownSchemes lists the supported schemes in errors about other ones.
 const knownSchemes = "file:// and hdfs://"
 
 // location is a path and the file system it is in.
@@ -22,7 +22,7 @@ type location struct {
 	system fileSystem
 	root   string // "file://" or "hdfs://authority"
 	path   string // absolute and clean
-	// plain is the original path, if it had no scheme.
+	// plain is the path as the caller wrote it; empty if the caller gave a scheme.
 	plain string
 }
 
@@ -50,7 +50,7 @@ func (f *Files) Qualify(path string) (string, error) {
 	return l.uri(), nil
 }
 
-// resolve returns the location of a path or URI.
+// resolve returns the location of a path or URI as a caller of Files writes it.
 func (f *Files) resolve(name string) (location, error) {
 	if f.broken != nil {
 		return location{}, f.broken
@@ -128,8 +128,9 @@ func (f *Files) hdfs(name, authority, rest, plain string) (location, error) {
 	return location{system: system, root: root, path: path.Clean(rest), plain: plain}, nil
 }
 
-// splitURI splits scheme://authority/path and scheme:/path. The scheme is
-// empty for a plain path; a colon later in a path does not make a scheme.
+// splitURI splits scheme://authority/path or scheme:/path. For a plain path, scheme
+// and authority are empty. A colon makes a scheme only if a valid scheme precedes
+// it and a slash follows it.
 func splitURI(name string) (scheme, authority, rest string) {
 	scheme, rest, ok := strings.Cut(name, ":")
 	if !ok || !isScheme(scheme) || !strings.HasPrefix(rest, "/") {
@@ -143,7 +144,7 @@ func splitURI(name string) (scheme, authority, rest string) {
 	return scheme, authority, rest
 }
 
-// isScheme checks the characters of a URI's scheme (RFC 3986, section 3.1).
+// isScheme reports whether s is a valid URI scheme (RFC 3986, section 3.1).
 func isScheme(s string) bool {
 	for i, c := range []byte(s) {
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -154,8 +155,8 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// localHint returns a hint if a plain path that is not in HDFS exists on the local
-// disk, else "".
+// localHint returns a hint for the error about a missing HDFS path: that a plain
+// path (without a scheme) exists on the local disk. Otherwise it returns "".
 func (l location) localHint() string {
 	if l.plain == "" || l.root == localRoot {
 		return ""

@@ -14,24 +14,27 @@ const (
 )
 
 // Split is the input of one task: a range of a file. It is plain data and can be
-// sent to another process; its methods use the Files of the context (see [With]).
+// sent to another process. Its methods use the [Files] that their context carries
+// (see [With]).
 type Split struct {
 	// Path is the full URI of the file.
 	Path string
-	// Offset and Length of the range, in stored bytes.
+	// Offset and Length are the range, in bytes of the file as stored (if
+	// compressed, of the compressed data).
 	Offset, Length int64
-	// Hosts store bytes of the range, the one with the most bytes first; none on the
-	// local disk.
+	// Hosts are the hosts that store bytes of the range, the one with the most
+	// bytes first; nil on the local disk.
 	Hosts []string
 	// Compression is "gzip" or "zstd" if the range is a whole compressed file, else
 	// empty.
 	Compression string
 }
 
-// PreferredHosts returns the hosts on which the split is cheapest to read.
+// PreferredHosts returns a copy of Hosts: a task that runs on one of them reads the
+// split, or most of it, without the network.
 func (s Split) PreferredHosts() []string { return slices.Clone(s.Hosts) }
 
-// String returns the split's file and range.
+// String returns the split's file and range, or its file and compression.
 func (s Split) String() string {
 	if s.Compression != "" {
 		return fmt.Sprintf("%s (%s)", s.Path, s.Compression)
@@ -39,13 +42,10 @@ func (s Split) String() string {
 	return fmt.Sprintf("%s:%d+%d", s.Path, s.Offset, s.Length)
 }
 
-// Open returns a reader of the lines of the split, decompressed. Each line of a file
-// belongs to exactly one of its splits.
-//
-// As with Hadoop's TextInputFormat, the lines of a split are those that begin after
+// As with Hadoop's TextInputFormat, a split consists of the lines that begin after
 // its offset, up to and including its end; the first split also has the file's
-// first line. So the reader skips a line that began before the split, and reads
-// the last line beyond the split's end.
+// first line. The reader therefore skips a line that began before the split, and
+// reads past the split's end to complete the last line.
 //
 // When ctx ends, reads return its error.
 func (s Split) Open(ctx context.Context) (io.ReadCloser, error) {

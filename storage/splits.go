@@ -15,27 +15,30 @@ import (
 )
 
 const (
-	// localSplitSize is the default size of splits of files without blocks.
+	// localSplitSize is the default size in bytes of a split of a file on the local
+	// disk.
 	localSplitSize = 32 << 20
-	// maxHosts is the largest number of hosts of a split: those of its main block, as
-	// HDFS keeps three copies by default, and some more.
+	// maxHosts is the largest number of hosts in a split: room for those of the
+	// block with the most bytes (HDFS stores three copies by default), and some
+	// more.
 	maxHosts = 5
-	// maxListings is how many directories are listed at once.
+	// maxListings is the largest number of directories that Splits lists
+	// concurrently.
 	maxListings = 8
 )
 
 // SplitOptions are options of [Files.Splits].
 type SplitOptions struct {
-	// Size of a split in bytes; by default the file's block size in HDFS, and 32 MiB
-	// on the local disk. The last split of a file may be a tenth longer, to avoid a
-	// small one.
+	// Size is the size of a split in bytes. 0 means the file's block size in HDFS,
+	// and 32 MiB on the local disk. The last split of a file may be up to a tenth
+	// longer, to avoid a small one after it.
 	Size int64
 }
 
-// Splits cuts a file, or all files of a directory tree, into splits, in the
-// order of names and offsets. As in Hadoop, it skips names below the directory that
-// start with "_" or ".", and empty files. A file whose name ends in .gz or .zst is
-// one split. It fails with fs.ErrNotExist if path does not exist.
+// Splits divides a file, or all files of a directory tree, into splits, ordered by
+// name and offset. As in Hadoop, it skips empty files, and files and directories
+// below path whose names start with "_" or ".". A file whose name ends in .gz or
+// .zst is one split. Splits fails with fs.ErrNotExist if path does not exist.
 func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) ([]Split, error) {
 	if options.Size < 0 {
 		return nil, fmt.Errorf("splits of %s: the size must not be negative, it is %d", path, options.Size)
@@ -52,13 +55,14 @@ func (f *Files) Splits(ctx context.Context, path string, options SplitOptions) (
 	return w.splits(ctx, l, top, nil)
 }
 
-// inputWalk cuts a directory tree.
+// inputWalk is one call of Splits.
 type inputWalk struct {
 	options SplitOptions
 	listing *semaphore.Weighted // limits concurrent listings
 }
 
-// splits returns the splits of e, which is at l, below the directories above.
+// splits returns the splits of e, a file or directory at l. above are the local
+// directories that lead to it, which descend checks for loops.
 func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.FileInfo) ([]Split, error) {
 	if e.Dir {
 		return w.splitsBelow(ctx, l, above)
@@ -69,7 +73,7 @@ func (w *inputWalk) splits(ctx context.Context, l location, e entry, above []os.
 	return cut(e, w.options), nil
 }
 
-// splitsBelow returns the splits of the files below the directory l.
+// splitsBelow returns the splits of all files in the directory tree at l.
 func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.FileInfo) ([]Split, error) {
 	above, err := descend(l, above)
 	if err != nil {
@@ -107,8 +111,9 @@ func (w *inputWalk) splitsBelow(ctx context.Context, l location, above []os.File
 	return slices.Concat(found...), nil
 }
 
-// descend adds the local directory l to those above it. It fails if a symbolic link
-// leads back to one of them. HDFS has no such links.
+// descend appends the local directory l to above, the directories that lead to it.
+// It fails if l is one of them, reached again by a symbolic link. For HDFS it
+// returns nil: HDFS has no symbolic links.
 func descend(l location, above []os.FileInfo) ([]os.FileInfo, error) {
 	if l.root != localRoot {
 		return nil, nil
@@ -140,7 +145,8 @@ func cut(e entry, options SplitOptions) []Split {
 	var splits []Split
 	for offset := int64(0); offset < e.Size; {
 		length := size
-		// As in Hadoop, the last tenth is no split of its own.
+		// As in Hadoop, a remainder of at most a tenth of the size joins the last
+		// split.
 		if left := e.Size - offset; left < size || left-size <= size/10 {
 			length = left
 		}
@@ -152,10 +158,10 @@ func cut(e entry, options SplitOptions) []Split {
 	return splits
 }
 
-// hostsOf returns the hosts of a range, those with the most bytes first, and
-// otherwise in the order of the blocks.
+// hostsOf returns at most maxHosts hosts that store bytes of the range, those with
+// the most bytes first, and equal ones in the order of the blocks.
 func hostsOf(blocks []block, offset, length int64) []string {
-	// Blocks are in the order of their offsets.
+	// blocks is sorted by offset.
 	first, _ := slices.BinarySearchFunc(blocks, offset, func(b block, offset int64) int {
 		return cmp.Compare(b.offset+b.length, offset+1)
 	})

@@ -2,15 +2,16 @@ package storage
 
 import "context"
 
-// Usage counts the stored bytes that a program reads and writes. It must be safe for
-// concurrent use.
+// Usage counts the bytes that a program reads from files and writes to them, as
+// stored: of compressed files, the compressed bytes. It must be safe for concurrent
+// use.
 type Usage interface {
 	AddRead(bytes int)
 	AddWritten(bytes int)
 }
 
-// UsageKey is the key of a context's [Usage], which counts for files that are opened
-// or created with the context.
+// UsageKey is the key under which a context carries a [Usage]. The Usage counts the
+// bytes of the files that are opened or created with that context.
 type UsageKey struct{}
 
 func usageOf(ctx context.Context) Usage {

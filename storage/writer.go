@@ -6,12 +6,14 @@ import (
 	"errors"
 )
 
-// writeBuffer is the size of a Writer's buffer: one packet of HDFS.
+// writeBuffer is the size in bytes of a Writer's buffer: one packet of HDFS's data
+// transfer protocol.
 const writeBuffer = 64 << 10
 
 var errAborted = errors.New("the writing of this file was aborted")
 
-// Writer writes a new file through a buffer. It must not be used concurrently.
+// Writer writes a new file through a buffer. The file is complete only after Close
+// returns nil. A Writer must not be used concurrently.
 type Writer struct {
 	buffer *bufio.Writer
 	sink   sink
@@ -30,14 +32,15 @@ func create(ctx context.Context, l location, settings createSettings) (*Writer, 
 	return &Writer{buffer: bufio.NewWriterSize(s, writeBuffer), sink: s}, nil
 }
 
-// Write adds p to the file. An error may be that of an earlier write.
+// Write appends p to the file. Because of the buffer, it may return the error of an
+// earlier write.
 func (w *Writer) Write(p []byte) (int, error) { return w.buffer.Write(p) }
 
-// WriteString adds s to the file.
+// WriteString appends s to the file.
 func (w *Writer) WriteString(s string) (int, error) { return w.buffer.WriteString(s) }
 
-// Close completes the file. If it fails, or a write failed before, it returns the
-// error and removes the file. Further calls return the same.
+// Close completes the file. If that, or an earlier write, fails, it removes the
+// file and returns the error. Further calls return the same result.
 func (w *Writer) Close() error {
 	if w.done {
 		return w.err
@@ -52,7 +55,8 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Abort removes the file. After Close it does nothing, so that it can be deferred.
+// Abort gives up writing and removes the file. After Close it does nothing, so that
+// it can be deferred.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

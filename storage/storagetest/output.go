@@ -13,7 +13,7 @@ import (
 
 const job = "application_1700000000000_0001"
 
-// writePart writes and commits one attempt of a part.
+// writePart writes and commits a part in one attempt of its task.
 func (f *fixture) writePart(out storage.Output, index, attempt int, content string) error {
 	part, err := out.Part(f.ctx, index, attempt)
 	if err != nil {
@@ -61,7 +61,7 @@ func testOutputExists(t *testing.T, f *fixture) {
 		require.ErrorContains(t, err, path)
 		require.ErrorContains(t, err, "name another directory")
 	}
-	// Two jobs, one target: who commits first has it.
+	// Two jobs write to the same target: the first to commit gets it.
 	first, err := f.files.NewOutput(f.ctx, f.path("out"), "first")
 	require.NoError(t, err)
 	second, err := f.files.NewOutput(f.ctx, f.path("out"), "second")

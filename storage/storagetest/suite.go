@@ -1,6 +1,5 @@
-// Package storagetest checks that a file system holds what package storage
-// promises, whichever it is: the local disk in unit tests, HDFS in the tests
-// against a cluster.
+// Package storagetest tests a file system against the contract of package storage.
+// Unit tests run it on the local disk, and tests against a cluster run it on HDFS.
 package storagetest
 
 import (
@@ -18,8 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Suite runs all checks. base is the URI of a directory that does not exist
-// yet; it is removed in the end.
+// Suite runs all tests of the package. base is the URI of a directory that does not
+// exist yet; Suite removes it at the end.
 func Suite(t *testing.T, files *storage.Files, base string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -60,7 +59,7 @@ func Suite(t *testing.T, files *storage.Files, base string) {
 	}
 }
 
-// fixture is what a check works with: a directory of its own.
+// fixture is what one test of the suite works with; dir is a directory of its own.
 type fixture struct {
 	files *storage.Files
 	dir   string
@@ -69,7 +68,7 @@ type fixture struct {
 
 func (f *fixture) path(name string) string { return f.dir + "/" + name }
 
-// write makes a file.
+// write creates a file in the test's directory and returns its URI.
 func (f *fixture) write(t *testing.T, name string, content []byte, options ...storage.CreateOption) string {
 	t.Helper()
 	w, err := f.files.Create(f.ctx, f.path(name), options...)
@@ -91,7 +90,7 @@ func (f *fixture) read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// names lists a directory.
+// names returns the names of a directory's entries.
 func (f *fixture) names(t *testing.T, path string) []string {
 	t.Helper()
 	infos, err := f.files.List(f.ctx, path)
@@ -103,7 +102,7 @@ func (f *fixture) names(t *testing.T, path string) []string {
 	return names
 }
 
-// lines reads all lines of splits.
+// lines returns all lines of the splits.
 func (f *fixture) lines(t *testing.T, splits []storage.Split) []string {
 	t.Helper()
 	lines := []string{}
@@ -116,7 +115,8 @@ func (f *fixture) lines(t *testing.T, splits []storage.Split) []string {
 	return lines
 }
 
-// numbers is a text of n lines, longer than a packet and than a buffer.
+// numbers returns a text of n lines. The tests choose n so that it is longer than
+// an HDFS packet and than a Writer's buffer.
 func numbers(n int) []byte {
 	var b bytes.Buffer
 	for i := range n {

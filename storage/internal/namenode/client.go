@@ -1,6 +1,6 @@
-// Package namenode calls HDFS's NameNodes: [Client] makes the metadata calls of
-// ClientProtocol that package storage needs, and [Serve] lets colinmarc/hdfs make
-// its calls over the same connections.
+// Package namenode calls HDFS's NameNodes. [Client] makes the calls of
+// ClientProtocol that package storage needs, and [Serve] answers the calls that the
+// library colinmarc/hdfs makes, so that they can be forwarded through a Client.
 package namenode
 
 import (
@@ -19,45 +19,45 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// protocol is the Java interface that NameNodes serve to clients.
+// protocol is the Java interface of the RPCs that NameNodes serve to clients.
 const protocol = "org.apache.hadoop.hdfs.protocol.ClientProtocol"
 
-// defaultsValidity is how long the server's defaults are cached
+// defaultsValidity is how long the NameNode's answer to getServerDefaults is cached
 // (dfs.client.server-defaults.validity.period.ms).
 const defaultsValidity = time.Hour
 
-// ErrNotDirectory is the error of listing a file.
+// ErrNotDirectory is what [Client.List] returns for a file.
 var ErrNotDirectory = errors.New("is not a directory")
 
-// temporary are exceptions after which a retry may succeed.
+// temporary lists the exceptions after which a call is retried.
 var temporary = []ipc.ErrorClass{
-	// The datanodes have not reported a file's last block, so the next one cannot be
-	// added yet.
+	// The datanodes have not yet reported a file's previous block, so the NameNode
+	// cannot add the next one.
 	"org.apache.hadoop.hdfs.server.namenode.NotReplicatedYetException",
-	// The NameNode has started and waits for its datanodes. An administrator may also
-	// have set safe mode, for longer than a call waits.
+	// The NameNode has started and waits for its datanodes' reports. If an
+	// administrator set safe mode, the retries usually end before it does.
 	"org.apache.hadoop.hdfs.server.namenode.SafeModeException",
 }
 
-// Caller makes the calls: an *ipc.Client, or a fake in a test.
+// Caller makes RPCs: an *ipc.Client, or a fake in tests.
 type Caller interface {
 	Call(ctx context.Context, method string, request, response proto.Message, options ...ipc.CallOption) error
 	Close() error
 }
 
-// Options of a Client.
+// Options configure a Client.
 type Options struct {
-	// Addresses are the host:port of the NameNodes of one name service.
+	// Addresses are the host:port addresses of the NameNodes of one name service.
 	Addresses []string
-	// User is the user of the calls.
+	// User is the HDFS user on whose behalf the calls are made.
 	User string
-	// Timeout is how long a call tries to find a NameNode that answers.
+	// Timeout is how long a call is retried while no NameNode answers.
 	Timeout time.Duration
 	Logger  *slog.Logger
 }
 
-// Client calls the NameNodes of one name service. It is safe for concurrent
-// use; its errors are those of package ipc, fs.ErrNotExist and ErrNotDirectory.
+// Client calls the NameNodes of one name service. It is safe for concurrent use.
+// Its methods return errors of package ipc, fs.ErrNotExist or ErrNotDirectory.
 type Client struct {
 	caller Caller
 
@@ -73,26 +73,27 @@ func New(options Options) *Client {
 		Simple:   true,
 		User:     security.UserGroup{Effective: options.User},
 		Logger:   options.Logger,
-		// Leaves time for another NameNode if one drops packets.
+		// A third leaves time for another NameNode if one drops packets.
 		ConnectTimeout: options.Timeout / 3,
 		RetryFor:       options.Timeout,
 		Retriable:      temporary,
 	}))
 }
 
-// NewClient returns a Client that uses caller.
+// NewClient returns a Client that makes its RPCs through caller.
 func NewClient(caller Caller) *Client { return &Client{caller: caller} }
 
 // Close closes the connections.
 func (c *Client) Close() error { return c.caller.Close() }
 
-// call makes a call that may be processed twice: either the second time changes
-// nothing, or the NameNode's retry cache has the response.
+// call makes a call that the NameNode may process twice: either the second time
+// changes nothing, or the NameNode answers it from its retry cache.
 func (c *Client) call(ctx context.Context, method string, request, response proto.Message) error {
 	return c.caller.Call(ctx, method, request, response, ipc.Idempotent())
 }
 
-// Forward makes a call with an encoded request, and returns the encoded response.
+// Forward makes a call whose request is already encoded as protobuf, and returns
+// the encoded response.
 func (c *Client) Forward(ctx context.Context, method string, request []byte) ([]byte, error) {
 	in, out := &pb.Opaque{}, &pb.Opaque{}
 	in.ProtoReflect().SetUnknown(request)
@@ -114,7 +115,8 @@ func (c *Client) FileInfo(ctx context.Context, path string) (*pb.FileStatus, err
 	return response.Status, nil
 }
 
-// BlockLocations returns the locations of the first length bytes of a file.
+// BlockLocations returns the blocks of the first length bytes of a file, with the
+// datanodes that store them.
 func (c *Client) BlockLocations(ctx context.Context, path string, length uint64) (*pb.LocatedBlocks, error) {
 	request := &pb.GetBlockLocationsRequest{Path: &path, Offset: proto.Uint64(0), Length: &length}
 	response := &pb.GetBlockLocationsResponse{}
@@ -127,8 +129,8 @@ func (c *Client) BlockLocations(ctx context.Context, path string, length uint64)
 	return response.Locations, nil
 }
 
-// List returns the entries of a directory, if locations is true with the locations
-// of files' blocks. The NameNode returns batches, by default of a thousand.
+// List returns the entries of a directory; if locations is true, with the blocks of
+// the files. The NameNode answers in batches of by default 1000 entries.
 func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.FileStatus, error) {
 	var entries []*pb.FileStatus
 	request := &pb.GetListingRequest{Path: &path, StartAfter: []byte{}, NeedLocation: &locations}
@@ -147,14 +149,16 @@ func (c *Client) List(ctx context.Context, path string, locations bool) ([]*pb.F
 		}
 		request.StartAfter = batch[len(batch)-1].Name
 	}
-	// The listing of a file is itself, without a name.
+	// For a file, the NameNode returns the file itself as the only entry, with no
+	// name.
 	if len(entries) == 1 && len(entries[0].Name) == 0 {
 		return nil, ErrNotDirectory
 	}
 	return entries, nil
 }
 
-// Mkdirs creates a directory and its parents. It returns nil if it exists.
+// Mkdirs creates a directory and its missing parents. It returns nil if the
+// directory exists.
 func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) error {
 	request := &pb.MkdirsRequest{
 		Path: &path, Permission: &pb.Permission{Mode: proto.Uint32(uint32(mode.Perm()))}, CreateParents: proto.Bool(true),
@@ -169,7 +173,7 @@ func (c *Client) Mkdirs(ctx context.Context, path string, mode fs.FileMode) erro
 	return nil
 }
 
-// Rename moves a file or a directory. It fails if to exists.
+// Rename moves a file or a directory. It fails if the path to exists.
 func (c *Client) Rename(ctx context.Context, from, to string) error {
 	request := &pb.RenameRequest{From: &from, To: &to, Overwrite: proto.Bool(false)}
 	return c.call(ctx, "rename2", request, &pb.Opaque{})
@@ -182,7 +186,8 @@ func (c *Client) Delete(ctx context.Context, path string, recursive bool) (bool,
 	return response.GetResult(), err
 }
 
-// SetTimes sets the times that are not zero.
+// SetTimes sets the access time and the modification time of a file; a zero time
+// leaves the current one unchanged.
 func (c *Client) SetTimes(ctx context.Context, path string, accessed, modified time.Time) error {
 	request := &pb.SetTimesRequest{Path: &path, ModificationTime: milliseconds(modified), AccessTime: milliseconds(accessed)}
 	return c.call(ctx, "setTimes", request, &pb.Opaque{})
@@ -200,8 +205,8 @@ func (c *Client) AbandonBlock(ctx context.Context, request *pb.AbandonBlockReque
 	return c.call(ctx, "abandonBlock", request, &pb.Opaque{})
 }
 
-// ServerDefaults returns the NameNode's settings for new files, as its encoded
-// response to getServerDefaults. It caches them for an hour.
+// ServerDefaults returns the NameNode's defaults for new files, such as the block
+// size: its encoded response to getServerDefaults, which is cached for an hour.
 func (c *Client) ServerDefaults(ctx context.Context) ([]byte, error) {
 	c.mu.Lock()
 	defaults, at := c.defaults, c.defaultsAt

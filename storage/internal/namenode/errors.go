@@ -9,7 +9,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc"
 )
 
-// meanings are the errors of package fs for the NameNode's exceptions.
+// meanings maps exception classes of the NameNode to the errors of packages fs and
+// syscall that they mean.
 var meanings = map[ipc.ErrorClass]error{
 	"java.io.FileNotFoundException":                                fs.ErrNotExist,
 	"org.apache.hadoop.fs.FileAlreadyExistsException":              fs.ErrExist,
@@ -19,8 +20,9 @@ var meanings = map[ipc.ErrorClass]error{
 	ipc.AccessControlException:                                     fs.ErrPermission,
 }
 
-// PathError returns the error of an operation on a URI. It wraps the error of
-// package fs for the NameNode's exception, or the context's cause if ctx has ended.
+// PathError wraps err, the error of operation op on uri, in an *fs.PathError. If
+// the NameNode threw an exception of meanings, the result also wraps the error it
+// means. If ctx has ended, the result wraps the context's cause.
 func PathError(ctx context.Context, op, uri string, err error) error {
 	if err == nil {
 		return nil
@@ -30,7 +32,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		if !errors.Is(err, cause) {
-			err = cause // err is a consequence of the context's end
+			err = cause // err only follows from the end of ctx
 		}
 		return &fs.PathError{Op: op, Path: uri, Err: err}
 	}
@@ -42,7 +44,7 @@ func PathError(ctx context.Context, op, uri string, err error) error {
 	return &fs.PathError{Op: op, Path: uri, Err: err}
 }
 
-// meant is an exception with an error of package fs.
+// meant is an exception of the NameNode together with the error that it means.
 type meant struct {
 	meaning error
 	cause   *ipc.RemoteError
@@ -50,7 +52,7 @@ type meant struct {
 
 func (m *meant) Error() string {
 	if m.meaning == fs.ErrPermission {
-		// The text has the user, the access, and the path's owner.
+		// The exception's message names the user, the access and the path's owner.
 		return m.meaning.Error() + ": " + m.cause.Message
 	}
 	return m.meaning.Error()

@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// preambleLength is the length of what a client sends first: "hrpc", the
-	// version, the service class and the authentication protocol.
+	// preambleLength is the length in bytes of what a client sends first: "hrpc",
+	// the version, the service class and the authentication protocol.
 	preambleLength = 7
-	// contextCallID is the call ID of the message with the connection's user.
+	// contextCallID is the call ID of the message that names the connection's user.
 	contextCallID = -3
-	// maxRequest is the longest message of a client (ipc.maximum.data.length).
+	// maxRequest is the largest size in bytes of a client's message
+	// (ipc.maximum.data.length).
 	maxRequest = 64 << 20
 )
 
-// Handler handles one call; request and response are encoded messages.
+// Handler answers one call; request and response are encoded protobuf messages.
 type Handler func(method string, request []byte) (response []byte, err error)
 
-// Serve is the NameNode's end of a connection to colinmarc/hdfs: it reads calls, one
-// at a time, replies with the result of handle, and returns when the client has
-// closed the connection.
+// Serve plays the NameNode on a connection to the library colinmarc/hdfs: it reads
+// calls, one at a time, and answers each with the result of handle. It returns nil
+// once the client has closed the connection.
 //
-// colinmarc/hdfs's own connections to NameNodes have no deadlines or contexts, fail
+// The library's own connections to NameNodes have no deadlines or contexts, fail
 // for 5 s after the server closed an idle connection, and block all files of a
-// client during a call. With Serve, calls go through package ipc.
+// client during a call. With Serve, its calls go through package ipc instead.
 func Serve(conn io.ReadWriter, handle Handler) error {
 	if _, err := io.CopyN(io.Discard, conn, preambleLength); err != nil {
 		return endOfCalls(err)
@@ -66,8 +67,8 @@ func Serve(conn io.ReadWriter, handle Handler) error {
 	}
 }
 
-// endOfCalls returns nil if the client has closed the connection, and err for a
-// malformed message.
+// endOfCalls returns nil if err means that the client has closed the connection,
+// else err.
 func endOfCalls(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, net.ErrClosed) {
 		return nil
@@ -89,7 +90,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// cutMessage decodes the length-delimited message at the start of b.
+// cutMessage decodes the length-delimited message at the start of b, and returns
+// the bytes after it.
 func cutMessage(b []byte, message proto.Message) (rest []byte, err error) {
 	encoded, n := protowire.ConsumeBytes(b)
 	if n < 0 {

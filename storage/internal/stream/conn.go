@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// connBuffer is enough for a datanode's packet with header and checksums, which
-// colinmarc/hdfs reads separately.
+// connBuffer is the size in bytes of the read buffer: enough for a packet from a
+// datanode with its header and checksums, which colinmarc/hdfs reads separately.
 const connBuffer = 96 << 10
 
-// conn is a connection to a datanode whose reads and writes fail after the
-// session's timeout, whatever deadlines are set.
+// conn is a connection to a datanode. Each read and each write fails after
+// Options.SocketTimeout; methods that set deadlines do nothing.
 //
-// In a writing session it also hides failed writes: the goroutines of
-// colinmarc/hdfs that send a block end only after its last packet was sent.
-// colinmarc/hdfs gets the error when it reads the acknowledgement; the Writer gets
-// it from the session before.
+// While a file is written, conn also hides failed writes from colinmarc/hdfs: the
+// library's goroutines that send a block end only once its last packet was sent.
+// The library gets the error when it next reads an acknowledgement; the Writer
+// finds it in the session.
 type conn struct {
 	net.Conn
 	session *session
@@ -34,7 +34,7 @@ func newConn(raw net.Conn, s *session) *conn {
 	}
 }
 
-// timedReader gives each read the same timeout.
+// timedReader limits the duration of each read to timeout.
 type timedReader struct {
 	net.Conn
 	timeout time.Duration
@@ -50,9 +50,9 @@ func (r timedReader) Read(p []byte) (int, error) {
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.reader.Read(p)
 	if err == io.EOF {
-		// A datanode marks the last packet: the end of the connection is never the
-		// end of the data. After io.EOF colinmarc/hdfs would connect to the same
-		// datanode again, forever.
+		// A datanode marks the last packet, so the end of the connection is never
+		// the end of the data. After io.EOF, colinmarc/hdfs would reconnect to the
+		// same datanode forever.
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil && c.session.writing {

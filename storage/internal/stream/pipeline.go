@@ -11,21 +11,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage/internal/namenode/pb"
 )
 
-// pipelineAttempts is how many blocks are requested to find one whose datanodes all
-// answer (dfs.client.block.write.retries is 3).
+// pipelineAttempts is the largest number of blocks requested from the NameNode to
+// find one whose datanodes all accept connections (dfs.client.block.write.retries
+// is 3).
 const pipelineAttempts = 5
 
-// pipeline chooses the datanodes of a new file's blocks. The NameNode returns a dead
-// datanode for ten minutes, and colinmarc/hdfs cannot recover a block that it
-// sends to one. So pipeline connects to each block's datanodes first, and excludes
-// those that do not answer for the rest of the file.
+// pipeline chooses the datanodes of a new file's blocks. For ten minutes after a
+// datanode has died, the NameNode still assigns blocks to it, and colinmarc/hdfs
+// cannot recover a block that it sends there. Therefore pipeline first connects to
+// each datanode of a block. Those that do not accept are excluded from all further
+// blocks of the file.
 type pipeline struct {
 	session    *session
 	byHostName bool
 	dead       []*pb.Datanode
 }
 
-// addBlock handles colinmarc/hdfs's request for a new block.
+// addBlock answers an addBlock call of colinmarc/hdfs.
 func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	request := &pb.AddBlockRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -56,7 +58,8 @@ func (p *pipeline) addBlock(encoded []byte) ([]byte, error) {
 	return nil, fmt.Errorf("no block in %d had datanodes that all answer: %w", pipelineAttempts, lastDead)
 }
 
-// ask requests a block from the NameNode.
+// ask requests a block from the NameNode. It returns the block, and the encoded
+// response that contains it.
 func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, error) {
 	encoded, err := proto.Marshal(request)
 	if err != nil {
@@ -73,8 +76,9 @@ func (p *pipeline) ask(request *pb.AddBlockRequest) (*pb.LocatedBlock, []byte, e
 	return response.Block, answer, nil
 }
 
-// try connects to all datanodes at once and returns those that do not answer.
-// It keeps the connection to the first, which receives the block.
+// try connects to all datanodes of a block at once, and returns those that do not
+// accept. If all do, it keeps the connection to the first, to which the block is
+// sent.
 func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error) {
 	ctx, cancel := context.WithTimeout(p.session.ctx, connectTimeout)
 	defer cancel()
@@ -109,7 +113,7 @@ func (p *pipeline) try(datanodes []*pb.Datanode) (dead []*pb.Datanode, err error
 	return dead, err
 }
 
-// address returns the address to which colinmarc/hdfs will connect.
+// address returns the address at which colinmarc/hdfs will connect to the datanode.
 func (p *pipeline) address(d *pb.Datanode) string {
 	host := d.Id.GetIpAddress()
 	if p.byHostName {
@@ -118,7 +122,7 @@ func (p *pipeline) address(d *pb.Datanode) string {
 	return fmt.Sprintf("%s:%d", host, d.Id.GetTransferPort())
 }
 
-// keep keeps a connection for dialDatanode.
+// keep keeps the connection c until dialDatanode takes it.
 func (s *session) keep(address string, c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,10 +17,12 @@ import (
 )
 
 const (
-	// readAttempts is the number of attempts of a read. Each asks the NameNode for
-	// the datanodes and tries them all (dfs.client.max.block.acquire.failures is 3).
+	// readAttempts is how often a read is attempted. Each attempt asks the NameNode
+	// for the block's datanodes and tries all of them
+	// (dfs.client.max.block.acquire.failures is 3).
 	readAttempts = 4
-	// defaultPause is before the second attempt; it doubles for each further one.
+	// defaultPause is the pause before the second attempt; each further pause is
+	// twice as long.
 	defaultPause = 500 * time.Millisecond
 )
 
@@ -30,11 +32,11 @@ type Reader struct {
 	options Options
 	path    string
 	size    int64
-	info    []byte // the response to getFileInfo, which is not repeated
+	info    []byte // the encoded response to getFileInfo, which answers the library's call
 
 	session  *session
 	file     *hdfs.FileReader
-	position int64 // of file
+	position int64 // of the next byte that file reads
 }
 
 // NewReader returns a Reader of the file at path, which status describes. It
@@ -47,8 +49,8 @@ func NewReader(ctx context.Context, options Options, path string, status *pb.Fil
 	return &Reader{ctx: ctx, options: options, path: path, size: int64(status.GetLength()), info: info}, nil
 }
 
-// ReadFrom reads up to len(p) bytes at offset, at least one unless it fails.
-// Sequential reads use the same connection.
+// ReadFrom reads up to len(p) bytes at offset. It returns at least one byte or an
+// error. Consecutive reads use the same connection.
 func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return 0, cause
@@ -84,7 +86,7 @@ func (r *Reader) ReadFrom(p []byte, offset int64) (int, error) {
 	}
 }
 
-// try makes one attempt. again reports whether another may succeed.
+// try makes one attempt of a read. again reports whether another one may succeed.
 func (r *Reader) try(p []byte, offset int64) (n int, again bool, err error) {
 	if err := r.connect(); err != nil {
 		return 0, false, err
@@ -125,7 +127,7 @@ func (r *Reader) connect() error {
 	return nil
 }
 
-// answers returns the handler of a reading client's calls.
+// answers returns the handler of the NameNode calls that reading makes.
 func (r *Reader) answers(s *session) namenode.Handler {
 	return func(method string, request []byte) ([]byte, error) {
 		switch method {

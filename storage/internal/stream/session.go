@@ -15,51 +15,53 @@ import (
 )
 
 const (
-	// connectTimeout is short: there are other datanodes.
+	// connectTimeout limits connecting to a datanode. It is short, because a block
+	// has other datanodes.
 	connectTimeout = 10 * time.Second
 	// defaultSocketTimeout is the default of dfs.client.socket-timeout.
 	defaultSocketTimeout = 60 * time.Second
 )
 
-// Options are common to the files of one name service.
+// Options are common to all files of one name service.
 type Options struct {
 	NameNode *namenode.Client
-	// User is the user in HDFS.
+	// User is the user name in HDFS.
 	User string
-	// Hadoop is the configuration, by key. Its settings for datanodes are used.
+	// Hadoop is the Hadoop configuration by key, of which the settings for
+	// connections to datanodes are used.
 	Hadoop map[string]string
-	// SocketTimeout is how long a read from or a write to a datanode may take; by
-	// default 60 s.
+	// SocketTimeout is how long one read from or one write to a datanode may take;
+	// 0 means 60 s.
 	SocketTimeout time.Duration
-	// Dial connects to datanodes; by default as net.Dialer does.
+	// Dial connects to datanodes; nil means net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger logs retries.
+	// Logger receives retries.
 	Logger *slog.Logger
 
-	pause time.Duration // before reading again; shorter in tests
+	pause time.Duration // before the second attempt of a read; 0 means defaultPause
 }
 
-// session is one open file's colinmarc client and its connections.
+// session is a client of colinmarc/hdfs for one open file, and its connections.
 type session struct {
 	options Options
-	ctx     context.Context // ends with the file's context, or when the session is closed
+	ctx     context.Context // ends when the file's context ends or the session is closed
 	cancel  context.CancelFunc
 	answer  namenode.Handler
 	client  *hdfs.Client
-	// writing sessions hide broken connections from colinmarc/hdfs; see conn.
+	// writing is true if the file is being written: then conn hides failed writes.
 	writing bool
 	serving sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
 	conns   map[*conn]struct{}
-	ready   map[string]net.Conn // unused connections, by address
-	broken  error               // error of a writing session's first broken connection
-	callErr error               // error of the last call to the NameNode
+	ready   map[string]net.Conn // connections that pipeline made for dialDatanode, by address
+	broken  error               // the error of the first broken connection, if writing
+	callErr error               // the error of the last call to the NameNode
 }
 
-// newSession returns a session whose calls to the NameNode are handled by the
-// result of answers.
+// newSession returns a session. The Handler that answers returns handles the calls
+// that the session's client makes to the NameNode.
 func newSession(ctx context.Context, options Options, writing bool, answers func(*session) namenode.Handler) (*session, error) {
 	options.SocketTimeout = cmp.Or(options.SocketTimeout, defaultSocketTimeout)
 	if options.Dial == nil {
@@ -69,7 +71,8 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.answer = answers(s)
 	settings := hdfs.ClientOptionsFromConf(hadoopconf.HadoopConf(options.Hadoop))
-	// Package namenode authenticates; colinmarc/hdfs only talks to namenode.Serve.
+	// The client's only NameNode is namenode.Serve in this process, which needs no
+	// Kerberos; package namenode makes the real connections.
 	settings.Addresses, settings.KerberosClient = []string{"namenode"}, nil
 	settings.User = options.User
 	settings.NamenodeDialFunc = s.dialNameNode
@@ -85,7 +88,8 @@ func newSession(ctx context.Context, options Options, writing bool, answers func
 	return s, nil
 }
 
-// close ends the session's operations and closes its connections.
+// close ends the session's operations, closes its connections, and waits for its
+// goroutines.
 func (s *session) close() {
 	s.cancel()
 	s.mu.Lock()
@@ -112,7 +116,8 @@ func (s *session) closeConns() {
 	}
 }
 
-// dialNameNode returns a connection on which this process is the NameNode.
+// dialNameNode returns a connection to a goroutine that plays the NameNode and
+// handles calls with s.call.
 func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,11 +135,12 @@ func (s *session) dialNameNode(context.Context, string, string) (net.Conn, error
 	return client, nil
 }
 
-// call handles a call of colinmarc/hdfs.
+// call answers a NameNode call of colinmarc/hdfs and records its error.
 func (s *session) call(method string, request []byte) ([]byte, error) {
 	response, err := s.answer(method, request)
 	if method != "renewLease" {
-		// A lease is renewed in the background, and a failed renewal is repeated.
+		// colinmarc/hdfs renews leases in the background and repeats a failed
+		// renewal, so that error is not recorded.
 		s.setCallErr(err)
 	}
 	return response, err
@@ -146,7 +152,8 @@ func (s *session) setCallErr(err error) {
 	s.callErr = err
 }
 
-// dialDatanode connects to a datanode. The connection ends with the session.
+// dialDatanode connects to a datanode, or returns the connection that keep stored.
+// The connection is closed when the session ends.
 func (s *session) dialDatanode(_ context.Context, network, address string) (net.Conn, error) {
 	s.mu.Lock()
 	raw := s.ready[address]
@@ -171,7 +178,8 @@ func (s *session) dialDatanode(_ context.Context, network, address string) (net.
 	return c, nil
 }
 
-// fail records the error of a writing session's broken connection.
+// fail records the first error of a connection to a datanode while the file is
+// being written.
 func (s *session) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,9 +188,9 @@ func (s *session) fail(err error) {
 	}
 }
 
-// cause returns the cause of err, which an operation of colinmarc/hdfs returned: the
-// error of a call to the NameNode, in which case fromCall is true, or of a broken
-// connection, or err itself.
+// cause returns the reason for err, which an operation of colinmarc/hdfs returned:
+// the error of the last call to the NameNode (fromCall is then true), else that of
+// a broken connection, else err itself.
 func (s *session) cause(err error) (cause error, fromCall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +203,7 @@ func (s *session) cause(err error) (cause error, fromCall bool) {
 	return err, false
 }
 
-// forward sends a call to the NameNode unchanged.
+// forward sends a call of colinmarc/hdfs to the real NameNode.
 func (s *session) forward(method string, request []byte) ([]byte, error) {
 	if method == "getServerDefaults" {
 		return s.options.NameNode.ServerDefaults(s.ctx)

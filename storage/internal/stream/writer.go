@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// leaseRenewal is the interval of lease renewals: half of the time after which
-	// other clients may take the file over.
+	// leaseRenewal is the interval between lease renewals: half the time after
+	// which other clients may take over the file.
 	leaseRenewal = 30 * time.Second
-	// completionTimeout is how long Close waits for the report of the last block, if
-	// the context has no deadline.
+	// completionTimeout is how long Close waits until a datanode has reported the
+	// last block, if the context has no deadline.
 	completionTimeout = time.Minute
-	// completionPause is before the second request to complete a file; it doubles for
-	// each further one, up to completionPauseMax.
+	// completionPause is the pause before the second request to complete a file;
+	// each further pause is twice as long, up to completionPauseMax.
 	completionPause    = 50 * time.Millisecond
 	completionPauseMax = 5 * time.Second
-	// removalTimeout is the timeout of Abort's removal.
+	// removalTimeout limits the removal of the file by Abort.
 	removalTimeout = 30 * time.Second
 )
 
-// Settings of a new file.
+// Settings are the properties of a new file.
 type Settings struct {
 	// Overwrite replaces an existing file.
 	Overwrite bool
 	// Parents creates missing parent directories.
 	Parents bool
-	// Mode has the permission bits.
+	// Mode is the permission bits of the file.
 	Mode fs.FileMode
-	// Replication and BlockSize are the cluster's defaults if 0.
+	// Replication and BlockSize (in bytes) are the NameNode's defaults if 0.
 	Replication int
 	BlockSize   int64
 }
 
-// Flags of a create call.
+// Flags of the NameNode's create call.
 const (
 	flagCreate    = 1
 	flagOverwrite = 2
@@ -59,9 +59,9 @@ type Writer struct {
 	session  *session
 	file     *hdfs.FileWriter
 	pipeline pipeline
-	renewed  time.Time // the lease, last
-	complete []byte    // the first call to complete the file
-	err      error     // of a failed write
+	renewed  time.Time // when the lease was last renewed
+	complete []byte    // the encoded request of the first complete call
+	err      error     // of a failed Write or Close
 }
 
 // Create creates a file. When ctx ends, writes fail with its error.
@@ -84,7 +84,7 @@ func Create(ctx context.Context, options Options, path string, settings Settings
 	return w, nil
 }
 
-// complement replaces zero settings by the server's defaults.
+// complement replaces settings that are 0 by the NameNode's defaults.
 func (w *Writer) complement(ctx context.Context) error {
 	if w.settings.Replication > 0 && w.settings.BlockSize > 0 {
 		return nil
@@ -102,7 +102,7 @@ func (w *Writer) complement(ctx context.Context) error {
 	return nil
 }
 
-// answers returns the handler of a writing client's calls.
+// answers returns the handler of the NameNode calls that writing makes.
 func (w *Writer) answers(s *session) namenode.Handler {
 	w.pipeline = pipeline{session: s, byHostName: w.options.Hadoop["dfs.client.use.datanode.hostname"] == "true"}
 	return func(method string, request []byte) ([]byte, error) {
@@ -112,9 +112,9 @@ func (w *Writer) answers(s *session) namenode.Handler {
 		case "addBlock":
 			return w.pipeline.addBlock(request)
 		case "complete":
-			// colinmarc/hdfs sends the last block only in its first call. The NameNode
-			// needs it in each: it ignores the last block until the previous one is
-			// reported.
+			// colinmarc/hdfs names the last block only in its first complete call.
+			// The NameNode needs it in every one: it ignores the last block until
+			// the previous one is reported.
 			if w.complete == nil {
 				w.complete = bytes.Clone(request)
 			}
@@ -129,7 +129,7 @@ func (w *Writer) answers(s *session) namenode.Handler {
 	}
 }
 
-// create adds settings that colinmarc/hdfs lacks to a create call.
+// create makes a create call with the settings that colinmarc/hdfs cannot express.
 func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	request := &pb.CreateRequest{}
 	if err := proto.Unmarshal(encoded, request); err != nil {
@@ -159,7 +159,7 @@ func (w *Writer) create(s *session, encoded []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// Write writes p. The error may be of an earlier write.
+// Write appends p to the file. It may return the error of an earlier write.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -169,7 +169,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, w.err
 }
 
-// outcome returns the error of an operation for which colinmarc/hdfs returned err.
+// outcome returns the error to report for err, which an operation of colinmarc/hdfs
+// returned: the context's cause if the context has ended, else what session.cause
+// returns.
 func (w *Writer) outcome(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -196,7 +198,8 @@ func (w *Writer) Close() error {
 			}
 			return w.err
 		}
-		// The datanodes have the last block and have not reported it yet.
+		// The datanodes have the last block, but have not reported it to the
+		// NameNode yet.
 		_, limited := w.ctx.Deadline()
 		if waited := time.Since(started); !limited && waited > completionTimeout {
 			w.err = fmt.Errorf("no datanode has reported the last block to the NameNode within %v", waited.Round(time.Second))
@@ -218,8 +221,8 @@ func (w *Writer) Abort() error {
 	w.session.cancel()
 	w.session.fail(w.err)
 	w.session.closeConns()
-	// Only Close ends the goroutines that send the block. The session has ended, so
-	// its calls do not reach the NameNode.
+	// Only Close ends the library's goroutines that send a block. Its calls no
+	// longer reach the NameNode, because the session's context has ended.
 	_ = w.file.Close()
 	w.session.close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), removalTimeout)
