@@ -1,8 +1,8 @@
-// Package aggregatedlog reads aggregated logs: the files in HDFS to which
-// NodeManagers write the logs of an application's containers, one or more for each
-// node, as TFiles or in the indexed format.
+// Package aggregatedlog reads YARN's aggregated logs: files in HDFS to which
+// NodeManagers write the logs of an application's containers. Each NodeManager
+// writes one or more files for an application, as TFiles or in the indexed format.
 //
-// Facts: AggregatedLogFormat.java, LogAggregationUtils.java and
+// The formats are those of AggregatedLogFormat.java, LogAggregationUtils.java and
 // LogAggregationIndexedFileController.java of hadoop-yarn-common 3.3 to 3.5.
 package aggregatedlog
 
@@ -17,7 +17,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// ErrFormat means that a file has neither format, or is damaged.
+// ErrFormat means that a file is neither a TFile nor in the indexed format, or is
+// damaged.
 var ErrFormat = errors.New("no aggregated logs that can be read")
 
 // Entry is one log file of a container.
@@ -25,30 +26,31 @@ type Entry struct {
 	Container string
 	Name      string
 	Size      int64     // bytes
-	Modified  time.Time // zero if the format does not have it
+	Modified  time.Time // zero if unknown, as in a TFile
 	place     place
 }
 
-// place is the position of an entry's content.
+// place says where the content of an entry is in the file.
 type place struct {
 	block, record, part int   // in a TFile: of the block, and of the record
 	offset, compressed  int64 // in the indexed format
 }
 
-// File is one file of aggregated logs. It is not safe for concurrent use.
+// File is an open file of aggregated logs. It is not safe for concurrent use.
 type File interface {
-	// Entries are its log files, in their order.
+	// Entries returns the log files in it, in their order in the file.
 	Entries() []Entry
-	// Open returns an entry's content. It ends the reading of the one before.
+	// Open returns a reader of an entry's content. It makes the reader that the
+	// previous Open returned invalid.
 	Open(entry Entry) (io.Reader, error)
-	// Owner is the application's user; "" if the file does not have it.
+	// Owner returns the user of the application; "" if the file does not name it.
 	Owner() string
 }
 
-// Open lists the logs of a file of size bytes. complete is the valid part of the
-// file according to its checksum file (see ReadChecksum); negative for all of it.
-// Open reads all of a TFile, and the end of an indexed file. It fails with
-// ErrFormat if the file is of another format or not complete.
+// Open reads the list of the logs in a file of size bytes. complete is the length
+// of its valid part according to its checksum file (see ReadChecksum); negative if
+// it has none. Open reads all of a TFile, but only the end of an indexed file. It
+// fails with ErrFormat if the file has another format or is not complete.
 func Open(file io.ReaderAt, size, complete int64, application string) (File, error) {
 	if complete >= 0 {
 		size = min(size, complete)
@@ -69,8 +71,8 @@ func Open(file io.ReaderAt, size, complete int64, application string) (File, err
 	return nil, fmt.Errorf("%w: it begins neither as a TFile nor as an indexed file of %s", ErrFormat, application)
 }
 
-// problem wraps a decoder's error in ErrFormat. Errors of the file system stay as
-// they are.
+// problem wraps err in ErrFormat if err wraps format, the decoder's error for
+// invalid input. Other errors, those of the file system, are returned unchanged.
 func problem(err, format error) error {
 	if errors.Is(err, format) {
 		return fmt.Errorf("%w: %w", ErrFormat, err)

@@ -14,20 +14,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// An indexed file begins with the SHA-256 of the application's id. Then follow the
-// logs, each compressed separately, the index, serialized by Java, its length in 4
-// bytes, and the SHA-256 again. A node that aggregates while the application runs
-// appends all of this again, and the last index has all logs.
+// An indexed file begins with the SHA-256 of the application ID. Then follow the
+// logs, each compressed separately; the index, a serialized Java object; the length
+// of the index in 4 bytes; and the SHA-256 again. A NodeManager that aggregates
+// logs while the application runs appends all of this each time; the last index
+// contains all logs.
 const (
 	indexTrailer = 4 + sha256.Size
-	// maxIndex is the largest index, which is read into memory; NodeManagers warn above
-	// it.
+	// maxIndex is the largest size in bytes of an index, which is read into memory.
+	// NodeManagers log a warning if theirs is larger.
 	maxIndex = 64 << 20
-	// indexPackage is the package of the index's classes.
+	// indexPackage is the outer class, with its package, of the index's Java
+	// classes.
 	indexPackage = "org.apache.hadoop.yarn.logaggregation.filecontroller.ifile.LogAggregationIndexedFileController$"
 )
 
-// indexedLogs are logs in the indexed format.
+// indexedLogs is an open file in the indexed format.
 type indexedLogs struct {
 	file        io.ReaderAt
 	size        int64
@@ -67,8 +69,8 @@ func (i *indexedLogs) Entries() []Entry { return i.entries }
 
 func (i *indexedLogs) Owner() string { return i.owner }
 
-// readIndex decodes the index: for each aggregation by the node, the logs of each
-// container.
+// readIndex reads the decoded index: for each time that the NodeManager aggregated
+// logs, the logs by container.
 func (i *indexedLogs) readIndex(value any) error {
 	index, err := objectOf(value, "IndexedLogsMeta")
 	if err != nil {
@@ -113,7 +115,7 @@ func (i *indexedLogs) readContainer(value any) error {
 			Container: text(file, "containerId"), Name: text(file, "fileName"), Size: number(file, "fileSize"),
 			place: place{offset: number(file, "startIndex"), compressed: number(file, "fileCompressedSize")},
 		}
-		// Until Hadoop 3.2 the field's name was misspelt.
+		// Up to Hadoop 3.2 the name of the field was misspelt.
 		if millis := cmp.Or(number(file, "lastModifiedTime"), number(file, "lastModificatedTime")); millis > 0 {
 			entry.Modified = time.UnixMilli(millis)
 		}

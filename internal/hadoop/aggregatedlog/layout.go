@@ -8,19 +8,21 @@ import (
 )
 
 const (
-	temporaryEnding = ".tmp"      // of a file that is being written
-	checksumEnding  = "-checksum" // of a checksum file
+	temporaryEnding = ".tmp"      // ends the name of a file that is still being written
+	checksumEnding  = "-checksum" // ends the name of a checksum file
 	bucketPrefix    = "bucket-"
 	buckets         = 10000
 )
 
-// Below the directory of yarn.nodemanager.remote-app-log-dir each user has one,
-// and in it one for each suffix ("logs", "logs-tfile", "logs-ifile", or what is
-// configured). Since Hadoop 3.3 applications lie in buckets:
-// USER/bucket-SUFFIX/0001/APPLICATION; before, in USER/SUFFIX/APPLICATION.
+// Each user has a directory below yarn.nodemanager.remote-app-log-dir. In it there
+// is one for each suffix: "logs", "logs-tfile", "logs-ifile", or what is
+// configured. Since Hadoop 3.3 the files of an application are in
+// USER/bucket-SUFFIX/0001/APPLICATION; before, they were in
+// USER/SUFFIX/APPLICATION.
 
-// ApplicationDir returns the path of an application's files below a directory of
-// its user with this name; "" if the id is invalid.
+// ApplicationDir returns the path of the directory with an application's files,
+// relative to the user's directory. suffixed is the name of the directory below the
+// user's. It returns "" if the application ID is invalid.
 func ApplicationDir(suffixed, application string) string {
 	if !strings.HasPrefix(suffixed, bucketPrefix) {
 		return suffixed + "/" + application
@@ -36,12 +38,12 @@ func ApplicationDir(suffixed, application string) string {
 // Kind is the kind of a file in an application's directory.
 type Kind int
 
-// The kinds of files.
+// The kinds of files in an application's directory.
 const (
 	Logs      Kind = iota
-	Temporary      // logs that a node is still writing
-	Checksum       // has the length of the valid part of an indexed file
-	Archive        // a Hadoop archive, which is not read
+	Temporary      // logs that a NodeManager is still writing
+	Checksum       // the length of the valid part of an indexed file
+	Archive        // a Hadoop archive (.har), which this package cannot read
 )
 
 // KindOf returns the kind of a file with this name.
@@ -57,8 +59,8 @@ func KindOf(name string) Kind {
 	return Logs
 }
 
-// Node returns the node id, "host:port", in a file's name. A time in milliseconds
-// may follow it there.
+// Node returns the node ID, "host:port", that a file's name contains. In the name,
+// a time in milliseconds may follow it.
 func Node(name string) string {
 	parts := strings.Split(strings.TrimSuffix(name, temporaryEnding), "_")
 	const millis = 13
@@ -71,8 +73,9 @@ func Node(name string) string {
 	return strings.Join(parts[:len(parts)-1], "_") + ":" + parts[len(parts)-1]
 }
 
-// ReadChecksum reads a checksum file: the name of an indexed file and the length of
-// its valid part. The node had not completed the rest.
+// ReadChecksum decodes the content of a checksum file: the name of an indexed file,
+// and the length in bytes of its valid part. After that part, the file may be
+// incomplete.
 func ReadChecksum(content []byte) (file string, complete int64, err error) {
 	if len(content) < 4 {
 		return "", 0, fmt.Errorf("%w: a checksum file of %d bytes", ErrFormat, len(content))

@@ -10,15 +10,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/tfile"
 )
 
-// Keys of a TFile that are not container ids (AggregatedLogFormat.java).
+// Keys of records that are not container IDs (AggregatedLogFormat.java).
 const (
 	ownerKey   = "APPLICATION_OWNER"
 	aclsKey    = "APPLICATION_ACL"
 	versionKey = "VERSION"
 )
 
-// tfileLogs are logs in a TFile. It has a record for each container, whose value is
-// a sequence of files: name, length and content.
+// tfileLogs is an open TFile of logs. It has a record for each container: the key
+// is the container ID; the value is a sequence of log files, each with name, length
+// and content.
 type tfileLogs struct {
 	reader  *tfile.Reader
 	entries []Entry
@@ -38,7 +39,7 @@ func (t *tfileLogs) Entries() []Entry { return t.entries }
 
 func (t *tfileLogs) Owner() string { return t.owner }
 
-// index reads the whole file.
+// index lists the log files, for which it reads the whole TFile.
 func (t *tfileLogs) index() error {
 	at := place{block: -1}
 	for {
@@ -122,7 +123,7 @@ func (t *tfileLogs) open(entry Entry) (io.Reader, error) {
 	}
 }
 
-// keyText decodes a key, a string that Java wrote.
+// keyText decodes a record's key: a string as Java's DataOutput.writeUTF writes it.
 func keyText(key []byte) (string, error) {
 	if len(key) < 2 || int(binary.BigEndian.Uint16(key)) != len(key)-2 {
 		return "", fmt.Errorf("%w: the key %q is no text", ErrFormat, key)
@@ -130,8 +131,8 @@ func keyText(key []byte) (string, error) {
 	return string(key[2:]), nil
 }
 
-// nextPart reads the header of a log: its name and its length, which is a string.
-// It returns io.EOF after the last one.
+// nextPart reads the header of a log file in a record: its name and its length,
+// both strings. It returns io.EOF after the last log file.
 func nextPart(content io.Reader) (name string, size int64, err error) {
 	if name, err = readUTF(content); err != nil {
 		return "", 0, err
@@ -147,8 +148,8 @@ func nextPart(content io.Reader) (name string, size int64, err error) {
 	return name, size, nil
 }
 
-// readUTF reads a length and a string, as Java's DataOutput writes it. It returns
-// io.EOF at the end.
+// readUTF reads a string that Java's DataOutput.writeUTF wrote: a length of 2 bytes
+// and the bytes. It returns io.EOF if there is nothing left to read.
 func readUTF(r io.Reader) (string, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(r, length[:]); errors.Is(err, io.EOF) {
@@ -168,7 +169,8 @@ func skip(r io.Reader, n int64) error {
 	return unexpected(err)
 }
 
-// unexpected returns the error of a truncated file.
+// unexpected returns the error of a truncated TFile if err is the end of the input,
+// else err.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%w: %w", ErrFormat, io.ErrUnexpectedEOF)

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// rmPorts are the default ports of the ResourceManager's addresses (yarn-default.xml).
+// rmPorts maps the configuration keys of the ResourceManager's addresses to their
+// default ports (yarn-default.xml).
 var rmPorts = map[string]string{
 	"yarn.resourcemanager.address":                  "8032",
 	"yarn.resourcemanager.admin.address":            "8033",
@@ -19,25 +20,30 @@ var rmPorts = map[string]string{
 	"yarn.resourcemanager.webapp.https.address":     "8090",
 }
 
-// defaultNameNodePort is the NameNode's IPC port where a URI names none (HdfsClientConfigKeys).
+// defaultNameNodePort is the NameNode's RPC port if a URI has none
+// (HdfsClientConfigKeys).
 const defaultNameNodePort = "8020"
 
-// HTTPSOnly reports whether the daemons' web addresses speak HTTPS: yarn.http.policy is HTTPS_ONLY.
+// HTTPSOnly reports whether the web servers of the daemons use HTTPS:
+// yarn.http.policy is HTTPS_ONLY.
 func (c *Config) HTTPSOnly() bool {
 	policy, _ := c.Get("yarn.http.policy")
 	return strings.EqualFold(policy, "HTTPS_ONLY")
 }
 
-// ResourceManagers returns the host:port addresses of a service of the ResourceManager, such as
-// "yarn.resourcemanager.scheduler.address" or "yarn.resourcemanager.webapp.address", in the order the
-// ResourceManagers are configured.
+// ResourceManagers returns the host:port addresses of one service of the
+// ResourceManagers, in their configured order. addressKey names the service, such
+// as "yarn.resourcemanager.scheduler.address" or
+// "yarn.resourcemanager.webapp.address".
 //
-// With yarn.resourcemanager.ha.enabled it is one for each of yarn.resourcemanager.ha.rm-ids, of
-// <addressKey>.<id> or else yarn.resourcemanager.hostname.<id> and the default port. Otherwise it is the
-// one of addressKey, or else of yarn.resourcemanager.hostname and the default port. With yarn.http.policy
-// HTTPS_ONLY yarn.resourcemanager.webapp.https.address is read in place of webapp.address. A wildcard
-// address (0.0.0.0), which a server may bind but a client cannot ask for, becomes
-// yarn.resourcemanager.hostname, or else localhost.
+// With yarn.resourcemanager.ha.enabled there is one address for each id in
+// yarn.resourcemanager.ha.rm-ids: the value of <addressKey>.<id>, or else
+// yarn.resourcemanager.hostname.<id> with the default port. Otherwise there is one:
+// the value of addressKey, or else yarn.resourcemanager.hostname with the default
+// port. If yarn.http.policy is HTTPS_ONLY,
+// yarn.resourcemanager.webapp.https.address is read in place of webapp.address. A
+// wildcard address (0.0.0.0), at which a server can listen but to which a client
+// cannot connect, is replaced by yarn.resourcemanager.hostname, or else localhost.
 func (c *Config) ResourceManagers(addressKey string) ([]string, error) {
 	if addressKey == "yarn.resourcemanager.webapp.address" && c.HTTPSOnly() {
 		addressKey = "yarn.resourcemanager.webapp.https.address"
@@ -76,7 +82,8 @@ func (c *Config) ResourceManagers(addressKey string) ([]string, error) {
 	return addresses, nil
 }
 
-// resourceManager returns one ResourceManager's address; suffix is "" or ".<id>".
+// resourceManager returns the address of one ResourceManager. suffix is ".<id>" in
+// a highly available cluster, else "".
 func (c *Config) resourceManager(addressKey, suffix, port string) (string, error) {
 	const hostnameKey = "yarn.resourcemanager.hostname"
 	hostname, err := c.text(hostnameKey + suffix)
@@ -108,8 +115,8 @@ func (c *Config) resourceManager(addressKey, suffix, port string) (string, error
 	return net.JoinHostPort(host, port), nil
 }
 
-// DefaultFS returns fs.defaultFS, such as "hdfs://cluster1" or "file:///". A value without a scheme is an
-// HDFS host, as in Hadoop.
+// DefaultFS returns fs.defaultFS, such as "hdfs://cluster1" or "file:///". As in
+// Hadoop, a value without a scheme is the host of an HDFS NameNode.
 func (c *Config) DefaultFS() string {
 	value, _ := c.Get("fs.defaultFS")
 	switch {
@@ -123,13 +130,15 @@ func (c *Config) DefaultFS() string {
 	return value
 }
 
-// NameNodes returns the host:port RPC addresses of the NameNodes that serve an hdfs:// URI, which may carry
-// a path; "" and a URI without a host such as "hdfs:///data" stand for fs.defaultFS.
+// NameNodes returns the host:port RPC addresses of the NameNodes of an hdfs:// URI,
+// whose path is ignored. "" and a URI without a host, such as "hdfs:///data", stand
+// for fs.defaultFS.
 //
-// A host that is one of dfs.nameservices, or has dfs.ha.namenodes.<host>, is a name service: its addresses
-// are dfs.namenode.rpc-address.<host>.<id> for each id of dfs.ha.namenodes.<host>, or
-// dfs.namenode.rpc-address.<host> when it has one NameNode only. Any other host is the NameNode itself, at
-// the URI's port or 8020.
+// The URI's host is a name service if it is one of dfs.nameservices or if
+// dfs.ha.namenodes.<host> is set. Its addresses are
+// dfs.namenode.rpc-address.<host>.<id> for each id in dfs.ha.namenodes.<host>, or
+// dfs.namenode.rpc-address.<host> if it has only one NameNode. Any other host is
+// that of the NameNode; its port is the URI's, or 8020.
 func (c *Config) NameNodes(fsURI string) ([]string, error) {
 	uri := fsURI
 	if uri == "" {
@@ -217,13 +226,15 @@ func (c *Config) nameService(name string) ([]string, error) {
 	return addresses, nil
 }
 
-// SecurityEnabled reports whether the cluster uses Kerberos: hadoop.security.authentication is kerberos.
+// SecurityEnabled reports whether the cluster uses Kerberos:
+// hadoop.security.authentication is kerberos.
 func (c *Config) SecurityEnabled() bool {
 	value, _ := c.Get("hadoop.security.authentication")
 	return strings.EqualFold(value, "kerberos")
 }
 
-// splitHostPort takes "host:port", "host", "[v6]:port" and, as Hadoop's NetUtils does, a URI of those.
+// splitHostPort splits "host:port", "host" or "[v6]:port", also within a URI, as
+// Hadoop's NetUtils does. The port is defaultPort if address has none.
 func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		address, _, _ = strings.Cut(rest, "/")
@@ -246,7 +257,8 @@ func splitHostPort(address, defaultPort string) (host, port string, err error) {
 	return host, port, nil
 }
 
-// isWildcard tells an address that only a server can use.
+// isWildcard reports whether host is an address such as 0.0.0.0, at which only a
+// server can listen.
 func isWildcard(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsUnspecified()

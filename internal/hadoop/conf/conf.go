@@ -1,7 +1,8 @@
-// Package conf reads Hadoop's XML configuration (core-site.xml, hdfs-site.xml, yarn-site.xml) as Hadoop's
-// own Configuration class does: includes, final parameters, variable expansion, deprecated names, built-in
-// defaults. It also answers the questions that need several keys at once, such as where the
-// ResourceManagers and NameNodes of a highly available cluster listen.
+// Package conf reads Hadoop's XML configuration files (core-site.xml,
+// hdfs-site.xml, yarn-site.xml) as Hadoop's class Configuration does: with
+// includes, final parameters, variable expansion, deprecated names and built-in
+// defaults. It also derives what takes several keys, such as the addresses of the
+// ResourceManagers and NameNodes of a highly available cluster.
 package conf
 
 import (
@@ -15,35 +16,38 @@ import (
 	"strings"
 )
 
-// ErrNotConfigured means that the environment names no configuration directory.
+// ErrNotConfigured means that no environment variable names a configuration
+// directory.
 var ErrNotConfigured = errors.New("no Hadoop configuration: set HADOOP_CONF_DIR to the directory that holds core-site.xml and yarn-site.xml")
 
-// siteFiles are read in this order; a later file overrides an earlier one except for its final parameters.
-// sslClient comes first, as Hadoop keeps it apart (SSLFactory): it changes no other file's key.
+// siteFiles are read in this order. A later file overrides an earlier one, except
+// for final parameters. sslClient is first so that it overrides no key of another
+// file: Hadoop keeps its settings apart (SSLFactory).
 var siteFiles = []string{sslClient, "core-site.xml", "hdfs-site.xml", "yarn-site.xml"}
 
 const (
 	sslClient = "ssl-client.xml"
-	// sslKeys begins the keys of sslClient.
+	// sslKeys is the prefix of the keys of sslClient.
 	sslKeys = "ssl.client."
 )
 
-// Config is one resolved configuration. It does not change after it was made and is safe for concurrent use.
+// Config is a Hadoop configuration. It is immutable and safe for concurrent use.
 type Config struct {
 	explicit map[string]setting
 	defaults map[string]setting
 }
 
-// setting is one key's value with its variables expanded.
+// setting is the value of a key, with its variables expanded.
 type setting struct {
 	value  string
 	source string
-	err    error // why the value could not be expanded; value is then the raw text
+	err    error // why value could not be expanded; value is then the unexpanded text
 }
 
-// Load reads core-site.xml, hdfs-site.xml, yarn-site.xml and ssl-client.xml of dir. Any of them may be missing,
-// but core-site.xml and yarn-site.xml not both; ssl-client.xml, which may hold passwords, may be unreadable
-// too. Errors name the file and, if there is one, the line.
+// Load reads core-site.xml, hdfs-site.xml, yarn-site.xml and ssl-client.xml in dir.
+// At least one of core-site.xml and yarn-site.xml must exist; the other files may
+// be missing. ssl-client.xml, which may contain passwords, is skipped if it cannot
+// be read. Errors name the file and, if there is one, the line.
 func Load(dir string) (*Config, error) {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -71,15 +75,16 @@ func Load(dir string) (*Config, error) {
 	return raw.resolve(os.LookupEnv, systemProperties()), nil
 }
 
-// existsAsLink tells a dangling symbolic link, which is a mistake to report, from a file that is not there.
+// existsAsLink reports whether path exists, possibly as a dangling symbolic link:
+// that is an error to report, whereas a missing file is not.
 func existsAsLink(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// FromEnvironment loads the directory that HADOOP_CONF_DIR names, else the one YARN_CONF_DIR names, else
-// $HADOOP_HOME/etc/hadoop, and sets the overrides over what is there. With none of the three set the error
-// is ErrNotConfigured.
+// FromEnvironment loads the directory in HADOOP_CONF_DIR, else in YARN_CONF_DIR,
+// else $HADOOP_HOME/etc/hadoop. overrides replace the values of their keys. It
+// fails with ErrNotConfigured if none of the three variables is set.
 func FromEnvironment(overrides map[string]string) (*Config, error) {
 	load := func(variable, dir string) (*Config, error) {
 		c, err := Load(dir)
@@ -99,7 +104,7 @@ func FromEnvironment(overrides map[string]string) (*Config, error) {
 	return nil, ErrNotConfigured
 }
 
-// with sets values over those of c, which does not change.
+// with returns a copy of c in which overrides replace the values of their keys.
 func (c *Config) with(overrides map[string]string) *Config {
 	if len(overrides) == 0 {
 		return c
@@ -111,15 +116,17 @@ func (c *Config) with(overrides map[string]string) *Config {
 	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
-// FromMap makes a configuration of values as Map returned them in another process. The values are taken as
-// they are: what was expanded where the configuration was loaded is not expanded again in the environment
-// of a container. Built-in defaults and deprecated names apply as they do after Load.
+// FromMap returns a configuration with the values that Map returned in another
+// process. It does not expand variables: Map's values are expanded, and the
+// environment of a container may differ. Built-in defaults and deprecated names
+// apply as after Load.
 func FromMap(values map[string]string) *Config {
 	explicit := make(map[string]setting, len(values))
 	for key, value := range values {
 		explicit[currentName(key)] = setting{value: value, source: "the configuration shipped by the client"}
 	}
-	// A current name wins over a deprecated one, whatever order the map was walked in.
+	// If a key is there under its current and a deprecated name, the current name
+	// wins, whatever the order in which the map was iterated.
 	for key, value := range values {
 		if currentName(key) == key {
 			explicit[key] = setting{value: value, source: "the configuration shipped by the client"}
@@ -128,7 +135,7 @@ func FromMap(values map[string]string) *Config {
 	return &Config{explicit: explicit, defaults: resolveDefaults(explicit, os.LookupEnv, systemProperties())}
 }
 
-// lookup finds a key's setting, or its built-in default.
+// lookup returns the setting of a key, or its built-in default.
 func (c *Config) lookup(key string) (setting, bool) {
 	key = currentName(key)
 	if s, ok := c.explicit[key]; ok {
@@ -138,9 +145,9 @@ func (c *Config) lookup(key string) (setting, bool) {
 	return s, ok
 }
 
-// Map returns a copy of every explicitly set key and its expanded value, without built-in defaults: what a
-// client ships to its containers, for FromMap. The keys of ssl-client.xml stay here: they name files of this
-// machine and may be passwords.
+// Map returns the expanded values of all keys that are set explicitly, which a
+// client sends to its containers (see FromMap). It leaves out built-in defaults,
+// and the keys of ssl-client.xml, which name local files and may be passwords.
 func (c *Config) Map() map[string]string {
 	m := make(map[string]string, len(c.explicit))
 	for key, s := range c.explicit {
@@ -151,15 +158,17 @@ func (c *Config) Map() map[string]string {
 	return m
 }
 
-// Source tells where a key's value comes from: "/etc/hadoop/conf/yarn-site.xml:12", a default's origin such
-// as "yarn-default.xml (built in)", or "" when the key has no value.
+// Source returns where a key's value comes from: a file and line, such as
+// "/etc/hadoop/conf/yarn-site.xml:12", or a default, such as "yarn-default.xml
+// (built in)". It returns "" if the key has no value.
 func (c *Config) Source(key string) string {
 	s, _ := c.lookup(key)
 	return s.source
 }
 
-// systemProperties are those of Java's system properties that configurations refer to and that mean
-// something outside a JVM. As in Hadoop they take precedence over keys of the same name.
+// systemProperties returns values for those of Java's system properties that Hadoop
+// configurations use as variables and that have a meaning outside a JVM. As in
+// Hadoop, they take precedence over keys of the same name.
 func systemProperties() map[string]string {
 	p := map[string]string{"java.io.tmpdir": os.TempDir()}
 	if u, err := user.Current(); err == nil {

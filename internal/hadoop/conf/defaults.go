@@ -1,9 +1,9 @@
 package conf
 
-// builtinDefault is a default that Hadoop's jars carry and clients without those jars must know.
+// builtinDefault is a default value from the XML files in Hadoop's jars.
 type builtinDefault struct {
 	value string
-	file  string // the file of Hadoop 3.4 that says so
+	file  string // the file of Hadoop 3.4 that defines it
 }
 
 const (
@@ -12,8 +12,9 @@ const (
 	yarnDefault = "yarn-default.xml"
 )
 
-// builtin holds the defaults of the keys bobbin reads, and of those that their values commonly refer to.
-// Defaults that are empty in Hadoop are left out: an empty value is no value.
+// builtin holds the defaults of the keys that bobbin reads, and of the keys to
+// which their values commonly refer. Defaults that are empty in Hadoop are left
+// out, as an empty value counts as none.
 var builtin = map[string]builtinDefault{
 	"fs.defaultFS":                   {"file:///", coreDefault},
 	"hadoop.rpc.protection":          {"authentication", coreDefault},
@@ -38,15 +39,15 @@ var builtin = map[string]builtinDefault{
 	"yarn.resourcemanager.webapp.https.address":     {"${yarn.resourcemanager.hostname}:8090", yarnDefault},
 }
 
-// deprecated maps former names of keys bobbin reads to their current ones (Hadoop's DeprecatedProperties
-// list and HdfsConfiguration's additions).
+// deprecated maps the deprecated names of keys that bobbin reads to the current
+// names (from Configuration and HdfsConfiguration).
 var deprecated = map[string]string{
 	"fs.default.name":             "fs.defaultFS",
 	"dfs.block.size":              "dfs.blocksize",
 	"dfs.federation.nameservices": "dfs.nameservices",
 }
 
-// currentName returns the name a key goes by now.
+// currentName returns the current name of a key that may be deprecated.
 func currentName(key string) string {
 	if name, ok := deprecated[key]; ok {
 		return name

@@ -5,22 +5,24 @@ import (
 	"strings"
 )
 
-// maxSubstitutions is how many variables Hadoop's Configuration.substituteVars replaces in one value before
-// it gives up; a value that needs this many is refused.
+// maxSubstitutions is the number of substitutions in one value after which
+// expansion fails, as in Hadoop's Configuration.substituteVars.
 const maxSubstitutions = 20
 
-// expander replaces ${…} in values.
+// expander replaces variables, ${…}, in values.
 type expander struct {
 	env    func(string) (string, bool)
 	system map[string]string
 	raw    func(key string) (string, bool)
 }
 
-// expand replaces the variables of value: the innermost, leftmost first, so that names can be built of
-// variables. A name is looked up as env.X (with env.X-y for a default when X is unset and env.X:-y for one
-// when it is unset or empty), then among the system properties, then among the keys. The first variable
-// that has no value ends the expansion and stays as text, as in Hadoop. A variable whose value contains
-// itself leaves the whole value as it was written.
+// expand replaces the variables in value, the leftmost innermost one first, so that
+// a name can itself contain variables. A name env.X is that of an environment
+// variable (env.X-y means y if X is unset, env.X:-y means y if X is unset or
+// empty). Other names are looked up among the system properties, then among the
+// keys. As in Hadoop, the first variable without a value ends the expansion and
+// stays as it is. If a variable's value contains the variable itself, expand
+// returns value unchanged.
 func (x *expander) expand(value string) (string, error) {
 	result := value
 	for range maxSubstitutions {
@@ -41,8 +43,8 @@ func (x *expander) expand(value string) (string, error) {
 	return value, fmt.Errorf("expanding its variables takes %d substitutions or more, Hadoop's limit (do they refer to each other?)", maxSubstitutions)
 }
 
-// findVariable finds the first ${name} whose name holds no brace, dollar or space: the innermost one where
-// they are nested.
+// findVariable finds the first ${name} whose name contains no brace, dollar sign or
+// space: of nested variables, the innermost.
 func findVariable(s string) (start, end int, ok bool) {
 	start = -1
 	for i := 0; i < len(s); i++ {
@@ -76,7 +78,8 @@ func (x *expander) variable(name string) (string, bool) {
 	return x.raw(name)
 }
 
-// environment resolves X, X-default and X:-default.
+// environment returns the value of "X", "X-default" or "X:-default", where X is an
+// environment variable.
 func (x *expander) environment(v string) (string, bool) {
 	for i := range len(v) {
 		switch {
@@ -95,7 +98,8 @@ func (x *expander) environment(v string) (string, bool) {
 	return x.env(v)
 }
 
-// resolve expands every property once; the result refers to nothing outside itself.
+// resolve expands all properties. The result does not depend on env or system any
+// more.
 func (r *rawProperties) resolve(env func(string) (string, bool), system map[string]string) *Config {
 	explicit := make(map[string]setting, len(r.values))
 	x := &expander{env: env, system: system, raw: func(key string) (string, bool) {
@@ -113,7 +117,8 @@ func (r *rawProperties) resolve(env func(string) (string, bool), system map[stri
 	return &Config{explicit: explicit, defaults: expandDefaults(x)}
 }
 
-// resolveDefaults expands the built-in defaults over values that are expanded already.
+// resolveDefaults expands the variables in the built-in defaults, given keys whose
+// values are already expanded.
 func resolveDefaults(explicit map[string]setting, env func(string) (string, bool), system map[string]string) map[string]setting {
 	return expandDefaults(&expander{env: env, system: system, raw: func(key string) (string, bool) {
 		key = currentName(key)

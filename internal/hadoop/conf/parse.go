@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Bounds on what a configuration may be, far above any real one: they end include loops and keep a hostile
-// or mistaken file (a device, a dump) from filling memory.
+// Limits, far above what real configurations need. They end loops of includes, and
+// keep a wrong file, such as a device or a dump, from filling memory.
 const (
 	maxFileBytes    = 8 << 20
 	maxTotalBytes   = 32 << 20
@@ -23,7 +23,8 @@ const (
 	maxElementDepth = 64
 )
 
-// reader returns a file's content; errors wrap fs.ErrNotExist if there is no such file.
+// reader returns the content of a file; its errors wrap fs.ErrNotExist if the file
+// does not exist.
 type reader func(path string) ([]byte, error)
 
 func readFile(path string) (content []byte, err error) {
@@ -42,13 +43,13 @@ func readFile(path string) (content []byte, err error) {
 	return content, nil
 }
 
-// rawProperty is a property as it is written.
+// rawProperty is a property before variable expansion.
 type rawProperty struct {
 	value  string
 	source string
 }
 
-// rawProperties collects properties over several files, in the order they are read.
+// rawProperties collects the properties of all files, in the order of reading.
 type rawProperties struct {
 	values map[string]rawProperty
 	finals map[string]bool
@@ -60,8 +61,9 @@ func newRawProperties() *rawProperties {
 	return &rawProperties{values: map[string]rawProperty{}, finals: map[string]bool{}}
 }
 
-// set takes one property. A final parameter cannot be set again, not even later in the same file; an empty
-// value sets nothing, but its final flag counts (both as Configuration.loadProperty does).
+// set stores one property. As in Configuration.loadProperty, a final property
+// cannot be set again, not even in the same file, and an empty value sets nothing
+// but may be final.
 func (r *rawProperties) set(p property, source string) {
 	name := currentName(p.name)
 	if p.value != "" && !r.finals[name] {
@@ -72,7 +74,7 @@ func (r *rawProperties) set(p property, source string) {
 	}
 }
 
-// parseFile reads one file and what it includes into r.
+// parseFile reads a file, and the files it includes, into r.
 func parseFile(r *rawProperties, path string, read reader) error {
 	return parseNested(r, path, read, 0)
 }
@@ -94,15 +96,15 @@ func parseNested(r *rawProperties, path string, read reader, depth int) error {
 	return p.run()
 }
 
-// property is the one being read.
+// property is a property element while it is read.
 type property struct {
 	name, value string
 	final       bool
 }
 
-// parser reads one file. Hadoop's parser is lenient about where elements stand; this one is the same,
-// except that it reports what Hadoop passes over in silence: a wrong root element and a property without a
-// name.
+// parser reads one file. Like Hadoop's parser, it accepts elements in unexpected
+// places. Unlike it, it reports two mistakes that Hadoop ignores: a wrong root
+// element, and a property without a name.
 type parser struct {
 	raw   *rawProperties
 	path  string
@@ -111,22 +113,22 @@ type parser struct {
 	d     *xml.Decoder
 
 	elements     []string
-	rooted       bool // the root element was seen
+	rooted       bool // the root element has been read
 	current      property
 	propertyLine int
 	inProperty   bool
 
-	text     strings.Builder // content of the name, value or final being read
+	text     strings.Builder // the content of the current name, value or final element
 	takeText bool
 
 	includes []openInclude
 }
 
-// openInclude is an xi:include element that has not ended.
+// openInclude is an xi:include element whose end has not been read yet.
 type openInclude struct {
 	href         string
 	line         int
-	missing      bool // there is no such file: the fallback is wanted
+	missing      bool // the file does not exist, so that the fallback applies
 	inFallback   bool
 	fallbackSeen bool
 }
@@ -249,7 +251,8 @@ func (p *parser) endProperty() error {
 	return nil
 }
 
-// inUnusedFallback reports whether this is the fallback of an include whose file is there.
+// inUnusedFallback reports whether the parser is in the fallback of an include
+// whose file exists.
 func (p *parser) inUnusedFallback() bool {
 	for _, i := range p.includes {
 		if i.inFallback && !i.missing {
@@ -259,7 +262,8 @@ func (p *parser) inUnusedFallback() bool {
 	return false
 }
 
-// include reads the file an xi:include names, relative to the file that includes it.
+// include reads the file that an xi:include element names, relative to the
+// including file.
 func (p *parser) include(e xml.StartElement) error {
 	include := openInclude{line: p.line()}
 	for _, a := range e.Attr {
@@ -279,7 +283,8 @@ func (p *parser) include(e xml.StartElement) error {
 	return nil
 }
 
-// readInclude reads an included file; it reports a file that does not exist without an error.
+// readInclude reads an included file. If the file does not exist, it returns
+// missing as true and no error.
 func (p *parser) readInclude(href string) (missing bool, err error) {
 	path, err := includePath(p.path, href)
 	if err != nil {
@@ -296,7 +301,8 @@ func (p *parser) readInclude(href string) (missing bool, err error) {
 	return false, err
 }
 
-// includePath resolves an include's href against the including file.
+// includePath returns the path of an include's href, which may be relative to the
+// including file.
 func includePath(from, href string) (string, error) {
 	if u, err := url.Parse(href); err == nil && u.Scheme != "" {
 		if u.Scheme != "file" {
@@ -327,7 +333,8 @@ func (p *parser) syntaxError(err error) error {
 	return p.errorf(p.line(), "malformed XML: %w", err)
 }
 
-// charsetReader accepts the encodings that configuration files declare besides UTF-8.
+// charsetReader converts the encodings other than UTF-8 that configuration files
+// use.
 func charsetReader(charset string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(charset) {
 	case "utf-8", "utf8", "us-ascii", "ascii":

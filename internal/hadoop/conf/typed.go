@@ -8,15 +8,17 @@ import (
 	"time"
 )
 
-// Get returns a key's value with its variables expanded and surrounding white space removed, as Hadoop does
-// for every kind of key bobbin reads; without an explicit value it returns the built-in default. A value
-// whose variables refer to each other in a circle is returned as it is written.
+// Get returns the value of a key with its variables expanded and surrounding white
+// space removed, or its built-in default, and whether there is one. A value that
+// cannot be expanded, for example because its variables form a circle, is returned
+// unexpanded.
 func (c *Config) Get(key string) (string, bool) {
 	s, ok := c.lookup(key)
 	return strings.TrimSpace(s.value), ok
 }
 
-// GetDefault is Get with a value for a key that has neither a value nor a built-in default.
+// GetDefault is like Get, but returns def if the key has neither a value nor a
+// built-in default.
 func (c *Config) GetDefault(key, def string) string {
 	if value, ok := c.Get(key); ok {
 		return value
@@ -24,7 +26,8 @@ func (c *Config) GetDefault(key, def string) string {
 	return def
 }
 
-// text is the value for the typed look-ups: "" when there is none, an error when it could not be expanded.
+// text returns the value of a key, or "" if there is none. It fails if the value
+// could not be expanded.
 func (c *Config) text(key string) (string, error) {
 	s, _ := c.lookup(key)
 	if s.err != nil {
@@ -33,13 +36,15 @@ func (c *Config) text(key string) (string, error) {
 	return strings.TrimSpace(s.value), nil
 }
 
-// invalid describes a value that does not parse, and where it was set.
+// invalid returns the error for a value that is not what want describes. It
+// includes where the value was set.
 func (c *Config) invalid(key, want string) error {
 	s, _ := c.lookup(key)
 	return fmt.Errorf("%s = %q (set in %s) is not %s", key, strings.TrimSpace(s.value), s.source, want)
 }
 
-// Bool reads "true" or "false" in any case; def when the key has no value.
+// Bool returns the value of a key that is "true" or "false", in any case; def if
+// the key has no value.
 func (c *Config) Bool(key string, def bool) (bool, error) {
 	value, err := c.text(key)
 	switch {
@@ -55,7 +60,8 @@ func (c *Config) Bool(key string, def bool) (bool, error) {
 	return def, c.invalid(key, "true or false")
 }
 
-// Int reads a decimal or 0x-prefixed whole number; def when the key has no value.
+// Int returns the value of a key that is a decimal or 0x-prefixed integer; def if
+// the key has no value.
 func (c *Config) Int(key string, def int) (int, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -86,7 +92,8 @@ func cutPrefixFold(s, prefix string) (string, bool) {
 	return s, false
 }
 
-// durationSuffixes are those of Configuration.ParsedTimeDuration; "s" comes last because the others end in it.
+// durationSuffixes are the units of Configuration.ParsedTimeDuration. "s" is last,
+// because other suffixes end in it.
 var durationSuffixes = []struct {
 	suffix string
 	unit   time.Duration
@@ -100,8 +107,9 @@ var durationSuffixes = []struct {
 	{"s", time.Second},
 }
 
-// Duration reads Hadoop's notation of a time: a whole number with one of the suffixes ns, us, ms, s, m, h, d
-// in any case, or a bare number of the given unit. It returns def when the key has no value.
+// Duration returns the value of a key that is a duration: an integer with one of
+// the suffixes ns, us, ms, s, m, h and d, in any case. Without a suffix it is in
+// the given unit. Duration returns def if the key has no value.
 func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, error) {
 	value, err := c.text(key)
 	if err != nil {
@@ -127,8 +135,9 @@ func (c *Config) Duration(key string, def, unit time.Duration) (time.Duration, e
 	return time.Duration(n) * unit, nil
 }
 
-// Strings reads a list separated by commas or line breaks, its elements trimmed and empty ones left out; def
-// when the key has no value.
+// Strings returns the value of a key as a list separated by commas or line breaks.
+// It trims the elements, leaves out empty ones, and returns def if the key has no
+// value.
 func (c *Config) Strings(key string, def []string) ([]string, error) {
 	value, err := c.text(key)
 	if err != nil {

@@ -15,34 +15,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// Client calls one protocol of one service, which may have several addresses
-// of which one serves. It is safe for concurrent use.
+// Client calls the methods of one protocol of a service. The service may have
+// several addresses, of which one is active. A Client is safe for concurrent use.
 type Client struct {
 	addresses []string
 	options   Options
-	// id tells this client's calls from others' in the servers' retry caches.
+	// id identifies this client in the retry caches of servers.
 	id     []byte
 	lastID atomic.Int32
 
-	// ctx ends with Close and takes connection attempts with it.
+	// ctx ends with Close, which also ends attempts to connect.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// running counts attempts and connections, for which Close waits.
+	// running counts the attempts to connect and the connections, for which Close
+	// waits.
 	running sync.WaitGroup
 
 	mu     sync.Mutex
 	closed bool
 	token  security.Token
-	// at is the index of the address to use.
+	// at is the index, in addresses, of the address to use.
 	at      int
 	current *connection
 	dialing *attempt
-	// connections are those that have not ended: the current one, and others
-	// that only finish their calls.
+	// connections are all connections that have not ended: the current one, and
+	// others that only wait for responses to their calls.
 	connections map[*connection]struct{}
 }
 
-// attempt is a connection in the making, for which any number of calls wait.
+// attempt is an attempt to connect, for which any number of calls may wait.
 type attempt struct {
 	address    string
 	done       chan struct{}
@@ -50,8 +51,8 @@ type attempt struct {
 	err        error
 }
 
-// NewClient returns a client of the service at addresses (host:port), in the
-// order in which they are to be tried. It connects with the first call.
+// NewClient returns a client of the service at addresses (host:port), which are
+// tried in this order. It connects with the first call.
 func NewClient(addresses []string, options Options) *Client {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Client{
@@ -65,7 +66,7 @@ func NewClient(addresses []string, options Options) *Client {
 	}
 }
 
-// newClientID makes a random UUID (ClientId.java: 16 bytes).
+// newClientID returns a random UUID of 16 bytes, as ClientId.java does.
 func newClientID() []byte {
 	id := make([]byte, 16)
 	// crypto/rand never fails (its documentation).
@@ -75,24 +76,24 @@ func newClientID() []byte {
 	return id
 }
 
-// SetToken replaces the token for connections made from now on; a connection
-// that stands goes on.
+// SetToken replaces the token that new connections use. An open connection stays
+// open.
 func (c *Client) SetToken(token security.Token) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.token = token
 }
 
-// Serving returns the index, among the addresses that NewClient got, of the one
-// that calls go to: the one that served last, once one has.
+// Serving returns the index, in NewClient's addresses, of the address that calls go
+// to: once a server has been found, the one that served last.
 func (c *Client) Serving() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.at
 }
 
-// Close ends every connection and waits until their goroutines are over. Calls
-// under way fail with ErrClosed. It may be called more than once.
+// Close closes all connections and waits until their goroutines have ended. Pending
+// calls fail with ErrClosed. It may be called more than once.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -107,12 +108,15 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call calls a method of the protocol and stores its answer in response. A
-// failure is a *CallError; what the server threw is in it as a *RemoteError. A
-// call is tried again, within Options.RetryFor and ctx, if it is known not
-// to have been processed (no connection, StandbyException, RetriableException)
-// or is Idempotent. Ending ctx gives the call up and leaves the connection to
-// the others; the server may still process it.
+// Call calls a method of the protocol and stores the server's answer in response.
+// Its error is a *CallError; if the server threw an exception, it wraps a
+// *RemoteError.
+//
+// Call tries again, until Options.RetryFor has passed or ctx ends, if the server
+// has certainly not processed the call (it could not connect, or the server threw
+// StandbyException, RetriableException or one of Options.Retriable), or if the call
+// is Idempotent and the connection was lost or timed out. If ctx ends, Call returns
+// at once; the server may still process the call.
 func (c *Client) Call(ctx context.Context, method string, request, response proto.Message, options ...CallOption) error {
 	call := &retryCall{client: c, method: method, id: c.nextID(), began: time.Now()}
 	for _, option := range options {
@@ -134,16 +138,17 @@ func (c *Client) Call(ctx context.Context, method string, request, response prot
 	return nil
 }
 
-// nextID counts calls from 0, and from 0 again after the largest id.
+// nextID returns call ids from 0 upwards, and from 0 again after the largest int32.
 func (c *Client) nextID() int32 { return (c.lastID.Add(1) - 1) & 0x7fffffff }
 
-// simpleProtocol is the protocol's name without its Java package.
+// simpleProtocol returns the protocol's name without the Java package.
 func (c *Client) simpleProtocol() string {
 	return c.options.Protocol[strings.LastIndexByte(c.options.Protocol, '.')+1:]
 }
 
-// connect returns the current connection, or waits for the attempt to make one.
-// The attempt goes on for other calls when ctx ends.
+// connect returns the current connection, or waits for the current attempt to
+// connect, which it starts if there is none. If ctx ends, the attempt continues for
+// other calls.
 func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -174,8 +179,8 @@ func (c *Client) connect(ctx context.Context) (*connection, string, error) {
 	}
 }
 
-// dial makes a connection. Where the server is not there, or is not the one
-// that serves, the next attempt goes to the next address.
+// dial makes the attempt. If the server cannot be reached or is not the active one,
+// the next attempt goes to the next address.
 func (c *Client) dial(try *attempt, token security.Token) {
 	defer c.running.Done()
 	opened, err := open(c.ctx, try.address, c.id, token, c.options)
@@ -205,7 +210,7 @@ func (c *Client) dial(try *attempt, token security.Token) {
 	c.current = try.connection
 }
 
-// forget is called when a connection is over.
+// forget removes a connection that has ended.
 func (c *Client) forget(connection *connection) {
 	defer c.running.Done()
 	c.mu.Lock()
@@ -216,8 +221,9 @@ func (c *Client) forget(connection *connection) {
 	}
 }
 
-// failover turns to the next address, unless that was done already. The
-// connection is left to finish its calls and ends when it is idle.
+// failover makes new calls go to the next address, unless that has already happened
+// since connection was opened. The connection finishes its calls and closes once it
+// is idle.
 func (c *Client) failover(connection *connection) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,20 +15,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// errIdle is why a connection ended that nobody used.
+// errIdle is why a connection ended that no call had used for IdleTimeout.
 var errIdle = errors.New("the connection was idle")
 
-// pending is a call that waits for its answer. Its connection's mutex guards
+// pending is a call that waits for its response. The mutex of its connection guards
 // sent and waiting.
 type pending struct {
 	id    int32
 	frame []byte
-	// sent tells that the writer has begun to send the frame.
+	// sent is true once the writer has begun to send the frame.
 	sent bool
-	// waiting is unset once the caller has gone. A call that was sent stays
-	// known until its answer comes, so that a silent server is noticed.
+	// waiting is false once the caller no longer waits. A call that was sent stays
+	// in the table until its response arrives, so that a silent server is noticed.
 	waiting bool
-	// answer takes one result, from whoever takes the call out of the table.
+	// answer receives one result, from whoever removes the call from the table.
 	answer chan answer
 }
 
@@ -37,9 +37,9 @@ type answer struct {
 	err  error
 }
 
-// connection multiplexes calls over one authenticated connection. Two
-// goroutines run it: write sends frames and pings and ends the connection when
-// it is idle or the server silent; read hands out answers.
+// connection multiplexes calls over one authenticated connection. It has two
+// goroutines: write sends frames and pings, and ends the connection if it is idle
+// or the server is silent; read delivers responses.
 type connection struct {
 	address  string
 	clientID []byte
@@ -50,23 +50,24 @@ type connection struct {
 	logger   *slog.Logger
 
 	outbox chan *pending
-	// ended is closed when the connection has failed or closed.
+	// ended is closed when the connection ends.
 	ended chan struct{}
 	loops sync.WaitGroup
 
 	mu sync.Mutex
-	// failed is why the connection ended, nil while it lives.
+	// failed is why the connection ended; nil before.
 	failed error
 	calls  map[int32]*pending
-	// owed counts the calls in the table that were sent.
+	// owed is the number of calls in the table that were sent.
 	owed int
-	// heard is when the server last sent anything or, if later, when the first
-	// unanswered call was sent; used is when a call last began or ended.
+	// heard is when the server last sent anything or, if later, when a call was
+	// sent while no other one was unanswered. used is when a call last began or
+	// ended.
 	heard, used time.Time
 }
 
-// start runs the connection that h has opened; gone is called once when it
-// has ended and its goroutines are over.
+// start starts the goroutines of the connection that h has opened. gone is called
+// once, when both have ended.
 func start(h *handshake, gone func(*connection)) *connection {
 	now := time.Now()
 	c := &connection{
@@ -95,7 +96,7 @@ func start(h *handshake, gone func(*connection)) *connection {
 	return c
 }
 
-// roundTrip sends a call and waits for its answer, for at most CallTimeout.
+// roundTrip sends a call and waits at most CallTimeout for its response.
 func (c *connection) roundTrip(ctx context.Context, id int32, message []byte) ([]byte, error) {
 	call := &pending{id: id, frame: message, waiting: true, answer: make(chan answer, 1)}
 	if err := c.register(call); err != nil {
@@ -125,21 +126,22 @@ func (c *connection) roundTrip(ctx context.Context, id int32, message []byte) ([
 	}
 }
 
-// register enters a call into the table, unless the connection has ended.
+// register adds a call to the table. It fails if the connection has ended.
 func (c *connection) register(call *pending) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failed != nil {
 		return &ConnectionError{Address: c.address, Err: c.failed}
 	}
-	// An earlier sending of the same call gives way: either answer will do.
+	// If the same call was sent before, the new one replaces it: either response
+	// will do.
 	c.remove(call.id)
 	c.calls[call.id] = call
 	c.used = time.Now()
 	return nil
 }
 
-// abandon takes note that the caller has gone.
+// abandon notes that the caller of a call no longer waits.
 func (c *connection) abandon(call *pending) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -150,7 +152,7 @@ func (c *connection) abandon(call *pending) {
 	}
 }
 
-// remove takes a call out of the table and returns it, nil if it is not there.
+// remove removes a call from the table and returns it; nil if it is not there.
 func (c *connection) remove(id int32) *pending {
 	call := c.calls[id]
 	if call != nil && call.sent {
@@ -160,7 +162,7 @@ func (c *connection) remove(id int32) *pending {
 	return call
 }
 
-// alive reports whether the connection takes calls.
+// alive reports whether the connection has not ended.
 func (c *connection) alive() bool {
 	select {
 	case <-c.ended:
@@ -170,8 +172,8 @@ func (c *connection) alive() bool {
 	}
 }
 
-// fail ends the connection, and every call on it with cause: a server's
-// exception as it is, anything else as a *ConnectionError.
+// fail ends the connection. Its calls fail with cause if that is a *RemoteError,
+// else with a *ConnectionError that wraps it.
 func (c *connection) fail(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,7 +186,7 @@ func (c *connection) failLocked(cause error) {
 	}
 	c.failed = cause
 	close(c.ended)
-	// The error of closing a connection that is given up says nothing.
+	// The connection is given up, so an error of Close does not matter.
 	_ = c.conn.Close()
 	c.logger.Debug("disconnected", "reason", cause, "calls", len(c.calls))
 	var remote *RemoteError
@@ -197,7 +199,8 @@ func (c *connection) failLocked(cause error) {
 	}
 }
 
-// write sends calls as they come, and looks after the connection while it waits.
+// write sends calls and, while the server is silent, pings. It also checks
+// regularly whether to end the connection.
 func (c *connection) write() {
 	interval := max(min(c.options.PingInterval, c.options.IdleTimeout, c.options.CallTimeout)/4, time.Millisecond)
 	ticker := time.NewTicker(interval)
@@ -234,8 +237,8 @@ func (c *connection) write() {
 	}
 }
 
-// take marks a call as sent and returns its frame, nil if the caller has
-// gone already.
+// take marks a call as sent and returns its frame; nil if the caller no longer
+// waits.
 func (c *connection) take(call *pending) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,8 +255,9 @@ func (c *connection) take(call *pending) []byte {
 	return message
 }
 
-// check ends a connection that is idle, or whose server is silent for longer
-// than any call waits. It returns for how long an awaited server was silent.
+// check ends the connection if it is idle, or if the server owes a response and has
+// been silent for CallTimeout. It returns how long the server has been silent; 0 if
+// it owes no response.
 func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -272,11 +276,13 @@ func (c *connection) check(now time.Time) (silence time.Duration, ended bool) {
 	return silence, false
 }
 
-// lastWords is how long a server that takes no more may still say why.
+// lastWords is how long the server may still send an exception after a write has
+// failed.
 const lastWords = time.Second
 
-// hearOut ends the connection after a failed write. A server that refuses the
-// client closes right after its exception, which is then still to be read.
+// hearOut ends the connection after a failed write. A server that refuses a client
+// sends an exception and closes the connection at once; hearOut lets read get that
+// exception.
 func (c *connection) hearOut(cause error) {
 	if c.conn.SetReadDeadline(time.Now().Add(lastWords)) == nil {
 		select {
@@ -287,10 +293,10 @@ func (c *connection) hearOut(cause error) {
 	c.fail(cause)
 }
 
-// chunk is how much is written under one deadline.
+// chunk is how many bytes are written under one deadline.
 const chunk = 256 << 10
 
-// send writes a frame, through the security layer if there is one.
+// send writes a frame, through the SASL security layer if there is one.
 func (c *connection) send(message []byte) error {
 	if c.layer != nil {
 		var err error
@@ -311,7 +317,7 @@ func (c *connection) send(message []byte) error {
 	return nil
 }
 
-// read hands answers to their calls until the connection ends.
+// read delivers responses to their calls until the connection ends.
 func (c *connection) read() {
 	for {
 		body, err := frame.Read(c.reader, c.options.MaxResponse)
@@ -329,7 +335,7 @@ func (c *connection) read() {
 	}
 }
 
-// receive takes one response; its error ends the connection.
+// receive handles one response. An error ends the connection.
 func (c *connection) receive(body []byte) error {
 	header := &pb.ResponseHeader{}
 	rest, err := frame.Next(body, header)
@@ -345,14 +351,14 @@ func (c *connection) receive(body []byte) error {
 		if remote != nil && (remote.Fatal || id < 0) {
 			return remote
 		}
-		// An answer that nobody waits for is that to an earlier sending of a call.
+		// A call may have been sent twice; its second response is ignored.
 		return nil
 	}
 	c.remove(id)
 	c.used = c.heard
 	if remote != nil && remote.Fatal {
-		// The connection ends before the caller learns why, so that its next call
-		// does not fall into it. To other calls it is a lost connection.
+		// End the connection before the caller gets the exception, so that its next
+		// call does not use it. For other calls, the connection was lost.
 		err = fmt.Errorf("the server closed the connection over another call: %v", remote)
 		c.failLocked(err)
 	}
@@ -360,7 +366,7 @@ func (c *connection) receive(body []byte) error {
 	return err
 }
 
-// asError keeps a nil *RemoteError from becoming an error.
+// asError converts a nil *RemoteError to a nil error.
 func asError(remote *RemoteError) error {
 	if remote == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// boundUnacknowledged sets TCP_USER_TIMEOUT, which bounds keep-alive probes too.
-// Connections of other kinds, as tests have, are left as they are.
+// boundUnacknowledged sets TCP_USER_TIMEOUT, which limits keep-alive probes too. It
+// does nothing for connections other than TCP, which tests use.
 func boundUnacknowledged(conn net.Conn) error {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok {

@@ -4,6 +4,6 @@ package ipc
 
 import "net"
 
-// boundUnacknowledged leaves it to the system, whose keep-alive probes end a
-// connection in time.
+// boundUnacknowledged does nothing: the system's keep-alive probes end a connection
+// to an unreachable machine.
 func boundUnacknowledged(net.Conn) error { return nil }

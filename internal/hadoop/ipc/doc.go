@@ -1,9 +1,9 @@
-// Package ipc is a client of Hadoop's IPC, version 9: the RPC that Hadoop's
-// daemons speak.
+// Package ipc is a client of Hadoop RPC (org.apache.hadoop.ipc), version 9 of the
+// protocol.
 //
-// A Client sends any number of calls at once over one connection, which it
-// makes when first needed, authenticates by a token (SASL DIGEST-MD5, with or
-// without integrity and privacy) or, where security is off, by name, closes
-// when idle, and makes again when lost. It fails over between the addresses of
-// one service.
+// A Client sends all its calls over one connection, concurrently. It connects with
+// the first call, closes the connection when it is idle, and reconnects when it is
+// lost. It authenticates with a token (SASL DIGEST-MD5, with or without integrity
+// and privacy) or, on clusters without Kerberos, states the user's name. It fails
+// over between the addresses of one service.
 package ipc

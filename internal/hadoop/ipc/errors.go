@@ -18,43 +18,43 @@ var ErrClosed = errors.New("the client is closed")
 //	errors.Is(err, ipc.StandbyException)
 type ErrorClass string
 
-// Classes to which every caller of Hadoop's servers reacts.
+// Exception classes that callers of any Hadoop server handle.
 const (
-	// StandbyException means that the server is the passive one of a pair.
+	// StandbyException means that the server is a standby, not the active one.
 	StandbyException ErrorClass = "org.apache.hadoop.ipc.StandbyException"
-	// RetriableException means that the server is not ready or too busy.
+	// RetriableException means that the server is not ready or is too busy.
 	RetriableException ErrorClass = "org.apache.hadoop.ipc.RetriableException"
 	// InvalidToken means that the token is unknown to the server or has expired.
 	InvalidToken ErrorClass = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
-	// AccessControlException means that the user may not do this.
+	// AccessControlException means that the user is not permitted to make the call.
 	AccessControlException ErrorClass = "org.apache.hadoop.security.AccessControlException"
 )
 
 // Error returns the class name without its package.
 func (c ErrorClass) Error() string { return string(c[strings.LastIndexByte(string(c), '.')+1:]) }
 
-// ErrorDetail is the server's classification of an error.
+// ErrorDetail is the kind of an error: an RpcErrorCodeProto of the protocol.
 type ErrorDetail int32
 
-// String returns the protocol's name for it.
+// String returns the protocol's name of the kind.
 func (d ErrorDetail) String() string { return pb.ResponseHeader_ErrorCode(d).String() }
 
 // RemoteError is an exception that the server threw.
 type RemoteError struct {
 	// Class is the exception's Java class name.
 	Class ErrorClass
-	// Message is its text, without class name and stack.
+	// Message is the exception's text, without class name and stack trace.
 	Message string
 	// Stack is the server's stack trace, empty if the server does not send it.
 	Stack string
-	// Detail says in which part of the server the error arose.
+	// Detail is the kind of the error, which says where in the server it arose.
 	Detail ErrorDetail
-	// Fatal is set if the server closed the connection because of it.
+	// Fatal is true if the server closed the connection because of the exception.
 	Fatal bool
 }
 
-// NewRemoteError makes a RemoteError of a class name and a text as Java's
-// servers send them: the exception's description and perhaps its stack.
+// NewRemoteError returns the RemoteError for an exception's class name and text, as
+// a server sends them. The text may include the stack trace.
 func NewRemoteError(class, text string) *RemoteError {
 	message, stack := text, ""
 	if at := strings.Index(text, "\n\tat "); at >= 0 {
@@ -64,7 +64,8 @@ func NewRemoteError(class, text string) *RemoteError {
 	return &RemoteError{Class: ErrorClass(class), Message: message, Stack: stack}
 }
 
-// remoteError returns the exception that a header carries, nil for success.
+// remoteError returns the exception in a response's header; nil if the call
+// succeeded.
 func remoteError(header *pb.ResponseHeader) *RemoteError {
 	if header.GetStatus() == pb.ResponseHeader_SUCCESS {
 		return nil
@@ -87,17 +88,17 @@ func (e *RemoteError) Error() string {
 	return class + ": " + e.Message
 }
 
-// Is matches an ErrorClass that is the exception's.
+// Is reports whether target is the ErrorClass of the exception.
 func (e *RemoteError) Is(target error) bool {
 	class, ok := target.(ErrorClass)
 	return ok && class == e.Class
 }
 
-// ConnectionError says that a connection could not be made or was lost.
+// ConnectionError means that a connection could not be made or was lost.
 type ConnectionError struct {
 	// Address is the server's host:port.
 	Address string
-	// Sent is set if the call may have reached the server: it is not known
+	// Sent is true if the call may have reached the server, so that it is unknown
 	// whether it was processed.
 	Sent bool
 	// Err is the cause.
@@ -114,16 +115,16 @@ func (e *ConnectionError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.Err }
 
-// CallError is the error of every failed call: what was called where, and for
-// how long it was tried. The cause is a *RemoteError, a *ConnectionError, the
-// context's error or ErrClosed.
+// CallError is the error of every failed call. Err is a *RemoteError, a
+// *ConnectionError, the context's error or ErrClosed.
 type CallError struct {
-	// Method is the protocol's simple name and the method's:
+	// Method is the names of protocol and method, without Java package:
 	// "ApplicationMasterProtocolPB.allocate".
 	Method string
-	// Address is the host:port that was tried last, or all of them if none was reached.
+	// Address is the host:port that was tried last, or all of them if none was
+	// tried.
 	Address string
-	// Attempts counts how often it was tried, and Elapsed for how long.
+	// Attempts is how many times the call was tried, and Elapsed for how long.
 	Attempts int
 	Elapsed  time.Duration
 	Err      error

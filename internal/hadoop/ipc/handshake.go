@@ -17,10 +17,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// sealOverhead is how much longer a frame may be under a security layer.
+// sealOverhead is how many bytes longer than MaxResponse a frame under a SASL
+// security layer may be.
 const sealOverhead = 1 << 10
 
-// errNoIdentity means that the options name no way to authenticate.
+// errNoIdentity means that the client has no token, and that Options.Simple does
+// not let it just state a user's name.
 var errNoIdentity = errors.New("no token was given, and authentication by name alone is not allowed (ipc.Options.Simple)")
 
 // handshake is a connection that is being opened.
@@ -34,9 +36,9 @@ type handshake struct {
 	layer    sasl.Layer
 }
 
-// open connects to address and authenticates. Errors of the network come as
-// *ConnectionError, refusals of the server as *RemoteError; others mean that
-// this client and this server do not fit.
+// open connects to address and authenticates. It returns a *ConnectionError for a
+// network error and a *RemoteError for a refusal by the server. Other errors mean
+// that client and server are incompatible.
 func open(ctx context.Context, address string, clientID []byte, token security.Token, options Options) (*handshake, error) {
 	if token.IsZero() && !options.Simple {
 		return nil, errNoIdentity
@@ -62,7 +64,7 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 		conn:     conn,
 		reader:   bufio.NewReader(conn),
 	}
-	// The end of the context interrupts reads and writes under way.
+	// When ctx ends, interrupt current reads and writes.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err = h.run()
 	if !stop() && err == nil {
@@ -75,7 +77,8 @@ func open(ctx context.Context, address string, clientID []byte, token security.T
 	return h, nil
 }
 
-// explain names the timeout where that is what a network error means.
+// explain replaces a network error by one that names the timeout, if ctx has timed
+// out.
 func (h *handshake) explain(ctx context.Context, err error) error {
 	var lost *ConnectionError
 	if errors.As(err, &lost) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -105,8 +108,9 @@ func (h *handshake) run() error {
 	return h.sendContext()
 }
 
-// sendContext says who calls which protocol. A token names the user itself, and
-// servers refuse a context that names one beside it.
+// sendContext sends the connection context: the protocol to be called and, without
+// a token, the user. With a token it must not contain a user, as the token
+// identifies the user.
 func (h *handshake) sendContext() error {
 	message := &pb.ConnectionContext{Protocol: &h.options.Protocol}
 	if h.token.IsZero() {
@@ -125,8 +129,8 @@ func (h *handshake) sendContext() error {
 	return h.write(b)
 }
 
-// authenticate runs the SASL exchange: the client asks for the ways there are,
-// initiates one, and answers challenges until both sides are satisfied.
+// authenticate runs the SASL exchange: the client asks for the server's mechanisms,
+// initiates one, and answers challenges until both sides have succeeded.
 func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	if err := h.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_NEGOTIATE.Enum()}); err != nil {
 		return nil, err
@@ -160,7 +164,8 @@ func (h *handshake) authenticate() (sasl.Mechanism, error) {
 	}
 }
 
-// finish takes the server's success, which must leave the client satisfied too.
+// finish handles the server's success message, after which the client must have
+// succeeded too.
 func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	if message.Token != nil {
 		answer, err := mechanism.Step(message.GetToken())
@@ -177,7 +182,8 @@ func finish(mechanism sasl.Mechanism, message *pb.SaslMessage) error {
 	return nil
 }
 
-// initiate picks the first way of those offered that the client's token can go.
+// initiate chooses the first mechanism offered by the server that works with a
+// token.
 func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, error) {
 	var offered []string
 	for _, auth := range auths {
@@ -199,7 +205,8 @@ func (h *handshake) initiate(auths []*pb.SaslMessage_SaslAuth) (sasl.Mechanism, 
 				Method: auth.Method, Mechanism: auth.Mechanism, Protocol: auth.Protocol, ServerId: auth.ServerId,
 			}},
 		}
-		// A server with but one way saves a round trip by challenging at once.
+		// A server with only one mechanism saves a round trip: its offer contains
+		// the challenge.
 		if auth.Challenge != nil {
 			answer, err := mechanism.Step(auth.GetChallenge())
 			if err != nil {
@@ -253,7 +260,8 @@ func (h *handshake) write(b []byte) error {
 
 func (h *handshake) lost(err error) error { return &ConnectionError{Address: h.address, Err: err} }
 
-// nonNil makes an empty value present: to protobuf a nil slice is no value.
+// nonNil replaces nil by an empty slice, because protobuf omits a field that is
+// nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}

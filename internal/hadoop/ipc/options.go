@@ -10,9 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Options configures a Client. Protocol must be set, and one of Token and
-// Simple; every other zero value means the default that is named with it. The
-// defaults are Hadoop's own (core-default.xml) unless it says otherwise.
+// Options configures a Client. Protocol must be set, and Token or Simple. For the
+// other fields, the zero value means the default, which is Hadoop's
+// (core-default.xml) unless noted otherwise.
 type Options struct {
 	// Protocol is the Java interface whose methods are called, such as
 	// "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB".
@@ -20,62 +20,62 @@ type Options struct {
 	// ProtocolVersion is the version of Protocol. Default: 1.
 	ProtocolVersion uint64
 
-	// Token authenticates the connections. The server knows the user from it.
+	// Token authenticates the client. It also identifies the user.
 	Token security.Token
-	// Simple lets a client without a token name User and be believed, which
-	// servers allow where security is off. A client with a token never does so.
+	// Simple lets a client without a token just state the name of User, which
+	// servers accept on clusters without Kerberos. It has no effect on a client
+	// with a token.
 	Simple bool
-	// User is whom a client without a token acts as.
+	// User is the user on whose behalf a client without a token makes its calls.
 	User security.UserGroup
-	// QOPs are the qualities of protection that may be agreed on, the preferred
-	// one first; a server that offers none of them is refused. Hadoop's servers
-	// offer what hadoop.rpc.protection says.
-	// Default: auth-conf, auth-int, auth: the best that the server offers.
+	// QOPs are the acceptable SASL qualities of protection, the preferred one
+	// first. A server that offers none of them is refused; Hadoop's servers offer
+	// those in hadoop.rpc.protection. Default: auth-conf, auth-int, auth.
 	QOPs []sasl.QOP
 
-	// Dial opens connections. On Linux a TCP connection ends when the peer's
-	// machine has acknowledged nothing for 20 s, whatever opened it.
+	// Dial opens connections. On Linux, a TCP connection ends when the peer's
+	// machine has not acknowledged sent data for 20 s, even if Dial is set.
 	// Default: net.Dialer's DialContext.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Logger takes connection events at debug level, and retries at info level.
-	// Default: discard.
+	// Logger receives connections at level Debug and retries at level Info.
+	// Default: none.
 	Logger *slog.Logger
 
-	// ConnectTimeout bounds opening and authenticating a connection.
-	// Default: 20 s (ipc.client.connect.timeout).
+	// ConnectTimeout limits connecting and authenticating together. Default: 20 s
+	// (ipc.client.connect.timeout).
 	ConnectTimeout time.Duration
-	// CallTimeout bounds one sending of a call and the wait for its answer; the
-	// context of a call can only shorten it.
-	// Default: 2 min (ipc.client.rpc-timeout.ms).
+	// CallTimeout limits how long one attempt of a call may take, from sending it
+	// to its response. A call's context can only shorten it. Default: 2 min
+	// (ipc.client.rpc-timeout.ms).
 	CallTimeout time.Duration
-	// PingInterval is how long a connection that waits for answers may be
-	// silent before a ping tests it. Default: 1 min (ipc.ping.interval).
+	// PingInterval is how long the server may be silent while calls wait before a
+	// ping tests the connection. Default: 1 min (ipc.ping.interval).
 	PingInterval time.Duration
-	// IdleTimeout is how long a connection without calls is kept.
-	// Default: 10 s (ipc.client.connection.maxidletime).
+	// IdleTimeout is how long a connection without calls is kept open. Default: 10
+	// s (ipc.client.connection.maxidletime).
 	IdleTimeout time.Duration
-	// WriteTimeout bounds the sending of one message, of which the peer's
-	// network takes no byte. Default: 1 min (not a setting in Hadoop).
+	// WriteTimeout limits the sending of each 256 KiB of a message. Default: 1 min
+	// (not a setting in Hadoop).
 	WriteTimeout time.Duration
-	// MaxResponse bounds a message of the server, in bytes.
+	// MaxResponse is the largest size in bytes of a message from the server.
 	// Default: 128 MiB (ipc.maximum.response.length).
 	MaxResponse int
 
-	// RetryFor is for how long a call is tried again when it is known not to
-	// have been processed, or is Idempotent. Below 0: never again. Default: 45 s
-	// (not Hadoop's, which counts attempts).
+	// RetryFor is how long a call is tried again if it has certainly not been
+	// processed or is Idempotent. A negative value means a single attempt. Default:
+	// 45 s (Hadoop counts attempts instead).
 	RetryFor time.Duration
-	// Retriable are exceptions that say, as RetriableException does, that the
-	// call was not processed and may be later. Default: none.
+	// Retriable lists exceptions that, like RetriableException, mean that the call
+	// was not processed but may succeed later. Default: none.
 	Retriable []ErrorClass
-	// RetryDelay is the first pause between rounds over all addresses. Each
-	// pause is twice the one before, up to RetryMaxDelay, less a random part of
-	// up to a half. Defaults: 100 ms and 5 s.
+	// RetryDelay is the pause after the first round over all addresses. It doubles
+	// after each further round, up to RetryMaxDelay; a random part of up to a half
+	// is subtracted. Defaults: 100 ms and 5 s.
 	RetryDelay    time.Duration
 	RetryMaxDelay time.Duration
 }
 
-// withDefaults returns o with every unset option at its default.
+// withDefaults returns o with defaults in place of zero values.
 func (o Options) withDefaults() Options {
 	orDefault(&o.ProtocolVersion, 1)
 	orDefault(&o.ConnectTimeout, 20*time.Second)
@@ -106,12 +106,12 @@ func orDefault[T comparable](value *T, fallback T) {
 	}
 }
 
-// CallOption changes how one call is made.
+// CallOption is an option of Client.Call.
 type CallOption func(*callOptions)
 
 type callOptions struct{ idempotent bool }
 
-// Idempotent says that the server may process the call more than once without
-// harm, so that it is tried again also where the first try may have been
-// processed: after a lost connection or a timeout.
+// Idempotent states that the server may process the call more than once without
+// harm. The call is then tried again even if the server may have processed it, for
+// example after a lost connection or a timeout.
 func Idempotent() CallOption { return func(o *callOptions) { o.idempotent = true } }

@@ -14,8 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 )
 
-// retryCall is one call of a caller: as many sendings as it takes, all under
-// one call id, so that a server's retry cache recognizes it.
+// retryCall is one call of Client.Call with all its attempts. They have the same
+// call id, by which a server's retry cache recognizes the call.
 type retryCall struct {
 	callOptions
 	client   *Client
@@ -24,27 +24,28 @@ type retryCall struct {
 	began    time.Time
 	address  string
 	attempts int
-	// failures counts attempts that call for a pause once every address had its
-	// turn.
+	// failures is the number of failed attempts that were not repeated at once. It
+	// determines the pauses.
 	failures int
-	// cause is why the attempt before failed.
+	// cause is why the previous attempt failed.
 	cause error
 }
 
-// verdict is what to do about a failed attempt.
+// verdict is what to do after a failed attempt.
 type verdict int
 
 const (
 	giveUp verdict = iota
-	// again tries at once.
+	// again means to try again at once.
 	again
-	// nextAddress tries at once, until all addresses had their turn.
+	// nextAddress means to try the next address at once, after a pause if all have
+	// been tried.
 	nextAddress
-	// pause waits first.
+	// pause means to try again after a pause.
 	pause
 )
 
-// run sends the call until it is answered or must be given up.
+// run makes attempts until one succeeds or the call must be given up.
 func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, error) {
 	for {
 		r.attempts++
@@ -75,7 +76,7 @@ func (r *retryCall) run(ctx context.Context, request proto.Message) ([]byte, err
 	}
 }
 
-// frame encodes the sending that is the attempt.
+// frame encodes the call's current attempt.
 func (r *retryCall) frame(request proto.Message) ([]byte, error) {
 	options := &r.client.options
 	return frame.Append(nil, frame.RequestHeader(r.id, r.client.id, int32(r.attempts-1)), &pb.CallHeader{
@@ -85,8 +86,8 @@ func (r *retryCall) frame(request proto.Message) ([]byte, error) {
 	}, request)
 }
 
-// interrupted returns err, or where ctx has ended its error and the last that
-// the call failed by before.
+// interrupted returns err. If ctx has ended, it returns the context's error
+// together with why an attempt failed before, if one did.
 func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
@@ -100,8 +101,8 @@ func (r *retryCall) interrupted(ctx context.Context, err error) error {
 	return fmt.Errorf("%w (the try before failed: %w)", ctx.Err(), err)
 }
 
-// judge says what to do about err, which came before or, if there is one, on
-// connection.
+// judge returns what to do after an attempt that failed with err. connection is the
+// one the call was made on; nil if there was none.
 func (r *retryCall) judge(err error, connection *connection) verdict {
 	var lost *ConnectionError
 	var remote *RemoteError
@@ -124,7 +125,8 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 		case errors.Is(err, errIdle):
 			return again
 		case connection != nil && !connection.alive():
-			// The server was there a moment ago. If it has gone, connecting shows.
+			// The server could be reached a moment ago. Whether it still can, the
+			// next attempt to connect shows.
 			return pause
 		default:
 			return nextAddress
@@ -134,7 +136,7 @@ func (r *retryCall) judge(err error, connection *connection) verdict {
 	}
 }
 
-// wait pauses as the decision wants, and reports whether there is time for
+// wait makes the pause that decision requires. It reports whether there is time for
 // another attempt.
 func (r *retryCall) wait(ctx context.Context, decision verdict, cause error) bool {
 	options := &r.client.options

@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// List returns the elements of a java.util.ArrayList; nil for nil.
+// List returns the elements of a value that is a java.util.ArrayList; nil if value
+// is nil.
 func List(value any) ([]any, error) {
 	if value == nil {
 		return nil, nil
@@ -27,10 +28,11 @@ func List(value any) ([]any, error) {
 	return elements, nil
 }
 
-// Entry is an entry of a map.
+// Entry is an entry of a Java map.
 type Entry struct{ Key, Value any }
 
-// Map returns the entries of a java.util.HashMap, in the stream's order; nil for nil.
+// Map returns the entries of a value that is a java.util.HashMap, in the order of
+// the stream; nil if value is nil.
 func Map(value any) ([]Entry, error) {
 	if value == nil {
 		return nil, nil
@@ -42,7 +44,7 @@ func Map(value any) ([]Entry, error) {
 	if len(object.Data) == 0 {
 		return nil, fmt.Errorf("%w: a map does not say how many entries it has", ErrFormat)
 	}
-	sizes, ok := object.Data[0].([]byte) // the number of buckets and of entries
+	sizes, ok := object.Data[0].([]byte) // the numbers of buckets and of entries, 4 bytes each
 	if !ok || len(sizes) != 8 {
 		return nil, fmt.Errorf("%w: a map does not say how many entries it has", ErrFormat)
 	}

@@ -1,9 +1,9 @@
-// Package javaserial decodes the output of Java's ObjectOutputStream into plain
-// values. It loads no classes and executes nothing. Hadoop stores the index of its
-// indexed aggregated logs in this form.
+// Package javaserial decodes the output of Java's ObjectOutputStream into plain Go
+// values. It loads no classes and executes nothing. Hadoop's indexed format of
+// aggregated logs contains an index in this form.
 //
-// Facts: Java Object Serialization Specification, chapter 6 (the stream
-// protocol, version 5).
+// The format is described in chapter 6 of the Java Object Serialization
+// Specification (stream protocol, version 5).
 package javaserial
 
 import (
@@ -13,11 +13,12 @@ import (
 	"math"
 )
 
-// ErrFormat means that a stream is not Java's, is truncated, or has elements that
-// this package does not support. Errors that wrap it have the position.
+// ErrFormat means that a stream is not the output of ObjectOutputStream, is
+// truncated, or contains elements that this package does not support. Errors that
+// wrap it say at which byte.
 var ErrFormat = errors.New("not a stream of Java objects that can be read")
 
-// Type codes of elements.
+// Type codes, the first byte of each element.
 const (
 	tcNull = 0x70 + iota
 	tcReference
@@ -36,7 +37,7 @@ const (
 	tcEnum
 )
 
-// Flags of a class.
+// Flags of a class description.
 const (
 	scWriteMethod    = 0x01
 	scSerializable   = 0x02
@@ -46,11 +47,11 @@ const (
 
 const (
 	firstHandle = 0x7e0000
-	// maxDepth is the deepest nesting of objects.
+	// maxDepth is the deepest nesting of objects that is decoded.
 	maxDepth = 200
 )
 
-// Decode decodes the first object of a stream. Its errors wrap ErrFormat.
+// Decode returns the first object of a stream. Its errors wrap ErrFormat.
 func Decode(stream []byte) (any, error) {
 	d := &decoder{stream: stream}
 	value, err := d.first()
@@ -60,15 +61,16 @@ func Decode(stream []byte) (any, error) {
 	return value, nil
 }
 
-// decoder is a position in a stream, with the elements that later ones may refer to.
+// decoder is a position in a stream, with the elements before it that the rest of
+// the stream may refer to by number.
 type decoder struct {
 	stream  []byte
 	at      int
 	depth   int
-	handles []any // values, and *classDesc
+	handles []any // the elements by number: values and *classDesc
 }
 
-// classDesc is the description of a class in a stream.
+// classDesc is a class description in a stream.
 type classDesc struct {
 	name   string
 	flags  byte
@@ -133,9 +135,9 @@ func (d *decoder) int64() (int64, error) {
 	return int64(binary.BigEndian.Uint64(b)), nil
 }
 
-// utf reads a length of two bytes and a string in Java's modified UTF-8. It differs
-// from UTF-8 in NUL and in characters beyond the basic plane, which are not
-// converted.
+// utf reads a string in Java's modified UTF-8, after its length in 2 bytes. The
+// encoding differs from UTF-8 in NUL and in characters above U+FFFF, which utf
+// leaves as they are.
 func (d *decoder) utf() (string, error) {
 	n, err := d.uint16()
 	if err != nil {
@@ -150,8 +152,9 @@ func (d *decoder) remember(value any) int {
 	return len(d.handles) - 1
 }
 
-// enter counts the depth of nesting, and fails at maxDepth. After a success the
-// caller calls leave.
+// enter is called before a nested element is decoded, and leave after it. enter
+// fails if the nesting is deeper than maxDepth; kind is what is nested, for the
+// error.
 func (d *decoder) enter(kind string) error {
 	if d.depth == maxDepth {
 		return fmt.Errorf("%s lie more than %d deep in one another", kind, maxDepth)
@@ -162,7 +165,7 @@ func (d *decoder) enter(kind string) error {
 
 func (d *decoder) leave() { d.depth-- }
 
-// content decodes one element that is a value.
+// content decodes one element that is a value, not a class description.
 func (d *decoder) content() (any, error) {
 	if err := d.enter("objects"); err != nil {
 		return nil, err
@@ -239,7 +242,8 @@ func (c *classDesc) className() string {
 	return c.name
 }
 
-// classDesc reads the description of a class; nil if there is none.
+// classDesc reads a class description; it returns nil if the stream has a null
+// there.
 func (d *decoder) classDesc() (*classDesc, error) {
 	if err := d.enter("classes"); err != nil {
 		return nil, err
@@ -293,7 +297,7 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 			return nil, err
 		}
 		if field.kind == 'L' || field.kind == '[' {
-			if _, err := d.content(); err != nil { // the name of the field's class
+			if _, err := d.content(); err != nil { // the type of the field, not needed
 				return nil, err
 			}
 		}
@@ -306,7 +310,8 @@ func (d *decoder) newClassDesc() (*classDesc, error) {
 	return desc, err
 }
 
-// annotation reads the data of a class's own writeObject, to its end.
+// annotation reads what a class's own writeObject method wrote, up to its end
+// marker.
 func (d *decoder) annotation() ([]any, error) {
 	var all []any
 	for {
@@ -377,7 +382,8 @@ func (d *decoder) object() (any, error) {
 	return object, nil
 }
 
-// part reads the data of one class of an object.
+// part reads the fields of object that belong to one of its classes, and what that
+// class's writeObject wrote.
 func (d *decoder) part(desc *classDesc, object *Object) error {
 	switch {
 	case desc.flags&scSerializable != 0:
@@ -464,7 +470,7 @@ func (d *decoder) array() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if int(count) < 0 || int(count) > len(d.stream)-d.at { // each has at least one byte
+	if int(count) < 0 || int(count) > len(d.stream)-d.at { // each element takes at least one byte
 		return nil, fmt.Errorf("an array of %d elements, with %d bytes left", count, len(d.stream)-d.at)
 	}
 	for range count {

@@ -1,24 +1,25 @@
 package javaserial
 
-// Object is an object with the fields of its class and its superclasses.
+// Object is a Java object, with the fields of its class and all superclasses.
 type Object struct {
-	Class string // with its package: "java.util.ArrayList"
-	// Fields by name: nil, bool, int8, int16, int32, int64, uint16 (char), float32,
-	// float64, string, *Object, *Enum, *Array, or *Class.
+	Class string // the full name, such as "java.util.ArrayList"
+	// Fields are the fields by name. Values are nil, bool, int8, int16, int32,
+	// int64, uint16 (char), float32, float64, string, *Object, *Enum, *Array or
+	// *Class.
 	Fields map[string]any
-	// Data is what the class's own writeObject wrote after the fields: []byte for each
+	// Data is what the writeObject methods of its classes wrote: a []byte for each
 	// block of primitive values, and objects as in Fields.
 	Data []any
 }
 
-// Enum is a constant of an enumeration.
+// Enum is an enum constant: the enum's class and the constant's name.
 type Enum struct{ Class, Name string }
 
-// Array is an array of any type.
+// Array is a Java array.
 type Array struct {
-	Class  string // "[I"
+	Class  string // such as "[I" for int[]
 	Values []any
 }
 
-// Class is a class as a value.
+// Class is a value of type java.lang.Class.
 type Class struct{ Name string }

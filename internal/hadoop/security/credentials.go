@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// Credentials is a set of tokens and secrets, each under an alias, as Hadoop
-// gives them to a container. The zero value is empty and ready to use. Changes must
-// not be concurrent with other use.
+// Credentials are tokens and secrets, each with an alias, as YARN gives them to a
+// container. The zero value is empty and ready to use. A change must not be
+// concurrent with another use.
 type Credentials struct {
 	tokens  map[string]Token
 	secrets map[string][]byte
 }
 
-// SetToken stores t under alias, and replaces a token there.
+// SetToken stores t under alias. It replaces any token there.
 func (c *Credentials) SetToken(alias string, t Token) {
 	if c.tokens == nil {
 		c.tokens = map[string]Token{}
@@ -25,15 +25,16 @@ func (c *Credentials) SetToken(alias string, t Token) {
 	c.tokens[alias] = t
 }
 
-// Token returns the token under alias.
+// Token returns the token under alias, and whether there is one.
 func (c *Credentials) Token(alias string) (Token, bool) {
 	t, ok := c.tokens[alias]
 	return t, ok
 }
 
-// TokenOfKind returns the first token of a kind, in the order of aliases.
-// The alias of an AMRMToken is the ResourceManager's address in some versions and
-// empty in others.
+// TokenOfKind returns the token of the given kind whose alias is first in
+// alphabetical order, and whether there is one. AMRMTokens are searched this way,
+// because their alias is the ResourceManager's address in some versions of Hadoop
+// and empty in others.
 func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	for _, t := range c.Tokens() {
 		if t.Kind == kind {
@@ -43,10 +44,10 @@ func (c *Credentials) TokenOfKind(kind string) (Token, bool) {
 	return Token{}, false
 }
 
-// Tokens yields aliases and tokens in the order of aliases.
+// Tokens yields the aliases and tokens, ordered by alias.
 func (c *Credentials) Tokens() iter.Seq2[string, Token] { return inOrder(c.tokens) }
 
-// SetSecret stores secret under alias, and replaces a secret there.
+// SetSecret stores secret under alias. It replaces any secret there.
 func (c *Credentials) SetSecret(alias string, secret []byte) {
 	if c.secrets == nil {
 		c.secrets = map[string][]byte{}
@@ -54,16 +55,16 @@ func (c *Credentials) SetSecret(alias string, secret []byte) {
 	c.secrets[alias] = secret
 }
 
-// Secret returns the secret under alias.
+// Secret returns the secret under alias, and whether there is one.
 func (c *Credentials) Secret(alias string) ([]byte, bool) {
 	s, ok := c.secrets[alias]
 	return s, ok
 }
 
-// Secrets yields aliases and secrets in the order of aliases.
+// Secrets yields the aliases and secrets, ordered by alias.
 func (c *Credentials) Secrets() iter.Seq2[string, []byte] { return inOrder(c.secrets) }
 
-// inOrder yields m in the order of its keys.
+// inOrder yields the entries of m, ordered by key.
 func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {
 		for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -74,7 +75,7 @@ func inOrder[V any](m map[string]V) iter.Seq2[string, V] {
 	}
 }
 
-// String returns the numbers of tokens and secrets.
+// String returns only how many tokens and secrets there are.
 func (c *Credentials) String() string {
 	return fmt.Sprintf("credentials (%d tokens, %d secrets, withheld)", len(c.tokens), len(c.secrets))
 }
@@ -82,5 +83,5 @@ func (c *Credentials) String() string {
 // Format writes String for every verb, so that no format prints a secret.
 func (c *Credentials) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, c.String()) }
 
-// LogValue logs String.
+// LogValue makes slog log String.
 func (c *Credentials) LogValue() slog.Value { return slog.StringValue(c.String()) }

@@ -13,28 +13,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// TokenFileVariable is the environment variable with the path of a container's
-// credentials file.
+// TokenFileVariable is the environment variable in which YARN gives a container the
+// path of its credentials file.
 const TokenFileVariable = "HADOOP_TOKEN_FILE_LOCATION"
 
-// maxCredentials is the largest credentials file, in bytes. Real ones have a few
-// kilobytes.
+// maxCredentials is the largest size in bytes of a credentials file. Real ones have
+// a few kilobytes.
 const maxCredentials = 16 << 20
 
-// credentialsMagic is the start of a credentials file (Credentials.java).
+// credentialsMagic is what a credentials file begins with (Credentials.java).
 const credentialsMagic = "HDTS"
 
-// Format is an encoding of credentials; the number is the file's version byte.
+// Format is the encoding of a credentials file. The number is the version byte in
+// the file.
 type Format byte
 
 const (
-	// Writable is version 0, which every Hadoop reads and YARN writes.
+	// Writable is version 0, Hadoop's Writable encoding. Every Hadoop reads it, and
+	// YARN writes it.
 	Writable Format = 0
-	// Protobuf is version 1.
+	// Protobuf is version 1, a protobuf message.
 	Protobuf Format = 1
 )
 
-// Encode returns the credentials as a credentials file's bytes.
+// Encode returns the content of a credentials file in the given format.
 func (c *Credentials) Encode(format Format) ([]byte, error) {
 	b := append([]byte(credentialsMagic), byte(format))
 	switch format {
@@ -51,7 +53,7 @@ func (c *Credentials) Encode(format Format) ([]byte, error) {
 	}
 }
 
-// WriteTo writes the credentials as a file of version 0.
+// WriteTo writes the content of a credentials file in the format Writable.
 func (c *Credentials) WriteTo(w io.Writer) (int64, error) {
 	b, err := c.Encode(Writable)
 	if err != nil {
@@ -84,8 +86,8 @@ func (c *Credentials) proto() *pb.Credentials {
 	return message
 }
 
-// ReadCredentials reads a credentials file of either version from r, at most
-// 16 MiB. Like Hadoop, it ignores bytes after the credentials.
+// ReadCredentials reads a credentials file of either format, of at most 16 MiB,
+// from r. Like Hadoop, it ignores bytes after the credentials.
 func ReadCredentials(r io.Reader) (*Credentials, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxCredentials+1))
 	if err != nil {
@@ -119,7 +121,7 @@ func ReadCredentials(r io.Reader) (*Credentials, error) {
 
 func (c *Credentials) decodeWritable(body []byte) error {
 	r := writableReader{body}
-	// A token has five lengths of at least a byte each, a secret two.
+	// A token consists of at least five lengths of one byte, a secret of two.
 	n, err := r.count(5)
 	if err != nil {
 		return fmt.Errorf("tokens: %w", err)
@@ -190,11 +192,12 @@ func ReadCredentialsFile(path string) (*Credentials, error) {
 	return c, nil
 }
 
-// ErrNoCredentialsFile means that the environment names no credentials file.
+// ErrNoCredentialsFile means that HADOOP_TOKEN_FILE_LOCATION is not set.
 var ErrNoCredentialsFile = errors.New(TokenFileVariable + " is not set: this process was not started by YARN")
 
-// CredentialsFromEnvironment reads the file whose path is in
-// HADOOP_TOKEN_FILE_LOCATION. It returns ErrNoCredentialsFile if that is not set.
+// CredentialsFromEnvironment reads the credentials file whose path is in
+// HADOOP_TOKEN_FILE_LOCATION. It fails with ErrNoCredentialsFile if that is not
+// set.
 func CredentialsFromEnvironment() (*Credentials, error) {
 	path := os.Getenv(TokenFileVariable)
 	if path == "" {

@@ -1,6 +1,6 @@
-// Package security has the identities of callers of Hadoop's daemons: user names,
-// tokens, and the credentials files that carry tokens into containers.
+// Package security identifies callers to Hadoop's daemons: by user names, and by
+// tokens, which containers get in credentials files.
 //
-// Tokens and credentials print without passwords and secrets, with every fmt verb,
-// in slog and in JSON.
+// Tokens and credentials print without passwords and secrets with every verb of
+// fmt, in slog and in JSON.
 package security

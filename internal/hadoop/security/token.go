@@ -11,26 +11,28 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/pb"
 )
 
-// Kinds of YARN's tokens.
+// Kinds of tokens that YARN issues.
 const (
 	// KindAMRM authenticates an ApplicationMaster to the ResourceManager.
 	KindAMRM = "YARN_AM_RM_TOKEN"
 	// KindNM authenticates an ApplicationMaster to one NodeManager.
 	KindNM = "NMToken"
-	// KindContainer proves the ResourceManager's allocation of one container.
+	// KindContainer proves to a NodeManager that the ResourceManager has allocated
+	// a container.
 	KindContainer = "ContainerToken"
 )
 
-// Token is a Hadoop token. A caller that knows Identifier and Password acts as the
-// user in the identifier. The zero Token is no token.
+// Token is a Hadoop token: whoever has its Identifier and Password may act as the
+// user in the identifier. The zero Token means no token.
 type Token struct {
-	// Identifier has the user and the purpose, in its kind's encoding.
+	// Identifier contains the user and what the token is for. Its encoding depends
+	// on Kind.
 	Identifier []byte
-	// Password is the secret that proves the identifier.
+	// Password is the secret that proves possession of the token.
 	Password []byte
-	// Kind identifies the identifier's encoding and the token's purpose.
+	// Kind is what the token is for, such as KindAMRM.
 	Kind string
-	// Service is the service that accepts the token, often "host:port";
+	// Service identifies the server that accepts the token, often as "host:port".
 	// ResourceManagers leave it empty in an AMRMToken.
 	Service string
 }
@@ -40,7 +42,7 @@ func (t Token) IsZero() bool {
 	return len(t.Identifier) == 0 && len(t.Password) == 0 && t.Kind == "" && t.Service == ""
 }
 
-// String describes the token without its password.
+// String returns a description of the token without its password.
 func (t Token) String() string {
 	return fmt.Sprintf("token kind %q service %q (identifier %d bytes, password withheld)", t.Kind, t.Service, len(t.Identifier))
 }
@@ -48,12 +50,13 @@ func (t Token) String() string {
 // Format writes String for every verb, so that no format prints the password.
 func (t Token) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, t.String()) }
 
-// LogValue logs kind and service.
+// LogValue makes slog log kind and service only.
 func (t Token) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("kind", t.Kind), slog.String("service", t.Service))
 }
 
-// MarshalText returns String: tokens reach JSON only by mistake, in logs.
+// MarshalText returns String: a token is encoded as JSON only by mistake, for
+// example in a log.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Proto returns the token as a protobuf message.
@@ -61,7 +64,8 @@ func (t Token) Proto() *pb.Token {
 	return &pb.Token{Identifier: nonNil(t.Identifier), Password: nonNil(t.Password), Kind: &t.Kind, Service: &t.Service}
 }
 
-// nonNil replaces nil by an empty slice: protobuf does not encode nil.
+// nonNil replaces nil by an empty slice, because protobuf omits a field that is
+// nil.
 func nonNil(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -69,22 +73,24 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// TokenFromProto returns the token of a message; the zero Token for nil.
+// TokenFromProto returns the token in a protobuf message; the zero Token if p is
+// nil.
 func TokenFromProto(p *pb.Token) Token {
 	return Token{Identifier: p.GetIdentifier(), Password: p.GetPassword(), Kind: p.GetKind(), Service: p.GetService()}
 }
 
-// EncodeURL returns the token, password included, in the form of Hadoop's
-// Token.encodeToUrlString: its Writable form in unpadded URL-safe base64.
+// EncodeURL returns the token, including its password, as Hadoop's
+// Token.encodeToUrlString does: its Writable encoding in unpadded URL-safe base64.
 func (t Token) EncodeURL() string {
 	return base64.RawURLEncoding.EncodeToString(t.appendWritable(nil))
 }
 
-// DecodeTokenURL decodes the result of EncodeURL or Hadoop's encodeToUrlString.
+// DecodeTokenURL decodes a token that EncodeURL or Hadoop's encodeToUrlString
+// encoded.
 func DecodeTokenURL(s string) (Token, error) {
 	data, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(s), "="))
 	if err != nil {
-		// The cause is left out: it may quote the secret.
+		// The cause is not wrapped, because it may quote the secret.
 		return Token{}, errors.New("token string is not URL-safe base64: pass it as Hadoop's encodeToUrlString printed it")
 	}
 	r := writableReader{data}
@@ -98,7 +104,7 @@ func DecodeTokenURL(s string) (Token, error) {
 	return t, nil
 }
 
-// appendWritable appends the token as Token.write does.
+// appendWritable appends the token's Writable encoding (Token.write) to b.
 func (t Token) appendWritable(b []byte) []byte {
 	b = appendBytes(b, t.Identifier)
 	b = appendBytes(b, t.Password)
@@ -106,7 +112,7 @@ func (t Token) appendWritable(b []byte) []byte {
 	return appendBytes(b, t.Service)
 }
 
-// token decodes the result of appendWritable.
+// token decodes a token that appendWritable encoded.
 func (r *writableReader) token() (t Token, err error) {
 	if t.Identifier, err = r.bytes(); err != nil {
 		return Token{}, fmt.Errorf("identifier: %w", err)

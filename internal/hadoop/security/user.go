@@ -6,12 +6,12 @@ import (
 	"os/user"
 )
 
-// UserGroup is the two users of a connection, as Hadoop's UserGroupInformation.
+// UserGroup is the user on whose behalf calls are made and the user who makes them,
+// as in Hadoop's UserGroupInformation.
 type UserGroup struct {
-	// Effective is the user the calls act as.
+	// Effective is the user on whose behalf the calls are made.
 	Effective string
-	// Real is the authenticated user, who acts for Effective; empty if they are the
-	// same.
+	// Real is the user who makes the calls; empty if it is Effective.
 	Real string
 }
 
@@ -23,9 +23,9 @@ func (u UserGroup) String() string {
 	return u.Effective + " (by " + u.Real + ")"
 }
 
-// CurrentUser returns this process's user on a cluster without security:
-// HADOOP_USER_NAME, or the operating system's user. If HADOOP_PROXY_USER is set,
-// that user acts for it.
+// CurrentUser returns the user of this process on a cluster without Kerberos: the
+// name in HADOOP_USER_NAME, or else the operating system's. If HADOOP_PROXY_USER is
+// set, that is the effective user, and the other is the real one.
 func CurrentUser() (UserGroup, error) {
 	name := os.Getenv("HADOOP_USER_NAME")
 	if name == "" {

@@ -8,10 +8,10 @@ import (
 // errTruncated means that the input ends inside a value.
 var errTruncated = errors.New("the data ends too early")
 
-// appendVint appends n as Hadoop's WritableUtils.writeVLong does: one byte for
-// -112 to 127, otherwise a byte with sign and length (-113 to -120 for
-// one to eight bytes, -121 to -128 of a negative number's complement) and the
-// value's bytes, the highest first.
+// appendVint appends n in the encoding of Hadoop's WritableUtils.writeVLong. From
+// -112 to 127, n is one byte. Otherwise the first byte encodes sign and length:
+// -113 to -120 for 1 to 8 bytes, -121 to -128 for 1 to 8 bytes of a negative
+// number's complement. The bytes follow, the highest first.
 func appendVint(b []byte, n int64) []byte {
 	if n >= -112 && n <= 127 {
 		return append(b, byte(n))
@@ -31,16 +31,16 @@ func appendVint(b []byte, n int64) []byte {
 	return b
 }
 
-// appendBytes appends p after its length.
+// appendBytes appends the length of p, then p.
 func appendBytes[T ~[]byte | ~string](b []byte, p T) []byte {
 	return append(appendVint(b, int64(len(p))), p...)
 }
 
-// writableReader decodes Writable values from the front of a byte slice. It never
-// allocates more than the input's size, whatever lengths the input has.
+// writableReader decodes Writable values from the start of a byte slice. It never
+// allocates more than the size of the slice, whatever lengths the values claim.
 type writableReader struct{ rest []byte }
 
-// vint decodes the result of appendVint.
+// vint decodes an integer that appendVint encoded.
 func (r *writableReader) vint() (int64, error) {
 	if len(r.rest) == 0 {
 		return 0, errTruncated
@@ -68,7 +68,8 @@ func (r *writableReader) vint() (int64, error) {
 	return int64(value), nil
 }
 
-// count reads the number of the following entries, of at least size bytes each.
+// count reads the number of the entries that follow. It fails if they cannot fit
+// into the rest of the input at size bytes or more each.
 func (r *writableReader) count(size int) (int, error) {
 	n, err := r.vint()
 	if err != nil {
@@ -80,7 +81,7 @@ func (r *writableReader) count(size int) (int, error) {
 	return int(n), nil
 }
 
-// bytes reads a length and that many bytes, which it copies.
+// bytes reads a length and returns a copy of that many bytes.
 func (r *writableReader) bytes() ([]byte, error) {
 	n, err := r.vint()
 	if err != nil {
@@ -94,7 +95,7 @@ func (r *writableReader) bytes() ([]byte, error) {
 	return value, nil
 }
 
-// text reads a string.
+// text reads bytes as a string.
 func (r *writableReader) text() (string, error) {
 	value, err := r.bytes()
 	return string(value), err

@@ -9,9 +9,10 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// Decompress returns a reader of one block that Hadoop compressed: of raw bytes, or
-// fewer if the block is truncated. It supports "none" and "gz", which is zlib's
-// format, not gzip's, as Hadoop's default codec writes it.
+// Decompress returns a reader of one block that Hadoop compressed. It yields raw
+// bytes, or fewer if the block is truncated. compression is "none" or "gz": the
+// latter, as Hadoop's default codec writes it, is the zlib format, not that of
+// gzip.
 func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader, error) {
 	switch compression {
 	case "none":
@@ -24,7 +25,7 @@ func Decompress(compression string, compressed io.Reader, raw int64) (io.Reader,
 	return nil, fmt.Errorf("it is compressed with %q, which is neither none nor gz", compression)
 }
 
-// inflater reads consecutive zlib streams.
+// inflater decompresses consecutive zlib streams.
 type inflater struct {
 	compressed *bufio.Reader
 	stream     io.ReadCloser

@@ -8,15 +8,15 @@ import (
 	"math"
 )
 
-// source is the input of numbers.
+// source is what the functions below read from.
 type source interface {
 	io.Reader
 	io.ByteReader
 }
 
-// readVLong reads a number of one to nine bytes (Utils.java of Hadoop's
-// io.file.tfile): one byte from -32 on is the number; smaller ones carry the
-// number's highest bits, or the number of bytes that follow.
+// readVLong reads an integer of one to nine bytes (Utils.java of Hadoop's
+// io.file.tfile). A first byte from -32 to 127 is the integer itself; a smaller one
+// contains the highest bits of the integer, or the number of bytes that follow.
 func readVLong(r source) (int64, error) {
 	b, err := r.ReadByte()
 	if err != nil {
@@ -51,11 +51,11 @@ func readVLong(r source) (int64, error) {
 	if following < 4 {
 		return high<<(8*following) | int64(low), nil
 	}
-	// The following bytes are the number; the first one has the sign.
+	// The bytes that follow are the integer; its sign is that of the first of them.
 	return int64(low<<(64-8*following)) >> (64 - 8*following), nil
 }
 
-// readLength reads a number from 0 to most.
+// readLength reads an integer that must be from 0 to most.
 func readLength(r source, most int64) (int, error) {
 	n, err := readVLong(r)
 	if err != nil {
@@ -67,10 +67,11 @@ func readLength(r source, most int64) (int, error) {
 	return int(n), nil
 }
 
-// maxText is the longest name in a file's index.
+// maxText is the largest size in bytes of a string in a file's index.
 const maxText = 64 << 10
 
-// readText reads a length and a string; the length -1 means none.
+// readText reads a string: its length and its bytes. A length of -1 means no
+// string, for which it returns "".
 func readText(r source) (string, error) {
 	n, err := readVLong(r)
 	if err != nil || n == -1 {
@@ -84,7 +85,7 @@ func readText(r source) (string, error) {
 	return string(text), unexpected(err)
 }
 
-// readVersion reads a version, two numbers.
+// readVersion reads a version: two integers of 2 bytes.
 func readVersion(r io.Reader) (major, minor int16, err error) {
 	var b [4]byte
 	if _, err := io.ReadFull(r, b[:]); err != nil {
@@ -93,7 +94,7 @@ func readVersion(r io.Reader) (major, minor int16, err error) {
 	return int16(binary.BigEndian.Uint16(b[:])), int16(binary.BigEndian.Uint16(b[2:])), nil
 }
 
-// unexpected returns the error of truncated input.
+// unexpected returns io.ErrUnexpectedEOF if err is io.EOF, else err.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -1,15 +1,16 @@
-// Package tfile reads TFiles, Hadoop's container of keys and values in
-// compressed blocks, from the first record to the last. NodeManagers aggregate
-// the logs of containers in such files.
+// Package tfile reads TFiles, Hadoop's file format for keys and values in
+// compressed blocks, from the first record to the last. NodeManagers write
+// aggregated container logs in this format.
 //
-// Facts: TFile.java, BCFile.java, Chunk.java, Utils.java and Compression.java of
-// org.apache.hadoop.io.file.tfile, Hadoop 3.
+// The format is that of TFile.java, BCFile.java, Chunk.java, Utils.java and
+// Compression.java of org.apache.hadoop.io.file.tfile in Hadoop 3.
 //
-// A file consists of a magic number, data blocks, meta blocks, the index of the meta
-// blocks, and a trailer: the index's position in 8 bytes, a version, and the magic
-// number again. The meta block BCFile.index lists the data blocks. A record in a
-// data block is a key, after its length, and a value in chunks, each after its
-// length, which is negative if another chunk follows.
+// A file consists of a magic number, data blocks, meta blocks, the index of the
+// meta blocks, and a trailer: the position of that index in 8 bytes, a version, and
+// the magic number again. The meta block BCFile.index lists the data blocks. A data
+// block contains records. A record is the length of its key, the key, and the value
+// in chunks. Before each chunk is its length, which is negative if another chunk
+// follows.
 package tfile
 
 import (
@@ -26,13 +27,13 @@ var magic = []byte{0xd1, 0x11, 0xd3, 0x68, 0x91, 0xb5, 0xd7, 0xb6, 0x39, 0xdf, 0
 
 const (
 	majorVersion = 1
-	// trailerSize is the size of the index's position, the version and the magic
-	// number.
+	// trailerSize is the size in bytes of a file's end: the position of the index,
+	// the version and the magic number.
 	trailerSize = 8 + 4 + 16
-	// maxIndex is the largest index, which is read into memory: far larger than any
-	// number of containers needs.
+	// maxIndex is the largest size in bytes of an index, which is read into memory.
+	// It is far larger than any number of containers needs.
 	maxIndex = 16 << 20
-	// maxKey is the longest key of a TFile.
+	// maxKey is the largest size in bytes of a key.
 	maxKey = 64 << 10
 
 	dataIndexName  = "BCFile.index"
@@ -40,8 +41,8 @@ const (
 	metaNamePrefix = "data:"
 )
 
-// ErrFormat means that a file is not a TFile, or is damaged. Errors that wrap it
-// have the position.
+// ErrFormat means that a file is not a TFile, is damaged, or is incomplete. Errors
+// that wrap it say where in the file.
 var ErrFormat = errors.New("not a whole TFile")
 
 // Reader reads one TFile. It is not safe for concurrent use.
@@ -52,21 +53,22 @@ type Reader struct {
 	blocks      []region
 	records     int64
 
-	next  int           // block
-	block *bufio.Reader // being read; nil between two
-	value *value        // of the last record
-	err   error         // returned by every further Next
+	next  int           // number of the next block
+	block *bufio.Reader // the block being read; nil if the next one must be opened
+	value *value        // the value of the last record
+	err   error         // what all further calls of Next return
 }
 
-// region is the position of a block.
+// region is the position of a block: offset and compressed size in the file, and
+// size after decompression, all in bytes.
 type region struct{ offset, compressed, raw int64 }
 
-// Is reports whether a file that starts with head, of at least 16 bytes, may be a
-// TFile.
+// Is reports whether a file may be a TFile. head is the start of the file, at least
+// 16 bytes.
 func Is(head []byte) bool { return bytes.HasPrefix(head, magic) }
 
-// NewReader returns a reader of a TFile of size bytes, whose indexes it reads. It
-// fails with ErrFormat if the file is not a TFile, or was not completed.
+// NewReader returns a reader of a TFile of size bytes. It reads the file's indexes,
+// and fails with ErrFormat if the file is not a TFile or was not completed.
 func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	r := &Reader{file: file, size: size}
 	if err := r.readIndexes(); err != nil {
@@ -75,8 +77,9 @@ func NewReader(file io.ReaderAt, size int64) (*Reader, error) {
 	return r, nil
 }
 
-// failed returns the error of a part that could not be read. It wraps ErrFormat,
-// unless the error is the file's and not the end of the file.
+// failed returns err with what could not be read. The result wraps ErrFormat unless
+// the underlying file returned err; that the file ends too early counts as a wrong
+// format.
 func failed(what string, err error) error {
 	var broken *brokenFile
 	if errors.As(err, &broken) {
@@ -85,12 +88,13 @@ func failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrFormat, what, err)
 }
 
-// brokenFile is an error of the underlying file, not of the format.
+// brokenFile is an error that the underlying file returned, as opposed to an error
+// in the format.
 type brokenFile struct{ err error }
 
 func (b *brokenFile) Error() string { return b.err.Error() }
 
-// section reads a part of the file. It marks the file's errors as brokenFile.
+// section reads a part of the file, and wraps the file's errors in brokenFile.
 type section struct{ io.SectionReader }
 
 func (s *section) Read(p []byte) (int, error) {
@@ -136,7 +140,7 @@ func (r *Reader) readIndexes() error {
 	return nil
 }
 
-// metaBlock is the position and the compression of a named block.
+// metaBlock is the compression and the position of a meta block.
 type metaBlock struct {
 	compression string
 	region
@@ -230,7 +234,7 @@ func (r *Reader) readMeta(metas map[string]metaBlock) error {
 	return nil
 }
 
-// open returns a block's content.
+// open returns a reader of a block's decompressed content.
 func (r *Reader) open(compression string, block region) (io.Reader, error) {
 	if end := block.offset + block.compressed; end < block.offset || end > r.size {
 		return nil, fmt.Errorf("a block of %d bytes at %d is beyond the end at %d", block.compressed, block.offset, r.size)
@@ -238,14 +242,14 @@ func (r *Reader) open(compression string, block region) (io.Reader, error) {
 	return Decompress(compression, r.section(block.offset, block.compressed), block.raw)
 }
 
-// Compression returns the name of the blocks' compression: "none" or "gz".
+// Compression returns the compression of the data blocks: "none" or "gz".
 func (r *Reader) Compression() string { return r.compression }
 
-// Records returns the number of records according to the file's index.
+// Records returns the number of records that the file's index states.
 func (r *Reader) Records() int64 { return r.records }
 
-// Next returns the next record, or io.EOF after the last one. The key and the value
-// are valid until the next call, which skips the rest of the value. Next fails with
+// Next returns the next record, or io.EOF after the last one. key and content are
+// valid until the next call, which skips what is left of content. Next fails with
 // ErrFormat if the file is damaged.
 func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	if r.err != nil {
@@ -258,10 +262,12 @@ func (r *Reader) Next() (key []byte, content io.Reader, err error) {
 	return key, r.value, nil
 }
 
-// Block returns the number of the block of the last record.
+// Block returns the number, from 0, of the block of the record that Next returned
+// last.
 func (r *Reader) Block() int { return r.next - 1 }
 
-// Seek makes Next return the first record of a block, by its number.
+// Seek makes the next call of Next return the first record of the block with the
+// given number, from 0.
 func (r *Reader) Seek(block int) error {
 	if block < 0 || block >= len(r.blocks) {
 		return fmt.Errorf("the TFile has %d blocks, and no block %d", len(r.blocks), block)
@@ -273,7 +279,7 @@ func (r *Reader) Seek(block int) error {
 func (r *Reader) nextKey() ([]byte, error) {
 	if r.value != nil {
 		if _, err := io.Copy(io.Discard, r.value); err != nil {
-			return nil, err // it has the position
+			return nil, err // err says where in the file
 		}
 	}
 	for {
@@ -309,12 +315,12 @@ func (r *Reader) nextKey() ([]byte, error) {
 	}
 }
 
-// value reads the chunks of one value.
+// value is a reader of the chunks of one value.
 type value struct {
 	block *bufio.Reader
 	where string
-	left  int64 // of the chunk
-	last  bool  // no chunk follows
+	left  int64 // bytes left in the current chunk
+	last  bool  // the current chunk is the value's last
 	err   error
 }
 

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/crypto/cryptobyte"
 )
 
-// jksMagic is the start of a JKS truststore.
+// jksMagic is what a JKS truststore begins with.
 var jksMagic = []byte{0xfe, 0xed, 0xfe, 0xed}
 
-// Kinds of entries of a JKS truststore.
+// Kinds of entries in a JKS truststore.
 const (
 	keyEntry     = 1
 	trustedEntry = 2
@@ -23,9 +23,9 @@ const (
 
 var errTruncated = errors.New("is no JKS truststore, or is not complete")
 
-// decodeJKS returns the certificates of the trusted entries of a truststore in
-// the format of sun.security.provider.JavaKeyStore. With a password it also checks
-// the digest at the end.
+// decodeJKS returns the trusted certificates in a JKS truststore (the format of
+// sun.security.provider.JavaKeyStore). If password is not empty, it also checks the
+// digest at the end.
 func decodeJKS(content []byte, password string) ([]*x509.Certificate, error) {
 	end := len(content) - sha1.Size
 	if end < len(jksMagic) {
@@ -74,7 +74,7 @@ func decodeJKS(content []byte, password string) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
-// readLong reads a length of 32 bits and that many bytes.
+// readLong reads a length of 4 bytes and that many bytes.
 func readLong(in *cryptobyte.String) (read []byte, ok bool) {
 	var size uint32
 	ok = in.ReadUint32(&size) && uint64(size) <= uint64(len(*in)) && in.ReadBytes(&read, int(size))
@@ -89,7 +89,8 @@ func readCertificate(in *cryptobyte.String, version uint32) (encoded []byte, ok 
 	return readLong(in)
 }
 
-// jksDigest returns the digest of a truststore's content and a password.
+// jksDigest returns the digest with which a JKS truststore with this content and
+// password ends.
 func jksDigest(content []byte, password string) []byte {
 	digest := sha1.New()
 	for _, unit := range utf16.Encode([]rune(password)) {

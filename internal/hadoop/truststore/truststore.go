@@ -1,5 +1,5 @@
-// Package truststore reads certificates of authorities from Java's truststores (JKS
-// and PKCS12) and from PEM files.
+// Package truststore reads CA certificates from Java truststores (JKS and PKCS12)
+// and from PEM files.
 package truststore
 
 import (
@@ -13,10 +13,11 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// Load returns the trusted certificates of a file, whose kind it finds out from the
-// content. The password is for a truststore. If it is empty, the integrity of a JKS
-// truststore is not checked, as in Java. Load fails if the file cannot be read, the
-// password is wrong, or the file has no certificate.
+// Load returns the trusted certificates in a file. It recognizes the file's format
+// (JKS, PKCS12 or PEM) by the content. password is that of a truststore. As in
+// Java, an empty one skips the integrity check of a JKS truststore. Load fails if
+// the file cannot be read, the password is wrong, or the file contains no
+// certificate.
 func Load(path, password string) (*x509.CertPool, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -38,8 +39,9 @@ func Load(path, password string) (*x509.CertPool, error) {
 
 func decode(content []byte, password string) ([]*x509.Certificate, error) {
 	switch {
-	// A truststore of Java's type "jks" may be PKCS12 all the same: that type reads
-	// both (the security property keystore.type.compat).
+	// The content decides, as a truststore whose configured type is "jks" may be
+	// PKCS12: Java reads both as that type (security property
+	// keystore.type.compat).
 	case bytes.HasPrefix(content, jksMagic):
 		return decodeJKS(content, password)
 	case bytes.Contains(content, []byte("-----BEGIN ")):

@@ -8,62 +8,65 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AllocateRequest is an ApplicationMaster's heartbeat, with what has changed
-// since the last one.
+// AllocateRequest is an ApplicationMaster's heartbeat. It contains only what has
+// changed since the previous one.
 type AllocateRequest struct {
-	// ResponseID is that of the last response, 0 in the first request. A request
-	// that repeats an id gets the same response again.
+	// ResponseID is the ResponseID of the last response; 0 in the first request. A
+	// request with the same ResponseID as the one before gets the same response
+	// again.
 	ResponseID int32
 	// Progress of the application, 0 to 1.
 	Progress float32
-	// Asks are the requests that have changed.
+	// Asks are the resource requests that have changed.
 	Asks []ResourceRequest
-	// Releases are containers to release, started or not.
+	// Releases are containers to give back, whether or not they were started.
 	Releases []ContainerID
-	// BlacklistAdd and BlacklistRemove change the hosts and racks on which nothing
-	// must be allocated.
+	// BlacklistAdd and BlacklistRemove change the list of hosts and racks on which
+	// nothing may be allocated to the application.
 	BlacklistAdd    []string
 	BlacklistRemove []string
 }
 
-// AMCommand is an order of the ResourceManager.
+// AMCommand is a command of the ResourceManager to an ApplicationMaster.
 type AMCommand int32
 
-// The orders, with the protocol's numbers. ResourceManagers of Hadoop 2.4 and
-// later send ErrNotRegistered and ErrAttemptNotFound instead.
+// The commands, with the protocol's numbers. ResourceManagers of Hadoop 2.4 and
+// later return ErrNotRegistered and ErrAttemptNotFound instead.
 const (
 	NoCommand AMCommand = 0
-	// Resync orders to register again.
+	// Resync tells the ApplicationMaster to register again.
 	Resync AMCommand = 1
-	// Shutdown orders to stop without unregistering.
+	// Shutdown tells the ApplicationMaster to stop without unregistering.
 	Shutdown AMCommand = 2
 )
 
-// AllocateResponse has the changes since the last response.
+// AllocateResponse contains what has changed since the last response.
 type AllocateResponse struct {
 	Command AMCommand
-	// ResponseID goes into the next request.
+	// ResponseID is the ResponseID of the next request.
 	ResponseID int32
-	// Allocated containers must be started, or released, within
-	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min).
+	// Allocated are new containers. Each must be started or released within
+	// yarn.resourcemanager.rm.container-allocation.expiry-interval-ms (10 min by
+	// default).
 	Allocated []Container
-	// Completed containers have ended. Each is reported once, and again after a restart
-	// of the ResourceManager.
+	// Completed are containers that have ended. Each is reported once, but possibly
+	// again after a restart of the ResourceManager.
 	Completed []ContainerStatus
 	// UpdatedNodes are nodes whose state has changed.
 	UpdatedNodes []NodeReport
-	// ClusterNodes counts the cluster's NodeManagers.
+	// ClusterNodes is the number of NodeManagers in the cluster.
 	ClusterNodes int32
-	// Preemption is nil if nothing will be preempted.
+	// Preemption is the notice of coming preemptions; nil if there are none.
 	Preemption *Preemption
-	// NMTokens are for nodes for which the application has no valid token yet.
+	// NMTokens are for the nodes of allocated containers to which the
+	// ResourceManager has not yet given the application a valid token.
 	NMTokens []NMToken
 }
 
-// Allocate sends a heartbeat. The ResourceManager gives up an attempt that sends none
-// for yarn.am.liveness-monitor.expiry-interval-ms (10 min). A heartbeat whose answer
-// was lost must be sent again with the same response id. Allocate applies the new
-// token of a roll-over itself.
+// Allocate sends a heartbeat. The ResourceManager fails an attempt that sends none
+// for yarn.am.liveness-monitor.expiry-interval-ms (10 min by default). A heartbeat
+// whose response was lost must be sent again with the same ResponseID. If the
+// response contains a new AMRMToken, Allocate uses it from then on.
 func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*AllocateResponse, error) {
 	response := &pb.AllocateResponse{}
 	err := c.rpc.Call(ctx, "allocate", &pb.AllocateRequest{
@@ -76,8 +79,9 @@ func (c *AMClient) Allocate(ctx context.Context, request AllocateRequest) (*Allo
 	if err != nil {
 		return nil, err
 	}
-	// Every response has the new token until the old one expires or a connection uses
-	// the new one. Connections made with the old one stay open.
+	// After a roll-over of keys, every response contains the new AMRMToken until
+	// the old one expires or a connection uses the new one. Connections that were
+	// made with the old one stay open.
 	if rolled := response.GetAmRmToken(); rolled != nil {
 		c.SetToken(security.TokenFromProto(rolled))
 	}

@@ -14,16 +14,17 @@ import (
 // (ApplicationMasterProtocolPB's ProtocolInfo; version 1).
 const ApplicationMasterProtocol = "org.apache.hadoop.yarn.api.ApplicationMasterProtocolPB"
 
-// amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms.
+// amRetryFor is the default of yarn.resourcemanager.connect.max-wait.ms: how long a
+// call to a ResourceManager is retried.
 const amRetryFor = 15 * time.Minute
 
-// ErrNoAMRMToken is returned if the credentials lack the token of an
-// ApplicationMaster.
+// ErrNoAMRMToken means that the credentials contain no AMRMToken, the token with
+// which an ApplicationMaster calls the ResourceManager.
 var ErrNoAMRMToken = errors.New("the credentials hold no token of kind " + security.KindAMRM +
 	": only a process that the ResourceManager started as ApplicationMaster has one")
 
-// AMRMToken returns the ApplicationMaster's token of the credentials, which it finds
-// by its kind, or ErrNoAMRMToken.
+// AMRMToken returns the token of kind AMRMToken from the credentials, or
+// ErrNoAMRMToken if there is none.
 func AMRMToken(c *security.Credentials) (security.Token, error) {
 	token, ok := c.TokenOfKind(security.KindAMRM)
 	if !ok {
@@ -32,35 +33,36 @@ func AMRMToken(c *security.Credentials) (security.Token, error) {
 	return token, nil
 }
 
-// AMClient calls the ResourceManager's scheduler for one ApplicationMaster. It is safe
-// for concurrent use, but there must be one call of Allocate at a time.
+// AMClient makes the calls of one ApplicationMaster to the ResourceManager's
+// scheduler. It is safe for concurrent use, except that only one Allocate may run
+// at a time.
 type AMClient struct{ rpc *ipc.Client }
 
-// NewAMClient returns a client of the scheduler at addresses
-// (yarn.resourcemanager.scheduler.address: host:port, port 8030 by default),
-// one for each ResourceManager. It connects with the first call.
+// NewAMClient returns a client of the schedulers at addresses, one host:port for
+// each ResourceManager (yarn.resourcemanager.scheduler.address; port 8030 by
+// default). It connects with the first call.
 func NewAMClient(addresses []string, options ClientOptions) *AMClient {
 	return &AMClient{rpc: ipc.NewClient(addresses, options.ipcOptions(ApplicationMasterProtocol, amRetryFor))}
 }
 
-// SetToken replaces the token for new connections.
+// SetToken replaces the token that new connections use.
 func (c *AMClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
-// Serving returns the index, among the addresses that NewAMClient got, of the
-// ResourceManager that serves.
+// Serving returns which ResourceManager calls go to, as an index into NewAMClient's
+// addresses.
 func (c *AMClient) Serving() int { return c.rpc.Serving() }
 
 // Close closes the connection and waits until its goroutines have ended. Pending
 // calls fail with ipc.ErrClosed.
 func (c *AMClient) Close() error { return c.rpc.Close() }
 
-// RegisterRequest has the addresses of an ApplicationMaster.
+// RegisterRequest is the registration of an ApplicationMaster.
 type RegisterRequest struct {
-	// Host is where the ApplicationMaster runs.
+	// Host is the host name on which the ApplicationMaster runs.
 	Host string
-	// RPCPort is the port for clients, -1 for none.
+	// RPCPort is the port of its RPC server for clients; -1 for none.
 	RPCPort int32
-	// TrackingURL is its web interface, empty for none.
+	// TrackingURL is the URL of its web interface; empty for none.
 	TrackingURL string
 }
 
@@ -68,15 +70,17 @@ type RegisterRequest struct {
 type RegisterResponse struct {
 	// MaxResource is the size of the largest container.
 	MaxResource Resource
-	// Queue is where the application runs.
+	// Queue is the queue in which the application runs.
 	Queue string
-	// NMTokens are for the nodes of containers that earlier attempts started.
+	// NMTokens are for the nodes of containers that earlier attempts of the
+	// application started and that still run.
 	NMTokens []NMToken
-	// ChecksCores is false if the scheduler counts only memory.
+	// ChecksCores is true if the scheduler checks virtual cores, false if it checks
+	// memory only.
 	ChecksCores bool
 }
 
-// NMToken authenticates to the NodeManager at Node.
+// NMToken is the token with which an ApplicationMaster calls the NodeManager Node.
 type NMToken struct {
 	Node  NodeID
 	Token security.Token
@@ -86,8 +90,9 @@ func nmToken(p *pb.NMToken) NMToken {
 	return NMToken{Node: nodeID(p.GetNodeId()), Token: security.TokenFromProto(p.GetToken())}
 }
 
-// Register registers the attempt. It must be called first, once; a second call to the
-// same ResourceManager fails with ErrInvalidMasterRequest.
+// Register registers the application attempt. It must be the first call, and be
+// made once; a second Register at the same ResourceManager fails with
+// ErrInvalidMasterRequest.
 func (c *AMClient) Register(ctx context.Context, request RegisterRequest) (*RegisterResponse, error) {
 	response := &pb.RegisterApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "registerApplicationMaster", &pb.RegisterApplicationMasterRequest{
@@ -120,15 +125,16 @@ const (
 	FinalKilled    FinalStatus = 3
 )
 
-// FinishRequest unregisters an attempt.
+// FinishRequest is the request with which an attempt unregisters.
 type FinishRequest struct {
 	Status FinalStatus
-	// Diagnostics is shown to the user as the reason.
+	// Diagnostics is the reason for Status; YARN shows it to the user.
 	Diagnostics string
 }
 
-// Finish unregisters the attempt, and reports whether the ResourceManager has stored
-// that. If not, Finish must be called again after a moment (Hadoop's client: 100 ms).
+// Finish unregisters the attempt. It returns true once the ResourceManager has
+// stored that; if it returns false, call it again after a pause (Hadoop's client
+// waits 100 ms).
 func (c *AMClient) Finish(ctx context.Context, request FinishRequest) (bool, error) {
 	response := &pb.FinishApplicationMasterResponse{}
 	err := c.rpc.Call(ctx, "finishApplicationMaster", &pb.FinishApplicationMasterRequest{

@@ -10,12 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security"
 )
 
-// ClientOptions configures an AMClient, a NodeClient or an RMClient. Token must
-// be set except for an RMClient; every other zero value means a default.
+// ClientOptions configures an AMClient, a NodeClient or an RMClient. Only an
+// RMClient may do without Token. For the other fields, the zero value means the
+// default.
 type ClientOptions struct {
-	// Token is an AMRMToken, the node's NMToken, or a client's delegation token.
+	// Token authenticates the client: an AMRMToken for an AMClient, the node's
+	// NMToken for a NodeClient, or an RM delegation token for an RMClient.
 	Token security.Token
-	// Logger logs connections, retries and failover. Default: none.
+	// Logger receives connections, retries and failovers. Default: none.
 	Logger *slog.Logger
 	// RetryFor is how long a call is retried while no server answers.
 	// Default: 15 min for the ResourceManager, 3 min for a NodeManager
@@ -26,7 +28,8 @@ type ClientOptions struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// ipcOptions returns the options of a client of protocol.
+// ipcOptions returns the options of an ipc.Client for protocol. retryFor is used if
+// RetryFor is 0.
 func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.Options {
 	if o.RetryFor != 0 {
 		retryFor = o.RetryFor
@@ -37,7 +40,8 @@ func (o ClientOptions) ipcOptions(protocol string, retryFor time.Duration) ipc.O
 		Logger:   o.Logger,
 		Dial:     o.Dial,
 		RetryFor: retryFor,
-		// A NodeManager returns this while it recovers its containers.
+		// A NodeManager returns this after a restart, while it recovers its
+		// containers.
 		Retriable: []ipc.ErrorClass{ErrNodeNotReady},
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ExecutionType is Guaranteed or Opportunistic.
+// ExecutionType says whether resources are reserved for a container.
 type ExecutionType int32
 
 const (
@@ -43,17 +43,18 @@ func executionType(p pb.ExecutionType) ExecutionType {
 type Container struct {
 	ID   ContainerID
 	Node NodeID
-	// NodeHTTPAddress is the host:port of the node's web interface, under which
-	// the container's logs are served.
+	// NodeHTTPAddress is the host:port of the NodeManager's web interface, which
+	// serves the container's logs.
 	NodeHTTPAddress string
 	Resource        Resource
 	Priority        int32
-	// Token is for StartContainers.
+	// Token is the container token that StartContainers needs.
 	Token         security.Token
 	ExecutionType ExecutionType
-	// AllocationRequestID is that of the ResourceRequest, -1 for none.
+	// AllocationRequestID is that of the ResourceRequest for which the container
+	// was allocated; -1 if the request had none.
 	AllocationRequestID int64
-	// Version counts updates of the container's resource.
+	// Version is how often the container's resource was changed.
 	Version int32
 }
 
@@ -99,9 +100,11 @@ func (s ContainerState) String() string {
 type ContainerStatus struct {
 	ID    ContainerID
 	State ContainerState
-	// ExitStatus is ExitUnknown until State is ContainerComplete.
+	// ExitStatus says how the container ended; ExitUnknown until State is
+	// ContainerComplete.
 	ExitStatus ExitStatus
-	// Diagnostics is text for people, often with the end of standard error.
+	// Diagnostics is text for people, often with the end of the container's
+	// standard error.
 	Diagnostics   string
 	Resource      Resource
 	ExecutionType ExecutionType

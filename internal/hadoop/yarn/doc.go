@@ -1,8 +1,9 @@
-// Package yarn speaks the two protocols of a YARN ApplicationMaster:
-// ApplicationMasterProtocol with the ResourceManager (AMClient) and
-// ContainerManagementProtocol with NodeManagers (NodeClient). RMClient has those calls
-// of ApplicationClientProtocol that REST cannot replace.
+// Package yarn is a client of YARN's RPC protocols. AMClient calls the
+// ResourceManager (ApplicationMasterProtocol) and NodeClient calls NodeManagers
+// (ContainerManagementProtocol) for an ApplicationMaster. RMClient makes those
+// calls of ApplicationClientProtocol that the ResourceManager's REST API cannot
+// replace.
 //
-// The package defines Go types for the requests and answers. Numbers and names of the
-// protocols are those of Hadoop 3.3 to 3.5.
+// The package has its own Go types for requests and responses. Numbers and names in
+// them are those of Hadoop 3.3 to 3.5.
 package yarn

@@ -5,11 +5,11 @@ import (
 	"syscall"
 )
 
-// ExitStatus is the exit code of a container's process if it is not negative, else
-// YARN's reason for the end (ContainerExitStatus).
+// ExitStatus is how a container ended: the exit code of its process, or a negative
+// value that YARN sets (ContainerExitStatus).
 type ExitStatus int32
 
-// YARN's own exit statuses.
+// The exit statuses that YARN sets.
 const (
 	ExitSuccess                    ExitStatus = 0
 	ExitAborted                    ExitStatus = -100
@@ -26,10 +26,11 @@ const (
 	ExitUnknown ExitStatus = -1000
 )
 
-// signalBase is what a shell adds to the signal that ended a command.
+// signalBase is what a shell adds to the number of the signal that ended a command,
+// to get an exit code.
 const signalBase = 128
 
-// Meaning describes the status.
+// Meaning describes the status in words.
 func (s ExitStatus) Meaning() string {
 	switch s {
 	case ExitSuccess:
@@ -67,5 +68,6 @@ func (s ExitStatus) Meaning() string {
 	}
 }
 
-// String returns "-104 (killed for exceeding its physical memory)".
+// String returns the number and its meaning: "-104 (killed for exceeding its
+// physical memory)".
 func (s ExitStatus) String() string { return fmt.Sprintf("%d (%s)", int32(s), s.Meaning()) }

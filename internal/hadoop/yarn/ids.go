@@ -13,10 +13,10 @@ import (
 
 // ApplicationID is the id of an application.
 type ApplicationID struct {
-	// ClusterTimestamp is when the ResourceManager that accepted the
-	// application started, in milliseconds since 1970.
+	// ClusterTimestamp is when the ResourceManager that accepted the application
+	// started, in milliseconds since 1970.
 	ClusterTimestamp int64
-	// Sequence counts that ResourceManager's applications from 1.
+	// Sequence is the application's number at that ResourceManager, from 1.
 	Sequence int32
 }
 
@@ -32,7 +32,7 @@ func (id ApplicationID) IsZero() bool { return id == ApplicationID{} }
 // ApplicationMaster.
 type AttemptID struct {
 	Application ApplicationID
-	// Attempt counts from 1.
+	// Attempt is the attempt's number, from 1.
 	Attempt int32
 }
 
@@ -41,8 +41,8 @@ func (id AttemptID) String() string {
 	return fmt.Sprintf("appattempt_%d_%04d_%06d", id.Application.ClusterTimestamp, id.Application.Sequence, id.Attempt)
 }
 
-// epochShift is where a container's number ends and the epoch begins
-// (ContainerId.CONTAINER_ID_BITMASK).
+// epochShift is the number of low bits of ContainerID.ID that hold the sequence
+// number; the epoch is above them (ContainerId.CONTAINER_ID_BITMASK).
 const epochShift = 40
 
 // ContainerID is the id of a container. It can be the key of a map.
@@ -53,10 +53,11 @@ type ContainerID struct {
 	ID int64
 }
 
-// Epoch returns how often the ResourceManager was restarted before it made the id.
+// Epoch returns how many times the ResourceManager had restarted when it made the
+// id.
 func (id ContainerID) Epoch() int64 { return id.ID >> epochShift }
 
-// Sequence returns the container's number in its attempt and epoch.
+// Sequence returns the container's number among those of its attempt and epoch.
 func (id ContainerID) Sequence() int64 { return id.ID & (1<<epochShift - 1) }
 
 // String returns "container_e17_1410901177871_0001_01_000005", without "e17_" if the
@@ -116,7 +117,8 @@ func ParseContainerID(s string) (ContainerID, error) {
 	return ContainerID{Attempt: attempt, ID: epoch<<epochShift | n[3]}, nil
 }
 
-// parseID splits "prefix_n_n…" into numbers of the given sizes in bits.
+// parseID splits "prefix_n_n…" into non-negative numbers of at most the given sizes
+// in bits.
 func parseID(s, prefix string, bits ...int) ([]int64, error) {
 	parts := strings.Split(s, "_")
 	if len(parts) != len(bits)+1 || parts[0] != prefix {
@@ -163,7 +165,8 @@ func (id AttemptID) proto() *pb.ApplicationAttemptId {
 	return &pb.ApplicationAttemptId{ApplicationId: id.Application.proto(), AttemptId: &id.Attempt}
 }
 
-// proto leaves application_id unset, as Hadoop's own clients do.
+// proto leaves the deprecated field application_id unset, as Hadoop's own clients
+// do.
 func (id ContainerID) proto() *pb.ContainerId {
 	return &pb.ContainerId{AttemptId: id.Attempt.proto(), Id: proto.Int64(id.ID)}
 }
@@ -182,7 +185,7 @@ func containerID(p *pb.ContainerId) ContainerID {
 
 func nodeID(p *pb.NodeId) NodeID { return NodeID{Host: p.GetHost(), Port: p.GetPort()} }
 
-// convert maps items by f; a nil slice stays nil.
+// convert returns the results of f for all items; nil if items is nil.
 func convert[A, B any](items []A, f func(A) B) []B {
 	if items == nil {
 		return nil

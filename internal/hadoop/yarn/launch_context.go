@@ -14,39 +14,41 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ResourceType determines what a NodeManager does with a localized file.
+// ResourceType is what a NodeManager does with a file that it has fetched.
 type ResourceType int32
 
 // The types of local resources, with the protocol's numbers.
 const (
-	// ArchiveResource is unpacked.
+	// ArchiveResource is an archive, which is unpacked into a directory.
 	ArchiveResource ResourceType = 1
-	// FileResource is not changed.
+	// FileResource is a file, which is left as it is.
 	FileResource ResourceType = 2
 )
 
-// Visibility determines which containers of a NodeManager share a localized file.
+// Visibility is which containers of a NodeManager share a localized file.
 type Visibility int32
 
 // The visibilities of local resources, with the protocol's numbers.
 const (
-	// PublicVisibility shares it among all users of the node. The file must be
-	// readable, and its directories searchable, by all.
+	// PublicVisibility shares the file among all users of the node. All users must
+	// be allowed to read it and to search its parent directories.
 	PublicVisibility Visibility = 1
-	// PrivateVisibility shares it among the user's own applications.
+	// PrivateVisibility shares the file among the applications of the submitting
+	// user.
 	PrivateVisibility Visibility = 2
-	// ApplicationVisibility shares it among one application's containers.
+	// ApplicationVisibility shares the file among the containers of the
+	// application.
 	ApplicationVisibility Visibility = 3
 )
 
-// LocalResource is a file that a NodeManager fetches for a container.
+// LocalResource is a file that a NodeManager fetches ("localizes") for a container.
 type LocalResource struct {
-	// URL is the file's full URL: "hdfs://nn:8020/path", or with a name
-	// service in place of the address. A fragment has no meaning here; the
-	// link's name is the key in ContainerLaunchContext.LocalResources.
+	// URL is the file's URL: "hdfs://nn:8020/path", or with a name service in place
+	// of the address. A fragment has no meaning; the link's name is the key in
+	// ContainerLaunchContext.LocalResources.
 	URL string
-	// Size in bytes and Timestamp, the modification time in milliseconds since
-	// 1970, must be the file's, or localization fails.
+	// Size, in bytes, and Timestamp, the modification time in milliseconds since
+	// 1970, must be those of the file, or its localization fails.
 	Size       int64
 	Timestamp  int64
 	Type       ResourceType
@@ -84,10 +86,10 @@ func (r LocalResource) proto() (*pb.LocalResource, error) {
 	return p, nil
 }
 
-// Access is a right over an application.
+// Access is a right that others can have on an application.
 type Access int32
 
-// The rights over an application, with the protocol's numbers.
+// The access rights, with the protocol's numbers.
 const (
 	ViewAccess   Access = 1
 	ModifyAccess Access = 2
@@ -95,32 +97,38 @@ const (
 
 // ContainerLaunchContext describes how a NodeManager starts a container.
 type ContainerLaunchContext struct {
-	// LocalResources are linked into the working directory under these names.
+	// LocalResources are the files that are linked into the working directory, by
+	// the name of the link.
 	LocalResources map[string]LocalResource
-	// Env is exported by a shell script that puts each value between double
-	// quotes: $VAR is expanded, and quotes, backquotes and backslashes need a
-	// backslash. The node replaces <LOG_DIR>, {{VAR}} and <CPS> first.
+	// Env is the environment. The NodeManager replaces <LOG_DIR>, {{VAR}} and <CPS>
+	// in the values, and writes a shell script that exports each value between
+	// double quotes. So the shell expands $VAR, and quotes, backquotes and
+	// backslashes must be escaped by a backslash.
 	Env map[string]string
-	// Commands are joined by spaces to one command line, which the script runs as
-	// exec /bin/bash -c "…", so that its shell expands it once before. The node
-	// replaces <LOG_DIR> by the container's log directory first.
+	// Commands are joined by spaces to one command line, in which the NodeManager
+	// replaces <LOG_DIR> by the container's log directory. The script runs it as
+	// exec /bin/bash -c "…", so that the script's shell expands it once before bash
+	// does.
 	Commands []string
-	// Tokens is an encoded credentials file, which the container finds by
-	// HADOOP_TOKEN_FILE_LOCATION; empty for none.
+	// Tokens is the content of a credentials file; empty for none. The container
+	// finds the file through HADOOP_TOKEN_FILE_LOCATION.
 	Tokens []byte
-	// ACLs grants rights: users and groups as "user1,user2 group1,group2", or "*".
+	// ACLs is to whom each right is granted: "user1,user2 group1,group2", or "*"
+	// for all.
 	ACLs map[Access]string
-	// Shared is added to the fields above; nil for nothing. A name must not be in both.
+	// Shared is added to the fields above; nil adds nothing. No local resource,
+	// variable or right may be both here and there.
 	Shared *SharedLaunch
 }
 
-// SharedLaunch is the part that launch contexts have in common, encoded once.
+// SharedLaunch is the part that several launch contexts have in common, encoded
+// only once.
 type SharedLaunch struct {
 	encoded []byte
 	context ContainerLaunchContext
 }
 
-// NewSharedLaunch encodes a context for others to share. It fails if the URL of a
+// NewSharedLaunch encodes a context that others share. It fails if the URL of a
 // local resource is invalid.
 func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	message, err := context.proto()
@@ -134,29 +142,29 @@ func NewSharedLaunch(context ContainerLaunchContext) (*SharedLaunch, error) {
 	return &SharedLaunch{encoded: encoded, context: context}, nil
 }
 
-// Context returns the shared context.
+// Context returns the context that was given to NewSharedLaunch.
 func (s *SharedLaunch) Context() ContainerLaunchContext { return s.context }
 
-// String returns the sizes only: environments and tokens may be secret.
+// String returns only numbers of entries: environments and tokens may be secret.
 func (c ContainerLaunchContext) String() string {
 	return fmt.Sprintf("launch context (%d local resources, %d variables, %d commands)", len(c.LocalResources), len(c.Env), len(c.Commands))
 }
 
-// Format writes String for every verb.
+// Format writes String for every verb, so that no format prints a secret.
 func (c ContainerLaunchContext) Format(state fmt.State, _ rune) {
 	_, _ = io.WriteString(state, c.String())
 }
 
-// LogValue logs String.
+// LogValue makes slog log String.
 func (c ContainerLaunchContext) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
-// proto encodes maps in the order of their keys, so that equal contexts have equal
-// bytes.
+// proto returns the protobuf message, with maps in the order of their keys, so that
+// equal contexts have equal bytes.
 func (c ContainerLaunchContext) proto() (*pb.ContainerLaunchContext, error) {
 	p := &pb.ContainerLaunchContext{Commands: c.Commands}
 	if c.Shared != nil {
-		// The shared fields are already encoded; as unknown fields they are copied
-		// unchanged.
+		// The shared fields are encoded already. Set as unknown fields, they are
+		// copied unchanged.
 		p.ProtoReflect().SetUnknown(c.Shared.encoded)
 	}
 	if len(c.Tokens) > 0 {

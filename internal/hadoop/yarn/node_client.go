@@ -14,7 +14,8 @@ import (
 // (ContainerManagementProtocolPB's ProtocolInfo; version 1).
 const ContainerManagementProtocol = "org.apache.hadoop.yarn.api.ContainerManagementProtocolPB"
 
-// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms.
+// nodeRetryFor is the default of yarn.client.nodemanager-connect.max-wait-ms: how
+// long a call to a NodeManager is retried.
 const nodeRetryFor = 3 * time.Minute
 
 // NodeClient calls one NodeManager. It is safe for concurrent use.
@@ -23,8 +24,8 @@ type NodeClient struct {
 	rpc  *ipc.Client
 }
 
-// NewNodeClient returns a client of the NodeManager at node, with its NMToken as the
-// token. It connects with the first call.
+// NewNodeClient returns a client of the NodeManager at node. options.Token must be
+// the NMToken for that node. The client connects with the first call.
 func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	return &NodeClient{
 		node: node,
@@ -32,24 +33,24 @@ func NewNodeClient(node NodeID, options ClientOptions) *NodeClient {
 	}
 }
 
-// SetToken replaces the token for new connections.
+// SetToken replaces the token that new connections use.
 func (c *NodeClient) SetToken(token security.Token) { c.rpc.SetToken(token) }
 
 // Close closes the connection and waits until its goroutines have ended. Pending
 // calls fail with ipc.ErrClosed.
 func (c *NodeClient) Close() error { return c.rpc.Close() }
 
-// StartRequest starts one container.
+// StartRequest is the request to start one container.
 type StartRequest struct {
 	// ContainerToken is the Token of the allocated Container.
 	ContainerToken security.Token
 	Launch         ContainerLaunchContext
 }
 
-// StartContainers starts containers that were allocated on the node. It returns those
-// that the node accepted, before it localizes their files, and the node's reason for
-// each other one. After an error it is not known which were started, but none were if
-// the error has a *ipc.ConnectionError with Sent unset.
+// StartContainers starts containers that were allocated on the node. started are
+// those that the NodeManager accepted (it localizes their files later); failed has
+// its reason for each of the others. If err is not nil, any of them may have been
+// started, unless err wraps a *ipc.ConnectionError whose Sent is false.
 func (c *NodeClient) StartContainers(ctx context.Context, requests []StartRequest) (started []ContainerID, failed map[ContainerID]error, err error) {
 	message := &pb.StartContainersRequest{}
 	for _, request := range requests {
@@ -69,8 +70,9 @@ func (c *NodeClient) StartContainers(ctx context.Context, requests []StartReques
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// StopContainers kills containers of the application on the node. It also succeeds for
-// containers that ended recently. failed has those that the node does not know.
+// StopContainers kills containers of the application on the node. stopped includes
+// containers that had ended shortly before; failed has an error for each that the
+// NodeManager does not know.
 func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (stopped []ContainerID, failed map[ContainerID]error, err error) {
 	response := &pb.StopContainersResponse{}
 	request := &pb.StopContainersRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -80,8 +82,8 @@ func (c *NodeClient) StopContainers(ctx context.Context, ids []ContainerID) (sto
 	return convert(response.GetSucceeded(), containerID), containerErrors(response.GetFailed()), nil
 }
 
-// Statuses returns the statuses of containers. failed has those that the node does not
-// know, or no longer.
+// Statuses returns the statuses of containers. failed has an error for each that
+// the NodeManager does not know, or no longer knows.
 func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses []ContainerStatus, failed map[ContainerID]error, err error) {
 	response := &pb.GetContainerStatusesResponse{}
 	request := &pb.GetContainerStatusesRequest{ContainerIds: convert(ids, ContainerID.proto)}
@@ -91,7 +93,8 @@ func (c *NodeClient) Statuses(ctx context.Context, ids []ContainerID) (statuses 
 	return convert(response.GetStatuses(), containerStatus), containerErrors(response.GetFailed()), nil
 }
 
-// containerErrors returns the exceptions by container, nil for none.
+// containerErrors returns the exceptions of a response by container; nil if there
+// are none.
 func containerErrors(failed []*pb.ContainerException) map[ContainerID]error {
 	if len(failed) == 0 {
 		return nil

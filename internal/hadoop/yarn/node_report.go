@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// NodeState is the state of a node at the ResourceManager.
+// NodeState is the state of a NodeManager as the ResourceManager sees it.
 type NodeState int32
 
 // The states of a node, with the protocol's numbers.
@@ -31,7 +31,7 @@ func (s NodeState) String() string {
 	return names[s]
 }
 
-// NodeReport is a node whose state has changed.
+// NodeReport describes a node whose state has changed.
 type NodeReport struct {
 	ID           NodeID
 	HTTPAddress  string
@@ -42,8 +42,8 @@ type NodeReport struct {
 	Containers   int32
 	HealthReport string
 	Labels       []string
-	// DecommissioningTimeout is how long the containers of a decommissioning
-	// node may still run; 0 if it is not known.
+	// DecommissioningTimeout is how long containers may still run on a node that is
+	// being decommissioned; 0 if unknown.
 	DecommissioningTimeout time.Duration
 }
 

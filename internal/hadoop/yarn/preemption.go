@@ -4,14 +4,15 @@ import "github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 
 // Preemption is the ResourceManager's notice that it will preempt containers.
 type Preemption struct {
-	// Strict containers will be killed in any case.
+	// Strict are containers that will be killed in any case.
 	Strict []ContainerID
-	// Containers are not preempted if the application releases Resources in time.
+	// Containers are containers that will be killed unless the application releases
+	// Resources in time.
 	Containers []ContainerID
 	Resources  []ResourceRequest
 }
 
-// preemption returns nil if there is no notice.
+// preemption converts a message; it returns nil for nil.
 func preemption(p *pb.PreemptionMessage) *Preemption {
 	if p == nil {
 		return nil

@@ -17,18 +17,18 @@ const (
 	resourceVCores = "vcores"
 )
 
-// Resource is an amount of memory, cores and other resources of nodes.
+// Resource is an amount of memory, virtual cores and other resource types.
 type Resource struct {
 	// MemoryMB is in MiB.
 	MemoryMB int64
-	// VCores counts virtual cores.
+	// VCores is a number of virtual cores.
 	VCores int32
-	// Others has the amounts of other types by name, such as "yarn.io/gpu", in the
-	// cluster's unit for the type.
+	// Others is the amounts of other resource types by name, such as "yarn.io/gpu",
+	// in the unit that the cluster defines for the type.
 	Others map[string]int64
 }
 
-// String returns "1024 MB, 2 vcores, 1 yarn.io/gpu".
+// String returns the amounts: "1024 MB, 2 vcores, 1 yarn.io/gpu".
 func (r Resource) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d MB, %d vcores", r.MemoryMB, r.VCores)
@@ -38,13 +38,14 @@ func (r Resource) String() string {
 	return b.String()
 }
 
-// Equal reports whether r and other are the same amounts. A missing type is 0.
+// Equal reports whether r and other are the same amounts. A type that one of them
+// lacks counts as 0.
 func (r Resource) Equal(other Resource) bool {
 	return r.MemoryMB == other.MemoryMB && r.VCores == other.VCores &&
 		contains(r.Others, other.Others) && contains(other.Others, r.Others)
 }
 
-// contains reports whether a has every amount of b.
+// contains reports whether a has the same amount as b for every type in b.
 func contains(a, b map[string]int64) bool {
 	for name, amount := range b {
 		if a[name] != amount {
@@ -54,7 +55,7 @@ func contains(a, b map[string]int64) bool {
 	return true
 }
 
-// Fits reports whether r is at most limit in every type.
+// Fits reports whether no amount in r exceeds that in limit.
 func (r Resource) Fits(limit Resource) bool {
 	if r.MemoryMB > limit.MemoryMB || r.VCores > limit.VCores {
 		return false
@@ -67,8 +68,8 @@ func (r Resource) Fits(limit Resource) bool {
 	return true
 }
 
-// proto sends no units, so the ResourceManager uses those of the types
-// (ResourcePBImpl.newDefaultInformation).
+// proto sends no units, so that the ResourceManager uses those that it defines for
+// the types (ResourcePBImpl.newDefaultInformation).
 func (r Resource) proto() *pb.Resource {
 	p := &pb.Resource{Memory: &r.MemoryMB, VirtualCores: &r.VCores}
 	for _, name := range slices.Sorted(maps.Keys(r.Others)) {

@@ -6,31 +6,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// AnyHost is the resource name of any node.
+// AnyHost is the ResourceRequest.Name that stands for all nodes.
 const AnyHost = "*"
 
-// ResourceRequest is a number of containers at one location. The ResourceManager keeps
-// one for each Priority, AllocationRequestID, execution type and Name: a new one
-// replaces the earlier, whatever its Resource, and 0 containers remove it. So each
-// container size needs a priority of its own. A request for a host takes three: for
-// the host, its rack and AnyHost, which has the total.
+// ResourceRequest asks for a number of containers at one location. The
+// ResourceManager keeps one request for each combination of Priority,
+// AllocationRequestID, ExecutionType and Name: a new one replaces the earlier one,
+// even if its Resource differs, and one with 0 containers removes it. So each
+// container size needs its own priority. To ask for containers on a host takes
+// three requests: for the host, for its rack, and for AnyHost, whose Containers is
+// the total.
 type ResourceRequest struct {
-	// Priority within the application; the lowest number is served first.
+	// Priority is relative to the application's other requests; the lowest number
+	// is served first.
 	Priority int32
 	// Name is a host name, a rack name or AnyHost.
 	Name string
 	// Resource is the size of each container.
 	Resource Resource
-	// Containers is how many are wanted in all, not how many more.
+	// Containers is the total number wanted, not an increment.
 	Containers int32
-	// RelaxLocality lets the scheduler allocate at other locations, as by Hadoop's
-	// default. It must be equal for all hosts, and for all racks, of a priority.
+	// RelaxLocality lets the scheduler allocate at other locations, as Hadoop's
+	// clients do by default. Within a priority it must be equal for all hosts, and
+	// for all racks.
 	RelaxLocality bool
-	// NodeLabel is a node label expression, for AnyHost only; empty for the queue's
-	// default.
+	// NodeLabel is a node label expression; empty for the queue's default. It is
+	// allowed only with AnyHost.
 	NodeLabel     string
 	ExecutionType ExecutionType
-	// AllocationRequestID, 0 or more, is also that of the allocated containers.
+	// AllocationRequestID (at least 0) is copied to the allocated containers.
 	AllocationRequestID int64
 }
 
@@ -66,7 +70,7 @@ func resourceRequest(p *pb.ResourceRequest) ResourceRequest {
 	}
 }
 
-// blacklist returns nil if nothing changes.
+// blacklist returns the change as a message; nil if nothing changes.
 func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	if len(add)+len(remove) == 0 {
 		return nil
@@ -74,7 +78,8 @@ func blacklist(add, remove []string) *pb.ResourceBlacklistRequest {
 	return &pb.ResourceBlacklistRequest{Additions: add, Removals: remove}
 }
 
-// optionalString leaves an empty string out of a message.
+// optionalString returns nil for an empty string, so that a message omits the
+// field.
 func optionalString(s string) *string {
 	if s == "" {
 		return nil

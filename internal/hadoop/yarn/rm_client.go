@@ -14,14 +14,14 @@ import (
 // (ApplicationClientProtocolPB's ProtocolInfo; version 1).
 const ApplicationClientProtocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
 
-// RMClient calls the ResourceManager for a user. It has the calls that REST cannot
-// replace. It is safe for concurrent use.
+// RMClient makes calls to the ResourceManager for a user: those that the REST API
+// cannot replace. It is safe for concurrent use.
 type RMClient struct{ rpc *ipc.Client }
 
-// NewRMClient returns a client of the ResourceManagers at addresses
-// (yarn.resourcemanager.address: host:port, port 8032 by default). Without
-// options.Token it only sends the name of user, which is enough without security. It
-// connects with the first call.
+// NewRMClient returns a client of the ResourceManagers at addresses, host:port
+// (yarn.resourcemanager.address; port 8032 by default). Without options.Token, the
+// client only states the name of user, which suffices on a cluster without
+// Kerberos. It connects with the first call.
 func NewRMClient(addresses []string, user security.UserGroup, options ClientOptions) *RMClient {
 	rpc := options.ipcOptions(ApplicationClientProtocol, amRetryFor)
 	rpc.Simple, rpc.User = options.Token.IsZero(), user
@@ -32,7 +32,7 @@ func NewRMClient(addresses []string, user security.UserGroup, options ClientOpti
 // calls fail with ipc.ErrClosed.
 func (c *RMClient) Close() error { return c.rpc.Close() }
 
-// ApplicationState is a step in an application's life.
+// ApplicationState is the state of an application at the ResourceManager.
 type ApplicationState int32
 
 // The states of an application, with the protocol's numbers.
@@ -59,29 +59,31 @@ func (s ApplicationState) String() string {
 // Ended reports whether the application has ended.
 func (s ApplicationState) Ended() bool { return s >= ApplicationFinished }
 
-// ApplicationReport is the state of an application at the ResourceManager.
+// ApplicationReport describes an application as the ResourceManager sees it.
 type ApplicationReport struct {
 	ID    ApplicationID
 	User  string
 	Queue string
 	Name  string
 	State ApplicationState
-	// Attempt is the current one, zero before the first.
+	// Attempt is the current attempt; zero before the first one.
 	Attempt AttemptID
-	// Host and RPCPort are what the ApplicationMaster registered: "N/A" and -1
-	// before that.
+	// Host and RPCPort are what the ApplicationMaster registered; "N/A" and -1
+	// before it registers.
 	Host        string
 	RPCPort     int32
 	TrackingURL string
 	Diagnostics string
 	FinalStatus FinalStatus
-	// AMRMToken is the token of an unmanaged ApplicationMaster. Only the application's
-	// user gets it, while the attempt is launched and not registered; else it is nil
+	// AMRMToken is the token of an unmanaged ApplicationMaster. The ResourceManager
+	// returns it only to the application's user, and only while the attempt is
+	// launched but not registered; otherwise it is nil
 	// (RMAppImpl.createAndGetApplicationReport).
 	AMRMToken *security.Token
 }
 
-// ApplicationReport returns the state of an application, or ErrApplicationNotFound.
+// ApplicationReport returns the report on an application. It fails with
+// ErrApplicationNotFound if the ResourceManager does not know the application.
 func (c *RMClient) ApplicationReport(ctx context.Context, id ApplicationID) (*ApplicationReport, error) {
 	response := &pb.GetApplicationReportResponse{}
 	request := &pb.GetApplicationReportRequest{ApplicationId: id.proto()}

@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// Submission is an application to submit, with a managed ApplicationMaster.
+// Submission is an application to submit, whose ApplicationMaster YARN starts.
 type Submission struct {
 	ID       ApplicationID // from the ResourceManager
 	Name     string
@@ -19,31 +19,33 @@ type Submission struct {
 	Type     string // at most 20 characters
 	Tags     []string
 	Priority *int32 // nil for the queue's default
-	// MaxAttempts is how often the ApplicationMaster may be started; 0 for the cluster's
-	// limit.
+	// MaxAttempts is the largest number of attempts of the application; 0 for the
+	// cluster's limit.
 	MaxAttempts int32
-	// AttemptValidity is how long a failure counts towards MaxAttempts; 0 for ever.
+	// AttemptValidity is how long a failed attempt counts towards MaxAttempts; 0
+	// for ever.
 	AttemptValidity time.Duration
-	// Resource of the ApplicationMaster's container, and the label of its node.
+	// Resource is the size of the ApplicationMaster's container, and NodeLabel the
+	// label of the node it runs on; empty for the queue's default.
 	Resource  Resource
 	NodeLabel string
 	AM        ContainerLaunchContext
-	// LogPatterns is nil for all log files.
+	// LogPatterns selects the log files to aggregate; nil for all.
 	LogPatterns *LogPatterns
 }
 
-// LogPatterns are Java regular expressions that choose the log files to be
-// aggregated; "" for none.
+// LogPatterns are Java regular expressions that select the log files to aggregate;
+// an empty one is not used.
 type LogPatterns struct {
-	Include, Exclude             string // when the application has ended
-	RolledInclude, RolledExclude string // while it runs
+	Include, Exclude             string // for files aggregated after the application has ended
+	RolledInclude, RolledExclude string // for files aggregated while it runs
 }
 
-// SubmitApplication submits an application. REST does the same, but ignores resource
-// types of the ApplicationMaster's container other than memory and cores
-// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). The call is retried if
-// the answer is lost, as submitting an application again succeeds
-// (ClientRMService.submitApplication).
+// SubmitApplication submits an application. Unlike the REST API, it does not ignore
+// resource types other than memory and cores for the ApplicationMaster's container
+// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3). The call is
+// retried if its response is lost, because submitting the same application again
+// succeeds (ClientRMService.submitApplication).
 func (c *RMClient) SubmitApplication(ctx context.Context, s Submission) error {
 	launch, err := s.AM.proto()
 	if err != nil {

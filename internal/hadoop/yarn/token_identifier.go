@@ -10,28 +10,29 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/yarn/pb"
 )
 
-// ContainerIdentifier is the content of a container token.
+// ContainerIdentifier is the decoded identifier of a container token.
 type ContainerIdentifier struct {
 	Container ContainerID
-	// NodeAddress is the host:port of the node that accepts the token.
+	// NodeAddress is the host:port of the NodeManager that accepts the token.
 	NodeAddress string
-	// User submitted the application.
+	// User is the user who submitted the application.
 	User     string
 	Resource Resource
 	Priority int32
-	// Created is when the container was allocated. It must be started by Expires.
+	// Created is when the container was allocated; the container must be started
+	// before Expires.
 	Created time.Time
 	Expires time.Time
 	KeyID   int32
 	// RMIdentifier is when the ResourceManager started, in milliseconds since 1970.
-	// Nodes refuse tokens of another ResourceManager than theirs.
+	// A NodeManager refuses tokens of a ResourceManager other than its own.
 	RMIdentifier  int64
 	ExecutionType ExecutionType
 	Version       int32
 }
 
-// ParseContainerIdentifier reads the identifier of a token of kind
-// KindContainer.
+// ParseContainerIdentifier decodes the identifier of a token, which must be of kind
+// security.KindContainer.
 func ParseContainerIdentifier(token security.Token) (ContainerIdentifier, error) {
 	p := &pb.ContainerTokenIdentifier{}
 	if err := parseIdentifier(token, security.KindContainer, p); err != nil {

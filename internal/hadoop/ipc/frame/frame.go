@@ -1,6 +1,6 @@
-// Package frame encodes and decodes what Hadoop's IPC puts on a connection: an
-// opening, then frames, each a length and a row of delimited protobuf messages
-// of which the first is a header.
+// Package frame encodes and decodes the messages of Hadoop's RPC protocol. A
+// connection begins with an opening; frames follow. A frame is a length and some
+// length-delimited protobuf messages, of which the first is a header.
 package frame
 
 import (
@@ -16,46 +16,48 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/ipc/pb"
 )
 
-// Version is the version of the protocol.
+// Version is the version of the RPC protocol.
 const Version = 9
 
-// AuthProtocol is how a connection begins, told in its opening (Server.AuthProtocol).
+// AuthProtocol says, in the opening, what follows it (Server.AuthProtocol).
 type AuthProtocol byte
 
 const (
-	// AuthNone goes on with the connection's context at once.
+	// AuthNone means that the connection context follows, without authentication.
 	AuthNone AuthProtocol = 0
-	// AuthSASL goes on with a SASL exchange.
+	// AuthSASL means that a SASL exchange follows.
 	AuthSASL AuthProtocol = 0xdf
 )
 
-// Call ids that are no calls (RpcConstants, Server.AuthProtocol).
+// Call ids of messages that are not calls (RpcConstants, Server.AuthProtocol).
 const (
 	ContextCallID int32 = -3
 	PingCallID    int32 = -4
 	SASLCallID    int32 = -33
 )
 
-// NoRetryCount stands where a retry count means nothing.
+// NoRetryCount is the retry count of messages that are not calls.
 const NoRetryCount int32 = -1
 
-// magic begins every connection.
+// magic is what every connection begins with.
 const magic = "hrpc"
 
-// OpeningSize is the length of an opening.
+// OpeningSize is the size of an opening in bytes.
 const OpeningSize = len(magic) + 3
 
-// directSize is up to where a frame is read into a buffer of the length it
-// claims; a longer one gets its buffer as its bytes arrive.
+// directSize is the largest length of a frame for which Read allocates the whole
+// buffer at once. For a longer one the buffer grows as bytes arrive, as the length
+// may be wrong.
 const directSize = 64 << 10
 
-// Opening returns the first bytes of a connection: magic, version, service
-// class 0 and the way of authentication.
+// Opening returns the first bytes of a connection: the magic, the version, service
+// class 0 and the authentication protocol.
 func Opening(auth AuthProtocol) []byte {
 	return append([]byte(magic), Version, 0, byte(auth))
 }
 
-// ParseOpening reads an opening.
+// ParseOpening decodes an opening. It fails if the opening is not one of this
+// version.
 func ParseOpening(b []byte) (AuthProtocol, error) {
 	if len(b) != OpeningSize || string(b[:len(magic)]) != magic {
 		return 0, fmt.Errorf("the connection does not begin with %q", magic)
@@ -70,11 +72,12 @@ func ParseOpening(b []byte) (AuthProtocol, error) {
 	return auth, nil
 }
 
-// ErrTooLong means that a frame is longer than the reader's limit.
+// ErrTooLong means that a frame is longer than Read's limit.
 var ErrTooLong = errors.New("the frame is too long")
 
-// Read reads one frame of at most limit bytes and returns it without its
-// length. io.EOF means that the connection ended between frames.
+// Read reads a frame and returns it without its length. It fails with ErrTooLong if
+// the frame is longer than limit bytes, and with io.EOF if the connection has ended
+// before the frame.
 func Read(r io.Reader, limit int) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -99,7 +102,8 @@ func Read(r io.Reader, limit int) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// unexpected tells an end inside a frame from one between frames.
+// unexpected replaces io.EOF, which means an end between frames, for an end inside
+// one.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -107,7 +111,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// Append appends a frame of delimited messages.
+// Append appends a frame with the messages to b.
 func Append(b []byte, messages ...proto.Message) ([]byte, error) {
 	start := len(b)
 	b = append(b, 0, 0, 0, 0)
@@ -122,8 +126,8 @@ func Append(b []byte, messages ...proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// Next decodes the delimited message at the front of a frame and returns what
-// follows it.
+// Next decodes the length-delimited message at the start of body into message, and
+// returns the bytes after it.
 func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	name := message.ProtoReflect().Descriptor().Name()
 	raw, n := protowire.ConsumeBytes(body)
@@ -136,8 +140,8 @@ func Next(body []byte, message proto.Message) (rest []byte, err error) {
 	return body[n:], nil
 }
 
-// RequestHeader returns the header of a client's message; retry is how often
-// it was sent before, or NoRetryCount.
+// RequestHeader returns the header of a client's message. retry is how many times
+// the message was sent before, or NoRetryCount.
 func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader {
 	if clientID == nil {
 		clientID = []byte{}
@@ -151,6 +155,6 @@ func RequestHeader(callID int32, clientID []byte, retry int32) *pb.RequestHeader
 	}
 }
 
-// ResponseCallID returns a response's call id, which is negative for what is
-// no call and travels unsigned.
+// ResponseCallID returns the call id in a response's header. The field is unsigned,
+// but the ids of messages that are not calls are negative.
 func ResponseCallID(header *pb.ResponseHeader) int32 { return int32(header.GetCallId()) }

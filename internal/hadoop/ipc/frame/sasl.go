@@ -11,17 +11,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// Side is who sends a message: headers differ.
+// Side is the side of a connection that sends a message: their headers differ.
 type Side int
 
 const (
-	// Client sends request headers.
+	// Client sends messages with request headers.
 	Client Side = iota
-	// Server sends response headers.
+	// Server sends messages with response headers.
 	Server
 )
 
-// AppendSASL appends a frame with a SASL message.
+// AppendSASL appends a frame with a SASL message from side s to b.
 func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	if s == Client {
 		return Append(b, RequestHeader(SASLCallID, nil, NoRetryCount), message)
@@ -35,7 +35,7 @@ func (s Side) AppendSASL(b []byte, message *pb.SaslMessage) ([]byte, error) {
 	}, message)
 }
 
-// sealed returns the token of a frame that the security layer made.
+// sealed returns the token in a frame that side s sent under a SASL security layer.
 func (s Side) sealed(body []byte) ([]byte, error) {
 	var callID int32
 	var rest []byte
@@ -65,8 +65,9 @@ func (s Side) sealed(body []byte) ([]byte, error) {
 	return message.GetToken(), nil
 }
 
-// AppendSealed appends the frames that carry plain under a security layer:
-// the stream of plain frames in pieces of the layer's size.
+// AppendSealed protects plain, the bytes of one or more frames, with a SASL
+// security layer, and appends the result to b: one frame for each piece of at most
+// layer.MaxPiece bytes.
 func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, error) {
 	for len(plain) > 0 {
 		piece := plain[:min(len(plain), layer.MaxPiece())]
@@ -82,8 +83,8 @@ func (s Side) AppendSealed(b []byte, layer sasl.Layer, plain []byte) ([]byte, er
 	return b, nil
 }
 
-// UnsealReader reads the stream of plain frames out of the frames of a security
-// layer.
+// UnsealReader reads frames that a SASL security layer protects, and yields the
+// bytes of the frames inside.
 type UnsealReader struct {
 	peer  Side
 	r     io.Reader
@@ -92,13 +93,14 @@ type UnsealReader struct {
 	plain []byte
 }
 
-// NewUnsealReader returns a reader of what peer sends by r, in frames of at
-// most limit bytes.
+// NewUnsealReader returns a reader of what peer sends on r. A protected frame may
+// have at most limit bytes.
 func NewUnsealReader(peer Side, r io.Reader, layer sasl.Layer, limit int) *UnsealReader {
 	return &UnsealReader{peer: peer, r: r, layer: layer, limit: limit}
 }
 
-// Read reads plain bytes; pieces of the layer and plain frames need not agree.
+// Read reads bytes of unprotected frames. A protected frame may contain a part of
+// one, or several.
 func (u *UnsealReader) Read(p []byte) (int, error) {
 	for len(u.plain) == 0 {
 		body, err := Read(u.r, u.limit)

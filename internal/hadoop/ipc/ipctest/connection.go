@@ -18,23 +18,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/hadoop/security/sasl"
 )
 
-// maxRequest bounds a request (ipc.maximum.data.length).
+// maxRequest is the largest size in bytes of a request (ipc.maximum.data.length).
 const maxRequest = 128 << 20
 
-// badResponse is what a server throws at a client that does not know its
-// token's password.
+// badResponse is the class of the exception for a client that does not know the
+// password of its token.
 const badResponse = "javax.security.sasl.SaslException"
 
-// accessControl is what a server throws at a client that it does not let in.
+// accessControl is the class of the exception for a client that the server does not
+// accept.
 const accessControl = "org.apache.hadoop.security.AccessControlException"
 
-// connection serves one client.
+// connection is the server's side of one client's connection.
 type connection struct {
 	server *Server
 	conn   net.Conn
 	reader io.Reader
 	layer  sasl.Layer
-	// mechanism is the exchange under way or complete.
+	// mechanism is the server's side of the SASL exchange; nil before it begins.
 	mechanism  sasl.Mechanism
 	identifier []byte
 	user       string
@@ -43,7 +44,8 @@ type connection struct {
 	calls   sync.WaitGroup
 }
 
-// serve reads requests until the connection ends, and waits for its calls.
+// serve handles requests until the connection ends, then waits until calls have
+// returned.
 func (c *connection) serve() {
 	defer c.calls.Wait()
 	c.reader = bufio.NewReader(c.conn)
@@ -77,7 +79,7 @@ func (c *connection) serve() {
 	}
 }
 
-// receive takes one message; its error is fatal to the connection.
+// receive handles one message. An error ends the connection.
 func (c *connection) receive(header *pb.RequestHeader, rest []byte) error {
 	established := c.server.options.Password == nil || c.mechanism != nil && c.mechanism.Complete()
 	switch id := header.GetCallId(); {
@@ -112,7 +114,7 @@ func (c *connection) receive(header *pb.RequestHeader, rest []byte) error {
 	}
 }
 
-// authenticate takes one step of the SASL exchange, as Hadoop's server does.
+// authenticate handles one message of the SASL exchange as Hadoop's server does.
 func (c *connection) authenticate(message *pb.SaslMessage) error {
 	if c.server.options.Password == nil {
 		return c.sendSASL(&pb.SaslMessage{State: pb.SaslMessage_SUCCESS.Enum()})
@@ -169,7 +171,8 @@ func (c *connection) newMechanism() sasl.Mechanism {
 	return c.mechanism
 }
 
-// verify checks the client's response; what follows success is protected.
+// verify checks the client's SASL response. After a success, messages are protected
+// by the security layer, if there is one.
 func (c *connection) verify(response []byte) error {
 	rspauth, err := c.mechanism.Step(response)
 	if err != nil {
@@ -199,7 +202,7 @@ func (c *connection) sendSASL(message *pb.SaslMessage) error {
 	return err
 }
 
-// call runs a method and answers.
+// call starts the handler of a call in a goroutine.
 func (c *connection) call(header *pb.RequestHeader, rest []byte) error {
 	name := &pb.CallHeader{}
 	rest, err := frame.Next(rest, name)
@@ -234,7 +237,8 @@ func (c *connection) call(header *pb.RequestHeader, rest []byte) error {
 	return nil
 }
 
-// answer runs a call and sends its answer, as the fault allows.
+// answer runs a call's handler and sends its response, except where fault says
+// otherwise.
 func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) {
 	if !c.pause(fault.Before) {
 		return
@@ -273,7 +277,7 @@ func (c *connection) answer(call Call, handle handler, raw []byte, fault Fault) 
 	}
 }
 
-// pause waits, and reports whether the server still runs.
+// pause waits for d, and reports whether the server still runs.
 func (c *connection) pause(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -288,7 +292,7 @@ func (c *connection) pause(d time.Duration) bool {
 	}
 }
 
-// fail answers a call by an exception.
+// fail responds to a call with an exception.
 func (c *connection) fail(id int32, err error, code pb.ResponseHeader_ErrorCode) {
 	var exception *Exception
 	if !errors.As(err, &exception) {
@@ -310,16 +314,16 @@ func (c *connection) fail(id int32, err error, code pb.ResponseHeader_ErrorCode)
 	}
 }
 
-// refuse answers by a fatal exception.
+// refuse responds to a message with a fatal exception.
 func (c *connection) refuse(id int32, err error) {
 	exception := &Exception{Class: "java.io.IOException", Text: err.Error()}
 	errors.As(err, &exception)
 	c.fail(id, &Exception{Class: exception.Class, Text: exception.Text, Fatal: true}, pb.ResponseHeader_FATAL_UNAUTHORIZED)
 }
 
-// send writes a response. Under a security layer it goes out as one piece
-// however long it is, as Java's server does it. A client that has gone is none
-// of the server's business, so errors end here.
+// send writes a response. Like Java's server, it sends the response as one piece
+// under a security layer, whatever its length. Errors are ignored: the client may
+// have gone.
 func (c *connection) send(header *pb.ResponseHeader, messages ...proto.Message) {
 	header.ServerIpcVersion = proto.Uint32(frame.Version)
 	b, err := frame.Append(nil, append([]proto.Message{header}, messages...)...)

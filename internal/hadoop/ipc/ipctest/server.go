@@ -1,6 +1,6 @@
-// Package ipctest is a server of Hadoop's IPC for tests: SASL as Hadoop's
-// servers do it, methods that are Go functions, and faults on demand. It
-// listens on loopback, or serves whatever connections it is given.
+// Package ipctest is a server of Hadoop RPC for tests. It authenticates with SASL
+// as Hadoop's servers do, its methods are Go functions, and tests can inject
+// faults. It listens on loopback, or serves connections that the test passes to it.
 package ipctest
 
 import (
@@ -16,42 +16,43 @@ import (
 
 // Options configures a Server.
 type Options struct {
-	// Password returns the password of the token with an identifier, or an
-	// error, usually an *Exception of class InvalidToken. Nil makes a server
-	// without security, which believes the names that clients claim.
+	// Password returns the password of the token with the given identifier, or an
+	// error, usually an *Exception of class InvalidToken. Nil means a server
+	// without security, which believes the user names that clients state.
 	Password func(identifier []byte) ([]byte, error)
-	// QOPs are those offered. Default: auth.
+	// QOPs are the SASL qualities of protection that the server offers. Default:
+	// auth.
 	QOPs []sasl.QOP
-	// Ciphers are those offered for auth-conf. Default: all.
+	// Ciphers are the ciphers that the server offers for auth-conf. Default: all.
 	Ciphers []string
-	// LateChallenge makes the server challenge only when the client has
-	// initiated, as servers with several ways of authentication do.
+	// LateChallenge makes the server send its challenge only after the client has
+	// initiated a mechanism, as servers that offer several mechanisms do.
 	LateChallenge bool
-	// Fault says what goes wrong with a call, before it is handled. Nil, or a zero
-	// Fault, lets all go right.
+	// Fault returns what is to go wrong with a call; it is called before the call
+	// is handled. If Fault is nil, nothing goes wrong.
 	Fault func(protocol, method string, call Call) Fault
 }
 
-// Exception is an error that reaches the client as a Java exception.
+// Exception is an error that the server sends to the client as a Java exception.
 type Exception struct {
 	// Class is the Java class name.
 	Class string
-	// Text is what the client is told, often with a stack trace.
+	// Text is the exception's text as sent, often with a stack trace.
 	Text string
-	// Fatal ends the connection.
+	// Fatal makes the server close the connection after the exception.
 	Fatal bool
 }
 
 func (e *Exception) Error() string { return e.Class + ": " + e.Text }
 
-// Call tells a handler about the call and its connection.
+// Call describes a call and its connection to the handler.
 type Call struct {
 	ID         int32
 	RetryCount int32
 	ClientID   []byte
-	// User is the effective user the client claimed, empty with a token.
+	// User is the effective user whose name the client states; empty with a token.
 	User string
-	// Identifier is that of the client's token, nil without one.
+	// Identifier is the identifier of the client's token; nil without one.
 	Identifier []byte
 
 	connection *connection
@@ -60,7 +61,7 @@ type Call struct {
 // Drop closes the call's connection.
 func (c Call) Drop() { _ = c.connection.conn.Close() }
 
-// Write puts bytes on the call's connection as they are.
+// Write writes bytes to the call's connection without framing.
 func (c Call) Write(b []byte) error {
 	c.connection.writing.Lock()
 	defer c.connection.writing.Unlock()
@@ -68,13 +69,13 @@ func (c Call) Write(b []byte) error {
 	return err
 }
 
-// handler serves one method.
+// handler handles the calls of one method; raw is the encoded request.
 type handler func(ctx context.Context, call Call, raw []byte) (proto.Message, error)
 
-// Server is a running server.
+// Server is a running server of Hadoop RPC.
 type Server struct {
 	options Options
-	// ctx ends with Close; handlers see it.
+	// ctx ends with Close; it is the parent of the handlers' contexts.
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
@@ -116,8 +117,8 @@ func NewServer(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve accepts connections from listener until that is closed, which Close
-// does. It returns at once.
+// Serve starts to accept connections from listener, until Close closes listener. It
+// returns at once.
 func (s *Server) Serve(listener net.Listener) {
 	s.mu.Lock()
 	s.listener = listener
@@ -133,8 +134,8 @@ func (s *Server) Serve(listener net.Listener) {
 	})
 }
 
-// ServeConn serves one connection, which is then the server's to close. It
-// returns at once.
+// ServeConn starts to serve a connection, which the server closes. It returns at
+// once.
 func (s *Server) ServeConn(conn net.Conn) {
 	c := &connection{server: s, conn: conn}
 	s.mu.Lock()
@@ -154,9 +155,9 @@ func (s *Server) ServeConn(conn net.Conn) {
 	})
 }
 
-// Handle serves a method of a protocol by f, which is called in a goroutine of
-// its own for each call. An error that is no *Exception reaches the client as a
-// java.io.IOException.
+// Handle registers f as the handler of a method of a protocol. f is called in a new
+// goroutine for each call. An error that is not an *Exception reaches the client as
+// a java.io.IOException.
 func Handle[Request, Response any, PRequest interface {
 	*Request
 	proto.Message
@@ -186,18 +187,18 @@ func (s *Server) Address() string {
 	return s.listener.Addr().String()
 }
 
-// Connections returns how many connections were ever accepted.
+// Connections returns the number of connections accepted so far.
 func (s *Server) Connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepted
 }
 
-// Pings holds a value after a ping came.
+// Pings returns a channel that holds a value after a ping has arrived.
 func (s *Server) Pings() <-chan struct{} { return s.pings }
 
-// Close ends the server and its connections, and waits for its goroutines.
-// Handlers see their context end.
+// Close ends the contexts of handlers, closes all connections, and waits for the
+// server's goroutines.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.cancel()
@@ -209,7 +210,7 @@ func (s *Server) Close() {
 	s.loops.Wait()
 }
 
-// DropConnections closes every connection there is.
+// DropConnections closes all current connections.
 func (s *Server) DropConnections() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// digestCipher is a cipher of DIGEST-MD5 by its name on the wire.
+// digestCipher is a cipher of DIGEST-MD5. Its value is the cipher's name in the
+// protocol.
 type digestCipher string
 
 const (
@@ -21,8 +22,8 @@ const (
 	cipherRC440 digestCipher = "rc4-40"
 )
 
-// digestCiphers lists the ciphers from the strongest to the weakest; Java
-// prefers them in the same order.
+// digestCiphers returns the ciphers from the strongest to the weakest, the order in
+// which Java prefers them.
 func digestCiphers() []digestCipher {
 	return []digestCipher{cipher3DES, cipherRC4, cipherDES, cipherRC456, cipherRC440}
 }
@@ -37,7 +38,8 @@ func pickCipher(offered []string) (digestCipher, error) {
 	return "", fmt.Errorf("none of the ciphers offered (%q) is known: the server must offer one of %q", offered, digestCiphers())
 }
 
-// keyBytes returns the length of H(A1)'s part in the cipher's key (RFC 2831, 2.4).
+// keyBytes returns how many bytes of H(A1) go into the cipher's key (RFC 2831,
+// 2.4).
 func (c digestCipher) keyBytes() int {
 	switch c {
 	case cipherRC440:
@@ -49,14 +51,15 @@ func (c digestCipher) keyBytes() int {
 	}
 }
 
-// crypter encrypts or decrypts one direction of a connection. It keeps its state
-// between messages.
+// crypter encrypts or decrypts the messages of one direction of a connection. Its
+// state carries over from message to message.
 type crypter struct {
 	stream cipher.Stream
 	block  cipher.BlockMode
 }
 
-// newCrypter returns one direction's crypter, from its sealing key.
+// newCrypter returns the crypter of one direction. key is the sealing key of that
+// direction.
 func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, error) {
 	var block cipher.Block
 	var err error
@@ -75,7 +78,8 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	if err != nil {
 		return nil, err
 	}
-	// The initialization vector is the end of the key, which DES does not use.
+	// The initialization vector is the end of the sealing key, which the DES keys
+	// do not use.
 	iv := key[md5.Size-des.BlockSize:]
 	if encrypt {
 		return &crypter{block: cipher.NewCBCEncrypter(block, iv)}, nil
@@ -83,8 +87,8 @@ func newCrypter(name digestCipher, key [md5.Size]byte, encrypt bool) (*crypter, 
 	return &crypter{block: cipher.NewCBCDecrypter(block, iv)}, nil
 }
 
-// desKey spreads 56 bits over 8 bytes. Their lowest bits are for parity, which DES
-// ignores.
+// desKey spreads 56 bits over the upper 7 bits of 8 bytes. The lowest bits are for
+// parity, which DES ignores.
 func desKey(bits []byte) []byte {
 	key := make([]byte, 8)
 	for i := range 56 {
@@ -95,7 +99,7 @@ func desKey(bits []byte) []byte {
 	return key
 }
 
-// seal pads and encrypts message and mac.
+// seal returns message, padding and mac, encrypted.
 func (c *crypter) seal(message, mac []byte) []byte {
 	out := make([]byte, 0, len(message)+len(mac)+des.BlockSize+trailerSize)
 	out = append(out, message...)
@@ -114,10 +118,10 @@ func (c *crypter) seal(message, mac []byte) []byte {
 	return out
 }
 
-// errSealed means that a message is not a result of seal.
+// errSealed means that an encrypted message is malformed.
 var errSealed = errors.New("a sealed message is malformed")
 
-// open decrypts a result of seal with a mac of macSize bytes.
+// open decrypts a message that seal encrypted, with a MAC of macSize bytes.
 func (c *crypter) open(sealed []byte, macSize int) (message, mac []byte, err error) {
 	if len(sealed) < macSize || c.block != nil && len(sealed)%des.BlockSize != 0 {
 		return nil, nil, errSealed

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// DigestClient configures a client of DIGEST-MD5.
+// DigestClient configures the client's side of a DIGEST-MD5 exchange.
 type DigestClient struct {
 	Username, Password string
-	// Protocol and ServerID identify the server: digest-uri is Protocol/ServerID.
-	// Hadoop's servers send them in the negotiation.
+	// Protocol and ServerID identify the server: the digest-uri is
+	// Protocol/ServerID. Hadoop's servers send both in the SASL negotiation.
 	Protocol, ServerID string
-	// QOPs are accepted, the preferred one first.
+	// QOPs are the acceptable qualities of protection, the preferred one first.
 	QOPs []QOP
 	// Rand is the source of the client's nonce. Default: crypto/rand.
 	Rand io.Reader
 }
 
-// digestClient is the client's side of an exchange: it replies to the server's
-// challenge with a response, and to the server's rspauth with nothing.
+// digestClient is the client's side of an exchange. It answers the server's
+// challenge with a response, and does not answer the server's rspauth.
 type digestClient struct {
 	config DigestClient
 	digest digest
 	cipher digestCipher
-	// peerMaxBuf is the maxbuf of the server's challenge.
+	// peerMaxBuf is the maxbuf in the server's challenge, in bytes.
 	peerMaxBuf int
 	responded  bool
 	complete   bool
@@ -65,7 +65,7 @@ func (c *digestClient) Step(message []byte) ([]byte, error) {
 	return answer, nil
 }
 
-// digestChallenge is the server's first message.
+// digestChallenge is the server's first message, decoded.
 type digestChallenge struct {
 	realms  []string
 	nonce   string
@@ -155,7 +155,8 @@ func (c *digestClient) respond(message []byte) ([]byte, error) {
 	return c.response(challenge), nil
 }
 
-// response writes the directives in the order of Java's client.
+// response encodes the client's response, with the directives in the order of
+// Java's client.
 func (c *digestClient) response(challenge digestChallenge) []byte {
 	var parts []string
 	if challenge.utf8 {
@@ -180,7 +181,8 @@ func (c *digestClient) response(challenge digestChallenge) []byte {
 	return []byte(strings.Join(parts, ","))
 }
 
-// finish checks that the server knows the password too.
+// finish checks the server's last message, which proves that the server knows the
+// password.
 func (c *digestClient) finish(message []byte) error {
 	directives, err := parseDirectives(message)
 	if err != nil {

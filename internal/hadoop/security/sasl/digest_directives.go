@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// directive is one "name=value" of a DIGEST-MD5 message, without quotes.
+// directive is one name=value of a DIGEST-MD5 message, unquoted.
 type directive struct{ name, value string }
 
 // parseDirectives splits a DIGEST-MD5 message (RFC 2831, 7.1: a list separated by
@@ -37,7 +37,8 @@ func parseDirectives(message []byte) ([]directive, error) {
 	}
 }
 
-// parseValue parses a token or a quoted string at the front of s.
+// parseValue parses a token or quoted string at the start of s, and returns it
+// unquoted with the rest of s.
 func parseValue(s string) (value, rest string, err error) {
 	if !strings.HasPrefix(s, `"`) {
 		end := strings.IndexAny(s, ", \t\r\n")
@@ -62,12 +63,12 @@ func parseValue(s string) (value, rest string, err error) {
 	return "", "", errors.New("the quoted value does not end")
 }
 
-// quote returns a quoted string.
+// quote returns s as a quoted string.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// once collects directives that may occur only once.
+// once collects directives that must not occur twice, by name.
 type once map[string]string
 
 func (o once) set(d directive) error {

@@ -8,23 +8,26 @@ import (
 	"strings"
 )
 
-// Names and bounds of RFC 2831.
+// Names and limits in RFC 2831. Sizes are in bytes.
 const (
 	digestName = "DIGEST-MD5"
-	// maxChallenge and maxResponse are the longest messages (2.1.1, 2.1.2).
+	// maxChallenge and maxResponse are the largest sizes of the messages (2.1.1,
+	// 2.1.2).
 	maxChallenge = 2048
 	maxResponse  = 4096
-	// defaultMaxBuf is the size of a wrapped piece that every peer accepts.
+	// defaultMaxBuf is the maxbuf of a peer that sends none: the largest wrapped
+	// piece that it accepts.
 	defaultMaxBuf = 65536
 	// maxMaxBuf is the largest maxbuf: 24 bits.
 	maxMaxBuf = 1<<24 - 1
-	// firstUse is the nonce count: nonces are not reused.
+	// firstUse is the nonce count (nc), always 1, because nonces are not reused.
 	firstUse = "00000001"
-	// noBody replaces the hash of a body in A2 if messages are protected.
+	// noBody is appended to A2 if messages are signed or encrypted, in place of a
+	// body's hash.
 	noBody = ":00000000000000000000000000000000"
 )
 
-// digest is the input of both sides' hashes.
+// digest is the input from which both sides compute their hashes.
 type digest struct {
 	username, realm, password string
 	nonce, cnonce             string
@@ -33,7 +36,7 @@ type digest struct {
 	qop                       QOP
 }
 
-// sessionKey is H(A1), from which everything else derives.
+// sessionKey returns H(A1), from which responses and keys are derived.
 func (d digest) sessionKey() [md5.Size]byte {
 	secret := md5.Sum([]byte(d.encode(d.username) + ":" + d.encode(d.realm) + ":" + d.encode(d.password)))
 	a1 := string(secret[:]) + ":" + d.nonce + ":" + d.cnonce
@@ -43,7 +46,8 @@ func (d digest) sessionKey() [md5.Size]byte {
 	return md5.Sum([]byte(a1))
 }
 
-// response is the client's proof (verb AUTHENTICATE) or the server's (no verb).
+// response returns the proof that a side knows the password: the client's if verb
+// is AUTHENTICATE, the server's if it is empty.
 func (d digest) response(verb string) string {
 	a2 := verb + ":" + d.uri
 	if d.qop != Auth {
@@ -56,8 +60,8 @@ func (d digest) response(verb string) string {
 	return hex.EncodeToString(proof[:])
 }
 
-// encode converts s to ISO 8859-1 if possible, as RFC 2831 and Java do even if the
-// charset is UTF-8.
+// encode returns s in ISO 8859-1 if possible, else unchanged. RFC 2831 and Java do
+// so even if the charset is UTF-8.
 func (d digest) encode(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -69,7 +73,7 @@ func (d digest) encode(s string) string {
 	return b.String()
 }
 
-// newNonce returns 30 random bytes in hex, as Java does.
+// newNonce returns 30 random bytes in hexadecimal, as many as Java's.
 func newNonce(random io.Reader) (string, error) {
 	var b [30]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -9,15 +9,18 @@ import (
 )
 
 const (
-	// macSize is the length of the part of the HMAC that is sent.
+	// macSize is how many bytes of an HMAC are sent.
 	macSize = 10
-	// trailerSize is the size of the message type (always 1) and the sequence number.
+	// trailerSize is the size in bytes of the message type (always 1) and the
+	// sequence number, which follow the MAC.
 	trailerSize = 6
-	// confOverhead is the largest overhead of sealing, as Java computes it.
+	// confOverhead is by how many bytes sealing makes a message longer at most, as
+	// Java computes it.
 	confOverhead = 26
 )
 
-// Texts that make the keys of the two directions differ (RFC 2831, 2.3 and 2.4).
+// Constants that go into the signing and sealing keys, so that the directions have
+// different keys (RFC 2831, 2.3 and 2.4).
 const (
 	signClient = "Digest session key to client-to-server signing key magic constant"
 	signServer = "Digest session key to server-to-client signing key magic constant"
@@ -25,23 +28,24 @@ const (
 	sealServer = "Digest H(A1) to server-to-client sealing key magic constant"
 )
 
-// digestLayer signs messages, and seals them if it has crypters.
+// digestLayer is the security layer of DIGEST-MD5. It signs messages and, for
+// AuthConf, encrypts them.
 type digestLayer struct {
 	qop      QOP
 	maxPiece int
 	out, in  direction
 }
 
-// direction is the state of one direction's messages. A MAC includes the message's
-// number, so that messages cannot be dropped, repeated or reordered.
+// direction is the state of one direction of a connection. A message's MAC includes
+// its number, so that messages cannot be dropped, repeated or reordered.
 type direction struct {
 	signKey [md5.Size]byte
 	crypter *crypter
 	number  uint32
 }
 
-// newDigestLayer returns the layer of one side; nil for QOP Auth. peerMaxBuf is the
-// longest wrapped piece that the peer accepts.
+// newDigestLayer returns one side's security layer; nil for QOP Auth. key is H(A1).
+// peerMaxBuf is the largest wrapped piece, in bytes, that the peer accepts.
 func newDigestLayer(key [md5.Size]byte, qop QOP, name digestCipher, client bool, peerMaxBuf int) (Layer, error) {
 	if qop == Auth {
 		return nil, nil
@@ -114,7 +118,7 @@ func (l *digestLayer) Unwrap(wrapped []byte) ([]byte, error) {
 	return message, nil
 }
 
-// mac returns the MAC of the next message's number and text.
+// mac returns the MAC of the direction's next message.
 func (d *direction) mac(message []byte) []byte {
 	hash := hmac.New(md5.New, d.signKey[:])
 	var number [4]byte

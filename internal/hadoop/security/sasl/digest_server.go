@@ -10,23 +10,24 @@ import (
 	"strings"
 )
 
-// DigestServer configures a server of DIGEST-MD5.
+// DigestServer configures the server's side of a DIGEST-MD5 exchange.
 type DigestServer struct {
-	// Protocol and ServerID make the digest-uri that clients must name;
-	// ServerID is also the realm.
+	// Protocol and ServerID form the digest-uri that clients must send,
+	// Protocol/ServerID. ServerID is also the realm.
 	Protocol, ServerID string
-	// QOPs are offered.
+	// QOPs are the qualities of protection that the server offers.
 	QOPs []QOP
-	// Ciphers are offered for AuthConf. Default: all.
+	// Ciphers are the ciphers that the server offers for AuthConf. Default: all.
 	Ciphers []string
-	// Password returns a user's password. Its error ends the exchange.
+	// Password returns the password of a user. An error ends the exchange.
 	Password func(username string) (string, error)
 	// Rand is the source of the server's nonce. Default: crypto/rand.
 	Rand io.Reader
 }
 
-// digestServer is the server's side: its first Step takes nothing and returns the
-// challenge, its second takes the response and returns the rspauth.
+// digestServer is the server's side of an exchange. Its first Step ignores the
+// message and returns the challenge; its second takes the client's response and
+// returns the rspauth.
 type digestServer struct {
 	config   DigestServer
 	nonce    string

@@ -1,47 +1,52 @@
-// Package sasl authenticates connections. A [Mechanism] exchanges challenges and
-// responses, and may provide a security layer for the connection.
+// Package sasl implements SASL, which authenticates connections. A [Mechanism]
+// exchanges challenges and responses, and may then provide a security layer for the
+// connection.
 //
-// The package implements DIGEST-MD5 (RFC 2831), with which Hadoop checks tokens.
+// The only mechanism is DIGEST-MD5 (RFC 2831), with which Hadoop authenticates by
+// tokens.
 package sasl
 
-// QOP is a quality of protection.
+// QOP is a quality of protection: what SASL provides for a connection.
 type QOP string
 
-// Qualities of protection, with their names on the wire.
+// Qualities of protection. The values are their names in the protocol.
 const (
-	// Auth only authenticates.
+	// Auth is authentication only.
 	Auth QOP = "auth"
-	// AuthInt also signs every message.
+	// AuthInt is authentication and a signature for each message.
 	AuthInt QOP = "auth-int"
-	// AuthConf also encrypts every message.
+	// AuthConf is authentication and, for each message, a signature and encryption.
 	AuthConf QOP = "auth-conf"
 )
 
-// Mechanism is one side of an exchange. It is used for one exchange, and not
-// concurrently.
+// Mechanism is one side of a SASL exchange. It serves one exchange and must not be
+// used concurrently.
 type Mechanism interface {
-	// Name is the mechanism's registered name.
+	// Name returns the mechanism's registered name.
 	Name() string
-	// Step takes the peer's message and returns the reply, nil if there is none. It
-	// fails if the peer, or this side's secret, is not valid; the caller then closes
-	// the connection.
+	// Step handles the peer's message and returns the reply; nil if there is none.
+	// It fails if the message is invalid or authentication fails; the caller must
+	// then close the connection.
 	Step(message []byte) (answer []byte, err error)
 	// Complete reports whether the exchange has succeeded on this side.
 	Complete() bool
-	// Layer protects the connection after a complete exchange; nil for QOP Auth.
+	// Layer returns the security layer for the connection after a complete
+	// exchange; nil for QOP Auth.
 	Layer() Layer
 }
 
 // Layer is a security layer. Wrap and Unwrap may be called concurrently with each
-// other, but not with themselves. The peer must unwrap in the order of wrapping.
+// other, but not with themselves. The peer must unwrap pieces in the order in which
+// they were wrapped.
 type Layer interface {
-	// Wrap protects a piece, of at most MaxPiece bytes. Hadoop's servers do not
-	// enforce the limit, and exceed it.
+	// Wrap protects a piece of at most MaxPiece bytes. Longer pieces do not fail:
+	// Hadoop's servers send them.
 	Wrap(piece []byte) ([]byte, error)
-	// Unwrap verifies and decodes the result of the peer's Wrap.
+	// Unwrap verifies, and for AuthConf decrypts, a piece that the peer wrapped.
 	Unwrap(wrapped []byte) ([]byte, error)
-	// MaxPiece is the largest piece that the peer accepts.
+	// MaxPiece returns the largest size, in bytes before wrapping, of a piece that
+	// the peer accepts.
 	MaxPiece() int
-	// QOP is AuthInt or AuthConf.
+	// QOP returns AuthInt or AuthConf.
 	QOP() QOP
 }
