@@ -9,8 +9,8 @@ import (
 	"net/url"
 )
 
-// malformedError is the error of an answer with a success status and unexpected
-// content.
+// malformedError is the error of a response whose status is a success but whose
+// content is not what the API defines.
 type malformedError struct {
 	url   string
 	cause error
@@ -22,7 +22,7 @@ func (e *malformedError) Error() string {
 
 func (e *malformedError) Unwrap() error { return e.cause }
 
-// parse parses an answer's JSON.
+// parse parses the response's JSON.
 func (a answer) parse() (jsonValue, error) {
 	root, err := parseJSON(a.body)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a answer) parse() (jsonValue, error) {
 	return root, nil
 }
 
-// json parses an answer that must be a JSON object.
+// json parses a response that must be a JSON object.
 func (a answer) json() (jsonValue, error) {
 	root, err := a.parse()
 	if err != nil {
@@ -44,12 +44,12 @@ func (a answer) json() (jsonValue, error) {
 	return root, nil
 }
 
-// lacks returns the error of an answer without a required part.
+// lacks returns the error of a response that lacks a required part.
 func (a answer) lacks(part string) error {
 	return &malformedError{a.url, fmt.Errorf("there is no %s in it", part)}
 }
 
-// get gets a JSON object from the ResourceManager.
+// get requests a JSON object from the ResourceManager.
 func (c *Client) get(ctx context.Context, path string, query url.Values) (answer, jsonValue, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values) (answer
 	return a, root, err
 }
 
-// change sends a JSON object to the ResourceManager.
+// change sends value as JSON to the ResourceManager.
 func (c *Client) change(ctx context.Context, method, path string, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) change(ctx context.Context, method, path string, value any) err
 	return err
 }
 
-// pathOf escapes the segments of an API path.
+// pathOf returns the API path of prefix and the escaped segments.
 func pathOf(prefix string, segments ...string) string {
 	for _, s := range segments {
 		prefix += "/" + url.PathEscape(s)

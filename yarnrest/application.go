@@ -14,8 +14,8 @@ const appsPath = "/ws/v1/cluster/apps"
 // ApplicationState is a state of an application.
 type ApplicationState string
 
-// The states of YarnApplicationState. State may also return the ResourceManager's
-// intermediate states, such as FINAL_SAVING or KILLING.
+// The states of Hadoop's YarnApplicationState. [Client.State] may also return
+// internal states of the ResourceManager, such as FINAL_SAVING or KILLING.
 const (
 	StateNew       ApplicationState = "NEW"
 	StateNewSaving ApplicationState = "NEW_SAVING"
@@ -32,10 +32,11 @@ func (s ApplicationState) Ended() bool {
 	return s == StateFinished || s == StateFailed || s == StateKilled
 }
 
-// FinalStatus is the status with which an application unregistered.
+// FinalStatus is how an application ended, as its ApplicationMaster reported when
+// it unregistered.
 type FinalStatus string
 
-// The values of FinalApplicationStatus.
+// The values of Hadoop's FinalApplicationStatus.
 const (
 	StatusUndefined FinalStatus = "UNDEFINED"
 	StatusSucceeded FinalStatus = "SUCCEEDED"
@@ -60,23 +61,24 @@ type Application struct {
 	Priority             int
 	Started              time.Time
 	Launched             time.Time // zero before the ApplicationMaster is launched
-	Finished             time.Time // zero until the end
+	Finished             time.Time // zero before the application has ended
 	Elapsed              time.Duration
 	AMContainerLogs      string // URL
-	AMHostHTTPAddress    string // host:port of the NodeManager of the ApplicationMaster
+	AMHostHTTPAddress    string // host:port of the web server of the ApplicationMaster's NodeManager
 	AMRPCAddress         string
-	AllocatedMB          int64 // -1 after the end
+	AllocatedMB          int64 // -1 after the application has ended
 	AllocatedVCores      int64
 	RunningContainers    int
-	MemorySeconds        int64 // MiB·s since the start
+	MemorySeconds        int64 // memory used so far, in MiB·s
 	VCoreSeconds         int64
 	LogAggregationStatus string
 	UnmanagedAM          bool
 }
 
-// trackingURL returns "" for the text that stands for none, as after the end of
-// an unmanaged ApplicationMaster (RMAppAttemptImpl.java of Hadoop 3; the web
-// server adds a scheme to it).
+// trackingURL returns a tracking URL of the ResourceManager's, or "" if the text
+// means none: "N/A", as after the end of an unmanaged ApplicationMaster
+// (RMAppAttemptImpl.java of Hadoop 3), to which the web server may have added a
+// scheme.
 func trackingURL(text string) string {
 	if text == "N/A" || strings.HasSuffix(text, "://N/A") {
 		return ""
@@ -116,8 +118,8 @@ func decodeApplication(n jsonValue) Application {
 	}
 }
 
-// deselected are parts of an application that this package does not decode and
-// that can be large.
+// deselected are parts of an application's description that can be large and that
+// this package does not decode. The ResourceManager is asked to omit them.
 var deselected = []string{"resourceRequests", "timeouts"}
 
 // Application returns one application. It fails with ErrNotFound if the cluster
@@ -135,18 +137,19 @@ func (c *Client) Application(ctx context.Context, id string) (*Application, erro
 	return &app, nil
 }
 
-// Filter selects applications; a zero field selects all.
+// Filter selects applications. A field that is zero does not restrict the
+// selection.
 type Filter struct {
 	States        []ApplicationState
 	FinalStatus   FinalStatus
 	User          string
 	Queue         string
 	Types         []string
-	Tags          []string // any of them
+	Tags          []string // applications with at least one of them
 	Name          string   // the whole name
 	StartedAfter  time.Time
 	StartedBefore time.Time
-	Limit         int // at most so many, 0 for all
+	Limit         int // the largest number of applications returned; 0 for all
 }
 
 func (f Filter) query() url.Values {
@@ -179,7 +182,7 @@ func (f Filter) query() url.Values {
 	return q
 }
 
-// Applications returns the applications that match.
+// Applications returns the applications that f selects.
 func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, error) {
 	_, root, err := c.get(ctx, appsPath, f.query())
 	if err != nil {
@@ -197,8 +200,8 @@ func (c *Client) Applications(ctx context.Context, f Filter) ([]Application, err
 	return apps, nil
 }
 
-// State returns an application's state. It costs the ResourceManager less than
-// Application.
+// State returns an application's state. It is cheaper for the ResourceManager than
+// [Client.Application].
 func (c *Client) State(ctx context.Context, id string) (ApplicationState, error) {
 	a, root, err := c.get(ctx, pathOf(appsPath, id, "state"), nil)
 	if err != nil {
@@ -211,10 +214,9 @@ func (c *Client) State(ctx context.Context, id string) (ApplicationState, error)
 	return ApplicationState(state), nil
 }
 
-// Kill asks the ResourceManager to kill an application. It returns once the
-// request is accepted, which may be before the application has ended. It is no
-// error if the application has ended already. The text is added to the
-// application's diagnostics.
+// Kill asks the ResourceManager to kill an application, and adds the text to its
+// diagnostics. It returns once the request is accepted, possibly before the
+// application has ended. It returns nil if the application has ended already.
 func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	target := map[string]any{"state": StateKilled}
 	if diagnostics != "" {
@@ -223,19 +225,20 @@ func (c *Client) Kill(ctx context.Context, id, diagnostics string) error {
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "state"), target)
 }
 
-// lifetimeLayout is the ResourceManager's format of times (Times.java of Hadoop
-// 3).
+// lifetimeLayout is the format in which the ResourceManager reads a time
+// (Times.java of Hadoop 3).
 const lifetimeLayout = "2006-01-02T15:04:05.000-0700"
 
-// SetLifetime makes the ResourceManager kill an application when it has run for
-// the lifetime. The ResourceManager checks every few seconds
+// SetLifetime makes the ResourceManager kill an application once lifetime has
+// passed since its start. The ResourceManager checks every few seconds
 // (yarn.resourcemanager.application-timeouts.monitor.interval-ms).
 func (c *Client) SetLifetime(ctx context.Context, id string, lifetime time.Duration) error {
 	application, err := c.Application(ctx, id)
 	if err != nil {
 		return err
 	}
-	// By the ResourceManager's clock, not this machine's.
+	// Started is by the ResourceManager's clock, which may differ from this
+	// machine's.
 	expires := application.Started.Add(lifetime).Format(lifetimeLayout)
 	return c.change(ctx, http.MethodPut, pathOf(appsPath, id, "timeout"),
 		map[string]any{"timeout": map[string]string{"type": "LIFETIME", "expiryTime": expires}})

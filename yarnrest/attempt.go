@@ -12,13 +12,13 @@ type ApplicationAttempt struct {
 	State           string // "LAUNCHED", "RUNNING", "FINISHED", "FAILED", "KILLED", …; "" from Hadoop 3.3
 	Started         time.Time
 	Finished        time.Time
-	ContainerID     string // of the ApplicationMaster, "" before it is allocated
+	ContainerID     string // the ApplicationMaster's container; "" before its allocation
 	NodeID          string
 	NodeHTTPAddress string // host:port
 	LogsLink        string
 }
 
-// Attempts returns an application's attempts, the first one first.
+// Attempts returns the attempts of an application, the earliest first.
 func (c *Client) Attempts(ctx context.Context, applicationID string) ([]ApplicationAttempt, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts"), nil)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Attempts(ctx context.Context, applicationID string) ([]Applicat
 	return attempts, nil
 }
 
-// Container is one container of an attempt as the ResourceManager reports it.
+// Container is a container of an attempt, as the ResourceManager reports it.
 type Container struct {
 	ID              string
 	State           string // "NEW", "RUNNING", "COMPLETE"
@@ -57,8 +57,8 @@ type Container struct {
 	Diagnostics     string
 }
 
-// Containers returns the containers of an attempt that the ResourceManager knows:
-// those that have not ended.
+// Containers returns the containers of an attempt that have not ended; the
+// ResourceManager knows no others.
 func (c *Client) Containers(ctx context.Context, applicationID, attemptID string) ([]Container, error) {
 	_, root, err := c.get(ctx, pathOf(appsPath, applicationID, "appattempts", attemptID, "containers"), nil)
 	if err != nil {

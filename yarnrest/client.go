@@ -1,11 +1,11 @@
 // Package yarnrest is a client of YARN's REST APIs: the ResourceManager's
 // (applications, nodes, queues, metrics, submission) and the NodeManager's
-// (containers and their logs). It follows the active ResourceManager of a highly
-// available cluster and understands the answers of Hadoop 3.3 to 3.5.
+// (containers and their logs). It finds the active ResourceManager of a highly
+// available cluster. It supports Hadoop 3.3 to 3.5.
 //
-// Hadoop's versions write the same data in JSON of different shapes: a list of
-// one element may be an object, an empty one may be missing, null or "", numbers
-// may be strings. The types here hide that.
+// Hadoop's versions differ in the JSON for the same data: a list of one element may
+// be an object; an empty list may be missing, null or ""; numbers may be strings.
+// The types of this package hide that.
 package yarnrest
 
 import (
@@ -33,33 +33,34 @@ const (
 
 // Options configure a Client.
 type Options struct {
-	// Addresses of the ResourceManagers' web services, at least one: "host:port",
-	// which gets the scheme Scheme, or "http://host:port" and
-	// "https://host:port".
+	// Addresses are the ResourceManagers' web addresses, at least one: "host:port",
+	// to which Scheme is added, or "http://host:port" or "https://host:port".
 	Addresses []string
-	// Scheme of addresses without one, and of the NodeManagers: "http" (default) or "https".
+	// Scheme is that of NodeManagers, and of addresses without one: "http"
+	// (default) or "https".
 	Scheme string
-	// WebProxy is the address of a web proxy that runs outside the ResourceManager (yarn.web-proxy.address),
-	// or "".
+	// WebProxy is the address of the web application proxy (yarn.web-proxy.address)
+	// if it runs outside the ResourceManager; else "".
 	WebProxy string
-	// User is sent as user.name. Only clusters without authentication accept it;
-	// leave it empty if HTTP authenticates.
+	// User is sent as the query parameter user.name, which only clusters without
+	// authentication accept. Leave it empty if HTTP authenticates.
 	User string
-	// HTTP sends the requests. Set it for TLS settings, proxies or
-	// authentication. The default verifies servers by RootCAs and uses no proxy.
+	// HTTP is the client that sends the requests, for example with TLS settings, a
+	// proxy or authentication. By default, a client that trusts RootCAs and uses no
+	// proxy.
 	HTTP *http.Client
-	// RootCAs are the authorities that the default HTTP client accepts; nil for
-	// the system's.
+	// RootCAs are the CA certificates that the default HTTP client trusts; nil
+	// means the system's.
 	RootCAs *x509.CertPool
-	// MaxWait is how long a call looks for an active ResourceManager before it
-	// fails with an UnavailableError. 0 means DefaultMaxWait, a negative value
-	// one try of each address.
+	// MaxWait is how long a call looks for the active ResourceManager before it
+	// fails with an UnavailableError. 0 means DefaultMaxWait; a negative value
+	// means one try of each address.
 	MaxWait time.Duration
-	// RequestTimeout bounds one request to one ResourceManager; 0 means
+	// RequestTimeout limits one request to one ResourceManager; 0 means
 	// DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// Logger logs failovers at level Info and requests at level Debug; nil logs
-	// nothing.
+	// Logger receives failovers at level Info and requests at level Debug; nil
+	// discards them.
 	Logger *slog.Logger
 }
 
@@ -69,17 +70,17 @@ type Client struct {
 	scheme         string
 	webProxy       string
 	user           string
-	http           *http.Client // does not follow redirects
+	http           *http.Client // follows no redirects
 	maxWait        time.Duration
 	requestTimeout time.Duration
 	log            *slog.Logger
 
-	// active is the base URL that answered last. It may not be among addresses: a
-	// standby may know the active ResourceManager by another name.
+	// active is the base URL of the ResourceManager that answered last. It may not
+	// be among addresses: a standby may redirect to the active one by another name.
 	active atomic.Pointer[string]
 }
 
-// New returns a client. It does not connect.
+// New returns a Client. It does not connect.
 func New(o Options) (*Client, error) {
 	if len(o.Addresses) == 0 {
 		return nil, errors.New("no address of a ResourceManager: set yarn.resourcemanager.hostname or yarn.resourcemanager.webapp.address in yarn-site.xml")
@@ -125,13 +126,14 @@ func New(o Options) (*Client, error) {
 	return c, nil
 }
 
-// truststoreKey is defined by FileBasedKeyStoresFactory of Hadoop 3.
+// truststoreKey is the key of the truststore's path in ssl-client.xml
+// (FileBasedKeyStoresFactory of Hadoop 3).
 const truststoreKey = "ssl.client.truststore.location"
 
-// FromConf returns a client of the cluster that a Hadoop configuration describes:
-// it reads the addresses of the ResourceManagers, the scheme (yarn.http.policy),
-// the web proxy, and the truststore of ssl-client.xml, which may be a PEM file.
-// Fields set in o take precedence.
+// FromConf returns a client of the cluster that a Hadoop configuration describes.
+// From the configuration it takes the ResourceManagers' addresses, the scheme
+// (yarn.http.policy), the web proxy, and the truststore that ssl-client.xml names,
+// which may be a PEM file. Fields set in o take precedence.
 func FromConf(c *conf.Config, o Options) (*Client, error) {
 	if o.Scheme == "" && c.HTTPSOnly() {
 		o.Scheme = "https"
@@ -156,8 +158,9 @@ func FromConf(c *conf.Config, o Options) (*Client, error) {
 	return New(o)
 }
 
-// withoutRedirects returns a copy of a client that does not follow redirects: a
-// standby ResourceManager's redirect is a failover.
+// withoutRedirects returns a copy of c that does not follow redirects, because the
+// redirect of a standby ResourceManager is handled as a failover. If c is nil, the
+// copy is of a default client that trusts roots.
 func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	var own http.Client
 	if c != nil {
@@ -175,11 +178,12 @@ func withoutRedirects(c *http.Client, roots *x509.CertPool) *http.Client {
 	return &own
 }
 
-// HasAnswered reports whether a ResourceManager has answered so far.
+// HasAnswered reports whether a ResourceManager has answered any call of this
+// client yet.
 func (c *Client) HasAnswered() bool { return c.active.Load() != nil }
 
-// CloseIdleConnections closes connections that are kept for reuse. Call it after
-// the last request, so that no goroutine of the connections is left.
+// CloseIdleConnections closes the connections that are kept for reuse, and ends
+// their goroutines. Call it after the last request.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // baseURL normalizes an address to scheme://host:port.

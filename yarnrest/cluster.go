@@ -10,7 +10,7 @@ import (
 
 // ClusterInfo describes the active ResourceManager.
 type ClusterInfo struct {
-	ID                     int64 // the start time in milliseconds, part of every application's id
+	ID                     int64 // when it started, in milliseconds since 1970; part of every application's id
 	StartedOn              time.Time
 	State                  string // "STARTED"
 	HAState                string // "ACTIVE"
@@ -19,8 +19,8 @@ type ClusterInfo struct {
 	HadoopVersion          string
 }
 
-// ClusterInfo returns information on the active ResourceManager. Standbys answer
-// this request too; the client skips them.
+// ClusterInfo returns information about the active ResourceManager. Standbys answer
+// this request too; their answers are skipped.
 func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	a, err := c.call(ctx, request{method: http.MethodGet, path: "/ws/v1/cluster/info", check: checkActive})
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Client) ClusterInfo(ctx context.Context) (*ClusterInfo, error) {
 	}, nil
 }
 
-// checkActive refuses a standby's answer.
+// checkActive returns an error if the answer is that of a standby.
 func checkActive(a answer) error {
 	root, err := a.json()
 	if err != nil {
@@ -59,7 +59,7 @@ func checkActive(a answer) error {
 	}
 }
 
-// Metrics are the cluster's totals.
+// Metrics are totals over the cluster. Memory is in MiB.
 type Metrics struct {
 	AppsSubmitted, AppsCompleted, AppsPending, AppsRunning, AppsFailed, AppsKilled int
 	TotalMB, AvailableMB, AllocatedMB, ReservedMB, PendingMB                       int64
@@ -69,7 +69,7 @@ type Metrics struct {
 	DecommissioningNodes, DecommissionedNodes, RebootedNodes, ShutdownNodes        int
 }
 
-// Metrics returns the cluster's totals.
+// Metrics returns totals over the cluster.
 func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 	a, root, err := c.get(ctx, "/ws/v1/cluster/metrics", nil)
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *Client) Metrics(ctx context.Context) (*Metrics, error) {
 	}, nil
 }
 
-// Node is one NodeManager as the ResourceManager reports it.
+// Node is a NodeManager as the ResourceManager reports it.
 type Node struct {
 	ID                string // host:port of its RPC server
 	Host              string
@@ -133,7 +133,8 @@ type Node struct {
 	Total             Resource // the node's capacity; zero if the ResourceManager does not report it
 }
 
-// Nodes returns the nodes in the given states ("RUNNING", …), or all nodes.
+// Nodes returns the nodes in the given states, such as "RUNNING"; without states,
+// all nodes.
 func (c *Client) Nodes(ctx context.Context, states ...string) ([]Node, error) {
 	query := url.Values{}
 	if len(states) > 0 {

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// jsonValue is a value in an answer. Reading a missing value or one of another type
-// returns a zero value: Hadoop's versions leave out, rename and retype fields.
-// Functions that decode answers check required fields.
+// jsonValue is a JSON value in a response. Reading a value that is missing or has
+// another type returns a zero value, because Hadoop's versions omit, rename and
+// retype fields. Functions that decode responses check the fields that they
+// require.
 type jsonValue struct {
 	value any
 }
 
-// parseJSON parses one JSON document.
+// parseJSON parses a JSON document.
 func parseJSON(body []byte) (jsonValue, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -32,7 +33,7 @@ func parseJSON(body []byte) (jsonValue, error) {
 	return jsonValue{v}, nil
 }
 
-// at returns the value at a path of object keys.
+// at returns the value at a path of object keys; an empty node if there is none.
 func (n jsonValue) at(path ...string) jsonValue {
 	for _, key := range path {
 		m, _ := n.value.(map[string]any)
@@ -41,11 +42,11 @@ func (n jsonValue) at(path ...string) jsonValue {
 	return n
 }
 
-// present reports whether there is an object or a non-empty value.
+// present reports whether the value exists and is neither null nor "".
 func (n jsonValue) present() bool { return n.value != nil && n.value != "" }
 
-// list returns an array's elements. A single object or value is a list of one;
-// null, "" and {} are empty lists.
+// list returns an array's elements. Null, "" and {} are empty lists; another single
+// value is a list of one element.
 func (n jsonValue) list() []jsonValue {
 	switch v := n.value.(type) {
 	case nil:
@@ -82,7 +83,7 @@ func (n jsonValue) text() string {
 	return ""
 }
 
-// float returns a number, or a string's number; 0 for anything else and for
+// float returns a number, also one written as a string; 0 for anything else and for
 // infinities.
 func (n jsonValue) float() float64 {
 	f, err := strconv.ParseFloat(strings.TrimSpace(n.text()), 64)
@@ -111,8 +112,8 @@ func (n jsonValue) int() int { return int(n.int64()) }
 
 func (n jsonValue) bool() bool { return strings.EqualFold(strings.TrimSpace(n.text()), "true") }
 
-// time converts milliseconds since 1970. Hadoop writes 0 for "not yet": that is
-// the zero time.
+// time returns the time of a number of milliseconds since 1970. For 0, which Hadoop
+// writes for "not yet", it returns the zero time.
 func (n jsonValue) time() time.Time {
 	ms := n.int64()
 	if ms <= 0 {
@@ -121,7 +122,7 @@ func (n jsonValue) time() time.Time {
 	return time.UnixMilli(ms)
 }
 
-// strings returns a list of strings. A single string is split at commas.
+// strings returns a list of strings. Strings in it are split at commas.
 func (n jsonValue) strings() []string {
 	var list []string
 	for _, e := range n.list() {

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Errors to test for with errors.Is; the error itself is a *RemoteError.
+// Errors for errors.Is. The error that a call returns is a *RemoteError.
 var (
 	// ErrNotFound means that the cluster does not know the application,
 	// container, node or file.
 	ErrNotFound = errors.New("not found")
-	// ErrForbidden means that the cluster denies the user the request, or does
-	// not know the user.
+	// ErrForbidden means that the cluster does not permit the user this request, or
+	// does not know the user.
 	ErrForbidden = errors.New("not permitted")
 )
 
-// RemoteError is an answer that refuses the request: a Hadoop RemoteException, or
-// another error response.
+// RemoteError is a response that refuses a request: a Hadoop RemoteException, or
+// another response with an error status.
 type RemoteError struct {
 	Status    int    // HTTP status
-	Exception string // simple class name; "" unless the answer was a RemoteException
+	Exception string // simple class name; "" if the response is no RemoteException
 	JavaClass string // full class name, or ""
-	Message   string // the whole message
-	URL       string // that was requested
+	Message   string // the whole text of the error
+	URL       string // the requested URL
 }
 
 func (e *RemoteError) Error() string {
@@ -43,9 +43,9 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s (%sHTTP %d from %s)", message, kind, e.Status, e.URL)
 }
 
-// Is implements errors.Is for ErrNotFound and ErrForbidden. The status alone does
-// not decide: Hadoop's GenericExceptionHandler answers 404 for every IOException,
-// and the NodeManager 503 for the logs of an unknown container.
+// Is reports whether e is ErrNotFound or ErrForbidden. The HTTP status alone does
+// not tell: Hadoop's GenericExceptionHandler answers 404 for every IOException, and
+// the NodeManager 503 for the logs of an unknown container.
 func (e *RemoteError) Is(target error) bool {
 	switch target {
 	case ErrNotFound:
@@ -59,23 +59,23 @@ func (e *RemoteError) Is(target error) bool {
 	return false
 }
 
-// standby reports whether the answer came from a ResourceManager that is not
+// standby reports whether the response is that of a ResourceManager that is not
 // active.
 func (e *RemoteError) standby() bool {
 	return e.Exception == "StandbyException" || e.Exception == "RetriableException"
 }
 
-// UnavailableError means that no ResourceManager answered, or that a NodeManager
-// did not.
+// UnavailableError means that no ResourceManager answered, or that the NodeManager
+// or web proxy did not.
 type UnavailableError struct {
 	Service  string // "ResourceManager", "NodeManager" or "web proxy"
 	Attempts []Attempt
 	Elapsed  time.Duration
-	// Context is the context's error if that ended the search.
+	// Context is the context's error if the context ended the search; else nil.
 	Context error
 }
 
-// Attempt describes the tries of one address.
+// Attempt is the tries of one address.
 type Attempt struct {
 	Address string
 	Tries   int
@@ -105,7 +105,7 @@ func (e *UnavailableError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the context's error and each address's.
+// Unwrap returns the context's error, if any, and the last error of each address.
 func (e *UnavailableError) Unwrap() []error {
 	var errs []error
 	if e.Context != nil {
@@ -117,7 +117,7 @@ func (e *UnavailableError) Unwrap() []error {
 	return errs
 }
 
-// remoteError returns the error of a response without a success status.
+// remoteError returns the error of a response whose status is not a success.
 func remoteError(status int, url string, body []byte) *RemoteError {
 	e := &RemoteError{Status: status, URL: url}
 	if root, err := parseJSON(body); err == nil {
@@ -142,7 +142,7 @@ var (
 	htmlTag    = regexp.MustCompile(`<[^>]*>`)
 )
 
-// plainText extracts one readable line from an error page.
+// plainText returns the text of an error page, in one line.
 func plainText(body string) string {
 	if strings.Contains(body, "<") {
 		body = htmlTag.ReplaceAllString(htmlHidden.ReplaceAllString(body, " "), " ")

@@ -16,35 +16,35 @@ import (
 	"time"
 )
 
-// Pauses between rounds over all addresses.
+// The first and the longest pause between rounds over all addresses.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
-// maxAnswerBytes bounds an answer; a list of a hundred thousand applications is
-// smaller.
+// maxAnswerBytes is the largest size in bytes of a response. A list of a hundred
+// thousand applications is smaller.
 const maxAnswerBytes = 256 << 20
 
-// request is one call of the ResourceManager's API.
+// request is one request to a REST API.
 type request struct {
 	method string
 	path   string // begins with a slash
 	query  url.Values
 	body   []byte // JSON, or nil
 	accept string // media type, "" for JSON
-	// check refuses an inactive ResourceManager's answer that looks like an
-	// active one's; may be nil.
+	// check returns an error for a successful response that a standby
+	// ResourceManager may send; nil accepts every one.
 	check func(answer) error
 }
 
-// answer is a response with a success status.
+// answer is a response whose status is a success.
 type answer struct {
 	url  string
 	body []byte
 }
 
-// errStandby means that a ResourceManager is not active.
+// errStandby means that a ResourceManager is a standby.
 type errStandby struct {
 	active string // base URL of the active one, if it said so
 	text   string
@@ -61,10 +61,9 @@ func (e *errStandby) Error() string {
 }
 
 // call sends a request to the active ResourceManager. It tries the one that
-// answered last, then every other address, and starts again after a pause, until
-// one answers, the context ends or the client's MaxWait has passed. Every request
-// of this API may be repeated: a second submission or kill of the same
-// application has no effect.
+// answered last, then all other addresses, and repeats this after a pause, until
+// one answers, the context ends, or MaxWait has passed. All requests can be
+// repeated: a second submission or kill of the same application has no effect.
 func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	start := time.Now()
 	var attempts []Attempt
@@ -123,7 +122,7 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// candidates returns the addresses in the order to try them.
+// candidates returns the addresses in the order in which to try them.
 func (c *Client) candidates() []string {
 	active := c.active.Load()
 	if active == nil {
@@ -149,8 +148,8 @@ func noteAttempt(attempts []Attempt, base string, err error) []Attempt {
 	return append(attempts, Attempt{Address: base, Tries: 1, Err: err})
 }
 
-// attempt sends a request to one ResourceManager. A *RemoteError is the cluster's
-// answer; after any other error the next address is tried.
+// attempt sends a request to one ResourceManager. A *RemoteError is final; after
+// any other error, the next address is tried.
 func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string, r request) (answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -160,7 +159,8 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 		body, err = readAll(response)
 	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		// Not wrapped: the caller's own deadline has not passed.
+		// The error does not wrap context.DeadlineExceeded, as the caller's
+		// deadline has not passed.
 		return answer{}, fmt.Errorf("gave no answer within %s", timeout.Round(time.Millisecond))
 	}
 	if err != nil {
@@ -195,8 +195,8 @@ func (c *Client) attempt(ctx context.Context, timeout time.Duration, base string
 	}
 }
 
-// send sends one request. It reduces a *url.Error to its cause, as the caller
-// reports the address.
+// send sends one request. It returns the cause in place of a *url.Error, because
+// callers report the address themselves.
 func (c *Client) send(ctx context.Context, base string, r request) (*http.Response, error) {
 	query := url.Values{}
 	for k, v := range r.query {
@@ -214,8 +214,8 @@ func (c *Client) send(ctx context.Context, base string, r request) (*http.Respon
 		return nil, err
 	}
 	req.Header.Set("Accept", cmp.Or(r.accept, "application/json"))
-	// Clusters with yarn.resourcemanager.webapp.rest-csrf.enabled require this
-	// header for changes.
+	// If yarn.resourcemanager.webapp.rest-csrf.enabled is true, requests that
+	// change something need this header.
 	req.Header.Set("X-XSRF-Header", "bobbin")
 	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
@@ -244,9 +244,9 @@ func readAll(response *http.Response) (body []byte, err error) {
 	return body, err
 }
 
-// standbyRedirect parses the redirect of a standby ResourceManager
-// (RMWebAppFilter): 307 with the active one's URL as Location, or, if the standby
-// knows no active one, 307 with a Refresh header that leads back to itself.
+// standbyRedirect returns the error for a redirect by a standby ResourceManager
+// (RMWebAppFilter): a 307 whose Location is a URL of the active one or, if the
+// standby knows no active one, a 307 whose Refresh header leads back to itself.
 func standbyRedirect(base string, response *http.Response, body []byte) error {
 	location := response.Header.Get("Location")
 	if location == "" {
@@ -260,15 +260,15 @@ func standbyRedirect(base string, response *http.Response, body []byte) error {
 	return &errStandby{active: u.Scheme + "://" + u.Host}
 }
 
-// isStandbyText recognizes what RMWebAppFilter writes with status 200 if it does
-// not say when to retry.
+// isStandbyText reports whether text is what RMWebAppFilter of a standby sends with
+// status 200, when it does not say when to retry.
 func isStandbyText(text string) bool {
 	return !strings.HasPrefix(text, "{") &&
 		(strings.HasPrefix(text, "This is standby RM") || strings.Contains(text, "no active RM") || strings.Contains(text, "not find any active RM"))
 }
 
-// permanent reports whether retrying is useless: the host name does not exist,
-// the certificate is not trusted, or the server does not speak TLS.
+// permanent reports whether retrying is useless: the host name does not exist, the
+// certificate is not trusted, or the server does not speak TLS.
 func permanent(err error) bool {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {

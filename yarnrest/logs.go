@@ -16,14 +16,15 @@ import (
 // LogFile is a log file of a container.
 type LogFile struct {
 	Name       string
-	Size       int64     // bytes, when it was listed
-	Modified   time.Time // zero if the NodeManager's format is unknown
-	Aggregated bool      // in the aggregated logs, not on the node
+	Size       int64     // bytes, at the time of listing
+	Modified   time.Time // zero if it could not be parsed
+	Aggregated bool      // true if it is in the aggregated logs, not on the node
 }
 
-// ContainerLogs returns the log files of a container that runs or ran on the
-// node. The NodeManager deletes an ended container's files after aggregation, or
-// otherwise after yarn.nodemanager.log.retain-seconds (3 hours by default).
+// ContainerLogs returns the log files of a container that runs or ran on the node.
+// After a container has ended, the NodeManager deletes its files: after aggregation
+// or, without aggregation, after yarn.nodemanager.log.retain-seconds (3 hours by
+// default).
 func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]LogFile, error) {
 	a, err := n.fetch(ctx, pathOf(nodePath, "containers", containerID, "logs"))
 	if err != nil {
@@ -36,9 +37,10 @@ func (n *NodeManager) ContainerLogs(ctx context.Context, containerID string) ([]
 	return decodeLogFiles(root), nil
 }
 
-// decodeLogFiles decodes one containerLogsInfo for the node's files and, if there
-// are any, one for the aggregated ones: an object, a list in an object or a list
-// of objects.
+// decodeLogFiles decodes the response with a container's logs. It has a
+// containerLogsInfo for the files on the node and, if there are any, another for
+// the aggregated ones. The response is an object, a list in an object, or a list of
+// objects.
 func decodeLogFiles(root jsonValue) []LogFile {
 	var groups []jsonValue
 	for _, e := range root.list() {
@@ -63,11 +65,11 @@ func decodeLogFiles(root jsonValue) []LogFile {
 // logTimeLayout is the format of Hadoop's Times.format.
 const logTimeLayout = "Mon Jan 02 15:04:05 -0700 2006"
 
-// Log is an open log file. It must be closed.
+// Log is an open log file. The caller must close it.
 type Log struct {
 	io.Reader
-	// Size is the file's length when it was opened, Offset is where reading
-	// began. To follow a growing log, ask next for the bytes after Size.
+	// Size is the file's length in bytes when it was opened; Offset is where
+	// reading began. To follow a log that grows, request the bytes after Size next.
 	Size, Offset int64
 	body         io.Closer
 }
@@ -75,10 +77,10 @@ type Log struct {
 // Close closes the connection.
 func (l *Log) Close() error { return l.body.Close() }
 
-// OpenLog opens a log file of a container that runs or ran on the node: its last
-// tail bytes, or all of it if tail is 0. ctx also governs reading. The answer,
-// and each Read, may take as long as the client's RequestTimeout. It fails with
-// ErrNotFound if there is no such file.
+// OpenLog opens a log file of a container that runs or ran on the node. It reads
+// the last tail bytes, or all of it if tail is 0. When ctx ends, reads fail. The
+// response, and each Read, may take as long as Options.RequestTimeout. OpenLog
+// fails with ErrNotFound if there is no such file.
 func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tail int64) (*Log, error) {
 	query := url.Values{}
 	if tail > 0 {
@@ -88,7 +90,7 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	start := time.Now()
 	guard := newSilenceGuard(ctx, n.client.requestTimeout)
 	guard.begin()
-	// The NodeManager refuses, with status 503, to write a log as JSON.
+	// The NodeManager cannot send a log as JSON: it would answer 503.
 	response, err := n.open(guard.ctx, request{method: http.MethodGet, path: path, query: query, accept: "text/plain"})
 	guard.end()
 	if err != nil {
@@ -111,12 +113,14 @@ func (n *NodeManager) OpenLog(ctx context.Context, containerID, name string, tai
 	return &Log{Reader: &exactReader{r: r, left: length, url: n.base + path}, Size: size, Offset: size - length, body: guard}, nil
 }
 
-// maxLogHeaderLines bounds the header, which has seven lines.
+// maxLogHeaderLines is the largest number of lines of the header, which normally
+// has seven.
 const maxLogHeaderLines = 32
 
-// readLogHeader parses what the NodeManager writes before a log's bytes
-// (LogToolUtils): lines, of which LogLength has the file's size and LogContents
-// is the last. An empty file has no header, only the line after the end.
+// readLogHeader reads the lines that the NodeManager sends before the bytes of a
+// log (LogToolUtils), and returns the file's size, which is in the line LogLength.
+// LogContents is the last line. For an empty file there is no header, only the line
+// that follows a log.
 func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	size = -1
 	for range maxLogHeaderLines {
@@ -143,8 +147,8 @@ func readLogHeader(r *bufio.Reader) (size int64, err error) {
 	return 0, errors.New("it has no header of a container's log")
 }
 
-// exactReader reads the announced number of bytes and fails if the connection
-// ends before that.
+// exactReader reads the announced number of bytes. It fails if the connection ends
+// earlier.
 type exactReader struct {
 	r    io.Reader
 	left int64
@@ -169,10 +173,10 @@ func (e *exactReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// silenceGuard cancels the context of an answer that stops arriving. The time
-// between two reads does not count.
+// silenceGuard ends a response's context if no bytes arrive for limit. The time
+// between two Reads, in which the caller does not ask for bytes, does not count.
 type silenceGuard struct {
-	body   io.ReadCloser // nil until there is an answer
+	body   io.ReadCloser // nil before the response has arrived
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	limit  time.Duration

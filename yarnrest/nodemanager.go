@@ -12,19 +12,20 @@ import (
 
 const nodePath = "/ws/v1/node"
 
-// maxRedirects bounds the redirects of a NodeManager: one, to a log server, is
-// usual.
+// maxRedirects is the largest number of redirects that a request to a NodeManager
+// follows. Normal is one, to a log server.
 const maxRedirects = 3
 
-// NodeManager calls the REST API of one NodeManager. It is safe for concurrent use.
+// NodeManager is a client of one NodeManager's REST API. It is safe for concurrent
+// use.
 type NodeManager struct {
 	client *Client
 	base   string
 }
 
-// NodeManager returns a client of the NodeManager at an HTTP address, "host:port"
-// as in nodes, attempts and containers. It uses the cluster client's user, scheme
-// and HTTP client.
+// NodeManager returns a client of the NodeManager with the given HTTP address,
+// "host:port", as found in [Node], [ApplicationAttempt] and [Container]. It uses
+// the user, scheme and HTTP client of c.
 func (c *Client) NodeManager(httpAddress string) (*NodeManager, error) {
 	base, err := baseURL(c.scheme, httpAddress)
 	if err != nil {
@@ -69,7 +70,7 @@ func decodeNodeContainer(n jsonValue) NodeContainer {
 }
 
 // Containers returns the containers that the NodeManager knows. It soon forgets
-// ended ones.
+// those that have ended.
 func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 	_, root, err := n.get(ctx, pathOf(nodePath, "containers"))
 	if err != nil {
@@ -83,7 +84,7 @@ func (n *NodeManager) Containers(ctx context.Context) ([]NodeContainer, error) {
 }
 
 // HasApplication reports whether the NodeManager knows an application: its
-// containers run or ran on the node, and their logs are not aggregated yet.
+// containers run or ran on the node, and their logs are not yet aggregated.
 func (n *NodeManager) HasApplication(ctx context.Context, id string) (bool, error) {
 	_, _, err := n.get(ctx, pathOf(nodePath, "apps", id))
 	if errors.Is(err, ErrNotFound) {
@@ -107,7 +108,7 @@ func (n *NodeManager) Container(ctx context.Context, id string) (*NodeContainer,
 	return &c, nil
 }
 
-// get gets a JSON object.
+// get requests a JSON object.
 func (n *NodeManager) get(ctx context.Context, path string) (answer, jsonValue, error) {
 	a, err := n.fetch(ctx, path)
 	if err != nil {
@@ -117,7 +118,7 @@ func (n *NodeManager) get(ctx context.Context, path string) (answer, jsonValue, 
 	return a, root, err
 }
 
-// fetch reads a whole answer.
+// fetch requests a path and reads the whole response.
 func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
@@ -132,8 +133,8 @@ func (n *NodeManager) fetch(ctx context.Context, path string) (answer, error) {
 	return a, nil
 }
 
-// open sends a GET and follows redirects to a log server. It returns other
-// responses than success as a *RemoteError.
+// open sends a GET request and follows redirects, for example to a log server. A
+// response whose status is not a success becomes a *RemoteError.
 func (n *NodeManager) open(ctx context.Context, r request) (*http.Response, error) {
 	start, base := time.Now(), n.base
 	for range maxRedirects + 1 {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// beansPath is where every Hadoop daemon, a standby ResourceManager too, serves
-// Java's management beans (JMXJsonServlet.java; RMWebAppFilter.java does not
-// redirect it).
+// beansPath is where every Hadoop daemon serves its JMX beans
+// (JMXJsonServlet.java). A standby ResourceManager serves them too:
+// RMWebAppFilter.java does not redirect this path.
 const beansPath = "/jmx"
 
-// systemBean selects the bean about the operating system.
+// systemBean is the query for the bean that describes the operating system.
 var systemBean = url.Values{"qry": {"java.lang:type=OperatingSystem"}}
 
-// Platform returns the ResourceManager's platform as Go names it: "linux/amd64".
-// Clusters may restrict the request to administrators
-// (hadoop.security.instrumentation.requires.admin), and gateways do not forward
-// it.
+// Platform returns the platform of the ResourceManager's machine in Go's terms,
+// such as "linux/amd64". Clusters may restrict the request to administrators
+// (hadoop.security.instrumentation.requires.admin), and gateways such as Knox may
+// not forward it.
 func (c *Client) Platform(ctx context.Context) (string, error) {
 	a, root, err := c.get(ctx, beansPath, systemBean)
 	if err != nil {
@@ -27,8 +27,8 @@ func (c *Client) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// Platform returns the node's platform, as [Client.Platform] does the
-// ResourceManager's.
+// Platform returns the platform of the node, as [Client.Platform] does that of the
+// ResourceManager.
 func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.client.requestTimeout)
 	defer cancel()
@@ -47,7 +47,7 @@ func (n *NodeManager) Platform(ctx context.Context) (string, error) {
 	return platform(a, root)
 }
 
-// platform converts Java's names of systems and processors.
+// platform converts Java's names of operating system and processor to Go's.
 func platform(a answer, root jsonValue) (string, error) {
 	for _, bean := range root.at("beans").list() {
 		system, processor := strings.ToLower(bean.at("Name").text()), strings.ToLower(bean.at("Arch").text())

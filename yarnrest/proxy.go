@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Proxy gets a page of an application's web server through the cluster's web
-// proxy, which is part of the ResourceManager unless yarn.web-proxy.address names
-// another. path is the application's, such as "/status". If the application has
-// no web server the proxy redirects elsewhere, and Proxy fails.
+// Proxy returns a page of an application's web server, through the cluster's web
+// application proxy: that at yarn.web-proxy.address or, if it is not set, the
+// ResourceManager's. path is the page's path on the application's web server, such
+// as "/status". If the application has no web server, the proxy redirects
+// elsewhere, and Proxy fails.
 func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte, error) {
 	base := c.webProxy
 	if base == "" {
@@ -41,8 +42,8 @@ func (c *Client) Proxy(ctx context.Context, applicationID, path string) ([]byte,
 	return body, nil
 }
 
-// activeBase returns the active ResourceManager's base URL; a standby's proxy
-// does not redirect to it.
+// activeBase returns the base URL of the active ResourceManager, which it has to
+// find because a standby's web proxy does not redirect to it.
 func (c *Client) activeBase(ctx context.Context) (string, error) {
 	if active := c.active.Load(); active != nil {
 		return *active, nil

@@ -5,25 +5,27 @@ import (
 	"strings"
 )
 
-// Scheduler is the ResourceManager's scheduler with its queues.
+// Scheduler describes the ResourceManager's scheduler and its queues.
 type Scheduler struct {
 	Type   string // "capacityScheduler", "fairScheduler", "fifoScheduler"
 	Queues []Queue
 }
 
-// Queue is one queue. Percentages are of the parent queue, absolute ones of the
-// cluster; only the CapacityScheduler reports them.
+// Queue is a queue of the scheduler. Capacities are in percent: of the parent
+// queue, or of the cluster for absolute ones. Only the CapacityScheduler reports
+// them.
 type Queue struct {
 	Name             string // "default"
 	Path             string // "root.default"
 	Parent           string // the parent's path, "" for the root
-	Leaf             bool   // takes applications
+	Leaf             bool   // can run applications
 	State            string // "RUNNING", "STOPPED", "DRAINING"
 	Capacity         float64
 	MaxCapacity      float64
 	UsedCapacity     float64
 	AbsoluteCapacity float64
-	// MaximumAllocation is the largest container of the queue; zero if unknown.
+	// MaximumAllocation is the largest container that may be requested in the
+	// queue; zero if unknown.
 	MaximumAllocation Resource
 }
 
@@ -51,7 +53,8 @@ func (c *Client) Scheduler(ctx context.Context) (*Scheduler, error) {
 	return s, nil
 }
 
-// Find returns the leaf queue that a submission to this name or path gets.
+// Find returns the leaf queue to which an application is submitted that names
+// queue, a name or a path.
 func (s *Scheduler) Find(queue string) (Queue, bool) {
 	for _, q := range s.Queues {
 		if q.Leaf && (q.Path == queue || q.Name == queue) {
@@ -61,7 +64,7 @@ func (s *Scheduler) Find(queue string) (Queue, bool) {
 	return Queue{}, false
 }
 
-// maxQueueDepth bounds the recursion; real hierarchies have a few levels.
+// maxQueueDepth limits the recursion. Real hierarchies have a few levels.
 const maxQueueDepth = 100
 
 func flattenQueues(queues []Queue, n jsonValue, parent string, depth int) []Queue {
@@ -114,8 +117,8 @@ func firstPresent(values ...jsonValue) jsonValue {
 	return jsonValue{}
 }
 
-// orRunning adds the state that the root, and schedulers without queue states,
-// leave out.
+// orRunning returns "RUNNING" for an empty state, which the root queue and
+// schedulers without queue states have.
 func orRunning(state string) string {
 	if state == "" {
 		return "RUNNING"

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Resource is an amount of memory, virtual cores and further resource types.
+// Resource is an amount of memory, virtual cores and other resource types.
 type Resource struct {
 	MemoryMB int64 // MiB
 	VCores   int
-	// Types are resource types. In answers they are all types of the cluster,
-	// memory-mb and vcores included; in a request, those beside memory and cores.
-	// The ResourceManager ignores them in submissions by REST
-	// (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
+	// Types are resource types. In responses they are all types of the cluster,
+	// including memory-mb and vcores. In requests they are those other than memory
+	// and cores; when an application is submitted by REST, the ResourceManager
+	// ignores them (RMWebAppUtil.createAppSubmissionContextResource of Hadoop 3).
 	Types []ResourceType
 }
 
-// ResourceType is one resource type's value.
+// ResourceType is an amount of one resource type, with the type's limits.
 type ResourceType struct {
 	Name    string // "memory-mb", "vcores", "yarn.io/gpu"
 	Units   string // "Mi", "" …
@@ -40,7 +40,7 @@ func decodeResource(n jsonValue) Resource {
 	return r
 }
 
-// encode returns the form that submissions have.
+// encode returns the JSON form that a submission contains.
 func (r Resource) encode() map[string]any {
 	m := map[string]any{"memory": r.MemoryMB, "vCores": r.VCores}
 	if len(r.Types) > 0 {
@@ -53,8 +53,9 @@ func (r Resource) encode() map[string]any {
 	return m
 }
 
-// Check fails if a container of this size exceeds the largest one allowed. The
-// error names both amounts, or the resource types that exist.
+// Check returns an error if a container of size r exceeds maximum, the largest one
+// allowed. The error names both amounts or, for an unknown resource type, the types
+// that exist.
 func (r Resource) Check(maximum Resource) error {
 	if maximum.MemoryMB > 0 && r.MemoryMB > maximum.MemoryMB {
 		return fmt.Errorf("%d MiB of memory are more than the largest container of the cluster, %d MiB (yarn.scheduler.maximum-allocation-mb)", r.MemoryMB, maximum.MemoryMB)
@@ -65,7 +66,7 @@ func (r Resource) Check(maximum Resource) error {
 	for _, wanted := range r.Types {
 		most, known := maximum.Type(wanted.Name)
 		switch {
-		case len(maximum.Types) == 0: // a ResourceManager that does not list its types
+		case len(maximum.Types) == 0: // the ResourceManager does not list its resource types
 		case !known:
 			return fmt.Errorf("%s is no resource type of the cluster, which has %s (yarn.resource-types)", wanted.Name, maximum.typeNames())
 		case wanted.Value > most.Value:
@@ -76,7 +77,7 @@ func (r Resource) Check(maximum Resource) error {
 	return nil
 }
 
-// Type returns the resource type of a name.
+// Type returns the resource type with the given name, and whether there is one.
 func (r Resource) Type(name string) (ResourceType, bool) {
 	at := slices.IndexFunc(r.Types, func(t ResourceType) bool { return t.Name == name })
 	if at < 0 {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// NewApplication is a new application id, and the largest container of the
-// cluster.
+// NewApplication is a new application id, and the size of the cluster's largest
+// container.
 type NewApplication struct {
 	ID                string
 	MaximumAllocation Resource
@@ -36,58 +36,60 @@ func (c *Client) NewApplication(ctx context.Context) (*NewApplication, error) {
 }
 
 // SubmissionContext describes an application and how to start its
-// ApplicationMaster. Fields that bobbin does not need are missing.
+// ApplicationMaster. It contains only the fields that bobbin uses.
 type SubmissionContext struct {
-	ID       string // of NewApplication
+	ID       string // the id that NewApplication returned
 	Name     string
 	Queue    string // "" for the cluster's default
 	Type     string // at most 20 characters, "" for "YARN"
 	Tags     []string
 	Priority *int // nil for the queue's default
 	AM       ContainerSpec
-	// Resource of the ApplicationMaster's container.
+	// Resource is the size of the ApplicationMaster's container.
 	Resource Resource
-	// MaxAttempts is how many attempts the application has; 0 for the cluster's
-	// maximum.
+	// MaxAttempts is the largest number of attempts of the application; 0 for the
+	// cluster's limit.
 	MaxAttempts int
-	// AttemptFailuresValidityInterval makes failures older than this not count
-	// against MaxAttempts; 0 counts all of them.
+	// AttemptFailuresValidityInterval is how long a failed attempt counts towards
+	// MaxAttempts; 0 for ever.
 	AttemptFailuresValidityInterval time.Duration
 	UnmanagedAM                     bool
 	LogAggregation                  *LogAggregation
 	AMNodeLabelExpression           string
 }
 
-// ContainerSpec is a container's launch context.
+// ContainerSpec describes how a container is started: Hadoop's container launch
+// context.
 type ContainerSpec struct {
-	LocalResources map[string]LocalResource // by name in the working directory
-	// Environment is exported by a shell script that puts each value between
-	// double quotes unchanged: it expands $NAME, and quotes, backquotes and
-	// backslashes must be escaped with a backslash.
+	LocalResources map[string]LocalResource // by their names in the working directory
+	// Environment is exported by a shell script that puts each value between double
+	// quotes as it is. The shell therefore expands $NAME; quotes, backquotes and
+	// backslashes must be escaped by a backslash.
 	Environment map[string]string
-	// Commands are joined with spaces to one command line. The NodeManager puts
-	// it between double quotes after "exec /bin/bash -c" and replaces <LOG_DIR>
+	// Commands are joined by spaces to one command line, which the NodeManager puts
+	// between double quotes after "exec /bin/bash -c". It replaces <LOG_DIR> in it
 	// by the container's log directory.
 	Commands []string
 	Secrets  map[string][]byte // by alias
-	ACLs     map[string]string // by ACLView or ACLModify: "user1,user2 group1", or "*" for all
+	ACLs     map[string]string // to whom ACLView or ACLModify is granted: "user1,user2 group1", or "*" for all
 }
 
-// The rights that ACLs grant.
+// The access rights on an application that ACLs grant.
 const (
 	ACLView   = "VIEW_APP"
 	ACLModify = "MODIFY_APP"
 )
 
-// LocalResourceType is how the NodeManager localizes a resource.
+// LocalResourceType is what the NodeManager does with a local resource after
+// copying it to the node.
 type LocalResourceType string
 
-// LocalResourceVisibility is which containers share a localized resource.
+// LocalResourceVisibility is which containers of a node share a local resource.
 type LocalResourceVisibility string
 
 // The types and visibilities of local resources.
 const (
-	ResourceFile    LocalResourceType = "FILE"    // copied as it is
+	ResourceFile    LocalResourceType = "FILE"    // left as it is
 	ResourceArchive LocalResourceType = "ARCHIVE" // unpacked into a directory
 
 	VisibilityPublic      LocalResourceVisibility = "PUBLIC"      // all users of the node
@@ -95,25 +97,28 @@ const (
 	VisibilityApplication LocalResourceVisibility = "APPLICATION" // this application
 )
 
-// LocalResource is a file that the NodeManager puts into a container's working directory.
+// LocalResource is a file that the NodeManager copies into a container's working
+// directory.
 type LocalResource struct {
 	URL        string // "hdfs://cluster/user/a/app"
 	Type       LocalResourceType
 	Visibility LocalResourceVisibility
-	Size       int64 // bytes; must be the file's
-	Timestamp  int64 // milliseconds; must be the file's modification time
+	Size       int64 // in bytes; must be that of the file
+	Timestamp  int64 // in milliseconds since 1970; must be the file's modification time
 }
 
-// LogAggregation selects the log files to aggregate, by regular expressions.
+// LogAggregation selects the log files to aggregate by regular expressions on their
+// names; "" is not used.
 type LogAggregation struct {
-	Include, Exclude             string // after the end of the application
-	RolledInclude, RolledExclude string // while it runs
+	Include, Exclude             string // for files aggregated after the application has ended
+	RolledInclude, RolledExclude string // for files aggregated while it runs
 }
 
-// SubmitApplication submits an application. It returns once the ResourceManager
-// has accepted the request; the application itself may be refused later, by its
-// state. A refusal, such as an unknown queue, is a *RemoteError with the
-// ResourceManager's message.
+// SubmitApplication submits an application. It returns once the ResourceManager has
+// accepted the request. A refusal, for example of an unknown queue, is a
+// *RemoteError with the ResourceManager's message. The ResourceManager may also
+// refuse the application after it has accepted the request; the application's state
+// shows that.
 func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) error {
 	if s.ID == "" {
 		return errors.New("submitting an application: it has no id (see NewApplication)")
@@ -121,7 +126,7 @@ func (c *Client) SubmitApplication(ctx context.Context, s *SubmissionContext) er
 	return c.change(ctx, http.MethodPost, appsPath, s)
 }
 
-// MarshalJSON returns the form that the ResourceManager reads.
+// MarshalJSON returns the JSON form that the ResourceManager reads.
 func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	m := map[string]any{
 		"application-id":    s.ID,
@@ -152,7 +157,8 @@ func (s *SubmissionContext) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// optional sets a value that differs from the server's default.
+// optional sets a key of m unless value is the zero value, which means the server's
+// default.
 func optional[T comparable](m map[string]any, key string, value T) {
 	var zero T
 	if value != zero {
@@ -182,7 +188,8 @@ func (s ContainerSpec) encode() map[string]any {
 	return m
 }
 
-// entries converts a map to JAXB's form: {"entry": [{"key": …, "value": …}, …]}.
+// entries converts a map to the form that JAXB reads: {"entry": [{"key": …,
+// "value": …}, …]}.
 func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 	list := make([]map[string]any, 0, len(values))
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -193,5 +200,6 @@ func entries[V any](values map[string]V, encode func(V) any) map[string]any {
 
 func asIs(s string) any { return s }
 
-// urlBase64 encodes secrets as the ResourceManager decodes them.
+// urlBase64 encodes a secret in unpadded URL-safe base64, as the ResourceManager
+// expects.
 func urlBase64(b []byte) any { return base64.RawURLEncoding.EncodeToString(b) }
