@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// entry is a file of an archive.
+// entry is a file in an archive.
 type entry struct {
-	name    string // with slashes, relative
+	name    string // relative path with slashes
 	content []byte
-	mode    fs.FileMode // permissions alone
-	user    int         // who owns it, as user and as group
+	mode    fs.FileMode // permission bits only
+	user    int         // ID of the owner, both as user and as group
 }
 
-// writeZip writes a zip archive whose files all have one time.
+// writeZip writes a zip archive in which all files have the time at.
 func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	archive := zip.NewWriter(w)
 	for _, e := range sorted(entries) {
@@ -39,9 +39,10 @@ func writeZip(w io.Writer, entries []entry, at time.Time) error {
 	return archive.Close()
 }
 
-// writeTarGzip writes a compressed tar archive.
+// writeTarGzip writes a tar archive compressed with gzip.
 func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
-	// The header has neither name nor time unless they are set.
+	// Without a name and a time in the gzip header, equal content gives equal
+	// bytes.
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err
@@ -50,8 +51,8 @@ func writeTarGzip(w io.Writer, entries []entry, at time.Time) (err error) {
 	return writeTar(compressed, entries, at)
 }
 
-// writeTar writes a tar archive of files and of the directories above them,
-// which belong to root. All have one time.
+// writeTar writes a tar archive of the files, and of the directories above them,
+// which belong to root. All have the time at.
 func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	archive := tar.NewWriter(w)
 	made := map[string]bool{".": true, "": true}
@@ -83,7 +84,7 @@ func writeTar(w io.Writer, entries []entry, at time.Time) error {
 	return archive.Close()
 }
 
-// header is that of an entry in a tar archive.
+// header returns the header of an entry in a tar archive.
 func header(e entry, at time.Time) *tar.Header {
 	h := &tar.Header{
 		Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.content)), Mode: int64(e.mode.Perm()),
@@ -101,8 +102,8 @@ func header(e entry, at time.Time) *tar.Header {
 	return h
 }
 
-// parents are the directories above a name, from the top; a directory itself
-// comes last.
+// parents returns the directories above name, from the top. If directory is true,
+// name is a directory and comes last.
 func parents(name string, directory bool) []string {
 	var above []string
 	if directory {

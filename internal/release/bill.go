@@ -12,7 +12,7 @@ import (
 	cyclonedx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// bill is the software bill of materials of a binary, as CycloneDX JSON.
+// bill returns the software bill of materials of a binary, as CycloneDX JSON.
 func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 	sum := sha256.Sum256(p.content)
 	root := cyclonedx.Component{
@@ -53,23 +53,25 @@ func bill(s source, p *program, goVersion, main string) ([]byte, error) {
 	document.SerialNumber = serialNumber(sum)
 	document.Metadata = &cyclonedx.Metadata{Timestamp: s.time.Format(time.RFC3339), Component: &root}
 	document.Components = &components
-	// A binary does not tell which module needs which.
+	// A binary does not record which module depends on which, so all are
+	// dependencies of the program.
 	document.Dependencies = &[]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &references}}
 	var out bytes.Buffer
 	err := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true).SetEscapeHTML(false).EncodeVersion(document, cyclonedx.SpecVersion1_6)
 	return out.Bytes(), err
 }
 
-// packageURL names a Go module as https://github.com/package-url/purl-spec has it.
+// packageURL returns the package URL of a Go module
+// (https://github.com/package-url/purl-spec).
 func packageURL(path, version string) string {
-	// A plus would be read as a space by some.
+	// Some readers would decode a plus as a space.
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// serialNumber is a UUID that the binary's hash determines (RFC 9562, version 8:
-// one's own scheme).
+// serialNumber returns a UUID derived from the binary's SHA-256 (RFC 9562, version
+// 8, whose content is free).
 func serialNumber(sum [sha256.Size]byte) string {
-	id := sum[:16] // of the copy that was passed
+	id := sum[:16] // sum is a copy, which may be changed
 	id[6] = id[6]&0x0f | 0x80
 	id[8] = id[8]&0x3f | 0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])

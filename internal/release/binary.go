@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// target is the package of the program.
+// target is the Go package of the program.
 const target = "./cmd/" + name
 
-// compile builds the program for a platform.
+// compile builds the program for a platform, as the file output.
 func (r *release) compile(ctx context.Context, p platform, output string) error {
 	output, err := filepath.Abs(output)
 	if err != nil {
 		return err
 	}
-	// What git knows is stamped here rather than by go build, so that a source
-	// archive, which git does not know, gives the same binary.
+	// Version and revision are set here rather than by go build, so that a source
+	// archive without git gives the same binary.
 	stamps := "-s -w -X main.version=" + r.source.version
 	if r.source.revision != "" {
 		stamps += " -X main.revision=" + r.source.revision
@@ -35,7 +35,8 @@ func (r *release) compile(ctx context.Context, p platform, output string) error 
 	return nil
 }
 
-// buildEnvironment fixes what a user's environment could change about a binary.
+// buildEnvironment returns the variables that determine a binary, so that those of
+// the caller's environment do not.
 func buildEnvironment(p platform) []string {
 	return []string{
 		"GOOS=" + p.system, "GOARCH=" + p.processor, "CGO_ENABLED=0",
@@ -43,7 +44,8 @@ func buildEnvironment(p platform) []string {
 	}
 }
 
-// build makes the program of a platform, and what is told about it.
+// build builds the program for a platform, with its licences and its bill of
+// materials.
 func (r *release) build(ctx context.Context, p platform, work string) (*program, error) {
 	path := filepath.Join(work, executable(p))
 	if err := r.compile(ctx, p, path); err != nil {

@@ -8,12 +8,13 @@ import (
 	"path/filepath"
 )
 
-// checksums is the file that sha256sum -c reads.
+// checksums is the name of the file with the checksums, which sha256sum -c reads.
 const checksums = "SHA256SUMS"
 
-// writeChecksums writes the checksums of all files of a directory.
+// writeChecksums writes the SHA-256 checksums of all files in a directory to a file
+// there.
 func writeChecksums(directory string) error {
-	files, err := os.ReadDir(directory) // by name
+	files, err := os.ReadDir(directory) // sorted by name
 	if err != nil {
 		return err
 	}

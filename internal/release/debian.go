@@ -18,23 +18,22 @@ const (
 	summary    = "run Go programs and commands on a Hadoop YARN cluster"
 )
 
-// description is what a package says of itself, as Debian's policy 5.6.13 wants
-// it: each line begins with a space.
+// description is the description of the Debian package in the format of Debian's
+// policy, section 5.6.13: each line begins with a space.
 const description = ` yarn-submit sends a static Go binary, or any command as tasks, to a Hadoop
  YARN cluster, follows the application to its end and brings back its output.
  It needs Hadoop's configuration files and nothing else of Hadoop: no Java
  runtime here, and none in the containers it starts.`
 
-// defaults is the file of settings that belongs to the administrator once it is
-// installed: a conffile, as Debian's policy 10.7 has it.
+// defaults is the package's configuration file. It is a conffile (Debian's policy,
+// section 10.7): dpkg keeps the administrator's changes.
 //
 //go:embed bobbin-defaults.conf
 var defaults []byte
 
 const defaultsPath = "/etc/bobbin/bobbin-defaults.conf"
 
-// writeDebian writes a Debian package: an ar archive of two tar archives, as
-// deb(5) describes it.
+// writeDebian writes a Debian package: an ar archive of two tar archives (deb(5)).
 func (r *release) writeDebian(w io.Writer, p *program) error {
 	files, err := r.debianFiles(p)
 	if err != nil {
@@ -59,8 +58,8 @@ func (r *release) writeDebian(w io.Writer, p *program) error {
 	}, r.source.time)
 }
 
-// debianFiles are the package's files at the places of Debian's policy, without
-// the conffile, of which dpkg keeps the checksum by itself.
+// debianFiles returns the package's files at the paths that Debian's policy
+// requires, except the conffile, whose checksum dpkg keeps itself.
 func (r *release) debianFiles(p *program) ([]entry, error) {
 	documents := "./usr/share/doc/" + name + "/"
 	history := fmt.Sprintf("%s (%s) unstable; urgency=medium\n\n  * See %s/releases.\n\n -- %s  %s\n",
@@ -95,7 +94,8 @@ func (r *release) debianFiles(p *program) ([]entry, error) {
 	return files, nil
 }
 
-// debianCompletion is where Debian's shells look for a completion.
+// debianCompletion returns the path, below /usr/share, at which a shell on Debian
+// looks for a completion file.
 func debianCompletion(file string) string {
 	switch path.Ext(file) {
 	case ".bash":
@@ -107,7 +107,8 @@ func debianCompletion(file string) string {
 	}
 }
 
-// copyright follows https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/.
+// copyright is the package's copyright file, in the format of
+// https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/.
 const copyright = `Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: bobbin
 Source: ` + homepage + `
@@ -121,7 +122,7 @@ License: Apache-2.0
  /usr/share/common-licenses/Apache-2.0.
 `
 
-// control describes the package to dpkg.
+// control returns the package's control file.
 func (r *release) control(p *program, files []entry) []byte {
 	kilobytes := 0
 	for _, file := range files {
@@ -139,7 +140,7 @@ func (r *release) control(p *program, files []entry) []byte {
 	return control.Bytes()
 }
 
-// md5sums is what dpkg --verify compares installed files with.
+// md5sums returns the checksums with which dpkg --verify checks installed files.
 func md5sums(files []entry) []byte {
 	var sums bytes.Buffer
 	for _, file := range sorted(files) {
@@ -148,7 +149,7 @@ func md5sums(files []entry) []byte {
 	return sums.Bytes()
 }
 
-// compressed is what gzip -9n makes of content.
+// compressed returns content as gzip -9n compresses it: without name and time.
 func compressed(content []byte) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.BestCompression)

@@ -17,11 +17,12 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user of the image, and its group: none that a host has by default.
+// nobody is the ID of the image's user and of its group; hosts do not use it by
+// default.
 const nobody = 65532
 
-// writeImage writes a container image as a tar archive that is an OCI image
-// layout and, by its manifest.json, what docker load of any release reads.
+// writeImage writes a container image as a tar archive. The archive is an OCI image
+// layout; its manifest.json is for releases of docker load that do not read those.
 func (r *release) writeImage(w io.Writer, p *program) error {
 	image, err := r.image(p)
 	if err != nil {
@@ -48,7 +49,7 @@ func (r *release) writeImage(w io.Writer, p *program) error {
 		MediaType: types.OCIManifestSchema1, Size: int64(len(manifest)), Digest: digest,
 		Platform: &v1.Platform{OS: p.platform.system, Architecture: p.platform.processor},
 		Annotations: map[string]string{
-			"org.opencontainers.image.ref.name": r.source.number(), // a tag, in a layout
+			"org.opencontainers.image.ref.name": r.source.number(), // the image's tag, in an OCI layout
 			"io.containerd.image.name":          reference,
 		},
 	}}})
@@ -89,18 +90,18 @@ func (r *release) writeImage(w io.Writer, p *program) error {
 	return writeTar(w, append(entries, entry{name: "manifest.json", content: described, mode: 0o644}), r.source.time)
 }
 
-// savedImage is an image in the manifest.json of docker save.
+// savedImage is an image in the manifest.json of a docker save archive.
 type savedImage struct {
 	Config   string
 	RepoTags []string
 	Layers   []string
 }
 
-// blob is where a layout keeps what has a digest.
+// blob returns the path, in an OCI image layout, of the content with a digest.
 func blob(digest v1.Hash) string { return "blobs/" + digest.Algorithm + "/" + digest.Hex }
 
-// image is the program with what it needs of a system: roots of trust, a user,
-// and a place for temporary files.
+// image returns an image with the program, CA certificates, a user, and a directory
+// for temporary files.
 func (r *release) image(p *program) (v1.Image, error) {
 	roots, err := certificates()
 	if err != nil {
@@ -159,7 +160,7 @@ func (r *release) image(p *program) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// imageLayer is a layer of an image with these files.
+// imageLayer returns an image layer with these files.
 func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 	var content bytes.Buffer
 	if err := writeTar(&content, entries, at); err != nil {
@@ -169,14 +170,13 @@ func imageLayer(entries []entry, at time.Time) (v1.Layer, error) {
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
 }
 
-// certificates are Mozilla's roots of trust as the Go project keeps them, in
-// the form of OpenSSL. The module's version says which, so they are the same
-// wherever a release is built.
+// certificates returns Mozilla's CA certificates as PEM. They are from a Go module
+// (golang.org/x/crypto), so they depend only on the module's version.
 func certificates() ([]byte, error) {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
-		// Some are trusted for certificates of some time or kind alone, which this
-		// file cannot say.
+		// Some CAs are trusted only for certificates up to a date, or of some kind.
+		// PEM cannot express that, so they are left out.
 		if root.Constraint != nil {
 			continue
 		}

@@ -18,19 +18,19 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// module is one that a binary is made of.
+// module is a Go module that is part of a binary.
 type module struct {
-	path     string // "std" for Go's own packages
+	path     string // "std" for Go's standard library
 	version  string
-	sum      string   // as in go.sum: h1: and a hash; "" for Go's own
-	licences []string // SPDX identifiers; none if its files tell no known licence
-	texts    []entry  // the licence files, and NOTICE files
+	sum      string   // as in go.sum: h1: and a hash; "" for the standard library
+	licences []string // SPDX identifiers; nil if its files contain no known licence
+	texts    []entry  // its licence and NOTICE files
 }
 
-// goModule is how Go's standard library is called among modules.
+// goModule is the path that stands for Go's standard library.
 const goModule = "std"
 
-// modules finds what a binary is made of, with the licences that are in the
+// modules returns the modules of which a binary consists, with the licences in the
 // module cache.
 func modules(ctx context.Context, directory string, info *debug.BuildInfo) ([]module, error) {
 	var found []module
@@ -85,10 +85,11 @@ func goTool(ctx context.Context, directory string, args ...string) ([]byte, erro
 	return output, nil
 }
 
-// legalFile is how files with licences are called, and what must go with them.
+// legalFile matches the names of files with licences, and of those that must
+// accompany them.
 var legalFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
-// readLicences reads the licence files in a module's directory.
+// readLicences reads the licence and NOTICE files in the module's directory.
 func (m *module) readLicences(directory string) error {
 	files, err := os.ReadDir(directory)
 	if err != nil {
@@ -104,7 +105,8 @@ func (m *module) readLicences(directory string) error {
 		}
 		m.texts = append(m.texts, entry{name: file.Name(), content: content, mode: 0o644})
 		for _, match := range licensecheck.Scan(content).Match {
-			// A mention of a licence by its address is no grant.
+			// A licence's URL alone does not mean that the module is under that
+			// licence.
 			if !match.IsURL && !slices.Contains(m.licences, match.ID) {
 				m.licences = append(m.licences, match.ID)
 			}
@@ -113,7 +115,7 @@ func (m *module) readLicences(directory string) error {
 	return nil
 }
 
-// licenceTexts puts the licences of all modules into one text.
+// licenceTexts returns the licence files of all modules as one text.
 func licenceTexts(modules []module) []byte {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "%s contains these modules, each under the terms that follow its name.\n", name)

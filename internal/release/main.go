@@ -1,10 +1,10 @@
-// Command release builds what is published of yarn-submit: static binaries for
-// Linux and macOS on amd64 and arm64, as archives, Debian packages and
-// container images, with a software bill of materials each and their checksums.
+// Command release builds the files of a release of yarn-submit: static binaries for
+// Linux and macOS on amd64 and arm64, in archives, Debian packages and container
+// images, with a software bill of materials for each platform, and checksums.
 //
-// The same source, Go release and options make the same bytes, in whatever
-// directory and on whatever machine: the version and the one time that appears
-// in the files come from git (the commit's), or from -version and
+// The build is reproducible: the same source, Go release and options give the same
+// bytes in any directory and on any machine. The version, and the only time in the
+// files, are those of the git commit, or those given by -version and
 // SOURCE_DATE_EPOCH.
 //
 // Usage, from the module's root:
@@ -56,7 +56,7 @@ func command(ctx context.Context, args []string) error {
 	return (&release{source: source, output: *output, platforms: platforms, log: os.Stderr}).make(ctx)
 }
 
-// choose makes platforms of a list of their names.
+// choose parses a list of platforms; an empty list means all.
 func choose(list string) ([]platform, error) {
 	if list == "" {
 		return all, nil

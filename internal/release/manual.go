@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// shells are those that yarn-submit writes completions for, with the names of
-// the files as the shells look for them.
+// shells are the shells for which yarn-submit writes completions, each with the
+// name of the file in which the shell looks for them.
 var shells = []struct{ name, file string }{
 	{"bash", name + ".bash"},
 	{"fish", name + ".fish"},
 	{"zsh", "_" + name},
 }
 
-// manual has a program for this machine write its man pages, to man/, and its
-// completions, to completions/.
+// manual runs a program built for this machine to get its man pages and
+// completions. It returns them as man/… and completions/….
 func manual(ctx context.Context, program, work string, at time.Time) ([]entry, error) {
 	pages := filepath.Join(work, "man")
 	if err := os.Mkdir(pages, 0o755); err != nil {
@@ -55,11 +55,12 @@ func manual(ctx context.Context, program, work string, at time.Time) ([]entry, e
 	return entries, nil
 }
 
-// say runs the program and returns what it writes to stdout.
+// say runs the program and returns its standard output.
 func say(ctx context.Context, program string, at time.Time, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	// Neither a cluster nor settings of who builds are part of a release; the month
-	// of the source is in the pages.
+	// The environment has no Hadoop configuration and no settings of the caller, so
+	// that the output does not depend on them. The man pages contain the month of
+	// SOURCE_DATE_EPOCH.
 	command.Env = []string{"HOME=" + filepath.Dir(program), "TZ=UTC", "SOURCE_DATE_EPOCH=" + strconv.FormatInt(at.Unix(), 10)}
 	output, err := command.Output()
 	if err != nil {

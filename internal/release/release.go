@@ -10,37 +10,37 @@ import (
 	"runtime"
 )
 
-// name is that of the program, of its package and of its image.
+// name is the name of the program, of its Debian package and of its image.
 const name = "yarn-submit"
 
-// platform is what a binary is built for, in Go's words.
+// platform is an operating system and a processor, by Go's names.
 type platform struct{ system, processor string }
 
 func (p platform) String() string { return p.system + "/" + p.processor }
 
-// all are the platforms of a release.
+// all is the platforms of a release.
 var all = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}}
 
-// release is one release on its way.
+// release is a release that is being built.
 type release struct {
 	source    source
-	output    string // the directory for what is published
+	output    string // the directory to which the release's files are written
 	platforms []platform
-	log       io.Writer // says what is being done
+	log       io.Writer // receives a line for each step
 
-	// Found on the way.
+	// Set by prepare:
 	programs map[platform]*program
-	manual   []entry // man pages and completions, below their directory's name in archives
+	manual   []entry // man pages and completions, by their path in archives
 	texts    []entry // LICENSE, README.md
 }
 
-// program is a binary that was built.
+// program is the program built for one platform.
 type program struct {
 	platform platform
 	content  []byte
-	modules  []module // that it is made of, without this one
-	licences []byte   // their texts
-	bill     []byte   // CycloneDX JSON
+	modules  []module // the modules in the binary, without the main module
+	licences []byte   // the texts of the modules' licences
+	bill     []byte   // the bill of materials, as CycloneDX JSON
 }
 
 func (r *release) make(ctx context.Context) error {
@@ -63,7 +63,7 @@ func (r *release) make(ctx context.Context) error {
 	return writeChecksums(r.output)
 }
 
-// prepare builds the programs, and all that goes with them.
+// prepare builds the programs of all platforms and what is packed with them.
 func (r *release) prepare(ctx context.Context, work string) error {
 	r.programs = map[platform]*program{}
 	for _, p := range r.platforms {
@@ -93,7 +93,7 @@ func (r *release) prepare(ctx context.Context, work string) error {
 	return err
 }
 
-// publish writes what there is of one platform.
+// publish writes all files of the release for one platform.
 func (r *release) publish(p *program) error {
 	stem := fmt.Sprintf("%s_%s_%s_%s", name, r.source.number(), p.platform.system, p.platform.processor)
 	fmt.Fprintln(r.log, "packing", stem)
@@ -113,7 +113,7 @@ func (r *release) publish(p *program) error {
 	)
 }
 
-// archive is what an archive has in it, below a directory of its own.
+// archive returns the files of a platform's archive, below directory.
 func (r *release) archive(directory string, p *program) []entry {
 	entries := []entry{
 		{name: name, content: p.content, mode: 0o755},
@@ -121,8 +121,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	}
 	entries = append(entries, r.texts...)
 	entries = append(entries, r.manual...)
-	// yarn-submit run needs itself in the cluster, which may be of another kind
-	// than the machine.
+	// yarn-submit run sends the program itself to the cluster, whose platform may
+	// differ from this one. So the archive contains the programs for Linux too.
 	for _, other := range all {
 		if built := r.programs[other]; built != nil && other.system == "linux" && other != p.platform {
 			entries = append(entries, entry{name: executable(other), content: built.content, mode: 0o755})
@@ -134,8 +134,8 @@ func (r *release) archive(directory string, p *program) []entry {
 	return entries
 }
 
-// executable is what a build for another platform is called beside yarn-submit,
-// where yarn-submit run looks for it.
+// executable returns the file name of the program for another platform, which
+// yarn-submit run looks for beside yarn-submit.
 func executable(p platform) string { return name + "-" + p.system + "-" + p.processor }
 
 func (r *release) write(file string, content []byte) error {
@@ -145,7 +145,7 @@ func (r *release) write(file string, content []byte) error {
 	})
 }
 
-// pack writes a file of the release.
+// pack creates a file of the release, whose content write writes.
 func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	created, err := os.Create(filepath.Join(r.output, file))
 	if err != nil {
@@ -158,8 +158,8 @@ func (r *release) pack(file string, write func(io.Writer) error) (err error) {
 	return nil
 }
 
-// emptyDirectory makes the directory, and refuses one that has anything in it:
-// an older release must not end up in the checksums.
+// emptyDirectory creates the directory. It fails if the directory exists and is not
+// empty: files of an older release must not get into the checksums.
 func emptyDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// source is what a release is made of.
+// source is the source code from which a release is built.
 type source struct {
 	directory string    // the module's root
 	version   string    // v1.2.3; v1.2.3-4-g0123456 four commits after it
-	revision  string    // git's; "" where that is not known
-	time      time.Time // the one that is written wherever a time must be; UTC, whole seconds
-	dirty     bool      // there are changes that are in no revision
+	revision  string    // the git commit; "" if unknown
+	time      time.Time // the only time that appears in the release's files; UTC, whole seconds
+	dirty     bool      // there are uncommitted changes
 }
 
 var (
@@ -25,10 +25,9 @@ var (
 	beyondTag    = regexp.MustCompile(`^(.*)-(\d+)-(g[0-9a-f]+)$`)
 )
 
-// describe finds the version, the revision and the time of the source in a
-// directory: by git, whose version and time a given version and epoch (seconds
-// since 1970, as SOURCE_DATE_EPOCH has them) replace. If there is no git, as
-// in an archive of the source, both must be given.
+// describe returns the source in a directory, with version, revision and time from
+// git. If version or epoch (seconds since 1970, as in SOURCE_DATE_EPOCH) is not
+// empty, it replaces git's. Without git, as in a source archive, both are required.
 func describe(ctx context.Context, directory, version, epoch string) (source, error) {
 	found := source{directory: directory, version: version}
 	revision, err := git(ctx, directory, "rev-parse", "HEAD")
@@ -52,7 +51,7 @@ func describe(ctx context.Context, directory, version, epoch string) (source, er
 	return found, nil
 }
 
-// ask has git tell of the revision.
+// ask sets version, revision and time from git.
 func (s *source) ask(ctx context.Context, revision string) error {
 	s.revision = revision
 	committed, err := git(ctx, s.directory, "log", "-1", "--format=%ct")
@@ -86,11 +85,11 @@ func (s *source) ask(ctx context.Context, revision string) error {
 	return nil
 }
 
-// number is the version without its v.
+// number returns the version without the "v".
 func (s source) number() string { return strings.TrimPrefix(s.version, "v") }
 
-// debian is the version as Debian orders them: a release candidate before the
-// release, commits after a tag behind it.
+// debian returns the version in a form that Debian orders correctly: a release
+// candidate before the release, commits after a tag behind the tag.
 func (s source) debian() string {
 	number, dirty := strings.CutSuffix(s.number(), "-dirty")
 	after := ""
@@ -104,7 +103,7 @@ func (s source) debian() string {
 	return strings.ReplaceAll(number, "-", ".") + after
 }
 
-// git runs a command of git in the directory and returns what it prints.
+// git runs git in the directory and returns its output.
 func git(ctx context.Context, directory string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, "git", args...)
 	command.Dir = directory
