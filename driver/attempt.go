@@ -14,17 +14,18 @@ type attempt struct {
 	executor        *executor
 	index           int
 	number          int  // 0 for the task's first attempt
-	killed          bool // the executor was told to kill it
+	killed          bool // set when the executor was told to kill it
 	requestedCommit bool
-	// awaitsBarrierSet is set if it succeeded in a barrier set: its result counts
-	// when all tasks of the set have one.
+	// awaitsBarrierSet is set if the attempt succeeded in a barrier set, whose
+	// tasks run at the same time: its result counts when all tasks of the set have
+	// one.
 	awaitsBarrierSet bool
 	lossText         string // how its executor was lost; "" if it was not
 
-	stored   *storedResult      // nil unless it has ended and the executor stores its result
-	progress *wire.TaskProgress // the latest; nil for none, and once its result counts
-	result   *wire.TaskUpdate   // while its success is handled, or as long as it awaits its barrier set
-	failure  *wire.Failure      // once it failed
+	stored   *storedResult      // the result, if its executor stores it; else nil
+	progress *wire.TaskProgress // the latest report of its counters and metrics; nil before the first, and once its result counts
+	result   *wire.TaskUpdate   // its last update, if it succeeded
+	failure  *wire.Failure      // why it failed; nil if it did not
 }
 
 // isAtExecutor reports whether the executor runs the attempt or stores its
@@ -33,7 +34,8 @@ func (a *attempt) isAtExecutor() bool { return a.executor.attempts[a.id] != nil 
 
 func (a *attempt) isStored() bool { return a.stored != nil }
 
-// updateAttempt handles an executor's update of an attempt.
+// updateAttempt handles an executor's report about an attempt: that it has ended,
+// or a part of its result.
 func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	var outcome scheduler.Outcome
 	switch update.GetState() {
@@ -69,7 +71,7 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	a.countEnd()
 	e, set := a.executor, a.set
 	delete(e.attempts, a.id)
-	awaits := a.awaitsBarrierSet // the events may complete its barrier set
+	awaits := a.awaitsBarrierSet // read before act, which may complete its barrier set
 	l.act(l.scheduler.Finished(a.id, outcome))
 	if !awaits {
 		delete(l.attempts, a.id)
@@ -90,13 +92,13 @@ func (l *loop) updateAttempt(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// coreTime is how long an attempt used its cores.
+// coreTime returns how long an attempt used its cores.
 func coreTime(m *wire.Metrics) time.Duration {
 	return time.Duration(m.GetDecodeNanos() + m.GetRunNanos() + m.GetEncodeNanos())
 }
 
-// countEnd updates counts for an attempt that has ended at its executor or is lost
-// with it.
+// countEnd updates the numbers of running attempts and stored results when an
+// attempt has ended at its executor or is lost with it.
 func (a *attempt) countEnd() {
 	set := a.set
 	delete(set.reporting, a.id)
@@ -108,8 +110,9 @@ func (a *attempt) countEnd() {
 	set.fetches.remove(a)
 }
 
-// act acts on the scheduler's events. An event may end a task set for a reason of
-// the driver's; later events of that set are ignored.
+// act carries out the scheduler's events. This may end a task set for a reason that
+// the scheduler does not know, such as too large results; later events of that set
+// are ignored.
 func (l *loop) act(events []scheduler.Event) {
 	for _, event := range events {
 		switch event := event.(type) {
@@ -162,7 +165,8 @@ func (l *loop) act(events []scheduler.Event) {
 	}
 }
 
-// taskDone gives the listener a task's result.
+// taskDone passes a task's result to the listener, or ends the task set if its
+// results are too large.
 func (l *loop) taskDone(a *attempt) {
 	set, update := a.set, a.result
 	result := Result{
@@ -188,7 +192,7 @@ func (l *loop) taskDone(a *attempt) {
 }
 
 // attemptFailed handles the end of an attempt without a result that counts.
-// failures is how often its task has failed.
+// failures is how often its task has failed so far.
 func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	a := l.attempts[id]
 	if a == nil || a.set.ended {
@@ -209,7 +213,8 @@ func (l *loop) attemptFailed(id scheduler.AttemptID, failures int) {
 	}
 }
 
-// reportFailure tells the listener that an attempt has no result.
+// reportFailure tells the listener that an attempt has ended without a result.
+// failures is how often its task has failed so far.
 func (a *attempt) reportFailure(failures int) {
 	failure := TaskFailure{
 		Index: a.set.spec.indexOf(a.index), AttemptNumber: a.number, ExecutorID: a.executor.id, Host: a.executor.host,
@@ -231,7 +236,7 @@ func (l *loop) countFailure(a *attempt) {
 		"executor", a.executor.id, "host", a.executor.host, "error", a.failure.GetMessage())
 }
 
-// answerCommit answers an attempt that asks whether it may commit its output. A
+// answerCommit replies to an attempt that asks whether it may commit its output. A
 // killed attempt may not.
 func (l *loop) answerCommit(e *executor, attempt uint64) {
 	allowed := false
@@ -245,7 +250,8 @@ func (l *loop) answerCommit(e *executor, attempt uint64) {
 	l.send.commitReply(e, attempt, allowed)
 }
 
-// endCommit reports the end of an attempt that may have committed its output.
+// endCommit tells the commit coordinator that an attempt has ended which had asked
+// whether it may commit its output.
 func (l *loop) endCommit(a *attempt, succeeded bool) {
 	if a.requestedCommit && !a.set.ended {
 		l.commits.AttemptEnded(a.set.id, a.index, uint64(a.id), succeeded)

@@ -10,21 +10,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// barrier is the state of a barrier set from the launch of its tasks, which the
-// scheduler launches together, to their next launch.
+// barrier is the state of a barrier set (tasks that run at the same time) since its
+// latest launch: the scheduler launches all its tasks together, and all again if
+// one fails.
 type barrier struct {
 	tasks    int
-	attempts []scheduler.AttemptID // in the order of the tasks
+	attempts []scheduler.AttemptID // attempts of the tasks launched so far, in the order of the tasks
 	arrived  map[scheduler.AttemptID]struct{}
-	passed   uint32 // barriers
-	problem  string // why no further barrier can be passed
+	passed   uint32 // number of barriers that all tasks have passed
+	problem  string // why no further barrier can be passed; "" if one can
 }
 
 func newBarrier(tasks int) *barrier {
 	return &barrier{tasks: tasks, arrived: map[scheduler.AttemptID]struct{}{}}
 }
 
-// launched adds an attempt. It reports whether all tasks have one now.
+// launched adds an attempt that was launched, and reports whether all tasks have
+// one now.
 func (b *barrier) launched(id scheduler.AttemptID) bool {
 	b.attempts = append(b.attempts, id)
 	return b.complete()
@@ -32,9 +34,9 @@ func (b *barrier) launched(id scheduler.AttemptID) bool {
 
 func (b *barrier) complete() bool { return len(b.attempts) == b.tasks }
 
-// arrive adds an attempt that waits at a barrier after it has passed so many. It
-// returns the attempts to release: all if the last one arrived or there is a
-// problem.
+// arrive records that an attempt, which has passed so many barriers, waits at the
+// next one. It returns the attempts to release: all that wait, if every task has
+// arrived or no further barrier can be passed; else none.
 func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []scheduler.AttemptID {
 	if _, again := b.arrived[id]; again {
 		return nil
@@ -52,8 +54,9 @@ func (b *barrier) arrive(id scheduler.AttemptID, index int, passed uint32) []sch
 	return b.release()
 }
 
-// succeeded records that a task has ended: it will arrive at no barrier, so that
-// the others would wait for ever. It returns the attempts to release.
+// succeeded records that a task has ended. It will not arrive at another barrier,
+// so no barrier can be passed any more. It returns the waiting attempts, which are
+// released with an error.
 func (b *barrier) succeeded(index int) []scheduler.AttemptID {
 	if b.problem == "" {
 		b.problem = fmt.Sprintf("task %d has ended after %d barriers: all tasks of the set must come to the same barriers", index, b.passed)
@@ -67,7 +70,8 @@ func (b *barrier) release() []scheduler.AttemptID {
 	return released
 }
 
-// launchedInBarrier records the launch of an attempt of a barrier set.
+// launchedInBarrier records the launch of an attempt of a barrier set. When all
+// tasks are launched, it tells their executors where the others run.
 func (l *loop) launchedInBarrier(a *attempt) {
 	set := a.set
 	if set.barrier == nil || set.barrier.complete() {
@@ -99,7 +103,7 @@ func (l *loop) releaseFromBarrier(b *barrier, released []scheduler.AttemptID) {
 	}
 }
 
-// dropBarrier drops the results of a barrier set that ends.
+// dropBarrier drops results of a barrier set that ends before all tasks have one.
 func (l *loop) dropBarrier(set *runningSet) {
 	if set.barrier == nil {
 		return
@@ -112,8 +116,8 @@ func (l *loop) dropBarrier(set *runningSet) {
 	set.barrier = nil
 }
 
-// endUnschedulable ends barrier sets that do not fit on the executors of this
-// process.
+// endUnschedulable ends barrier sets that have more tasks than the executors can
+// run at once, if all executors run in this process.
 func (l *loop) endUnschedulable() {
 	if !l.isLocal() {
 		return
@@ -125,8 +129,8 @@ func (l *loop) endUnschedulable() {
 	}
 }
 
-// barrierTooLarge says why the tasks of a barrier set can never run at once; ""
-// if they can, or may once more executors have registered.
+// barrierTooLarge returns why the tasks of a barrier set can never all run at the
+// same time; "" if they can, or may when more executors have registered.
 func (l *loop) barrierTooLarge(set *runningSet) string {
 	slots, executors := 0, 0
 	switch {

@@ -8,37 +8,40 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// ClusterManager is how a driver asks for executors. It reports back by
-// Driver.ExecutorLost and Driver.Decommission. The driver's event loop calls its
-// methods, which must not block and must not call the driver.
+// ClusterManager starts and kills executors for a driver. It reports their ends by
+// calling Driver.ExecutorLost and Driver.Decommission. The driver's event loop
+// calls its methods, which must not block and must not call the driver.
 type ClusterManager interface {
-	// RequestExecutors replaces the previous request.
+	// RequestExecutors says which executors the driver wants. It replaces the
+	// previous request.
 	RequestExecutors(Request)
-	// KillExecutors ends executors that the driver has given up. They are replaced
-	// if the newest request wants so many.
+	// KillExecutors kills executors. The manager starts others in their place if
+	// there are then fewer than the latest request wants.
 	KillExecutors(ids []string)
 	// ExecutorRegistered reports that an executor has registered.
 	ExecutorRegistered(id string)
 }
 
-// Request is which executors a driver wants.
+// Request says which executors a driver wants.
 type Request struct {
-	// Demands are in the order of their profiles' ids. No executor is wanted of a
-	// profile that is missing.
+	// Demands has one element for each profile, in the order of the profiles' ids.
+	// Of a profile without an element, no executor is wanted.
 	Demands []Demand
-	// ExcludedNodes are hosts, sorted, on which no further executor is wanted.
+	// ExcludedNodes are the hosts, sorted, on which no further executor may be
+	// started.
 	ExcludedNodes []string
 }
 
-// Demand is which executors of one resource profile are wanted.
+// Demand says how many executors of one resource profile are wanted, and which
+// hosts their tasks prefer.
 type Demand struct {
 	Profile profile.Profile
-	// Total is the number of executors, including those that run.
+	// Total is how many executors are wanted, including those that run already.
 	Total int
-	// HostTasks is how many waiting tasks prefer each host. A task that prefers
-	// several hosts counts for each.
+	// HostTasks is, for each host, how many waiting tasks prefer it. A task that
+	// prefers several hosts counts for each of them.
 	HostTasks map[string]int
-	// LocalityAware is how many waiting tasks prefer any host.
+	// LocalityAware is how many waiting tasks have a preferred host or executor.
 	LocalityAware int
 }
 
@@ -47,7 +50,7 @@ func (d Demand) equal(other Demand) bool {
 		maps.Equal(d.HostTasks, other.HostTasks)
 }
 
-// Total is how many executors are wanted, of all profiles.
+// Total returns how many executors of all profiles are wanted.
 func (r Request) Total() int {
 	total := 0
 	for _, demand := range r.Demands {
@@ -56,41 +59,43 @@ func (r Request) Total() int {
 	return total
 }
 
-// Loss is why an executor was lost.
+// Loss says why an executor was lost.
 type Loss struct {
 	Text string
-	// CountsAsFailure is set if the tasks that ran there may have caused it: each
-	// has failed once. It is false if the cluster took the executor away.
+	// CountsAsFailure is set if the tasks that ran on the executor may have caused
+	// the loss: it then counts as one failure of each. It is false if the cluster
+	// took the executor away.
 	CountsAsFailure bool
 }
 
-// Notice announces that executors will be taken away.
+// Notice says why and when executors will be taken away.
 type Notice struct {
-	// Reason is for people: "its node is being decommissioned".
+	// Reason is text for people, such as "its node is being decommissioned".
 	Reason string
-	// Deadline is when they are taken away; the zero time if that is not known.
+	// Deadline is when the executors are taken away; the zero time means that it is
+	// not known.
 	Deadline time.Time
 }
 
-// requestInterval is the least time between two requests. Each replaces the one
-// before, so changes in between are sent together.
+// requestInterval is the least time between two requests to the cluster manager.
+// Each replaces the one before, so that changes in between are sent together.
 const requestInterval = 100 * time.Millisecond
 
-// cluster is the driver's side of its cluster manager. Without one, its methods
-// do nothing.
+// cluster decides when to send a request to the cluster manager. Without a manager,
+// its methods do nothing.
 type cluster struct {
-	manager   ClusterManager // nil without one
-	changed   bool           // the wanted executors may differ from the last request
+	manager   ClusterManager // nil if there is none
+	changed   bool           // set if the wanted executors may differ from the last request
 	requested bool
 	last      Request
-	at        time.Time // of the last request
+	at        time.Time // when the last request was sent
 }
 
 // set sets the manager. The next request is sent to it at once.
 func (c *cluster) set(manager ClusterManager) { *c = cluster{manager: manager, changed: true} }
 
-// nextRequest reports whether a request is due, and otherwise when it will be; the
-// zero time if nothing has changed.
+// nextRequest reports whether a request is due. If it is not, next is when it will
+// be, or the zero time if nothing has changed.
 func (c *cluster) nextRequest(now time.Time) (due bool, next time.Time) {
 	if c.manager == nil || !c.changed {
 		return false, time.Time{}
@@ -124,8 +129,8 @@ func (c *cluster) executorRegistered(id string) {
 	}
 }
 
-// updateRequest requests executors if the request has changed. It returns when it
-// may, if that is not yet.
+// updateRequest sends a request if one is due. If not, it returns when one will be
+// due; the zero time means never.
 func (l *loop) updateRequest() (next time.Time) {
 	due, next := l.cluster.nextRequest(l.now)
 	if due {
@@ -147,8 +152,8 @@ func (l *loop) requestExecutors() {
 	l.cluster.request(request, l.now)
 }
 
-// killSurplus kills executors that are not wanted any more. The request with the
-// lower numbers goes first, so that they are not replaced.
+// killSurplus kills executors that are no longer wanted. It first sends a request
+// for fewer executors, so that the cluster manager does not replace them.
 func (l *loop) killSurplus(ids []string) {
 	if len(ids) > 0 {
 		l.requestExecutors()
@@ -156,6 +161,6 @@ func (l *loop) killSurplus(ids []string) {
 	}
 }
 
-// isLocal reports whether all executors are of this process, and no others can be
+// isLocal reports whether all executors run in this process and no others can be
 // requested.
 func (l *loop) isLocal() bool { return l.d.options.Identity == nil && l.cluster.manager == nil }

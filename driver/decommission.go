@@ -5,41 +5,43 @@ import (
 	"time"
 )
 
-// stopTimeout is how long an idle executor that was told to stop may take before
-// the cluster manager is asked to kill it.
+// stopTimeout is how long an executor that was told to stop may take before the
+// cluster manager is asked to kill it.
 const stopTimeout = 10 * time.Second
 
 // Decommission announces that executors will be taken away. The cluster manager
-// calls it. The executors get no new tasks and are told to stop when they have
-// none. At the notice's deadline what still runs there is given up: it runs again
-// elsewhere, and the executors are killed. Their losses do not count as failures
-// of the tasks. An executor that has not registered yet is told when it does. Of
-// two notices, the one with the earlier deadline holds.
+// calls it. The executors get no new tasks and are told to stop when they run none.
+// Those that still run tasks at the notice's deadline are killed, and the tasks run
+// again elsewhere, without counting a failure. An executor that has not registered
+// yet is decommissioned when it does. Of two notices, the one with the earlier
+// deadline is used.
 func (d *Driver) Decommission(ids []string, notice Notice) {
 	ids = slices.Clone(ids)
 	d.do(func(l *loop) { l.decommission(ids, notice) })
 }
 
-// decommission is the announced end of an executor.
+// decommission is the state of an executor that is being decommissioned.
 type decommission struct {
 	Notice
-	own     bool      // the executor asked for it; the cluster manager does not know
-	stopped bool      // the executor was told to stop
-	due     time.Time // when it is given up; zero for never
+	own     bool      // the executor or the driver decided it; the cluster manager does not know
+	stopped bool      // set when the executor was told to stop
+	due     time.Time // when the executor is killed; the zero time means never
 }
 
-// decommissions are the executors whose ends are announced.
+// decommissions are the executors that are being decommissioned, and notices for
+// executors that have not registered.
 type decommissions struct {
 	executors    map[*executor]struct{}
-	unregistered map[string]Notice // of executors that may register yet, by id
-	next         time.Time         // no executor is due earlier; zero for never
+	unregistered map[string]Notice // notices for executors that have not registered, by executor id
+	next         time.Time         // no deadline is earlier; the zero time means that there is none
 }
 
 func newDecommissions() decommissions {
 	return decommissions{executors: map[*executor]struct{}{}, unregistered: map[string]Notice{}}
 }
 
-// announce records the notice of an executor that is not registered.
+// announce keeps a notice for an executor that is not registered, unless there is
+// one with a deadline as early.
 func (d *decommissions) announce(id string, notice Notice) {
 	if known, ok := d.unregistered[id]; ok && !sooner(notice.Deadline, known.Deadline) {
 		return
@@ -48,15 +50,16 @@ func (d *decommissions) announce(id string, notice Notice) {
 	d.next = earliest(d.next, notice.Deadline)
 }
 
-// take removes the notice of an executor that is not registered.
+// take removes and returns the notice for an executor that was not registered.
 func (d *decommissions) take(id string) (Notice, bool) {
 	notice, ok := d.unregistered[id]
 	delete(d.unregistered, id)
 	return notice, ok
 }
 
-// begin records the notice of a registered executor. first is set if it is the
-// executor's first, and changed if it is to be sent.
+// begin records a notice for a registered executor. first is set if it is the
+// executor's first notice. changed is set if the notice was recorded, and must be
+// sent to the executor.
 func (d *decommissions) begin(e *executor, notice Notice, own bool) (first, changed bool) {
 	first = e.decommission == nil
 	switch {
@@ -82,7 +85,7 @@ func (d *decommissions) dueBy(e *executor, due time.Time) {
 	d.next = earliest(d.next, e.decommission.due)
 }
 
-// keep preserves the notice of an executor that is lost and may register again.
+// keep keeps the notice for an executor that is lost but may register again.
 func (d *decommissions) keep(e *executor) {
 	if e.instance == 0 {
 		return
@@ -97,8 +100,8 @@ func (d *decommissions) keep(e *executor) {
 // remove removes an executor that is lost.
 func (d *decommissions) remove(e *executor) { delete(d.executors, e) }
 
-// expired returns the executors that are due, and the ids of due ones that have
-// not registered, which it removes.
+// expired returns the registered executors that are due to be killed. It also
+// removes and returns the ids of unregistered ones whose deadlines have passed.
 func (d *decommissions) expired(now time.Time) (executors []*executor, unregistered []string) {
 	if d.next.IsZero() || now.Before(d.next) {
 		return nil, nil
@@ -138,8 +141,8 @@ func (l *loop) decommission(ids []string, notice Notice) {
 	}
 }
 
-// startDecommission withholds further tasks from an executor, and tells it to
-// stop if it has none.
+// startDecommission gives an executor no further tasks, and tells it to stop if it
+// runs none.
 func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	first, changed := l.decommissions.begin(e, notice, own)
 	if !changed {
@@ -163,8 +166,8 @@ func (l *loop) startDecommission(e *executor, notice Notice, own bool) {
 	}
 }
 
-// decommissionOwn decommissions an executor that the cluster manager has not
-// announced.
+// decommissionOwn decommissions an executor without a notice from the cluster
+// manager.
 func (l *loop) decommissionOwn(e *executor, reason string) {
 	if e.decommission == nil && !l.stopping {
 		l.startDecommission(e, Notice{Reason: reason}, true)
@@ -179,12 +182,14 @@ func (l *loop) stopIdle(e *executor) {
 	l.decommissions.stop(e, l.now)
 	l.send.stop(e, e.decommission.Reason)
 	if e.decommission.own {
-		// The cluster manager then replaces it and does not count a failure.
+		// The cluster manager then replaces the executor and does not count its end
+		// as a failure.
 		l.cluster.kill([]string{e.id})
 	}
 }
 
-// expireDecommissions gives up the executors that are due, with their tasks.
+// expireDecommissions kills decommissioning executors whose time is over. Their
+// tasks run again elsewhere.
 func (l *loop) expireDecommissions() {
 	executors, ids := l.decommissions.expired(l.now)
 	for _, e := range executors {

@@ -1,12 +1,13 @@
 // Package driver is the driver's endpoint for executors: it knows which executors
 // are registered, sends them the tasks that package scheduler assigns, and gives
-// the results to the caller. It does not know where executors come from: it asks a
+// the results to the caller. It does not start executors: it asks a
 // [ClusterManager] for them.
 //
 // A [Driver] runs task sets: [Driver.Run] yields results, and [Driver.Submit] calls
-// a [Listener]. Its state is in one struct, loop, which one goroutine owns; the
-// goroutines of executors' streams send it events and empty the executors'
-// mailboxes, so that a slow executor delays no other. Callers must call
+// a [Listener]. Its state is in one struct, loop, which one goroutine, the event
+// loop, owns. Each executor is connected by a stream, whose goroutines pass its
+// messages to the event loop and send the messages that the event loop puts into
+// the executor's mailbox. So a slow executor delays no other. Callers must call
 // [Driver.Stop].
 package driver
 
@@ -33,31 +34,33 @@ import (
 // ErrStopped ends task sets when the driver stops.
 var ErrStopped = errors.New("the driver was stopped")
 
-// stopWait bounds how long Stop waits for executors.
+// stopWait is how long Stop waits for executors to stop.
 const stopWait = 5 * time.Second
 
 // Options describe a driver.
 type Options struct {
 	ApplicationID string
-	User          string            // as whom tasks access HDFS
-	Config        *config.Config    // of the driver and, by Bootstrap, of its executors; nil for the defaults
-	Hadoop        map[string]string // Hadoop's configuration for executors
+	User          string            // the user as whom tasks access HDFS
+	Config        *config.Config    // settings of the driver, which executors get when they bootstrap; nil means the defaults
+	Hadoop        map[string]string // properties of Hadoop, which executors get when they bootstrap
 
 	// Identity authenticates executors that connect over the network. If it is nil,
-	// the driver does not listen, and all executors are of its process.
+	// the driver does not listen, and all executors run in its process; see
+	// AttachLocal.
 	Identity *identity.Identity
-	// BindAddress is the host:port to listen on; port 0 for any free one.
+	// BindAddress is the host:port to listen on; port 0 means any free port.
 	BindAddress string
 	// Services registers further gRPC services on the driver's port. It is called
-	// once, before the port is served; nil registers none.
+	// once, before the port is served. May be nil.
 	Services func(d *Driver, server grpc.ServiceRegistrar)
 
-	// Manager is asked for executors. SetManager may set it later; nil if no
-	// executors are to be requested.
+	// Manager is the cluster manager from which the driver requests executors. If
+	// it is nil, none are requested until SetManager is called.
 	Manager ClusterManager
-	// RackOf returns a host's rack, "" if that is unknown. nil knows none.
+	// RackOf returns the rack of a host, "" if it is not known. If RackOf is nil,
+	// no rack is known.
 	RackOf func(host string) string
-	// Pools are the pools of task sets if scheduler.mode is FAIR.
+	// Pools are the configured scheduling pools, for scheduler.mode=FAIR.
 	Pools []pool.Pool
 
 	Logger *slog.Logger // nil logs nothing
@@ -75,17 +78,18 @@ type Driver struct {
 
 	streams struct {
 		sync.Mutex
-		closed         bool // no further streams are served
+		closed         bool // set when no further streams are served
 		open           map[*mailbox]struct{}
-		sync.WaitGroup // of the goroutines that serve them
+		sync.WaitGroup // counts the goroutines that serve streams
 	}
 	serving sync.WaitGroup
 
-	progress atomic.Uint32 // the bits of a float32
-	lastSet  atomic.Uint64 // id
+	progress atomic.Uint32 // what Progress returns, as the bits of a float32
+	lastSet  atomic.Uint64 // id of the task set that was submitted last
 }
 
-// New starts a driver. It listens if it has an identity.
+// New starts a driver. It listens for executors if options.Identity is set. It
+// fails if the pools are invalid or if it cannot listen.
 func New(options Options) (*Driver, error) {
 	if options.Config == nil {
 		options.Config = config.Default()
@@ -114,7 +118,7 @@ func New(options Options) (*Driver, error) {
 	return d, nil
 }
 
-// Addr is the host:port on which the driver listens; "" if it does not.
+// Addr returns the host:port on which the driver listens; "" if it does not listen.
 func (d *Driver) Addr() string {
 	if d.listener == nil {
 		return ""
@@ -122,22 +126,23 @@ func (d *Driver) Addr() string {
 	return d.listener.Addr().String()
 }
 
-// ApplicationID is the application's, from the options.
+// ApplicationID returns Options.ApplicationID.
 func (d *Driver) ApplicationID() string { return d.options.ApplicationID }
 
-// SetManager sets the cluster manager and requests executors at once.
+// SetManager sets the cluster manager and sends it a request for executors at once.
 func (d *Driver) SetManager(manager ClusterManager) {
 	d.do(func(l *loop) { l.cluster.set(manager) })
 }
 
 // ExecutorLost reports that an executor has ended or is unreachable. The cluster
-// manager calls it, for executors that never registered too. The executor's tasks
-// run elsewhere.
+// manager calls it, also for an executor that never registered. The tasks that ran
+// on the executor run again elsewhere.
 func (d *Driver) ExecutorLost(id string, loss Loss) {
 	d.do(func(l *loop) { l.executorLost(id, loss) })
 }
 
-// Status returns a snapshot of the driver; an empty Status after it has stopped.
+// Status returns a snapshot of the driver's state; the zero Status after the driver
+// has stopped.
 func (d *Driver) Status() Status {
 	status, _ := ask(d, (*loop).status)
 	return status
@@ -177,7 +182,8 @@ func (d *Driver) Stop(ctx context.Context) error {
 	return err
 }
 
-// shortList joins ids, at most ten.
+// shortList joins ids with commas; of more than ten, it joins ten and says how many
+// more there are.
 func shortList(ids []string) string {
 	const most = 10
 	if len(ids) <= most {
@@ -186,8 +192,8 @@ func shortList(ids []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
 }
 
-// ask returns what a call on the event loop returns. ok is false if the loop has
-// ended without it.
+// ask makes a call on the event loop and returns its result. ok is false if the
+// loop ended without making the call.
 func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	answers := make(chan T, 1)
 	if !d.do(func(l *loop) { answers <- call(l) }) {
@@ -199,15 +205,15 @@ func ask[T any](d *Driver, call func(*loop) T) (answer T, ok bool) {
 	case <-d.ended:
 	}
 	select {
-	case answer = <-answers: // from the last turn
+	case answer = <-answers: // the loop made the call just before it ended
 		return answer, true
 	default:
 		return answer, false
 	}
 }
 
-// do makes a call on the event loop, without waiting for it. It returns false if
-// the loop has ended.
+// do queues a call for the event loop, and does not wait until it is made. It
+// returns false if the loop has ended.
 func (d *Driver) do(call func(*loop)) bool { return d.post(event{call: call}) }
 
 func (d *Driver) post(e event) bool {

@@ -10,15 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// ErrUnschedulable ends a task set whose tasks cannot run on any executor.
+// ErrUnschedulable ends a task set with tasks that cannot run on any executor.
 var ErrUnschedulable = errors.New("its tasks can run nowhere")
 
-// ExclusionStatus is an executor, or a whole node, that gets no tasks for a
-// while because too many failed there.
+// ExclusionStatus describes an executor, or a whole node, that gets no tasks for
+// some time because too many tasks failed there.
 type ExclusionStatus struct {
 	ExecutorID string    `json:"executorId,omitempty"` // "" for a node
 	Host       string    `json:"host"`
-	Failures   int       `json:"failures"` // of tasks on the executor, or excluded executors of the node
+	Failures   int       `json:"failures"` // failed tasks on the executor, or excluded executors on the node
 	Until      time.Time `json:"until"`
 }
 
@@ -38,15 +38,15 @@ func (x exclusions) remove(event scheduler.ExclusionEnded) {
 	delete(x, excluded{event.Executor, event.Host})
 }
 
-// status returns the exclusions by host.
+// status returns the exclusions, ordered by host and executor.
 func (x exclusions) status() []ExclusionStatus {
 	return slices.SortedFunc(maps.Values(x), func(a, b ExclusionStatus) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.ExecutorID, b.ExecutorID))
 	})
 }
 
-// exclude records an exclusion. The next request names nodes that are excluded
-// for all task sets.
+// exclude logs an exclusion. If it is for all task sets, the status shows it, and
+// the next request names excluded nodes to the cluster manager.
 func (l *loop) exclude(event scheduler.Excluded) {
 	attributes := []any{"host", event.Host, "failures", event.Failures}
 	if event.Executor != "" {

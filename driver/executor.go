@@ -22,28 +22,28 @@ import (
 // executor is a registered executor.
 type executor struct {
 	id           string
-	instance     uint64 // of its process; 0 if it never registers again
+	instance     uint64 // number that identifies its process; 0 if it cannot register again
 	host         string
 	dataAddress  string // host:port of its data port; "" without one
 	cores        int
 	logURLs      map[string]string
 	link         *link
 	out          outgoing
-	attempts     map[scheduler.AttemptID]*attempt // that it runs or whose results it stores
+	attempts     map[scheduler.AttemptID]*attempt // those that it runs and those whose results it stores
 	registered   time.Time
 	lastHeard    time.Time
-	resident     uint64 // bytes of its process
-	stored       int    // attempts that have ended and whose results it stores
-	done         int    // tasks
-	failed       int    // attempts
+	resident     uint64 // memory of its process in RAM, in bytes
+	stored       int    // number of results that it stores until the driver fetches them
+	done         int    // number of attempts that succeeded
+	failed       int    // number of attempts that failed
 	decommission *decommission
 	profile      *resourceProfile
-	member       *allocation.Executor // of the profile's pool; nil without dynamic allocation
+	member       *allocation.Executor // its entry in the pool of dynamic allocation; nil without that
 	idleSince    time.Time
 	held         heldKeys
 }
 
-// register accepts or refuses an executor.
+// register handles an executor's registration: it accepts or refuses the executor.
 func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	r := message.GetRegister()
 	id := r.GetExecutorId()
@@ -51,7 +51,7 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	again := before != nil && from.executor == nil && before.instance != 0 && before.instance == r.GetInstance()
 	refusal := l.refusal(from, r, again)
 	if refusal == "" && again {
-		// It has noticed before the driver that its stream broke.
+		// The executor has noticed before the driver that its stream broke.
 		if before.decommission != nil {
 			l.decommissions.keep(before)
 		}
@@ -90,7 +90,8 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	l.send.registered(e)
 	l.receiveHolds(e, message)
 	if before != nil {
-		// What was released while it was not connected it still holds.
+		// The executor still holds data that was released while it was
+		// disconnected.
 		for key := range before.held.releasing {
 			l.release(e, key)
 		}
@@ -108,8 +109,8 @@ func (l *loop) register(from *link, message *wire.ExecutorMessage) {
 	}
 }
 
-// refusal says why an executor is not accepted; "" if it is. again is set if it
-// is registered and replaces its stream.
+// refusal returns why a registration is refused; "" if it is accepted. again is set
+// if the executor is registered already and reconnects.
 func (l *loop) refusal(from *link, r *wire.Register, again bool) string {
 	registered := l.executors[r.GetExecutorId()]
 	switch {
@@ -163,12 +164,12 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 			continue
 		}
 		update := &l.success
-		if a.set.spec.Barrier { // it is kept until all of the set have succeeded
+		if a.set.spec.Barrier { // the update is kept until all tasks of the set have succeeded
 			update = proto.CloneOf(update)
 		}
 		l.updateAttempt(a, update)
 	}
-	l.success.Result = nil // the listener has it
+	l.success.Result = nil // the listener owns the bytes
 	if err := successes.Err(); err != nil && e.link.executor == e {
 		l.lose(e, Loss{Text: fmt.Sprintf("sent what cannot be read (%v)", err), CountsAsFailure: true})
 	}
@@ -177,11 +178,12 @@ func (l *loop) receive(e *executor, message *wire.ExecutorMessage) {
 	}
 }
 
-// attempt returns the attempt of an id, nil if the executor neither runs it nor
+// attempt returns the attempt with an id; nil if the executor neither runs it nor
 // stores its result.
 func (e *executor) attempt(id uint64) *attempt { return e.attempts[scheduler.AttemptID(id)] }
 
-// streamEnded handles the end of a stream, which both of its goroutines report.
+// streamEnded handles the end of an executor's stream. Both goroutines of the
+// stream report it; the second report has no effect.
 func (l *loop) streamEnded(from *link, reason error) {
 	from.mailbox.close(nil)
 	e := from.executor
@@ -202,7 +204,7 @@ func (l *loop) streamEnded(from *link, reason error) {
 	tasks := l.lose(e, loss)
 	if e.decommission != nil {
 		l.decommissions.keep(e)
-		tasks = nil // they do not count as failed, whatever the explanation
+		tasks = nil // the loss is no failure of these tasks, whatever the cluster manager reports
 	}
 	l.losses.add(&unexplainedLoss{executor: e, text: loss.Text, tasks: tasks, due: l.now.Add(explanationTimeout)})
 }
@@ -214,9 +216,9 @@ func streamEndText(reason error) string {
 	return "lost its connection to the driver: " + status.Convert(reason).Message()
 }
 
-// lose removes an executor and returns its tasks to the scheduler. It returns
-// the tasks that ran there. A loss that was announced by a decommission does not
-// count as a failure.
+// lose removes an executor that is lost, and returns the tasks that it ran, which
+// run again elsewhere. The loss of a decommissioning executor does not count as a
+// failure of them.
 func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	loss.CountsAsFailure = loss.CountsAsFailure && e.decommission == nil
 	delete(l.executors, e.id)
@@ -247,7 +249,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 		a.countEnd()
 		a.lossText = loss.Text
 		if !l.scheduler.RunningSinceLaunch(a.id) {
-			continue // it did not run at the loss, so that it has not failed
+			continue // it may not have been running, so the loss is not its failure
 		}
 		if loss.CountsAsFailure {
 			a.failure = lossFailure(loss.Text)
@@ -268,7 +270,7 @@ func (l *loop) lose(e *executor, loss Loss) []lostTask {
 	return tasks
 }
 
-// lossFailure is the failure of a task whose executor was lost.
+// lossFailure returns the failure of a task whose executor was lost.
 func lossFailure(text string) *wire.Failure { return &wire.Failure{Message: "the executor " + text} }
 
 func (e *executor) info() ExecutorInfo {

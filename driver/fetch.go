@@ -8,17 +8,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// fetchWindow is how many bytes of a task set's results may be in the driver
-// before the listener releases them. A larger result is fetched alone.
+// fetchWindow limits how many bytes of a task set's results the driver has: those
+// that it fetches from executors, and those that the listener has not released. A
+// result larger than this is fetched when there are no others.
 const fetchWindow = 64 << 20
 
-// ResultSizeError ends a task set if the driver would keep more of its results at
-// once than driver.maxResultSize.
+// ResultSizeError ends a task set whose results exceed driver.maxResultSize.
 type ResultSizeError struct {
 	Job     string
-	Results int   // that exceed the limit; 1 for a single one
-	Bytes   int64 // of these results, encoded
-	Limit   int64 // driver.maxResultSize
+	Results int   // how many results exceed the limit together; 1 if one exceeds it alone
+	Bytes   int64 // size of these results, encoded
+	Limit   int64 // value of driver.maxResultSize, in bytes
 }
 
 // Error describes the error in one line.
@@ -29,16 +29,16 @@ func (e *ResultSizeError) Error() string {
 }
 
 // fetches are the results of one task set that executors store, because they are
-// too large for a task's last update or the driver has too many. The driver
-// fetches them as the listener releases earlier ones.
+// too large to be sent with a task's end, or because the driver has too many. The
+// driver fetches them as the listener releases earlier ones.
 type fetches struct {
 	limit       int64
 	window      int64
-	queue       []*attempt    // whose results are not fetched yet
-	fetching    int64         // bytes that were requested and have not all arrived
-	sizes       map[int]int64 // of stored results, by task
+	queue       []*attempt    // attempts whose results are yet to be requested
+	fetching    int64         // total size in bytes of the results that were requested and have not arrived
+	sizes       map[int]int64 // bytes of stored results, by the task's index
 	storedBytes int64         // the sum of sizes
-	received    int64         // bytes of all results that the listener was given
+	received    int64         // bytes of all results that were passed to the listener
 }
 
 func newFetches(c *config.Config, spec *TaskSet) fetches {
@@ -48,13 +48,15 @@ func newFetches(c *config.Config, spec *TaskSet) fetches {
 	}
 	f.window = min(fetchWindow, f.limit)
 	if spec.Barrier {
-		// The listener is given no result before the driver has all.
+		// The listener gets no result of a barrier set before the driver has them
+		// all.
 		f.window = math.MaxInt64
 	}
 	return f
 }
 
-// add queues a stored result. Of a task's attempts only the first counts.
+// add queues a stored result. If two attempts of a task have one, only the first
+// counts in storedBytes.
 func (f *fetches) add(a *attempt) {
 	if _, counted := f.sizes[a.index]; !counted {
 		f.sizes[a.index] = a.stored.size()
@@ -63,7 +65,7 @@ func (f *fetches) add(a *attempt) {
 	f.queue = append(f.queue, a)
 }
 
-// remove removes a result that has arrived, or is lost or dropped.
+// remove stops counting a stored result, which has arrived or is lost or dropped.
 func (f *fetches) remove(a *attempt) {
 	if size, known := f.sizes[a.index]; known {
 		delete(f.sizes, a.index)
@@ -75,8 +77,8 @@ func (f *fetches) remove(a *attempt) {
 	}
 }
 
-// peek returns the first result of the queue that can be fetched; nil if there is
-// none.
+// peek returns the first queued attempt whose executor still stores its result, and
+// drops those before it; nil if there is none.
 func (f *fetches) peek() *attempt {
 	for len(f.queue) > 0 {
 		if a := f.queue[0]; !a.killed && a.isAtExecutor() {
@@ -88,8 +90,8 @@ func (f *fetches) peek() *attempt {
 	return nil
 }
 
-// start begins to fetch the first result of the queue. It reports false if the
-// window is full: unreleased is how many bytes the listener has.
+// start marks the first queued result as requested. It returns false if the window
+// has no room for it; unreleased is how many bytes the listener has not released.
 func (f *fetches) start(unreleased int64) bool {
 	a := f.queue[0]
 	if used := f.fetching + unreleased; used > 0 && used+a.stored.size() > f.window {
@@ -103,14 +105,15 @@ func (f *fetches) start(unreleased int64) bool {
 
 // storedResult is a result that an attempt's executor stores.
 type storedResult struct {
-	update   *wire.TaskUpdate // that reported it
+	update   *wire.TaskUpdate // the update that reported the result
 	fetching bool
 	value    []byte // the parts that have arrived
 }
 
 func (r *storedResult) size() int64 { return int64(r.update.GetStoredBytes()) }
 
-// resultStored handles the end of an attempt whose result its executor stores.
+// resultStored handles an attempt that has ended and whose result its executor
+// stores.
 func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	if a.isStored() {
 		return // a repeated update
@@ -136,7 +139,8 @@ func (l *loop) resultStored(a *attempt, update *wire.TaskUpdate) {
 	}
 }
 
-// fetch requests stored results, as far as the window allows.
+// fetch requests the stored results of a task set from executors, as far as the
+// fetch window allows.
 func (l *loop) fetch(set *runningSet) {
 	for !set.ended {
 		a := set.fetches.peek()
@@ -154,7 +158,7 @@ func (l *loop) fetch(set *runningSet) {
 	set.fetchPending.Store(false)
 }
 
-// addPart adds a part of a fetched result.
+// addPart appends a part of a fetched result that has arrived.
 func (a *attempt) addPart(part []byte) {
 	if !a.isStored() || a.set.ended || a.killed {
 		return
@@ -165,7 +169,8 @@ func (a *attempt) addPart(part []byte) {
 	a.stored.value = append(a.stored.value, part...)
 }
 
-// wholeResult is an attempt's last update with all parts of its result.
+// wholeResult returns an attempt's last update with its whole result: a stored one
+// arrives in parts, the last of them with that update.
 func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 	if !a.isStored() {
 		return last
@@ -178,9 +183,9 @@ func (a *attempt) wholeResult(last *wire.TaskUpdate) *wire.TaskUpdate {
 		Metrics: a.stored.update.GetMetrics(), Values: a.stored.update.GetValues()}
 }
 
-// receiveResult counts a result that the listener is given. It fails if a single
-// result, or with Collect all results, exceed the limit. Results that the
-// listener has not released do not: executors store further ones.
+// receiveResult counts a result before it is passed to the listener. It fails if
+// the result exceeds driver.maxResultSize; with TaskSet.Collect, if all results of
+// the set exceed it together, including those that executors still store.
 func (set *runningSet) receiveResult(size int64) error {
 	f := &set.fetches
 	f.received += size

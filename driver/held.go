@@ -7,16 +7,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// maxShownHolds is how many of an executor's keys the status shows.
+// maxShownHolds is how many keys of held data the status shows for each executor.
 const maxShownHolds = 20
 
-// heldKeys are the keys of data that an executor holds (Task.Hold).
+// heldKeys are the keys of the data that tasks have left at an executor with
+// Task.Hold. Dynamic allocation removes such an executor later than others.
 type heldKeys struct {
 	keys      map[string]struct{}
 	releasing map[string]struct{} // released, and not yet acknowledged by the executor
 }
 
-// add records that data is held.
+// add records that the executor holds data under the keys.
 func (h *heldKeys) add(keys []string) {
 	if h.keys == nil {
 		h.keys = map[string]struct{}{}
@@ -26,7 +27,8 @@ func (h *heldKeys) add(keys []string) {
 	}
 }
 
-// release removes a key. It reports whether the executor is to be told.
+// release removes a key. It reports whether the executor must be told: it held data
+// under the key.
 func (h *heldKeys) release(key string) bool {
 	if _, held := h.keys[key]; !held {
 		return false
@@ -39,15 +41,15 @@ func (h *heldKeys) release(key string) bool {
 	return true
 }
 
-// shown returns the first keys in order.
+// shown returns the first keys in alphabetical order, at most maxShownHolds.
 func (h *heldKeys) shown() []string {
 	keys := slices.Sorted(maps.Keys(h.keys))
 	return keys[:min(len(keys), maxShownHolds)]
 }
 
-// Release releases what executors hold under a key: an executor that holds
-// nothing else may be removed when it is idle. Data that is held under the key
-// later is not affected.
+// Release says that the data that executors hold under a key (Task.Hold) is not
+// needed any more, so that an idle executor that holds nothing else may be removed.
+// Data that is held under the same key later is not affected.
 func (d *Driver) Release(key string) {
 	key = wire.HoldKey(key)
 	d.do(func(l *loop) {
@@ -55,7 +57,7 @@ func (d *Driver) Release(key string) {
 			l.release(e, key)
 		}
 		for _, loss := range l.losses {
-			loss.executor.held.release(key) // it may register again
+			loss.executor.held.release(key) // the executor may register again
 		}
 	})
 }
@@ -67,7 +69,7 @@ func (l *loop) release(e *executor, key string) {
 	}
 }
 
-// receiveHolds handles what an executor reports about held data.
+// receiveHolds records which data an executor reports to hold or to have released.
 func (l *loop) receiveHolds(e *executor, message *wire.ExecutorMessage) {
 	for _, key := range message.GetReleased() {
 		delete(e.held.releasing, key)

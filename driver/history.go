@@ -11,10 +11,10 @@ import (
 // maxHistory is how many lost executors and how many ended jobs the status shows.
 const maxHistory = 100
 
-// history is what the status shows of the past.
+// history has what the status shows of lost executors and ended jobs.
 type history struct {
-	executors []ExecutorStatus // lost, the latest last
-	jobs      []JobStatus      // ended, the latest last
+	executors []ExecutorStatus // lost executors, the latest last
+	jobs      []JobStatus      // ended jobs, the latest last
 	totals    Totals
 }
 
@@ -25,8 +25,8 @@ func (h *history) addExecutor(status ExecutorStatus, text string, now time.Time)
 	h.totals.ExecutorsLost++
 }
 
-// explain replaces the text of a loss by the cluster manager's, unless a
-// decommission had announced the loss.
+// explain replaces the reason of an executor's loss by the one that the cluster
+// manager reported, unless the executor was being decommissioned.
 func (h *history) explain(id, text string) {
 	for i := len(h.executors) - 1; i >= 0; i-- {
 		if h.executors[i].ID == id {
@@ -40,7 +40,8 @@ func (h *history) explain(id, text string) {
 
 func (h *history) addJob(status JobStatus) { h.jobs = appendLatest(h.jobs, status) }
 
-// appendLatest appends an item and removes the oldest beyond maxHistory.
+// appendLatest appends an item, and removes the oldest ones to keep at most
+// maxHistory.
 func appendLatest[T any](list []T, item T) []T {
 	if len(list) >= maxHistory {
 		list = slices.Delete(list, 0, len(list)-maxHistory+1)
@@ -48,8 +49,8 @@ func appendLatest[T any](list []T, item T) []T {
 	return append(list, item)
 }
 
-// Progress is how much of the known work is done, 0 to 1, as of the event loop's
-// latest turn. It is cheap.
+// Progress returns which part of the known tasks is done, 0 to 1, as of the event
+// loop's latest iteration. It does not wait for the event loop.
 func (d *Driver) Progress() float32 { return math.Float32frombits(d.progress.Load()) }
 
 func (l *loop) storeProgress() {

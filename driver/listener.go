@@ -6,11 +6,11 @@ import "time"
 // one call after the other: a method must return at once, and of the driver's
 // methods may call only [Submission.Release].
 type Listener interface {
-	// TaskDone receives the result of a task, once for each task; for a barrier set
-	// when all tasks have results.
+	// TaskDone receives the result of a task, once for each task. The results of a
+	// barrier set come when all its tasks have one.
 	TaskDone(Result)
-	// TaskFailed receives an attempt that ended without a result. Its task is retried
-	// unless the set ends.
+	// TaskFailed receives an attempt that ended without a result. Its task is
+	// retried unless the task set ends.
 	TaskFailed(TaskFailure)
 	// Ended is the last call. err is nil if all tasks have results, else *TaskError,
 	// *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the argument of
@@ -20,12 +20,12 @@ type Listener interface {
 
 // Result is the result of one task.
 type Result struct {
-	Index         int // of the task
+	Index         int // index of the task
 	Value         []byte
 	AttemptNumber int // 0 if the task's first attempt succeeded
 	ExecutorID    string
 	Host          string
-	RunTime       time.Duration // of the function
+	RunTime       time.Duration // how long the task's function ran
 }
 
 // FailureReason is why an attempt has no result.
@@ -33,36 +33,39 @@ type FailureReason int
 
 // Reasons of failures.
 const (
-	// FailedFunction: the task's function returned an error or panicked, or the
-	// executor could not call it. It counts, unless a commit was denied.
+	// FailedFunction means that the task's function returned an error or panicked,
+	// or that the executor could not call it. It counts as a failure of the task,
+	// unless the driver denied the attempt its commit.
 	FailedFunction FailureReason = iota
-	// LostExecutor: the executor was lost while it ran the task, queued it or stored
-	// its result. It counts if the task ran and the cluster manager reports the loss
-	// as a failure, which it may do later.
+	// LostExecutor means that the executor was lost while it ran the task, queued
+	// it or stored its result. It counts as a failure if the task was running and
+	// the cluster manager reports the loss as one, which it may do later.
 	LostExecutor
-	// KilledAttempt: the driver killed the attempt. It does not count.
+	// KilledAttempt means that the driver killed the attempt. It does not count as
+	// a failure.
 	KilledAttempt
 )
 
 // TaskFailure is an attempt without a result.
 type TaskFailure struct {
-	Index         int // of the task
+	Index         int // index of the task
 	AttemptNumber int
 	ExecutorID    string
 	Host          string
 	Reason        FailureReason
 	Message       string
-	Stack         string // of a panic
+	Stack         string // stack trace, if the function panicked
 	Failures      int    // how many failures of the task count so far
 }
 
-// ExecutorListener is told when executors register and are lost. The driver's
-// event loop calls it, with the same rules as for a [Listener].
+// ExecutorListener is told when executors register and when they are lost. The
+// driver's event loop calls it, with the same rules as for a [Listener].
 type ExecutorListener interface {
 	// ExecutorAdded receives an executor that has registered.
 	ExecutorAdded(ExecutorInfo)
-	// ExecutorLost receives an executor that is lost, with all its blocks, and the
-	// reason. An executor that reconnects is reported as lost, then as added.
+	// ExecutorLost receives an executor that is lost, with all blocks that it
+	// stored, and the reason. An executor that reconnects is reported as lost, then
+	// as added.
 	ExecutorLost(executor ExecutorInfo, reason string)
 }
 
@@ -74,8 +77,8 @@ type ExecutorInfo struct {
 	Profile int // id of its resource profile
 }
 
-// Listen reports all executors to a listener: first those that are registered,
-// then changes, until stop is called.
+// Listen reports executors to a listener until stop is called: first all that are
+// registered, then each change.
 func (d *Driver) Listen(listener ExecutorListener) (stop func()) {
 	d.do(func(l *loop) {
 		l.listeners[listener] = struct{}{}

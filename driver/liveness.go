@@ -11,8 +11,8 @@ import (
 // network.timeout.
 type liveness struct {
 	timeout time.Duration
-	period  time.Duration // between two checks
-	next    time.Time     // check
+	period  time.Duration // time between two checks
+	next    time.Time     // time of the next check
 }
 
 func newLiveness(c *config.Config, now time.Time) liveness {
@@ -21,7 +21,8 @@ func newLiveness(c *config.Config, now time.Time) liveness {
 	return liveness{timeout: timeout, period: period, next: now.Add(period)}
 }
 
-// silent returns the executors that have timed out, if a check is due.
+// silent returns the executors that have timed out. It checks once per period, and
+// otherwise returns none.
 func (v *liveness) silent(executors map[string]*executor, now time.Time) []*executor {
 	late := now.Sub(v.next)
 	if late < 0 {
@@ -45,12 +46,14 @@ func (v *liveness) silent(executors map[string]*executor, now time.Time) []*exec
 	return silent
 }
 
-// expireExecutors gives up silent executors and kills them.
+// expireExecutors treats silent executors as lost and asks the cluster manager to
+// kill them.
 func (l *loop) expireExecutors() {
 	var ids []string
 	for _, e := range l.liveness.silent(l.executors, l.now) {
 		ids = append(ids, e.id)
-		// The loss counts now: the cluster manager would only report the kill.
+		// The loss counts as a failure now: the cluster manager would only report
+		// the kill.
 		text := fmt.Sprintf("said nothing for %v", l.now.Sub(e.lastHeard).Round(time.Millisecond))
 		l.lose(e, Loss{Text: text, CountsAsFailure: true})
 	}

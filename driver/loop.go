@@ -10,40 +10,41 @@ import (
 )
 
 const (
-	// inboxDepth is how many events may wait for the event loop before further
-	// senders block: one of each executor of a large application.
+	// inboxDepth is how many events may wait for the event loop before their
+	// senders block: enough for one event of each executor of a large application.
 	inboxDepth = 16 << 10
-	// turnEvents bounds the events of one turn, so that the first does not wait
-	// for launches that follow from the last. Four times as many are slower: what
-	// they launch falls out of the processor's cache.
+	// turnEvents is how many waiting events one turn (iteration) of the event loop
+	// handles, so that launches, which are sent at its end, do not wait too long.
+	// Four times as many are slower, since their data does not stay in the
+	// processor's cache.
 	turnEvents = 1 << 8
 )
 
-// event is what the event loop handles: a message of an executor, or a call. The
-// zero event does nothing but begin a turn.
+// event is what the event loop handles: a message from an executor, or a call to
+// make. The zero event only starts a turn.
 type event struct {
 	link    *link
 	message *wire.ExecutorMessage
 	call    func(*loop)
 }
 
-// loop is the driver's state, which only the goroutine of run touches. A turn
-// handles the events that have arrived, does what time requires, offers free
-// cores, and sends each executor one message.
+// loop is the driver's state, which only the goroutine of run uses. One turn
+// (iteration of run) handles the events that have arrived, does what is due at this
+// time, offers free cores, and sends each executor at most one message.
 //
-// Each part below owns its state and knows nothing of the loop: it says what is
-// due, and the loop's methods act on that for several parts.
+// Each part below, from cluster to values, owns its state and does not use loop: it
+// says what is due, and methods of loop do it.
 type loop struct {
 	d       *Driver
 	logger  *slog.Logger
 	started time.Time
-	now     time.Time // of this turn
+	now     time.Time // when this turn began
 
 	scheduler *scheduler.Scheduler
 	send      sender
-	executors map[string]*executor // registered, by id
+	executors map[string]*executor // registered executors, by id
 	sets      map[uint64]*runningSet
-	attempts  map[scheduler.AttemptID]*attempt // running, or succeeded in a barrier set that has not
+	attempts  map[scheduler.AttemptID]*attempt // those that have not ended, and successes of barrier sets that are not complete
 	listeners map[ExecutorListener]struct{}
 
 	cluster       cluster
@@ -57,12 +58,12 @@ type loop struct {
 	speculation   speculationTimer
 	blocked       blockedCheck
 	history       history
-	values        values // of ended task sets
+	values        values // counters and gauges of ended task sets
 
-	success  wire.TaskUpdate // the success that is being read; reused for each
+	success  wire.TaskUpdate // the success that receive is handling; reused for each
 	stopping bool
-	empty    []chan struct{} // closed when no executor is registered
-	over     bool            // this is the last turn
+	empty    []chan struct{} // closed when no executor is registered any more
+	over     bool            // set in the last turn
 }
 
 func newLoop(d *Driver) *loop {
@@ -100,8 +101,8 @@ func (l *loop) run() {
 		l.now = time.Now()
 		l.act(l.scheduler.Advance(l.now))
 		l.handle(e)
-		// Further events that have arrived are handled before cores are offered, so
-		// that one offer serves many updates.
+		// Handle further events that have arrived before offering cores, so that
+		// one offer serves many updates.
 		for range min(len(l.d.inbox), turnEvents) {
 			l.handle(<-l.d.inbox)
 		}
@@ -112,7 +113,7 @@ func (l *loop) handle(e event) {
 	switch {
 	case e.call != nil:
 		e.call(l)
-	case e.link == nil: // the alarm
+	case e.link == nil: // the zero event: the alarm woke the loop
 	case e.message.GetRegister() != nil:
 		l.register(e.link, e.message)
 	case e.link.executor != nil:
@@ -120,8 +121,8 @@ func (l *loop) handle(e event) {
 	}
 }
 
-// endTurn does what follows from the turn's events. It returns when the next
-// turn is due even if no event arrives; the zero time if there is none.
+// endTurn does what follows from the events of this turn. It returns when the next
+// turn is due even if no event arrives; the zero time means never.
 func (l *loop) endTurn() time.Time {
 	l.expireExecutors()
 	l.expireLosses()
@@ -144,7 +145,8 @@ func (l *loop) endTurn() time.Time {
 	return wake
 }
 
-// earliest returns the first of the times that are not zero.
+// earliest returns the earliest of the times that are not zero; the zero time if
+// all are.
 func earliest(times ...time.Time) time.Time {
 	var first time.Time
 	for _, t := range times {
@@ -155,8 +157,8 @@ func earliest(times ...time.Time) time.Time {
 	return first
 }
 
-// stop ends all task sets and tells all executors to stop. empty is closed when
-// none is registered any more.
+// stop ends all task sets and tells all executors to stop. It makes the loop close
+// empty when no executor is registered any more.
 func (l *loop) stop(empty chan struct{}) {
 	l.stopping = true
 	for _, set := range l.sets {
@@ -188,10 +190,10 @@ func (l *loop) close() {
 	l.d.closeStreams()
 }
 
-// alarm wakes the event loop at a time, by an empty event.
+// alarm wakes the event loop at a set time by sending it an empty event.
 type alarm struct {
 	timer *time.Timer
-	due   time.Time // zero if it was never set
+	due   time.Time // when the alarm goes off; the zero time if it was never set
 }
 
 func newAlarm(inbox chan<- event) *alarm {
@@ -204,9 +206,9 @@ func newAlarm(inbox chan<- event) *alarm {
 	return &alarm{timer: timer}
 }
 
-// set makes the alarm wake the loop at a time or earlier; not at all for the zero
-// time. An early alarm is set again at the end of the turn that it begins, so a
-// pending one needs no change, which keeps the call cheap.
+// set makes the alarm wake the loop at the time wake or earlier; the zero time sets
+// nothing. An alarm that is pending for an earlier time is left as it is, which is
+// cheap: the turn that it starts sets it again.
 func (a *alarm) set(wake, now time.Time) {
 	if wake.IsZero() || (a.due.After(now) && !wake.Before(a.due)) {
 		return

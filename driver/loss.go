@@ -3,18 +3,19 @@ package driver
 import "time"
 
 // explanationTimeout is how long the cluster manager may take to report why an
-// executor's stream broke. NodeManagers report a container's end once a second,
-// and an idle ApplicationMaster asks every few seconds.
+// executor's stream broke. NodeManagers report a container's end once a second, and
+// an idle ApplicationMaster asks the ResourceManager every few seconds.
 const explanationTimeout = 10 * time.Second
 
-// unexplainedLosses are executors whose streams broke and whose ends the cluster
-// manager has not reported yet, by id.
+// unexplainedLosses are executors, by id, whose streams broke and whose ends the
+// cluster manager has not reported yet.
 //
-// Their tasks have returned to the scheduler and run elsewhere; only whether the
-// loss counts as a failure of these tasks waits for the report. (Spark holds the
-// tasks back as well.) A loss without a report counts, so that a task which
-// crashes each of its executors ends its job in any case; and the executor, which
-// may hang or be disconnected, is killed, so that it is replaced.
+// Their tasks have returned to the scheduler and run elsewhere. Only whether the
+// loss counts as a failure of these tasks depends on the report. (Spark does not
+// rerun the tasks before the report.) A loss that is never reported counts, so that
+// a task which crashes each of its executors ends its job in any case. The
+// executor, which may hang or be disconnected, is then killed, so that it is
+// replaced.
 type unexplainedLosses map[string]*unexplainedLoss
 
 type unexplainedLoss struct {
@@ -24,7 +25,7 @@ type unexplainedLoss struct {
 	due      time.Time
 }
 
-// lostTask is a task that ran on an executor when that was lost.
+// lostTask is a task that ran on an executor when the executor was lost.
 type lostTask struct {
 	set   *runningSet
 	index int
@@ -32,14 +33,15 @@ type lostTask struct {
 
 func (u unexplainedLosses) add(loss *unexplainedLoss) { u[loss.executor.id] = loss }
 
-// take removes the loss of an executor; nil if there is none.
+// take removes and returns the loss of an executor; it returns nil if there is
+// none.
 func (u unexplainedLosses) take(id string) *unexplainedLoss {
 	loss := u[id]
 	delete(u, id)
 	return loss
 }
 
-// expired removes and returns the losses whose time is over.
+// expired removes and returns the losses that were not explained in time.
 func (u unexplainedLosses) expired(now time.Time) []*unexplainedLoss {
 	var expired []*unexplainedLoss
 	for id, loss := range u {
@@ -51,7 +53,7 @@ func (u unexplainedLosses) expired(now time.Time) []*unexplainedLoss {
 	return expired
 }
 
-// next is when the next loss expires; the zero time if there is none.
+// next returns when the next loss expires; the zero time if there is none.
 func (u unexplainedLosses) next() time.Time {
 	var first time.Time
 	for _, loss := range u {
@@ -92,8 +94,8 @@ func (l *loop) expireLosses() {
 	}
 }
 
-// countFailures counts a loss as a failure of each task that ran there. The
-// scheduler knows it as a loss that does not count.
+// countFailures counts the loss of an executor as a failure of each task that ran
+// there. The loss was reported to the scheduler as one that does not count.
 func (l *loop) countFailures(loss *unexplainedLoss) {
 	for _, lost := range loss.tasks {
 		if set := lost.set; !set.ended {

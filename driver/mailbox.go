@@ -6,21 +6,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// mailbox is the queue of one stream to an executor. The event loop adds
-// messages without waiting; the stream's goroutine sends them.
+// mailbox has the messages that wait to be sent over an executor's stream. The
+// event loop adds them without waiting; the stream's goroutine sends them.
 type mailbox struct {
-	ready chan struct{} // holds a token if there is a message or the mailbox was closed
+	ready chan struct{} // has an element if a message waits or the mailbox was closed
 
 	mu      sync.Mutex
-	waiting *wire.DriverMessage // merged from all that are not sent; nil for none
+	waiting *wire.DriverMessage // all unsent messages, merged into one; nil if there are none
 	closed  bool
-	reason  error // that drain returns after the mailbox was closed
+	reason  error // what drain returns once the mailbox is closed
 }
 
 func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
-// put adds a message. It is merged with the one that waits, which the order in
-// which executors act on the fields allows: see wire.DriverMessage.
+// put adds a message. If one is unsent, it merges the two: this is correct because
+// executors act on the fields of a message in a fixed order, see
+// wire.DriverMessage.
 func (m *mailbox) put(message *wire.DriverMessage) {
 	m.mu.Lock()
 	if m.waiting == nil {
@@ -32,8 +33,8 @@ func (m *mailbox) put(message *wire.DriverMessage) {
 	m.signal()
 }
 
-// merge adds a later message. TestMergeCarriesEveryField fails for a field of
-// wire.DriverMessage that is missing here.
+// merge adds a later message to into. TestMergeCarriesEveryField fails if merge
+// omits a field of wire.DriverMessage.
 func merge(into, message *wire.DriverMessage) {
 	if message.Registered != nil {
 		into.Registered = message.Registered
@@ -59,8 +60,8 @@ func merge(into, message *wire.DriverMessage) {
 	}
 }
 
-// close ends drain with a reason after it has sent what waits. Only the first
-// reason counts.
+// close makes drain return reason after it has sent the messages that wait. Only
+// the first call has an effect.
 func (m *mailbox) close(reason error) {
 	m.mu.Lock()
 	if !m.closed {
@@ -86,7 +87,7 @@ func (m *mailbox) take() (message *wire.DriverMessage, closed bool) {
 
 // drain sends messages until the mailbox is closed or sending fails. It receives
 // from one channel only: a select over channels that all streams share would cost
-// nearly as much as a message.
+// nearly as much as sending a message.
 func (m *mailbox) drain(stream wire.DriverSide) error {
 	for {
 		<-m.ready
@@ -102,13 +103,13 @@ func (m *mailbox) drain(stream wire.DriverSide) error {
 	}
 }
 
-// itemOverhead is about what a launch or a task set takes in a message beside its
-// payload.
+// itemOverhead is about how many bytes a launch or a task set takes in a message
+// besides its inputs.
 const itemOverhead = 64
 
-// sendSplit sends a message as several if it is much larger than wire.MaxPart.
-// What executors act on before task sets and launches goes with the first, what
-// they act on after them with the last.
+// sendSplit sends a message, as several if its inputs are much larger than
+// wire.MaxPart. Fields that executors act on before task sets and launches go with
+// the first message, fields that they act on after them with the last.
 func sendSplit(stream wire.DriverSide, message *wire.DriverMessage) error {
 	for {
 		sets, launches, size := 0, 0, 0

@@ -12,19 +12,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/profile"
 )
 
-// resourceProfile is the executors of one resource profile.
+// resourceProfile is a resource profile with the numbers of its task sets and
+// executors.
 type resourceProfile struct {
 	profile.Profile
-	inUse       bool             // its executors are wanted: the default profile's always, others' until released
-	sets        int              // that run
-	unusedSince time.Time        // when the last of them ended
-	executors   int              // that are registered
-	instances   int              // that are wanted, without dynamic allocation
+	inUse       bool             // executors are wanted: always for the default profile, for others until they are released
+	sets        int              // number of task sets that run on its executors
+	unusedSince time.Time        // when the last of these task sets ended
+	executors   int              // number of registered executors
+	instances   int              // number of executors that are wanted without dynamic allocation
 	pool        *allocation.Pool // nil without dynamic allocation
-	work        allocation.Work  // of this turn
+	work        allocation.Work  // input of dynamic allocation, computed in each turn of the event loop
 }
 
-// total is how many executors are wanted.
+// total returns how many executors of the profile are wanted.
 func (p *resourceProfile) total() int {
 	switch {
 	case !p.inUse:
@@ -35,7 +36,7 @@ func (p *resourceProfile) total() int {
 	return p.instances
 }
 
-// beginSet counts a task set that runs on the profile's executors.
+// beginSet counts a task set that starts to run on the profile's executors.
 func (p *resourceProfile) beginSet() {
 	p.inUse = true
 	p.sets++
@@ -46,9 +47,9 @@ func (p *resourceProfile) endSet(now time.Time) {
 	p.unusedSince = now
 }
 
-// slots is how many tasks an executor runs at once if each takes these cores and
-// resources. Resources that a discovery script finds are not known in advance, so
-// they do not count.
+// slots returns how many tasks an executor of the profile runs at once if each
+// takes cpus cores and the given resources. Resources that only a discovery script
+// finds are not known in advance, and do not limit the result.
 func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string]float64) int {
 	slots := p.Cores / cpus
 	if len(resources) == 0 {
@@ -69,12 +70,12 @@ func (p *resourceProfile) slots(c *config.Config, cpus int, resources map[string
 	return slots
 }
 
-// profiles are the resource profiles that task sets use, or that have executors.
+// profiles are the resource profiles that task sets use or that have executors.
 type profiles struct {
 	config      *config.Config
-	list        []*resourceProfile // by id; the first is the default profile
+	list        []*resourceProfile // ordered by id; the first is the default profile
 	lastID      int
-	idleTimeout time.Duration // after which an unused profile is released
+	idleTimeout time.Duration // how long a profile is unused before it is released
 }
 
 func newProfiles(c *config.Config) profiles {
@@ -92,7 +93,7 @@ func (p *profiles) add(added profile.Profile) *resourceProfile {
 	return r
 }
 
-// byID returns the profile of an id, nil if there is none.
+// byID returns the profile with an id, nil if there is none.
 func (p *profiles) byID(id int) *resourceProfile {
 	if at := slices.IndexFunc(p.list, func(r *resourceProfile) bool { return r.ID == id }); at >= 0 {
 		return p.list[at]
@@ -100,8 +101,8 @@ func (p *profiles) byID(id int) *resourceProfile {
 	return nil
 }
 
-// of returns the profile of executors that a task set wants, whose ID is ignored.
-// It adds one if there is none alike.
+// of returns the profile with the wanted resources, whatever its ID, and adds one
+// if there is none.
 func (p *profiles) of(wanted profile.Profile) (r *resourceProfile, added bool) {
 	for _, r := range p.list {
 		if r.Same(wanted) {
@@ -117,7 +118,7 @@ func (p *profiles) remove(removed *resourceProfile) {
 	p.list = slices.DeleteFunc(p.list, func(r *resourceProfile) bool { return r == removed })
 }
 
-// total is how many executors are wanted, of all profiles.
+// total returns how many executors of all profiles are wanted.
 func (p *profiles) total() int {
 	total := 0
 	for _, r := range p.list {
@@ -127,7 +128,7 @@ func (p *profiles) total() int {
 }
 
 // unused returns the profiles that no task set has used for the idle timeout, and
-// when the next one is due. Profiles whose executors hold data are not among them.
+// when the next one reaches it. Profiles whose executors hold data are left out.
 func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) (unused []*resourceProfile, next time.Time) {
 	for _, r := range p.list[1:] {
 		if r.sets > 0 || holdsData(r) {
@@ -142,8 +143,9 @@ func (p *profiles) unused(now time.Time, holdsData func(*resourceProfile) bool) 
 	return unused, next
 }
 
-// releaseProfiles decommissions the executors of unused profiles, and forgets a
-// profile when its last executor is gone. It returns when the next one is due.
+// releaseProfiles decommissions the executors of unused profiles, and removes a
+// profile when its last executor has ended. It returns when to call it again; the
+// zero time if nothing is due.
 func (l *loop) releaseProfiles() (next time.Time) {
 	unused, next := l.profiles.unused(l.now, l.holdsData)
 	for _, p := range unused {
@@ -168,7 +170,7 @@ func (l *loop) releaseProfiles() (next time.Time) {
 	return next
 }
 
-// holdsData reports whether an executor of a profile holds data.
+// holdsData reports whether any executor of a profile holds data (Task.Hold).
 func (l *loop) holdsData(p *resourceProfile) bool {
 	for _, e := range l.executors {
 		if e.profile == p && len(e.held.keys) > 0 {
@@ -178,8 +180,8 @@ func (l *loop) holdsData(p *resourceProfile) bool {
 	return false
 }
 
-// profileOf returns the profile of a task set's executors. If all executors are
-// of this process, they run the task sets of every profile.
+// profileOf returns the resource profile whose executors run a task set. If all
+// executors run in this process, they run the task sets of every profile.
 func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 	if spec.Profile == nil || l.isLocal() {
 		return l.profiles.list[0]
@@ -193,8 +195,8 @@ func (l *loop) profileOf(spec *TaskSet) *resourceProfile {
 }
 
 // allocate is dynamic allocation: it adapts the number of wanted executors to the
-// work, and decommissions idle executors. It returns when it is due again though
-// nothing changes; the zero time for never. Its cost is proportional to the
+// work, and decommissions idle executors. It returns when to call it again even if
+// nothing changes; the zero time means never. Its cost is proportional to the
 // number of task sets.
 func (l *loop) allocate() (next time.Time) {
 	if l.stopping || l.profiles.list[0].pool == nil {
@@ -227,8 +229,9 @@ func (l *loop) allocate() (next time.Time) {
 	return next
 }
 
-// taskResources is what executors of a profile have of further resources, by the
-// names that tasks use. It reports whether the profile exists.
+// taskResources returns how much an executor of a profile has of further resources,
+// such as GPUs, by the names that tasks use. exists is false if there is no such
+// profile.
 func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool) {
 	if id == profile.DefaultID {
 		return config.TaskResourceNames(d.options.Config, profile.Default(d.options.Config).Resources), true
@@ -240,7 +243,8 @@ func (d *Driver) taskResources(id int) (resources map[string]int64, exists bool)
 	return config.TaskResourceNames(d.options.Config, p.Resources), true
 }
 
-// amountsText describes amounts of resources.
+// amountsText returns amounts of resources as text, such as "2 gpu"; "none" if
+// there are none.
 func amountsText[N int64 | float64](amounts map[string]N) string {
 	if len(amounts) == 0 {
 		return "none"

@@ -11,37 +11,37 @@ import (
 )
 
 // runningSet is a task set that was submitted and has not ended. Submit sets its
-// id, spec and listener; all else is the event loop's.
+// id, spec and listener; the event loop owns all other fields.
 type runningSet struct {
 	id       uint64
 	spec     TaskSet
 	listener Listener
-	flow     // of its results to the listener
+	flow     // counts the bytes of results that the listener has
 
-	profile     *resourceProfile // of the executors that run it
-	cpus        int              // of each task
+	profile     *resourceProfile // resource profile of the executors that run the set
+	cpus        int              // cores of each task
 	resources   map[string]float64
-	pool        string // "" without pools
-	slots       int    // tasks that an executor runs at once
+	pool        string // name of the scheduling pool; "" without pools
+	slots       int    // how many of its tasks one executor runs at once
 	maxFailures int
-	sentTo      map[*executor]struct{} // executors that have the common part
+	sentTo      map[*executor]struct{} // executors that were sent spec.Common
 	submitted   time.Time
-	scheduled   bool // the scheduler has it, or had it
+	scheduled   bool // set once it was submitted to the scheduler
 	ended       bool
 
-	done           int // tasks
-	running        int // attempts
-	copies         int // speculative attempts
+	done           int // tasks that are done
+	running        int // attempts that run
+	copies         int // speculative attempts launched so far
 	failedAttempts int
-	launches       int    // attempts
-	launchesBefore int    // at the latest blockedCheck
-	blocked        string // why nothing is launched; "" if time alone ends that
+	launches       int    // attempts launched so far
+	launchesBefore int    // value of launches at the latest blockedCheck
+	blocked        string // why no task is launched, if that may not end by itself; else ""
 	locality       Locality
-	barrier        *barrier // of a barrier set
+	barrier        *barrier // nil unless this is a barrier set that was launched
 	fetches        fetches
-	values         values // of tasks that are done
+	values         values // counters and gauges of tasks that are done
 	metrics        Metrics
-	reporting      map[scheduler.AttemptID]*attempt // that run and have reported progress
+	reporting      map[scheduler.AttemptID]*attempt // unfinished attempts that have reported progress
 }
 
 // submit begins a task set, or ends it at once if it can never run.
@@ -152,7 +152,7 @@ func (l *loop) endSet(set *runningSet, err error) {
 	set.listener.Ended(err)
 }
 
-// endState returns the state of a job that ended with an error.
+// endState returns the state of a job that ended with err, which may be nil.
 func endState(err error) string {
 	var failure *TaskError
 	var tooLarge *ResultSizeError
@@ -169,7 +169,7 @@ func (set *runningSet) unschedulable(reason string) error {
 	return fmt.Errorf("job %q: %w: %s", set.spec.Name, ErrUnschedulable, reason)
 }
 
-// taskError is the end of a set whose task failed too often.
+// taskError returns the error that ends a set because a task has failed too often.
 func (set *runningSet) taskError(index, failures int, e *executor, failure *wire.Failure) *TaskError {
 	return &TaskError{
 		Job: set.spec.Name, Index: set.spec.indexOf(index), Failures: failures, ExecutorID: e.id, Host: e.host,

@@ -13,7 +13,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// schedulerConfig is the scheduler's configuration as the settings have it.
+// schedulerConfig returns the scheduler's configuration, taken from the settings.
 func schedulerConfig(o *Options) scheduler.Config {
 	c := o.Config
 	process, node, rack := config.LocalityWaits(c)
@@ -67,13 +67,13 @@ func (l *loop) poolOf(spec *TaskSet) string {
 	return spec.Pool
 }
 
-// offer has the scheduler assign free cores, and launches what it decides.
+// offer makes the scheduler assign tasks to free cores, and launches them.
 func (l *loop) offer() {
 	launches, events := l.scheduler.Offer(l.now)
 	l.act(events)
 	for i := range launches {
 		launch := &launches[i]
-		if set := l.sets[launch.TaskSet]; set != nil { // the events may have ended it
+		if set := l.sets[launch.TaskSet]; set != nil { // acting on the events may have ended the set
 			l.launch(l.executors[launch.Executor], set, launch)
 		}
 	}
@@ -100,10 +100,10 @@ func (l *loop) launch(e *executor, set *runningSet, launch *scheduler.Launch) {
 	}
 }
 
-// registrationWait is the time in which an application's executors register. They
-// start together, but the first may register seconds before the last, if nodes
-// have to download the program. Until the deadline, the scheduler does not give
-// tasks that prefer the missing executors' hosts to those that have registered.
+// registrationWait is how long an application waits for its executors to register.
+// They start together, but the first may register seconds before the last, if nodes
+// have to download the program. Until the deadline, tasks that prefer the host of a
+// missing executor wait for it (locality.wait), even if no executor runs there yet.
 type registrationWait struct {
 	timeout  time.Duration
 	deadline time.Time // zero before the first executor registers
@@ -113,15 +113,15 @@ func newRegistrationWait(c *config.Config) registrationWait {
 	return registrationWait{timeout: config.RegisteredWait.In(c)}
 }
 
-// registered starts the wait at the first executor.
+// registered starts the wait when the first executor registers.
 func (w *registrationWait) registered(now time.Time) {
 	if w.deadline.IsZero() {
 		w.deadline = now.Add(w.timeout)
 	}
 }
 
-// until returns the deadline while it is ahead and executors are missing, else the
-// zero time.
+// until returns the deadline if it has not passed and fewer executors than wanted
+// have registered; else the zero time.
 func (w *registrationWait) until(now time.Time, executors, wanted int) time.Time {
 	if executors >= wanted || !now.Before(w.deadline) {
 		return time.Time{}
@@ -136,7 +136,7 @@ func (l *loop) registrationDeadline() time.Time {
 	return l.registration.until(l.now, len(l.executors)-len(l.decommissions.executors), l.profiles.total())
 }
 
-// speculationTimer says when slow tasks are looked for.
+// speculationTimer decides when to look for slow tasks.
 type speculationTimer struct {
 	interval time.Duration // 0 if speculation is off
 	next     time.Time
@@ -149,8 +149,9 @@ func newSpeculationTimer(c *config.Config) speculationTimer {
 	return speculationTimer{interval: max(config.SpeculationInterval.In(c), time.Millisecond)}
 }
 
-// speculate has the next offer launch copies of slow tasks. It returns when it is
-// due again; the zero time if no task set runs.
+// speculate looks for slow tasks if it is time, so that the next offer launches
+// copies of them. It returns when to look again; the zero time if speculation is
+// off or no task set runs.
 func (l *loop) speculate() (next time.Time) {
 	s := &l.speculation
 	if s.interval == 0 || len(l.sets) == 0 || l.stopping {
@@ -171,17 +172,17 @@ const (
 	// blockedInterval is how long a task set may launch nothing, while tasks wait,
 	// before the reason is reported.
 	blockedInterval = 15 * time.Second
-	// maxBlockedChecks bounds the task sets of one check, because the scheduler goes
-	// through all executors for each.
+	// maxBlockedChecks is how many task sets one check looks at, because for each
+	// the scheduler goes through all executors.
 	maxBlockedChecks = 100
 )
 
-// blockedCheck says when task sets that launch nothing are looked for.
+// blockedCheck decides when to look for task sets that launch nothing.
 type blockedCheck struct {
-	next time.Time // zero if no task set runs
+	next time.Time // when the next check is due; zero if no task set runs
 }
 
-// due reports whether a check is due.
+// due reports whether a check is due. running is set if any task set runs.
 func (b *blockedCheck) due(now time.Time, running bool) bool {
 	if !running {
 		b.next = time.Time{}
@@ -195,8 +196,9 @@ func (b *blockedCheck) due(now time.Time, running bool) bool {
 	return !first
 }
 
-// checkBlocked finds out why task sets launch nothing, and logs what a person may
-// have to change. It returns when it is due again; the zero time for never.
+// checkBlocked finds out why task sets launch nothing, and logs reasons that a
+// person may have to remove. It returns when to call it again; the zero time means
+// never.
 func (l *loop) checkBlocked() (next time.Time) {
 	if !l.blocked.due(l.now, len(l.sets) > 0 && !l.stopping) {
 		return l.blocked.next
@@ -219,7 +221,7 @@ func (l *loop) checkBlocked() (next time.Time) {
 	return l.blocked.next
 }
 
-// notes are for people who look at the application's status.
+// notes returns the problems to show in the application's status.
 func (l *loop) notes() []string {
 	var notes []string
 	for _, id := range slices.Sorted(maps.Keys(l.sets)) {

@@ -7,29 +7,31 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler"
 )
 
-// maxForgetBytes is how many bytes of the common parts of ended task sets an
-// executor may keep before a message of its own tells it to forget them.
+// maxForgetBytes is how many bytes of the shared inputs (TaskSet.Common) of ended
+// task sets an executor may keep. If it has more, a message is sent only to tell it
+// to forget these sets.
 const maxForgetBytes = 256 << 10
 
-// sender writes all messages to executors. What one turn of the event loop sends
-// to an executor is one message, which flush puts into the executor's mailbox.
+// sender builds all messages to executors. What one turn (iteration) of the event
+// loop sends to an executor is one message, which flush puts into the executor's
+// mailbox.
 //
 // To send something new, add a field to wire.DriverMessage, whose comment defines
-// the order in which executors act on fields, a method here, and the field to
-// merge in mailbox.go.
+// the order in which executors act on fields, a method here that sets it, and its
+// merging in mailbox.go.
 type sender struct {
-	pending []*executor // with a message of this turn
+	pending []*executor // executors that get a message in this turn
 }
 
-// outgoing is what is to be sent to one executor.
+// outgoing is what the driver will send to one executor at the end of the turn.
 type outgoing struct {
-	message     *wire.DriverMessage // of this turn; nil for none
-	launchBytes int                 // of the inputs of the message's last launch
-	forget      []uint64            // ended task sets, sent with the next message
-	forgetBytes int                 // of their common parts
+	message     *wire.DriverMessage // built in this turn; nil if there is none
+	launchBytes int                 // size of the inputs of the message's last launch
+	forget      []uint64            // ids of ended task sets, sent with the next message
+	forgetBytes int                 // size of the shared inputs of these sets
 }
 
-// to returns this turn's message to an executor.
+// to returns this turn's message to an executor, and creates it if there is none.
 func (s *sender) to(e *executor) *wire.DriverMessage {
 	if e.out.message == nil {
 		e.out.message = &wire.DriverMessage{}
@@ -38,7 +40,7 @@ func (s *sender) to(e *executor) *wire.DriverMessage {
 	return e.out.message
 }
 
-// flush ends the turn's messages.
+// flush puts this turn's messages into the mailboxes of their executors.
 func (s *sender) flush() {
 	for _, e := range s.pending {
 		message := e.out.message
@@ -51,13 +53,14 @@ func (s *sender) flush() {
 
 func (s *sender) registered(e *executor) { s.to(e).Registered = &wire.Registered{} }
 
-// refuse answers a registration that is not accepted, and ends the stream.
+// refuse answers a registration that is not accepted, and ends the executor's
+// stream.
 func (s *sender) refuse(to *link, reason string) {
 	to.mailbox.put(&wire.DriverMessage{Refused: &wire.Refused{Reason: reason}})
 	to.mailbox.close(nil)
 }
 
-// decommission announces that the executor gets no further tasks.
+// decommission tells an executor that it gets no further tasks.
 func (s *sender) decommission(e *executor, notice Notice) {
 	message := &wire.Decommission{Reason: validUTF8(notice.Reason)}
 	if !notice.Deadline.IsZero() {
@@ -70,7 +73,8 @@ func (s *sender) stop(e *executor, reason string) {
 	s.to(e).Stop = &wire.Stop{Reason: validUTF8(reason)}
 }
 
-// taskSet sends what the tasks of a set share, once to each executor.
+// taskSet sends the function and the shared input of a task set to an executor,
+// once.
 func (s *sender) taskSet(e *executor, set *runningSet) {
 	if _, sent := set.sentTo[e]; sent {
 		return
@@ -82,8 +86,9 @@ func (s *sender) taskSet(e *executor, set *runningSet) {
 	})
 }
 
-// launch starts an attempt. It extends the message's last launch if the two are
-// alike, because a launch of its own costs more than a short task.
+// launch tells an executor to run an attempt. It adds the attempt to the message's
+// last launch if the two are alike and their ids consecutive, because a launch of
+// its own costs more than a short task.
 func (s *sender) launch(a *attempt, launch *scheduler.Launch) {
 	set, e := a.set, a.executor
 	own := &wire.Launch{
@@ -126,8 +131,8 @@ func (s *sender) barrierPeers(set *runningSet, attempts []*attempt) {
 	}
 }
 
-// barrierRelease lets an attempt pass the barrier at which it waits, or fails it
-// there if there is a problem.
+// barrierRelease lets an attempt pass the barrier at which it waits; if problem is
+// not "", its wait fails with this error.
 func (s *sender) barrierRelease(a *attempt, problem string) {
 	message := s.to(a.executor)
 	message.BarrierReleases = append(message.BarrierReleases, &wire.BarrierRelease{Attempt: uint64(a.id), Error: problem})
@@ -138,24 +143,26 @@ func (s *sender) commitReply(e *executor, attempt uint64, allowed bool) {
 	message.CommitReplies = append(message.CommitReplies, &wire.CommitReply{Attempt: attempt, Allowed: allowed})
 }
 
-// fetch asks for a result that is stored at the attempt's executor.
+// fetch requests the result of an attempt from the executor that stores it.
 func (s *sender) fetch(a *attempt) {
 	message := s.to(a.executor)
 	message.Fetches = append(message.Fetches, uint64(a.id))
 }
 
-// recall asks for all queued attempts back.
+// recall asks an executor to return all attempts that it has queued.
 func (s *sender) recall(e *executor) { s.to(e).Recall = true }
 
-// kill cancels an attempt. The reason may contain a user's error, with any bytes.
+// kill tells an executor to kill an attempt. The reason may contain a user's error,
+// which may not be valid UTF-8.
 func (s *sender) kill(a *attempt, reason string) {
 	message := s.to(a.executor)
 	message.Kills = append(message.Kills, &wire.KillTask{Attempt: uint64(a.id), Reason: validUTF8(reason)})
 }
 
-// forget tells an executor that a task set has ended. It goes with the next
-// message for another reason, because a message of its own costs more than the
-// tasks of a short set, unless the executor would keep too much until then.
+// forget tells an executor that a task set has ended. It waits for the next message
+// that is sent anyway, because a message of its own costs more than the tasks of a
+// short set. Only for a barrier set, or if the executor would keep more than
+// maxForgetBytes, it makes a message.
 func (s *sender) forget(e *executor, set *runningSet) {
 	e.out.forget = append(e.out.forget, set.id)
 	e.out.forgetBytes += len(set.spec.Common)
@@ -164,11 +171,12 @@ func (s *sender) forget(e *executor, set *runningSet) {
 	}
 }
 
-// release lets an executor drop data that it holds: nobody needs it any more.
+// release tells an executor that the data that it holds under a key is not needed
+// any more.
 func (s *sender) release(e *executor, key string) {
 	message := s.to(e)
 	message.Release = append(message.Release, key)
 }
 
-// validUTF8 makes a text fit for protobuf.
+// validUTF8 replaces invalid UTF-8 in a text, which protobuf would reject.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

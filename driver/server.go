@@ -19,17 +19,19 @@ import (
 )
 
 const (
-	// Small buffers let ten thousand executors fit into a modest driver. Each
-	// executor has a read buffer; write buffers are shared.
+	// Small buffers keep the memory of a driver with ten thousand executors low.
+	// Each executor's connection has a read buffer; write buffers are shared.
 	readBufferBytes  = 4 << 10
 	writeBufferBytes = 8 << 10
-	// windowBytes bounds what one executor may send before the driver reads it. It is
-	// fixed, because gRPC's estimate of the bandwidth costs a ping for nearly every
-	// message.
+	// windowBytes is the HTTP/2 flow control window: how much one executor may send
+	// before the driver reads it. It is fixed, because gRPC's estimate of the
+	// bandwidth costs a ping for nearly every message.
 	windowBytes = 1 << 20
-	// maxReceive is well above the size of executors' messages.
+	// maxReceive is the largest message in bytes that the driver accepts, well
+	// above what executors send.
 	maxReceive = 4 * wire.MaxPart
-	// minPing is the least time between an executor's pings.
+	// minPing is the shortest interval of keepalive pings that the driver allows an
+	// executor.
 	minPing = 5 * time.Second
 )
 
@@ -39,8 +41,8 @@ func (d *Driver) listen() error {
 	if err != nil {
 		return fmt.Errorf("the driver cannot listen on %q: %w", d.options.BindAddress, err)
 	}
-	// Missing heartbeats reveal dead executors. Pings reveal dead connections sooner,
-	// and keep idle ones open in firewalls.
+	// Missing heartbeats reveal dead executors. Keepalive pings reveal dead
+	// connections sooner, and keep firewalls from closing idle ones.
 	quarter := max(config.NetworkTimeout.In(d.options.Config)/4, time.Second)
 	d.listener = listener
 	d.server = grpc.NewServer(append(d.options.Identity.ServerOptions(),
@@ -95,6 +97,7 @@ func (s *service) Attach(stream grpc.BidiStreamingServer[wire.ExecutorMessage, w
 	case errors.Is(err, errNotRegistering):
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	// Not Unavailable, which executors take for a broken connection.
+	// Not Unavailable: executors take that for a broken connection, and would
+	// reconnect.
 	return status.Error(codes.Aborted, err.Error())
 }

@@ -11,10 +11,11 @@ type Status struct {
 	ApplicationID string           `json:"applicationId"`
 	User          string           `json:"user"`
 	Started       time.Time        `json:"started"`
-	Executors     []ExecutorStatus `json:"executors"` // registered ones by id, then the latest lost ones
-	Profiles      []ProfileStatus  `json:"profiles"`  // in use, by id
-	Jobs          []JobStatus      `json:"jobs"`      // by id: all that run, and the latest ended ones
-	// Exclusions are executors and nodes that get no tasks for a while.
+	Executors     []ExecutorStatus `json:"executors"` // registered ones, sorted by id, then the latest lost ones
+	Profiles      []ProfileStatus  `json:"profiles"`  // profiles that are in use, sorted by id
+	Jobs          []JobStatus      `json:"jobs"`      // all running jobs and the latest ended ones, sorted by id
+	// Exclusions are executors and nodes that get no tasks for some time after
+	// failures.
 	Exclusions []ExclusionStatus `json:"exclusions,omitempty"`
 	// Notes are problems that a person should look at: "job 3 (count) waits: …".
 	Notes  []string `json:"notes,omitempty"`
@@ -24,24 +25,26 @@ type Status struct {
 // States of an executor.
 const (
 	ExecutorRegistered = "registered"
-	// ExecutorDecommissioning gets no further task and stops when it has none.
+	// ExecutorDecommissioning is the state of an executor that gets no further task
+	// and stops when it runs none.
 	ExecutorDecommissioning = "decommissioning"
 	ExecutorLost            = "lost"
 )
 
-// ExecutorStatus is one executor.
+// ExecutorStatus describes one executor.
 type ExecutorStatus struct {
 	ID            string `json:"id"`
 	Host          string `json:"host"`
 	DataAddress   string `json:"dataAddress,omitempty"` // host:port at which it serves its blocks
 	State         string `json:"state"`                 // one of the Executor constants
-	Profile       int    `json:"profile"`               // the id of its ProfileStatus
+	Profile       int    `json:"profile"`               // id of its resource profile
 	Cores         int    `json:"cores"`
-	Running       int    `json:"running"` // tasks
+	Running       int    `json:"running"` // tasks that it runs now
 	Done          int    `json:"done"`
 	Failed        int    `json:"failed"`
 	ResidentBytes uint64 `json:"residentBytes"`
-	// Holding is how many keys of data it holds (Task.Hold), Holds the first of them.
+	// Holding is under how many keys the executor holds data (Task.Hold). Holds are
+	// the first of these keys.
 	Holding    int               `json:"holding,omitempty"`
 	Holds      []string          `json:"holds,omitempty"`
 	LogURLs    map[string]string `json:"logUrls,omitempty"`
@@ -49,22 +52,24 @@ type ExecutorStatus struct {
 	LastHeard  time.Time         `json:"lastHeard"`
 	Lost       *time.Time        `json:"lost,omitempty"`
 	LossText   string            `json:"lossText,omitempty"`
-	// Decommission is why the executor is or was to be taken away, and Deadline when
-	// at the latest; nil if that is not known.
+	// Decommission is why the executor is or was being decommissioned; "" if it
+	// never was. Deadline is when it is killed at the latest; nil if that is not
+	// known.
 	Decommission string     `json:"decommission,omitempty"`
 	Deadline     *time.Time `json:"deadline,omitempty"`
 }
 
-// ProfileStatus is the executors of one resource profile.
+// ProfileStatus describes one resource profile and how many of its executors are
+// wanted.
 type ProfileStatus struct {
-	ID            int              `json:"id"` // 0 for the settings'
+	ID            int              `json:"id"` // 0 for the default profile
 	MemoryBytes   int64            `json:"memoryBytes"`
 	OverheadBytes int64            `json:"overheadBytes"`
 	Cores         int              `json:"cores"`
-	Resources     map[string]int64 `json:"resources,omitempty"` // by YARN's type
+	Resources     map[string]int64 `json:"resources,omitempty"` // amounts by the name of YARN's resource type
 	NodeLabel     string           `json:"nodeLabel,omitempty"`
 	Opportunistic bool             `json:"opportunistic,omitempty"`
-	Wanted        int              `json:"wanted"` // executors
+	Wanted        int              `json:"wanted"` // how many executors are wanted
 }
 
 func (p *resourceProfile) status() ProfileStatus {
@@ -82,22 +87,22 @@ const (
 	JobCancelled = "cancelled"
 )
 
-// JobStatus is one job, which is one task set.
+// JobStatus describes one job, which is one task set.
 type JobStatus struct {
 	ID             uint64     `json:"id"`
 	Name           string     `json:"name"`
 	Description    string     `json:"description,omitempty"`
 	Group          string     `json:"group,omitempty"`
-	Pool           string     `json:"pool,omitempty"` // "" without pools
+	Pool           string     `json:"pool,omitempty"` // name of its scheduling pool; "" without pools
 	Barrier        bool       `json:"barrier,omitempty"`
 	State          string     `json:"state"`   // one of the Job constants
-	Profile        int        `json:"profile"` // of its executors
-	Total          int        `json:"total"`   // tasks
+	Profile        int        `json:"profile"` // id of the resource profile of its executors
+	Total          int        `json:"total"`   // number of tasks
 	Done           int        `json:"done"`
 	Running        int        `json:"running"`
-	Copies         int        `json:"copies,omitempty"` // speculative attempts
+	Copies         int        `json:"copies,omitempty"` // speculative attempts launched so far
 	FailedAttempts int        `json:"failedAttempts"`
-	Waits          string     `json:"waits,omitempty"` // why nothing of it is launched, if a person may have to change something
+	Waits          string     `json:"waits,omitempty"` // why none of its tasks is launched, if a person may have to change something
 	Locality       Locality   `json:"locality"`
 	Metrics        Metrics    `json:"metrics"`
 	Submitted      time.Time  `json:"submitted"`
@@ -106,20 +111,21 @@ type JobStatus struct {
 	// Counters are sums over tasks that are done and, as of their latest heartbeats,
 	// running attempts.
 	Counters map[string]int64 `json:"counters,omitempty"`
-	// Gauges are of running attempts, as of their latest heartbeats.
+	// Gauges are those of running attempts, as of their latest heartbeats, and
+	// peaks of all.
 	Gauges map[string]GaugeStatus `json:"gauges,omitempty"`
 }
 
-// GaugeStatus is a gauge over several attempts.
+// GaugeStatus summarizes the values of one gauge in several attempts.
 type GaugeStatus struct {
-	Attempts int   `json:"attempts"` // running ones that have set it; Sum, Min and Max are of their values
+	Attempts int   `json:"attempts"` // running attempts that have set it; Sum, Min and Max are over their values
 	Sum      int64 `json:"sum"`
 	Min      int64 `json:"min"`
 	Max      int64 `json:"max"`
 	Peak     int64 `json:"peak"` // the largest value of any attempt, running or ended
 }
 
-// Locality counts launched attempts by how close to their data they ran.
+// Locality counts launched attempts by the level of locality at which they ran.
 type Locality struct {
 	ProcessLocal int `json:"processLocal"`
 	NodeLocal    int `json:"nodeLocal"`
@@ -143,21 +149,22 @@ func (l *Locality) count(level scheduler.Locality) {
 	}
 }
 
-// Totals are sums over the driver's lifetime; those marked "now" are current.
+// Totals are sums over the driver's lifetime, except those marked "now", which are
+// current.
 type Totals struct {
-	Executors       int      `json:"executors"`       // now
-	Decommissioning int      `json:"decommissioning"` // executors of these, now
-	Cores           int      `json:"cores"`           // now, of those that get tasks
-	Running         int      `json:"running"`         // tasks, now
-	Waiting         int      `json:"waiting"`         // tasks, now
+	Executors       int      `json:"executors"`       // registered executors, now
+	Decommissioning int      `json:"decommissioning"` // how many of these executors are being decommissioned, now
+	Cores           int      `json:"cores"`           // cores of executors that are not being decommissioned, now
+	Running         int      `json:"running"`         // running tasks, now
+	Waiting         int      `json:"waiting"`         // waiting tasks, now
 	Jobs            int      `json:"jobs"`
-	Done            int      `json:"done"` // tasks
+	Done            int      `json:"done"` // tasks that are done
 	FailedAttempts  int      `json:"failedAttempts"`
 	ExecutorsLost   int      `json:"executorsLost"`
 	Locality        Locality `json:"locality"`
 }
 
-// Progress is how much of the known work is done, 0 to 1.
+// Progress returns which part of the known tasks is done, 0 to 1.
 func (t Totals) Progress() float32 {
 	all := t.Done + t.Running + t.Waiting
 	if all == 0 {

@@ -11,7 +11,7 @@ import (
 // link is the driver's end of one executor's stream.
 type link struct {
 	mailbox  *mailbox
-	executor *executor // the event loop's; nil before registration and after the loss
+	executor *executor // owned by the event loop; nil before registration and after the loss
 }
 
 var errNotRegistering = errors.New("an executor's first message must register it")
@@ -59,7 +59,7 @@ func (d *Driver) Attach(ctx context.Context, stream wire.DriverSide) error {
 	return nil
 }
 
-// addStream registers a stream's mailbox, which closeStreams closes. It returns
+// addStream adds a stream's mailbox to those that closeStreams closes. It returns
 // false if the driver has stopped.
 func (d *Driver) addStream(mailbox *mailbox) bool {
 	d.streams.Lock()

@@ -13,7 +13,7 @@ var (
 	// ErrCancelled ends a job that was cancelled by its id or its group.
 	ErrCancelled = errors.New("was cancelled")
 
-	// errAbandoned cancels a task set whose loop over Run was left early.
+	// errAbandoned ends a task set if the caller leaves the loop over Run early.
 	errAbandoned = errors.New("the job's caller left it")
 )
 
@@ -23,9 +23,10 @@ type Submission struct {
 	set    *runningSet
 }
 
-// Submit submits a task set, whose listener is told its results. It fails with
-// ErrStopped, or if the set cannot be sent to executors; then the listener is not
-// called. All other errors end the set.
+// Submit submits a task set, whose results go to the listener. It fails with
+// ErrStopped after the driver has stopped, and if the set cannot be sent to
+// executors; the listener is then not called. All other errors go to
+// Listener.Ended.
 func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func (d *Driver) Submit(spec TaskSet, listener Listener) (*Submission, error) {
 	return &Submission{driver: d, set: set}, nil
 }
 
-// ID is the set's id for Status and CancelJob.
+// ID returns the set's id, as in Status and for CancelJob.
 func (s *Submission) ID() uint64 { return s.set.id }
 
 // Cancel ends the set with an error and kills its tasks. It does nothing if the
@@ -50,15 +51,17 @@ func (s *Submission) Cancel(cause error) {
 	})
 }
 
-// flow limits how many results a set's listener has.
+// flow counts the results that a set's listener has not released, which limit how
+// many more the driver fetches.
 type flow struct {
-	unreleased   atomic.Int64 // bytes of results that the listener has not released
-	fetchPending atomic.Bool  // the event loop waits until some are released
+	unreleased   atomic.Int64 // bytes of results that the listener has received and not released
+	fetchPending atomic.Bool  // set if stored results are not fetched until some are released
 }
 
-// Release says that the listener has dropped so many bytes of results. Those that
-// it has not released limit what is fetched from executors: to some 64 MiB, or
-// driver.maxResultSize if that is less. Further results stay at the executors.
+// Release says that the listener has dropped results of so many bytes. The driver
+// fetches stored results from executors only as long as the results that are not
+// released take at most 64 MiB, or driver.maxResultSize if that is less. Others
+// stay at the executors until then.
 func (s *Submission) Release(bytes int) {
 	set := s.set
 	set.unreleased.Add(-int64(bytes))
@@ -67,8 +70,8 @@ func (s *Submission) Release(bytes int) {
 	}
 }
 
-// cancelWith cancels the set when ctx ends. stop ends that, and waits for a call
-// of Cancel in progress.
+// cancelWith cancels the set when ctx ends, until stop is called. If the set is
+// being cancelled, stop waits for it.
 func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	cancelled := make(chan struct{})
 	stopCancel := context.AfterFunc(ctx, func() {
@@ -82,14 +85,15 @@ func (s *Submission) cancelWith(ctx context.Context) (stop func()) {
 	}
 }
 
-// CancelJob ends the job of an id with ErrCancelled and the reason, and kills its
-// tasks. It reports whether such a job ran. The tasks may end a little later.
+// CancelJob ends the job with an id with ErrCancelled and the reason, and kills its
+// tasks. It reports whether such a job was running. The tasks may end a little
+// later.
 func (d *Driver) CancelJob(id uint64, reason string) bool {
 	return d.cancel(reason, func(set *runningSet) bool { return set.id == id }) > 0
 }
 
 // CancelGroup cancels all jobs of a group as CancelJob does, and returns how many
-// there were.
+// it cancelled.
 func (d *Driver) CancelGroup(group, reason string) int {
 	return d.cancel(reason, func(set *runningSet) bool { return set.spec.Group == group })
 }
@@ -111,8 +115,8 @@ func (d *Driver) cancel(reason string, selected func(*runningSet) bool) int {
 // result as it arrives. If the set fails, the last value is an error: *TaskError,
 // *ResultSizeError, ErrUnschedulable, ErrCancelled, ErrStopped or the cause of
 // ctx's end. Leaving the loop early kills the tasks that still run. A slow loop
-// delays nothing but its own set: as many results as Submission.Release allows
-// wait in memory, the others at their executors.
+// body delays only its own task set: a limited amount of results waits in memory
+// (see Submission.Release), the others at their executors.
 func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
 		if ctx.Err() != nil {
@@ -125,7 +129,7 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 			yield(Result{}, err)
 			return
 		}
-		defer submission.Cancel(errAbandoned) // nothing if the set has ended
+		defer submission.Cancel(errAbandoned) // does nothing if the set has ended
 		defer submission.cancelWith(ctx)()
 		for range results.ready {
 			list, ended, err := results.take()
@@ -149,7 +153,7 @@ func (d *Driver) Run(ctx context.Context, spec TaskSet) iter.Seq2[Result, error]
 
 // results is the listener of Run: the event loop adds results without waiting.
 type results struct {
-	ready chan struct{} // holds a token if something was added
+	ready chan struct{} // has an element if something was added
 
 	mu    sync.Mutex
 	list  []Result
@@ -165,7 +169,7 @@ func (r *results) TaskDone(result Result) {
 	r.list = append(r.list, result)
 	first := len(r.list) == 1
 	r.mu.Unlock()
-	if first { // otherwise there is a token, or the reader is about to take the list
+	if first { // otherwise ready has an element, or the reader is about to take the list
 		r.signal()
 	}
 }

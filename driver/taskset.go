@@ -9,15 +9,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/pool"
 )
 
-// TaskSet is one submission to the scheduler: a function and its inputs, a task for
-// each.
+// TaskSet is one submission of tasks to the scheduler: a function, and one task for
+// each of its inputs.
 type TaskSet struct {
-	Name     string // for errors, logs and the status
-	Function string // its name in package function
-	Common   []byte // input of every task, sent to each executor once; at most 1 GiB
+	Name     string // shown in errors, logs and the status
+	Function string // name under which the function is registered in package function
+	Common   []byte // input that all tasks share, sent to each executor once; at most 1 GiB
 	Tasks    []Task
-	// Indexes are the indexes of the tasks if they are some tasks of an earlier set;
-	// nil for 0, 1, 2, …
+	// Indexes are the indexes of the tasks, if the set repeats some tasks of an
+	// earlier one; nil means 0, 1, 2, …
 	Indexes []int
 
 	// Profile is the resource profile of the executors that run the tasks; nil for
@@ -25,40 +25,43 @@ type TaskSet struct {
 	// every profile.
 	Profile *profile.Profile
 
-	// Priority orders task sets that run first in, first out: lower jobs first, then
-	// lower stages. A job's number is the ID of its first submission. If Priority.Job
-	// is 0, the set's own ID is the job. A set that repeats tasks of an earlier one
-	// keeps its place by the same priority.
+	// Priority orders task sets that run first in, first out: those of lower jobs
+	// first, within a job those of lower stages. If Priority.Job is 0, the set's
+	// own ID is its job. A set that repeats tasks of an earlier one, or belongs to
+	// the same job, gets that set's ID as its job, to keep its place.
 	Priority pool.Priority
 
-	// Group names the sets that Driver.CancelGroup cancels together; Description is
-	// for people. Either may be "".
+	// Group is a name by which Driver.CancelGroup cancels several sets together;
+	// Description is text for people. Either may be "".
 	Group, Description string
-	// Pool is the set's pool if scheduler.mode is FAIR; "" for pool.Default.
+	// Pool is the name of the set's scheduling pool if scheduler.mode is FAIR; ""
+	// means pool.Default.
 	Pool string
-	// Resources are the amounts of further resources that each task takes, by name:
-	// whole numbers, or fractions below 1. Nil for the settings task.resource.
+	// Resources are the amounts of further resources, such as GPUs, that each task
+	// takes, by name: whole numbers, or fractions below 1. Nil means the settings
+	// task.resource.NAME.amount.
 	Resources map[string]float64
-	// Barrier runs all tasks at the same time, and all again if one fails.
+	// Barrier makes all tasks run at the same time. If one fails, all run again.
 	Barrier bool
 
-	// Collect means that the caller keeps all results: driver.maxResultSize limits
-	// their sum, otherwise the size of each.
+	// Collect says that the caller keeps all results: driver.maxResultSize then
+	// limits their sum. Otherwise it limits the size of each.
 	Collect bool
 
-	CPUs        int // cores of each task; 0 for task.cpus
-	MaxFailures int // of one task before the set fails; 0 for task.maxFailures
+	CPUs        int // cores of each task; 0 means task.cpus
+	MaxFailures int // the set fails when one task has failed this often; 0 means task.maxFailures
 }
 
 // Task is one task of a set. It must not be changed while the set runs.
 type Task struct {
-	Input []byte // at most 1 GiB
-	// Executors are the ids of the executors on which the task runs best, Hosts the
-	// next best hosts. Without either it runs equally well anywhere.
+	Input []byte // encoded input of the task; at most 1 GiB
+	// Executors are the ids of the executors on which the task runs best; Hosts are
+	// the hosts on which it runs best otherwise. Without either, it runs equally
+	// well anywhere.
 	Executors, Hosts []string
 }
 
-// indexOf returns the index of a task for its function and the listener.
+// indexOf returns the index by which the function and the listener know a task.
 func (s *TaskSet) indexOf(task int) int {
 	if s.Indexes != nil {
 		return s.Indexes[task]
@@ -66,20 +69,20 @@ func (s *TaskSet) indexOf(task int) int {
 	return task
 }
 
-// TaskError ends a task set if a task failed too often, or in a way that a retry
-// cannot help.
+// TaskError ends a task set if a task has failed too often, or with an error that
+// says that a retry cannot help.
 type TaskError struct {
 	Job        string
-	Index      int // of the task
-	Failures   int // of the task
+	Index      int // index of the task
+	Failures   int // how often the task has failed
 	ExecutorID string
 	Host       string
-	Message    string // of the last failure
-	Stack      string // of the last failure, if it was a panic
+	Message    string // error of the last failure
+	Stack      string // stack trace of the last failure, if it was a panic
 }
 
-// Error describes the failure in one line. The stack of a panic follows on
-// further lines.
+// Error describes the failure in one line. If the task panicked, the stack trace
+// follows on further lines.
 func (e *TaskError) Error() string {
 	times := "once"
 	if e.Failures != 1 {
@@ -92,7 +95,8 @@ func (e *TaskError) Error() string {
 	return text
 }
 
-// check returns an error if the set cannot be sent to executors.
+// check returns an error if the set is invalid, or if an input is too large to be
+// sent.
 func (s *TaskSet) check() error {
 	if len(s.Common) > wire.MaxInput {
 		return fmt.Errorf("job %q: what its tasks share takes %d bytes encoded, the most is %d: write it to a file that the tasks read",

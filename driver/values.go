@@ -6,15 +6,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// Values are counters and gauges at one moment, by name.
+// Values are the counters and gauges of tasks, by name, at one moment.
 type Values struct {
 	Counters map[string]int64
 	Gauges   map[string]GaugeStatus
 }
 
-// Values returns the counters and gauges of all jobs: of tasks that are done, and
-// of running attempts as of their latest heartbeats. Attempts that failed do not
-// count. A stopped driver returns none.
+// Values returns the counters and gauges of all jobs: those of tasks that are done,
+// and those of running attempts as of their latest heartbeats. Failed attempts do
+// not count. After the driver has stopped, it returns none.
 func (d *Driver) Values() Values {
 	all, _ := ask(d, func(l *loop) Values {
 		sum := &values{}
@@ -29,8 +29,8 @@ func (d *Driver) Values() Values {
 	return all
 }
 
-// values are the sums of attempts' counters, and their gauges. The zero value is
-// ready for use.
+// values are counters, summed over attempts, and gauges. The zero value is ready
+// for use.
 type values struct {
 	counters map[string]int64
 	gauges   map[string]GaugeStatus
@@ -47,7 +47,7 @@ func (v *values) add(reported *wire.TaskValues) {
 	}
 }
 
-// addRunning adds what a running attempt reported.
+// addRunning adds the counters and gauges that a running attempt has reported.
 func (v *values) addRunning(reported *wire.TaskValues) {
 	v.count(reported.GetCounters())
 	for name, value := range reported.GetGauges() {
@@ -86,7 +86,7 @@ func (v *values) gauge(name string, other GaugeStatus) {
 	v.gauges[name] = own
 }
 
-// join adds other values.
+// join adds the counters and gauges of other.
 func (v *values) join(other *values) {
 	v.count(other.counters)
 	for name, gauge := range other.gauges {
@@ -94,21 +94,21 @@ func (v *values) join(other *values) {
 	}
 }
 
-// copies returns copies; nil for none.
+// copies returns copies of the counters and gauges; nil if there are none.
 func (v *values) copies() (counters map[string]int64, gauges map[string]GaugeStatus) {
 	return maps.Clone(v.counters), maps.Clone(v.gauges)
 }
 
-// Metrics are sums over attempts: those whose results count, and running ones as
+// Metrics are sums over attempts: those whose results count, and those that run, as
 // of their latest heartbeats.
 type Metrics struct {
-	QueueNanos  uint64 `json:"queueNanos"`  // between the launch's arrival at its executor and a free core there
-	DecodeNanos uint64 `json:"decodeNanos"` // of inputs
-	RunNanos    uint64 `json:"runNanos"`    // of the functions
-	EncodeNanos uint64 `json:"encodeNanos"` // of results
-	ResultBytes uint64 `json:"resultBytes"` // encoded
-	// BytesRead and BytesWritten are of files that tasks opened and created with
-	// their own context, as they are stored.
+	QueueNanos  uint64 `json:"queueNanos"`  // from the arrival of the launch at the executor until a core was free there
+	DecodeNanos uint64 `json:"decodeNanos"` // time to decode inputs
+	RunNanos    uint64 `json:"runNanos"`    // time in the tasks' functions
+	EncodeNanos uint64 `json:"encodeNanos"` // time to encode results
+	ResultBytes uint64 `json:"resultBytes"` // size of encoded results
+	// BytesRead and BytesWritten count the bytes of files, as they are stored, that
+	// tasks opened and created with the context of the task.
 	BytesRead    uint64 `json:"bytesRead"`
 	BytesWritten uint64 `json:"bytesWritten"`
 	// PeakMemoryBytes is the largest heap of an executor, measured at heartbeats and
@@ -128,8 +128,8 @@ func (m *Metrics) add(reported *wire.Metrics) {
 	m.PeakMemoryBytes = max(m.PeakMemoryBytes, reported.GetPeakMemoryBytes())
 }
 
-// addProgress replaces the progress of an attempt that runs or whose result is
-// stored.
+// addProgress records the latest counters, gauges and metrics of an attempt that
+// runs or whose result is stored.
 func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
 	a.progress = progress
 	set.reporting[a.id] = a
@@ -138,8 +138,8 @@ func (set *runningSet) addProgress(a *attempt, progress *wire.TaskProgress) {
 	}
 }
 
-// current returns the values and metrics of a set's tasks that are done and of its
-// running attempts.
+// current returns the values and metrics of a set: those of tasks that are done,
+// and those of running attempts.
 func (set *runningSet) current() (*values, Metrics) {
 	all, metrics := &values{}, set.metrics
 	all.join(&set.values)
