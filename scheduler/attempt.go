@@ -22,49 +22,54 @@ const (
 	// attemptDequeued was queued and has cores by now. It may have ended already:
 	// executors report the ends of queued attempts together.
 	attemptDequeued
-	// attemptResultPending has run and has no cores any more; its outcome is not
-	// known yet.
+	// attemptResultPending has run and has freed its cores, but its result is still
+	// at its executor, so its outcome is not known.
 	attemptResultPending
 )
 
-// attempt is an attempt that was launched and whose outcome is not known.
+// attempt is a launched attempt of a task, from its launch until its outcome is
+// known.
 type attempt struct {
 	id       AttemptID
 	set      *taskSet
 	executor *executor
 	index    int32
 	state    attemptState
-	// needsCopy reports whether it waits for a speculative copy.
+	// needsCopy is set while the attempt waits for a speculative copy to be
+	// launched.
 	needsCopy      bool
-	previous, next *attempt // in its executor's queue
-	// since is when it got its cores, or was queued; took is how long it ran, once
-	// its result is pending.
+	previous, next *attempt // its neighbours in the queue of its executor; nil if it is not queued
+	// since is when it got its cores or, while it is queued, when it was queued, as
+	// time on the scheduler's clock. took is how long it ran, once its result is
+	// pending.
 	since, took time.Duration
-	// other is the other attempt of its task, nil if there is none.
+	// other is the other running attempt of the same task (its original or its
+	// copy), nil if there is none.
 	other *attempt
-	// resources is what it reserves of its executor's resources.
+	// resources are the GPUs and the like that it has reserved at its executor.
 	resources resource.Reservation
-	// inSet and inExecutor are its indexes in running of its set and executor.
+	// inSet and inExecutor are its indexes in the lists running of its set and its
+	// executor.
 	inSet, inExecutor int32
 }
 
-// byID returns attempts in the order of their ids.
+// byID returns attempts sorted by id.
 func byID(attempts []*attempt) []*attempt {
 	return slices.SortedFunc(slices.Values(attempts), func(a, b *attempt) int { return cmp.Compare(a.id, b.id) })
 }
 
-// attempts has the attempts whose outcome is not known. With each change it
-// updates the free cores of executors, the cores that pools use, and the demand of
+// attempts has all attempts whose outcome is not known. With each change it updates
+// the free cores of executors, the cores that pools use, and the demand of
 // profiles.
 type attempts struct {
 	clock *clock
 	byID  map[AttemptID]*attempt
 	last  AttemptID
-	// launches are those of the current offer.
+	// launches are the attempts that the current offer has launched.
 	launches []Launch
 }
 
-// launch launches a waiting task, or queues it at the executor.
+// launch launches a waiting task on an executor, or queues it there.
 func (t *attempts) launch(set *taskSet, index int32, e *executor, locality Locality, queued bool) {
 	number := 0
 	if h := set.histories[index]; h != nil {
@@ -74,7 +79,7 @@ func (t *attempts) launch(set *taskSet, index int32, e *executor, locality Local
 	t.start(set, index, e, Launch{Number: number, Locality: locality, Queued: queued})
 }
 
-// launchCopy launches a copy of an attempt.
+// launchCopy launches a speculative copy of an attempt.
 func (t *attempts) launchCopy(original *attempt, e *executor) {
 	set, number := original.set, 1
 	if h := set.histories[original.index]; h != nil {
@@ -109,7 +114,7 @@ func (t *attempts) start(set *taskSet, index int32, e *executor, l Launch) *atte
 	return a
 }
 
-// reserve gives an attempt its cores.
+// reserve takes the cores of an attempt from its executor's free cores.
 func (t *attempts) reserve(a *attempt) {
 	set, p := a.set, a.set.profile
 	p.setFree(a.executor, a.executor.free-set.cpus)
@@ -118,8 +123,8 @@ func (t *attempts) reserve(a *attempt) {
 }
 
 // free frees the cores and resources of an attempt, or removes it from its
-// executor's queue, and gives free cores to attempts that are queued there. The
-// executor starts these in order, so they have started by now.
+// executor's queue. It then gives free cores to the attempts that are queued there:
+// the executor starts them in order by itself, so they have started by now.
 func (t *attempts) free(a *attempt) {
 	set, e, p := a.set, a.executor, a.set.profile
 	if a.state == attemptQueued {
@@ -165,8 +170,8 @@ func (t *attempts) remove(a *attempt) {
 	delete(t.byID, a.id)
 }
 
-// queue is the attempts that wait at an executor for cores, in the order in which
-// it starts them.
+// queue is a list of the attempts that wait at an executor for cores, in the order
+// in which the executor starts them.
 type queue struct {
 	first, last *attempt
 	length      int

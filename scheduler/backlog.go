@@ -4,51 +4,55 @@ import "slices"
 
 // Preferences are the executors and hosts where a task runs best.
 type Preferences struct {
-	// Executors are ids of executors, which need not exist. Running there is
-	// process-local.
+	// Executors are ids of executors. Running on one of them is process-local. Ids
+	// of executors that do not exist have no effect.
 	Executors []string
-	// Hosts are names of hosts. Running there is node-local, running in their racks
-	// rack-local. Hosts should include the hosts of Executors.
+	// Hosts are names of hosts. Running on one of them is node-local, running in
+	// the rack of one is rack-local. Hosts should include the hosts of Executors.
 	Hosts []string
 }
 
 type taskState uint8
 
 const (
-	// taskFresh waits and has had no attempt.
+	// taskFresh waits and has not been launched yet.
 	taskFresh taskState = iota
-	// taskRetry waits for another attempt.
+	// taskRetry waits to be launched again.
 	taskRetry
 	taskRunning
-	// taskBuffered has a result that counts when all tasks of its barrier set have
-	// one.
+	// taskBuffered has a result, in a barrier set in which other tasks have none
+	// yet: the result does not count before they do.
 	taskBuffered
 	taskDone
 )
 
-// backlog is the tasks of one set, and which of them wait, by the locations that they
-// prefer.
+// backlog is the tasks of one set, and lists of those that wait, by the locations
+// (executors or hosts) that they prefer.
 type backlog struct {
 	states []taskState
-	cpus   int // of each task
-	// waiting is how many tasks wait, retries how many of them had an attempt.
+	cpus   int // number of cores that each task takes
+	// waiting is how many tasks wait; retries is how many of these were launched
+	// before.
 	waiting, retries int
-	// live counts, for each level of locality with a wait, the locations with both
-	// waiting tasks and an available executor; for NoPref, the waiting tasks.
+	// live counts, for each level of locality at which tasks may wait for a better
+	// core, the locations that have both waiting tasks and an available executor.
+	// For NoPref, it counts the waiting tasks without preferences.
 	live [Localities]int
-	// noPref are the waiting tasks without preferences, anywhere those with.
+	// noPref lists the waiting tasks without preferences; anywhere lists those with
+	// preferences, for launching them on any executor.
 	noPref, anywhere pending
 
 	locations  []*location
 	executors  map[string]*location
 	hosts      map[*host]*location
 	racks      map[*rack]*rackGroup
-	rackGroups []*rackGroup // those of racks, in order
+	rackGroups []*rackGroup // the values of racks, in the order in which they were added
 	// taskLocations[first[i]:first[i+1]] are the indexes of the locations that task i
 	// prefers. Both are nil if no task has preferences.
 	taskLocations, first []int32
 
-	// demand is that of the profile, in which waiting tasks are counted.
+	// demand is the demand of the set's resource profile, to which waiting tasks
+	// are added.
 	demand *Demand
 	// avoids reports whether a task to be retried must not run on an executor.
 	avoids func(index int32, e *executor) bool
@@ -65,7 +69,8 @@ func (b *backlog) fill(c *cluster, tasks int, preferences func(int) Preferences)
 	b.addWaiting(tasks, tasks-b.live[NoPref])
 }
 
-// addAllPreferences lists the tasks at the locations that they prefer.
+// addAllPreferences lists each task at the locations that it prefers, or in noPref
+// if it prefers none.
 func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int) Preferences) {
 	b.executors, b.hosts, b.racks = map[string]*location{}, map[*host]*location{}, map[*rack]*rackGroup{}
 	b.first = make([]int32, 1, tasks+1)
@@ -92,7 +97,8 @@ func (b *backlog) addAllPreferences(c *cluster, tasks int, preferences func(int)
 	}
 }
 
-// addPreferences adds the locations of the next task.
+// addPreferences adds the preferred locations of the next task, in the order of the
+// indexes.
 func (b *backlog) addPreferences(c *cluster, preferences Preferences) {
 	start := len(b.taskLocations)
 	add := func(p *location) {
@@ -130,8 +136,8 @@ func (b *backlog) newLocation() *location {
 	return p
 }
 
-// listFresh lists the tasks at each location by index. The end of a location is its
-// number of tasks; all lists share one allocation.
+// listFresh fills the lists of tasks at each location, ordered by index. Before,
+// end of a location is the length of its list; all lists share one allocation.
 func (b *backlog) listFresh() {
 	room := make([]int32, len(b.taskLocations))
 	for _, p := range b.locations {
@@ -144,7 +150,8 @@ func (b *backlog) listFresh() {
 	}
 }
 
-// joinRack adds a host to the group of its rack.
+// joinRack adds a preferred host to the group of its rack, and creates the group if
+// there is none.
 func (b *backlog) joinRack(p *location) {
 	g := b.racks[p.host.rack]
 	if g == nil {
@@ -159,7 +166,7 @@ func (b *backlog) joinRack(p *location) {
 	}
 }
 
-// drop removes all tasks.
+// drop removes all tasks when the set has ended.
 func (b *backlog) drop(c *cluster) {
 	b.addWaiting(-b.waiting, b.live[NoPref]-b.waiting)
 	for _, p := range b.locations {
@@ -171,7 +178,7 @@ func (b *backlog) drop(c *cluster) {
 	*b = backlog{states: b.states, cpus: b.cpus}
 }
 
-// preferred returns the indexes of the locations that a task prefers.
+// preferred returns the indexes, in locations, of those that a task prefers.
 func (b *backlog) preferred(index int32) []int32 {
 	if b.first == nil {
 		return nil
@@ -179,11 +186,12 @@ func (b *backlog) preferred(index int32) []int32 {
 	return b.taskLocations[b.first[index]:b.first[index+1]]
 }
 
-// prefers reports whether a waiting task prefers any location.
+// prefers reports whether any waiting task has preferences.
 func (b *backlog) prefers() bool { return b.waiting > b.live[NoPref] }
 
-// pop removes and returns a task for an executor at a level of locality, or -1.
-// The caller calls launched if it launches the task.
+// pop takes a waiting task for an executor at a level of locality off its list, and
+// returns its index; -1 if there is none. The caller must call launched if it
+// launches the task.
 func (b *backlog) pop(e *executor, level Locality) int32 {
 	switch level {
 	case ProcessLocal:
@@ -206,7 +214,7 @@ func (b *backlog) pop(e *executor, level Locality) int32 {
 	return -1
 }
 
-// launched counts a waiting task as running.
+// launched changes a waiting task's state to running.
 func (b *backlog) launched(index int32) {
 	if b.states[index] == taskRetry {
 		b.retries--
@@ -215,15 +223,16 @@ func (b *backlog) launched(index int32) {
 	b.count(index, -1)
 }
 
-// retry counts a launched task as waiting again; see listRetry.
+// retry changes a launched task's state back to waiting. The caller lists it with
+// listRetry.
 func (b *backlog) retry(index int32) {
 	b.states[index] = taskRetry
 	b.retries++
 	b.count(index, 1)
 }
 
-// listRetry lists a task to be retried at its locations. Tasks of barrier sets are
-// not listed.
+// listRetry adds a task that is to be retried to the lists of its locations. Tasks
+// of barrier sets are not listed, as they are all launched together.
 func (b *backlog) listRetry(index int32) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -240,7 +249,8 @@ func (b *backlog) listRetry(index int32) {
 	}
 }
 
-// count counts a task that begins (1) or stops (-1) waiting.
+// count updates all numbers of waiting tasks for one task that begins (change is 1)
+// or stops (-1) to wait.
 func (b *backlog) count(index int32, change int) {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {
@@ -254,7 +264,8 @@ func (b *backlog) count(index int32, change int) {
 	}
 }
 
-// addWaiting counts waiting tasks, and those of them with preferences.
+// addWaiting adds to the numbers of waiting tasks, and of those that have
+// preferences.
 func (b *backlog) addWaiting(tasks, withPreferences int) {
 	b.waiting += tasks
 	b.demand.WaitingTasks += tasks
@@ -280,7 +291,7 @@ func (b *backlog) countAt(p *location, change int) {
 	}
 }
 
-// countInRack changes how many hosts of a group have waiting tasks.
+// countInRack changes how many hosts of a rack have waiting tasks.
 func (b *backlog) countInRack(g *rackGroup, change int) {
 	crossed := crossing(&g.waiting, change)
 	if g.rack.available > 0 {
@@ -288,8 +299,8 @@ func (b *backlog) countInRack(g *rackGroup, change int) {
 	}
 }
 
-// crossing changes a count and returns 1 if it becomes positive, -1 if it becomes
-// 0, else 0.
+// crossing adds change to a count. It returns 1 if the count becomes positive, -1
+// if it becomes 0, else 0.
 func crossing(count *int, change int) int {
 	before := *count
 	*count += change
@@ -303,7 +314,7 @@ func crossing(count *int, change int) int {
 	}
 }
 
-// executorChanged updates the live levels after an executor became available (1)
+// executorChanged updates live after an executor has become available (change is 1)
 // or unavailable (-1).
 func (b *backlog) executorChanged(e *executor, change int) {
 	if p := b.executors[e.ID]; p != nil {
@@ -315,7 +326,8 @@ func (b *backlog) executorChanged(e *executor, change int) {
 			b.live[ProcessLocal] += change
 		}
 	}
-	// A host or a rack becomes live with its first executor.
+	// A host or a rack becomes live with its first available executor, and stops to
+	// be live with its last.
 	first := max(change, 0)
 	if e.host.available == first {
 		if p := b.hosts[e.host]; p != nil && p.waiting > 0 {
@@ -329,7 +341,7 @@ func (b *backlog) executorChanged(e *executor, change int) {
 	}
 }
 
-// rackLearned updates the groups and live levels after the rack of a host became
+// rackLearned updates the rack groups and live after the rack of a host became
 // known.
 func (b *backlog) rackLearned(h *host) {
 	if g := b.racks[h.rack]; g != nil && g.waiting > 0 && h.available > 0 && h.rack.available == h.available {
@@ -340,7 +352,7 @@ func (b *backlog) rackLearned(h *host) {
 	}
 }
 
-// locality returns how local a task is on an executor.
+// locality returns the level of locality of a task on an executor.
 func (b *backlog) locality(index int32, e *executor) Locality {
 	preferred := b.preferred(index)
 	if len(preferred) == 0 {

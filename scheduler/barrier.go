@@ -6,30 +6,35 @@ import (
 	"time"
 )
 
-// barrier is the state of a set whose tasks run at the same time.
+// barrier is the state of a barrier set: a task set whose tasks run at the same
+// time.
 //
 // A barrier set is launched when there are enough free cores for all its tasks, on
-// executors where these may run: as local as the free cores allow, without
-// waiting for better ones. Until then it uses no core, and other sets run. If it
-// has been passed over for Config.BarrierReserveDelay, although all executors
-// together have room for it, no other set of its profile is given a core until it
-// is launched. So it waits for running attempts only.
+// executors that are not excluded for them. It takes the most local of the free
+// cores, and does not wait for better ones. Until then it uses no core, and other
+// sets run. If it has been unable to launch for Config.BarrierReserveDelay,
+// although all executors together have enough cores for it, no other set of its
+// profile gets a core until it is launched. So it waits at most for running
+// attempts to end.
 //
 // If an attempt ends without a result, all other attempts are killed and all tasks
-// are retried. TaskDone is returned for all tasks at the end. Tasks of barrier sets
-// are never copied.
+// are retried. The TaskDone events of all tasks are returned together, when all
+// have results. Tasks of barrier sets are never copied.
 type barrier struct {
-	// buffered has the attempt of each task that succeeded, or 0; count is how many
-	// succeeded.
+	// buffered has, for each task, the attempt that succeeded, or 0. count is how
+	// many tasks have one.
 	buffered []AttemptID
 	count    int
-	// restarting reports whether its attempts are being killed.
+	// restarting is set while the set's attempts are being killed so that all tasks
+	// can be retried.
 	restarting bool
-	// passedOver is since when the set is passed over; zero if it is not.
+	// passedOver is the time since which there are too few free cores for the set;
+	// zero if there are enough, or if all executors together are too small.
 	passedOver time.Time
 }
 
-// offerBarrier launches all tasks of a set or none, and returns how many.
+// offerBarrier launches all tasks of a barrier set or none, and returns how many it
+// launched.
 func (p *profile) offerBarrier(set *taskSet) int {
 	b, tasks := set.barrier, len(set.states)
 	if set.waiting < tasks {
@@ -67,8 +72,8 @@ func (p *profile) offerBarrier(set *taskSet) int {
 	return tasks
 }
 
-// offerReserved launches the set for which cores are reserved, if there are enough
-// by now, before all others.
+// offerReserved launches the set for which cores are reserved, before all others,
+// if enough cores are free.
 func (p *profile) offerReserved() {
 	set := p.reservedFor
 	p.reservedFor = nil
@@ -77,8 +82,8 @@ func (p *profile) offerReserved() {
 	}
 }
 
-// slots returns how many tasks of a set all executors run at once, if they run
-// nothing else.
+// slots returns how many tasks of a set the available executors of the profile can
+// run at once, if they run nothing else and are not excluded for the set.
 func (p *profile) slots(set *taskSet) int {
 	slots, _ := p.sizes.slots(set)
 	if set.exclusion.Any() {
@@ -91,15 +96,16 @@ func (p *profile) slots(set *taskSet) int {
 	return slots
 }
 
-// freeExecutor is an executor and how many more tasks of a set it can run.
+// freeExecutor is an executor, and how many more tasks of a set it can run at once.
 type freeExecutor struct {
 	*executor
 	slots int
 }
 
-// assign returns an executor for each task, or nil if some task has none. It
-// starts with tasks that are excluded from executors, continues with those that
-// prefer a location, and spreads the others over the executors.
+// assign chooses an executor for each task of a barrier set; it returns nil if
+// there is none for some task. It starts with tasks that are excluded from
+// executors, continues with those that prefer a location, and spreads the others
+// over the executors.
 func (set *taskSet) assign(free []freeExecutor) []*executor {
 	order := make([]int32, len(set.states))
 	for i := range order {
@@ -139,8 +145,8 @@ func (set *taskSet) assign(free []freeExecutor) []*executor {
 	return assigned
 }
 
-// suitsBetter reports whether an executor is more local for a task than another,
-// or else has more room.
+// suitsBetter reports whether e is better for a task than other: e is more local
+// or, at the same level, has room for more tasks.
 func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	if len(set.preferred(index)) > 0 {
 		if here, there := set.locality(index, e.executor), set.locality(index, other.executor); here != there {
@@ -150,8 +156,8 @@ func (set *taskSet) suitsBetter(index int32, e, other freeExecutor) bool {
 	return e.slots > other.slots
 }
 
-// concludeBarrier appends what follows from the end of an attempt of a barrier
-// set.
+// concludeBarrier appends the events that follow from the end of an attempt of a
+// barrier set.
 func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome) []Event {
 	set, b := a.set, a.set.barrier
 	if outcome.Result == Succeeded {
@@ -187,7 +193,8 @@ func (s *Scheduler) concludeBarrier(events []Event, a *attempt, outcome Outcome)
 	return events
 }
 
-// bufferResult records a success, which counts once all tasks have one.
+// bufferResult records the success of an attempt of a barrier set. When all tasks
+// have succeeded, it appends their TaskDone events.
 func (s *Scheduler) bufferResult(events []Event, a *attempt) []Event {
 	set, b := a.set, a.set.barrier
 	set.states[a.index] = taskBuffered

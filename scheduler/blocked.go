@@ -9,16 +9,17 @@ import (
 	"time"
 )
 
-// blockage records since when a set cannot continue with the present executors.
+// blocked says since when a task set has been unable to continue with the present
+// executors.
 type blockage struct {
-	// since is zero if the set can continue.
+	// since is when it was found to be blocked; zero if it can continue.
 	since time.Time
-	// abort is when the set is aborted.
+	// abort is when the set is aborted if it is still blocked.
 	abort time.Time
 }
 
-// checkBlocked finds sets that cannot continue, and aborts those that have been
-// blocked for too long.
+// checkBlocked finds sets that cannot continue with the present executors, and
+// aborts those that have been blocked for too long.
 func (s *Scheduler) checkBlocked(events []Event) []Event {
 	sets := s.mayBlock
 	if s.exclusion.Any() {
@@ -56,8 +57,9 @@ func (s *Scheduler) checkSet(events []Event, set *taskSet) []Event {
 	return set.kill(events, reason)
 }
 
-// whyBlocked returns why a set cannot continue, which task cannot (-1 for all),
-// and how long to wait for that to change. The reason is "" if it can continue.
+// whyBlocked returns why a set cannot continue, the index of a task that cannot (-1
+// for all tasks), and how long to wait for a change before the set is aborted. The
+// reason is "" if the set can continue.
 func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait time.Duration) {
 	if set.waiting == 0 || set.barrier != nil && set.waiting < len(set.states) {
 		return 0, "", 0
@@ -77,9 +79,9 @@ func (s *Scheduler) whyBlocked(set *taskSet) (index int, reason string, wait tim
 	return 0, "", 0
 }
 
-// excludedEverywhere returns a waiting task that is excluded from all executors
-// that are large enough for it, and the number of these executors; 0 if there is
-// no such task.
+// excludedEverywhere looks for a waiting task that is excluded from every executor
+// that is large enough for it. It returns the index of the task and the number of
+// these executors; 0 executors if there is no such task.
 func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	if !set.exclusion.HasFailures() && !s.exclusion.Any() {
 		return 0, 0
@@ -104,8 +106,9 @@ func (s *Scheduler) excludedEverywhere(set *taskSet) (index, executors int) {
 	return index, executors
 }
 
-// excludedFrom returns how many executors are large enough for a task, if it is
-// excluded from all of them; else 0.
+// excludedFrom returns the number of executors that are large enough for a task, if
+// all of them are excluded for it; else 0. h is the task's history, nil if it has
+// none.
 func (set *taskSet) excludedFrom(h *history) int {
 	if !set.exclusion.Any() && (h == nil || !h.exclusion.Any()) && set.profile.sizes.fit(set) > 0 {
 		return 0
@@ -123,8 +126,8 @@ func (set *taskSet) excludedFrom(h *history) int {
 	return executors
 }
 
-// idleExcluded returns an excluded executor that runs nothing, "" if there is
-// none.
+// idleExcluded returns the id of an excluded executor that runs nothing, "" if
+// there is none.
 func (set *taskSet) idleExcluded() string {
 	for _, e := range inOrder(set.profile.executors) {
 		if !e.decommissioning && len(e.running) == 0 && (e.excluded || set.excludes(e)) {
@@ -134,7 +137,8 @@ func (set *taskSet) idleExcluded() string {
 	return ""
 }
 
-// nextAbort returns when the next set is aborted; zero if none is blocked.
+// nextAbort returns the earliest time at which a blocked set is aborted; zero if
+// none is blocked.
 func (s *Scheduler) nextAbort() time.Time {
 	var next time.Time
 	for _, set := range s.mayBlock {
@@ -150,11 +154,12 @@ type WaitReason int
 const (
 	// NotBlocked: no task of the set waits, or the next offer launches one.
 	NotBlocked WaitReason = iota
-	// NoExecutors: there is no executor of the set's profile.
+	// NoExecutors: the set's resource profile has no executor.
 	NoExecutors
 	// TooLarge: a task needs more than any executor has.
 	TooLarge
-	// NotEnoughSlots: a barrier set has more tasks than all executors run at once.
+	// NotEnoughSlots: a barrier set has more tasks than all usable executors can
+	// run at once.
 	NotEnoughSlots
 	// AllDecommissioning: the executors that are large enough are being
 	// decommissioned.
@@ -167,9 +172,9 @@ const (
 	WaitingForLocality
 )
 
-// WhyWaiting returns why no task of a set is launched, also as text for people
-// that continues "the set waits: ". It looks at all executors: call it for sets
-// that have waited for long.
+// WhyWaiting returns why no task of a set is launched, and the same as text that
+// continues "the set waits: ". It looks at all executors, so call it only for sets
+// that have waited for some time.
 func (s *Scheduler) WhyWaiting(taskSet uint64) (WaitReason, string) {
 	set := s.sets[taskSet]
 	if set == nil || set.waiting == 0 {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// cluster is the executors of one resource profile, with their hosts and racks.
-// It finds executors by free cores, and has no tasks.
+// cluster is the executors of one resource profile, with their hosts and racks. It
+// finds executors by their free cores. It knows no tasks.
 type cluster struct {
 	// rackOf returns the rack of a host, "" if it is not known.
 	rackOf    func(host string) string
@@ -15,7 +15,7 @@ type cluster struct {
 	hosts     map[string]*host
 	racks     map[string]*rack
 	free      freeCores
-	// sizes are those of the available executors.
+	// sizes counts the available executors by size.
 	sizes sizes
 	// newlyFree are the executors that became available or got cores back since the
 	// latest offer.
@@ -32,17 +32,17 @@ type host struct {
 	free      freeCores
 	// waiting is how many waiting tasks prefer this host.
 	waiting int
-	// references counts the executors and task sets that use the host. It is
-	// removed with the last.
+	// references counts the executors and task sets that refer to the host. When it
+	// becomes 0, the host is removed from the cluster.
 	references int
 }
 
-// rack is a rack with hosts of one profile.
+// rack is a rack, with the hosts of one resource profile in it.
 type rack struct {
 	name       string
 	available  int
 	free       freeCores
-	references int // its hosts
+	references int // number of hosts in the rack
 }
 
 func newCluster(rackOf func(host string) string) cluster {
@@ -54,7 +54,8 @@ func inOrder(executors map[string]*executor) []*executor {
 	return slices.SortedFunc(maps.Values(executors), func(a, b *executor) int { return cmp.Compare(a.order, b.order) })
 }
 
-// reference returns a host with one more reference.
+// reference returns the host with a name, which it creates if there is none, and
+// adds a reference to it.
 func (c *cluster) reference(name string) *host {
 	h := c.hosts[name]
 	if h == nil {
@@ -78,7 +79,8 @@ func (c *cluster) referenceRack(name string) *rack {
 	return r
 }
 
-// release removes a reference to a host.
+// release removes a reference to a host, and removes the host with its last
+// reference.
 func (c *cluster) release(h *host) {
 	if h.references--; h.references > 0 {
 		return
@@ -91,7 +93,8 @@ func (c *cluster) release(h *host) {
 	}
 }
 
-// setRack puts a host without a rack, with its executors, into a rack.
+// setRack sets the rack of a host that had none, and adds the host's executors to
+// it.
 func (c *cluster) setRack(h *host, name string) {
 	h.rack = c.referenceRack(name)
 	for e := range h.free.atLeast(1) {
@@ -100,7 +103,8 @@ func (c *cluster) setRack(h *host, name string) {
 	h.rack.available += h.available
 }
 
-// setAvailable records whether an executor, with its free cores, gets tasks.
+// setAvailable records whether an executor gets tasks: its free cores are then
+// offered, else not.
 func (c *cluster) setAvailable(e *executor, available bool) {
 	change := 1
 	if available {
@@ -119,7 +123,7 @@ func (c *cluster) setAvailable(e *executor, available bool) {
 	}
 }
 
-// markNewlyFree lets the next offer look at an executor again.
+// markNewlyFree makes the next offer look at an executor again.
 func (c *cluster) markNewlyFree(e *executor) {
 	if !e.newlyFree {
 		e.newlyFree = true
@@ -134,7 +138,7 @@ func (c *cluster) clearNewlyFree() {
 	c.newlyFree = c.newlyFree[:0]
 }
 
-// setFree changes how many cores of an executor are free.
+// setFree sets how many cores of an executor are free.
 func (c *cluster) setFree(e *executor, free int) {
 	if !e.available {
 		e.free = free
@@ -167,8 +171,8 @@ func (c *cluster) removeFree(e *executor) {
 	}
 }
 
-// sizes counts executors by cores and resources. Executors of one profile come in
-// few sizes.
+// sizes counts executors by their size: their cores and resources. Executors of one
+// profile have few different sizes.
 type sizes []size
 
 type size struct {
@@ -200,8 +204,8 @@ func (z sizes) fit(set *taskSet) int {
 	return executors
 }
 
-// slots returns how many tasks of a set all executors run at once, and how many
-// the largest runs.
+// slots returns how many tasks of a set all executors can run at once, and how many
+// the largest of them can.
 func (z sizes) slots(set *taskSet) (all, largest int) {
 	for _, size := range z {
 		slots := size.example.slots(set)

@@ -6,33 +6,35 @@ import (
 	"time"
 )
 
-// copyLevel is the level at which sets launch copies of stragglers: after all
-// tasks that wait, and on any executor.
+// copyLevel is a level after all levels of locality: at it, sets launch speculative
+// copies of slow attempts, on any executor and after all waiting tasks.
 const copyLevel = Any + 1
 
-// Straggler is an attempt that runs for too long.
+// Straggler is an attempt that has run for too long, so that a copy of it is to be
+// launched.
 type Straggler struct {
 	Attempt  AttemptID
 	TaskSet  uint64
 	Index    int
 	Executor string
-	// RunTime is how long it has run, Limit how long it may.
+	// RunTime is how long it has run; Limit is how long it may run without a copy.
 	RunTime, Limit time.Duration
 }
 
-// copies are the attempts of a set that are to be copied.
+// copies are the attempts of a set of which speculative copies are to be launched.
 type copies struct {
-	// list is in the order in which the stragglers were found. Some may have ended.
+	// list has the attempts to copy, in the order in which they were found. Some
+	// may have ended since.
 	list []*attempt
-	// wanted is how many attempts still wait for their copies.
+	// wanted is how many attempts in list still need a copy.
 	wanted int
 }
 
 // CheckSpeculation finds attempts that have run for too long at the time now. Later
-// offers launch copies of them if no other task of their set waits: on another
-// host if there is a large enough executor on one, else on another executor.
-// Copies ignore locality. The cost grows with the number of running attempts of
-// sets with enough finished tasks. Call it about every 100 ms.
+// offers launch copies of them when no other task of their set waits: on another
+// host if another host has a large enough executor, else on another executor of the
+// same host. Copies ignore locality. The cost of a call grows with the number of
+// running attempts of sets that have a limit. Call it about every 100 ms.
 func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	s.clock.advance(now)
 	rules := &s.config.Speculation
@@ -55,7 +57,8 @@ func (s *Scheduler) CheckSpeculation(now time.Time) []Straggler {
 	return stragglers
 }
 
-// findStragglers requests copies of attempts that have run for longer than limit.
+// findStragglers requests copies of the attempts that have run for longer than
+// limit, and returns these attempts.
 func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	var stragglers []Straggler
 	first := len(set.copies.list)
@@ -79,8 +82,8 @@ func (set *taskSet) findStragglers(now, limit time.Duration) []Straggler {
 	return stragglers
 }
 
-// launchCopy launches the first copy that may run on an executor, and reports
-// whether there is one.
+// launchCopy launches the first wanted copy that may run on an executor, and
+// reports whether there was one.
 func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	list := set.copies.list
 	for i, a := range list {
@@ -98,9 +101,9 @@ func (p *profile) launchCopy(set *taskSet, e *executor) bool {
 	return false
 }
 
-// copyAvoids reports whether the copy of an attempt must run on another executor:
-// the attempt runs on this one, or on the same host, and there is a large enough
-// executor on another host.
+// copyAvoids reports whether the copy of an attempt must not run on an executor:
+// the attempt itself runs there or on the same host, and in the latter case another
+// host has a large enough executor.
 func (set *taskSet) copyAvoids(a *attempt, e *executor) bool {
 	if a.executor == e {
 		return true
@@ -108,7 +111,7 @@ func (set *taskSet) copyAvoids(a *attempt, e *executor) bool {
 	return a.executor.host == e.host && set.profile.sizes.fit(set) > e.host.sizes.fit(set)
 }
 
-// cancelCopy removes the request to copy an attempt, if there is one.
+// cancelCopy withdraws the request to copy an attempt, if there is one.
 func (a *attempt) cancelCopy() {
 	if a.needsCopy {
 		a.needsCopy = false

@@ -2,15 +2,16 @@ package scheduler
 
 import "time"
 
-// Event is what the owner of a scheduler must act on: [TaskDone], [AttemptEnded],
-// [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
+// Event is something that the owner of a scheduler must act on: [TaskDone],
+// [AttemptEnded], [TaskSetDone], [TaskSetFailed], [TaskSetAborted],
 // [TaskSetUnschedulable], [KillAttempt], [Recall], [Excluded], [ExclusionEnded] or
 // [KillExecutor].
 type Event interface{ event() }
 
 // TaskDone reports that a task has its result, from this attempt. It is returned
-// once for each task. The tasks of a barrier set are all done at once: keep the
-// results of its attempts until TaskDone or AttemptEnded.
+// once for each task. For a barrier set, it is returned for all tasks when the last
+// one has a result: keep the result of each attempt until its TaskDone or
+// AttemptEnded.
 type TaskDone struct {
 	TaskSet uint64
 	Index   int
@@ -34,8 +35,8 @@ type TaskSetDone struct {
 	TaskSet uint64
 }
 
-// TaskSetFailed reports that a task failed too often. The set is over: only a
-// [KillAttempt] for each of its other attempts follows.
+// TaskSetFailed reports that a task has failed too often, which ends its set. Only
+// a [KillAttempt] for each other attempt of the set follows.
 type TaskSetFailed struct {
 	TaskSet uint64
 	// Index is the task that failed, Attempt its latest attempt.
@@ -47,29 +48,29 @@ type TaskSetFailed struct {
 	Reason string
 }
 
-// TaskSetUnschedulable reports that a set cannot continue with the executors that
-// there are. It is aborted unless that changes in time.
+// TaskSetUnschedulable reports that a set cannot continue with the present
+// executors. The set is aborted at the time Until if it still cannot continue then.
 type TaskSetUnschedulable struct {
 	TaskSet uint64
-	// Index is a task that may run nowhere, -1 if it is all of them.
+	// Index is a task that no executor may run; -1 if it is all tasks of the set.
 	Index  int
 	Reason string
 	// Until is when the set is aborted.
 	Until time.Time
-	// IdleExecutor is an excluded executor that runs nothing, and may be replaced by
-	// another; "" if there is none.
+	// IdleExecutor is the id of an excluded executor that runs nothing and could be
+	// replaced by another; "" if there is none.
 	IdleExecutor string
 }
 
-// TaskSetAborted reports that a set ended because it could not continue. Only a
-// [KillAttempt] for each of its attempts follows.
+// TaskSetAborted reports that a set was ended because it could not continue for too
+// long. Only a [KillAttempt] for each of its attempts follows.
 type TaskSetAborted struct {
 	TaskSet uint64
 	Reason  string
 }
 
-// Excluded reports that an executor, or a whole node if Executor is "", is given
-// no more tasks: those of a set, or any if it is excluded for the application.
+// Excluded reports that an executor, or a whole node if Executor is "", gets no
+// more tasks: none at all if Application is set, else none of the task set.
 type Excluded struct {
 	Application bool
 	// TaskSet is 0 if Application is true.
@@ -91,22 +92,22 @@ type ExclusionEnded struct {
 }
 
 // KillExecutor asks the owner to kill an executor that is excluded for the
-// application. Its loss does not count as a failure.
+// application. The loss of the executor does not count as a failure.
 type KillExecutor struct {
 	Executor string
 	Reason   string
 }
 
-// KillAttempt asks the owner to stop an attempt. It uses its cores until it is
-// reported to Finished.
+// KillAttempt asks the owner to stop an attempt. The attempt uses its cores until
+// its end is reported to Finished.
 type KillAttempt struct {
 	Attempt  AttemptID
 	Executor string
 	Reason   string
 }
 
-// Recall asks an executor to return the attempts that are queued there, as
-// [Recalled]: it is to run no more tasks, or another set has a right to its cores.
+// Recall asks an executor to return the attempts that it has queued, with the
+// result [Recalled]: it is to run no more tasks, or another set goes before theirs.
 type Recall struct {
 	Executor string
 }

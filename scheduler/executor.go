@@ -10,63 +10,70 @@ import (
 type Executor struct {
 	// ID is unique among the executors that are alive.
 	ID string
-	// Host is the node it runs on, written as in the preferences of tasks.
+	// Host is the name of the node that it runs on, written as in the preferences
+	// of tasks.
 	Host string
 	// Rack is the host's rack, "" if it is not known; see Config.RackOf.
 	Rack string
-	// Profile is its resource profile. It runs the tasks of sets with the same one.
+	// Profile is the id of its resource profile. It runs the tasks of sets with
+	// this profile.
 	Profile int
-	// Cores is how many cores its tasks use at a time.
+	// Cores is how many cores its tasks may use at the same time.
 	Cores int
-	// Resources are the addresses of further resources, such as "gpu": {"0", "1"}.
+	// Resources are the addresses of further resources, by name, such as "gpu":
+	// {"0", "1"}.
 	Resources map[string][]string
 }
 
-// maxCores bounds an executor's cores, because a list is kept for each number of
-// free cores.
+// maxCores is the largest number of cores of an executor: freeCores keeps a list
+// for each number of free cores.
 const maxCores = 1 << 16
 
-// Loss is why an executor is lost.
+// Loss says why an executor was lost.
 type Loss struct {
-	// Reason is text for people: the reason of the retries that follow.
+	// Reason is text for people. It becomes the reason why the executor's tasks are
+	// retried.
 	Reason string
-	// CountsAsFailure is set if the loss is the application's fault (the process
-	// exited or was killed for its memory) and not if the executor was preempted,
-	// killed on request, or on a lost node. If it is set, the loss fails every task
-	// that was running there, but not of those that were queued: they had not
-	// started, or may have ended. These are not queued again when they are retried.
+	// CountsAsFailure is set if the application may have caused the loss (the
+	// process exited, or was killed for its memory), and not if the executor was
+	// preempted, killed on request, or on a lost node. If it is set, every task
+	// that was running on the executor has failed; but not a task that was queued
+	// there, which may not have started. Such a task is retried without being
+	// queued.
 	CountsAsFailure bool
 }
 
-// executor is an executor and its attempts.
+// executor is an executor and the attempts that it has been sent.
 type executor struct {
 	Executor
 	profile         *profile
 	host            *host
 	free            int
 	decommissioning bool
-	// excluded reports whether it, or its node, is excluded for the application.
+	// excluded is set if it, or its node, is excluded for the application.
 	excluded bool
-	// available reports whether it gets tasks: it is neither decommissioning nor
+	// available is set if it gets tasks: it is neither decommissioning nor
 	// excluded.
 	available bool
 	resources resource.Inventory
-	// newlyFree reports whether it is in its cluster's list of that name.
+	// newlyFree is set if it is in the list newlyFree of its cluster.
 	newlyFree bool
-	// running are all attempts that it was sent, including those in the queue.
+	// running are all attempts that it was sent and that have not ended, including
+	// those in its queue.
 	running []*attempt
 	queue   queue
-	// window is how many attempts of the set windowSet may be queued.
+	// window is how many attempts of the set with the id windowSet may be queued at
+	// it.
 	window    int
 	windowSet uint64
 	links     [scopes]executorLinks
-	// order is how many executors were added before, and this one.
+	// order is its number in the order in which executors were added, from 1.
 	order uint64
 }
 
-// AddExecutor adds an executor with all its cores free. It fails if there is one
-// with its ID, if ID or Host is empty, if it has no cores or more than 65536, or
-// if a resource has an address twice.
+// AddExecutor adds an executor, all of whose cores are free. It fails if there is
+// an executor with the same ID, if ID or Host is empty, if it has no cores or more
+// than 65536, or if a resource has the same address twice.
 func (s *Scheduler) AddExecutor(added Executor) error {
 	switch {
 	case added.ID == "":
@@ -99,8 +106,8 @@ func (s *Scheduler) AddExecutor(added Executor) error {
 	return nil
 }
 
-// rackOf returns the rack of a host, as configured or learned from an executor; ""
-// if it is not known.
+// rackOf returns the rack of a host, from Config.RackOf or else learned from an
+// executor; "" if it is not known.
 func (s *Scheduler) rackOf(host string) string {
 	if s.config.RackOf != nil {
 		if rack := s.config.RackOf(host); rack != "" {
@@ -115,7 +122,7 @@ func (s *Scheduler) rackOf(host string) string {
 	return ""
 }
 
-// learnRack sets the rack of a host in all profiles.
+// learnRack sets the rack of a host in the clusters of all profiles.
 func (s *Scheduler) learnRack(host, rack string) {
 	for _, p := range s.profiles {
 		h := p.hosts[host]
@@ -130,7 +137,8 @@ func (s *Scheduler) learnRack(host, rack string) {
 	}
 }
 
-// updateAvailable sets available after a change of decommissioning or excluded.
+// updateAvailable recomputes available after a change of decommissioning or
+// excluded.
 func (e *executor) updateAvailable() {
 	available, change := !e.decommissioning && !e.excluded, -1
 	if available == e.available {
@@ -143,15 +151,16 @@ func (e *executor) updateAvailable() {
 	for _, set := range e.profile.sets {
 		set.executorChanged(e, change)
 		if !available && (len(set.histories) > 0 || set.copies.wanted > 0) {
-			// Without this executor, tasks may no longer avoid another one.
+			// Without this executor, a task that avoided another one may have to
+			// run there.
 			set.exhausted = false
 		}
 	}
 }
 
-// DecommissionExecutor launches no more tasks on an executor. Attempts that run
-// there continue; if any are queued, it returns a [Recall]. An unknown executor is
-// ignored.
+// DecommissionExecutor makes the scheduler launch no more tasks on an executor.
+// Attempts that run there continue; if any are queued there, it returns a [Recall].
+// An unknown executor is ignored.
 func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	e := s.executors[id]
 	if e == nil {
@@ -162,10 +171,10 @@ func (s *Scheduler) DecommissionExecutor(id string) []Event {
 	return e.recall(nil)
 }
 
-// RemoveExecutor removes an executor that is lost or has stopped. The tasks that
-// it was running are retried: it returns an [AttemptEnded] for each, or a
-// [TaskSetFailed] if the loss counts and a task has failed too often. An unknown
-// executor is ignored.
+// RemoveExecutor removes an executor that is lost or has stopped. The tasks of its
+// attempts are retried: it returns an [AttemptEnded] for each attempt, or a
+// [TaskSetFailed] if the loss counts as a failure and a task has now failed too
+// often. An unknown executor is ignored.
 func (s *Scheduler) RemoveExecutor(id string, loss Loss) []Event {
 	e := s.executors[id]
 	if e == nil {

@@ -2,19 +2,21 @@ package scheduler
 
 import "iter"
 
-// freeCores is the available executors of a host, a rack or a cluster that have
-// free cores, ordered by how many.
+// freeCores lists the available executors of a host, a rack or a cluster that have
+// free cores, by the number of free cores.
 type freeCores struct {
 	scope scope
-	// lists is indexed by the number of free cores.
+	// lists has, at index n, the executors with n free cores.
 	lists []executorList
-	// most is the highest number of free cores of an executor; 0 if there is none.
+	// most is the highest number of free cores that any executor has; 0 if there is
+	// no executor.
 	most int
-	// executors counts the executors of all lists.
+	// executors is the number of executors in all lists.
 	executors int
 }
 
-// scope identifies one of the lists that an executor is in.
+// scope says which freeCores a list belongs to: an executor is in one list of its
+// cluster, one of its rack and one of its host.
 type scope int
 
 const (
@@ -24,13 +26,13 @@ const (
 	scopes
 )
 
-// executorList is linked through its executors, so that an executor moves to
-// another list in constant time.
+// executorList is a list that is linked through its executors, so that an executor
+// can be moved to another list in constant time.
 type executorList struct{ first, last *executor }
 
 type executorLinks struct{ previous, next *executor }
 
-// add appends an executor to those with as many free cores.
+// add appends an executor to the list for its number of free cores.
 func (f *freeCores) add(e *executor) {
 	for len(f.lists) <= e.free {
 		f.lists = append(f.lists, executorList{})
@@ -47,8 +49,8 @@ func (f *freeCores) add(e *executor) {
 	f.executors++
 }
 
-// remove removes an executor, which must have as many free cores as when it was
-// added.
+// remove removes an executor. It must have the same number of free cores as when it
+// was added.
 func (f *freeCores) remove(e *executor) {
 	list, links := &f.lists[e.free], e.links[f.scope]
 	if links.previous == nil {
@@ -68,8 +70,8 @@ func (f *freeCores) remove(e *executor) {
 	f.executors--
 }
 
-// atLeast iterates over the executors with at least as many free cores as cores,
-// those with the most first. The loop body may launch tasks on the current
+// atLeast iterates over the executors that have at least cores free cores, those
+// with the most free cores first. The loop body may launch tasks on the current
 // executor, which is then visited again among those with fewer free cores.
 func (f *freeCores) atLeast(cores int) iter.Seq[*executor] {
 	return func(yield func(*executor) bool) {

@@ -2,12 +2,13 @@ package scheduler
 
 import "time"
 
-// Locality is how close a task runs to an executor or host that it prefers.
+// Locality is how close an attempt runs to an executor or host that its task
+// prefers.
 type Locality int8
 
 // The levels of locality, the best first.
 const (
-	// ProcessLocal is in an executor that the task prefers.
+	// ProcessLocal is on an executor that the task prefers.
 	ProcessLocal Locality = iota
 	// NodeLocal is on a host that the task prefers.
 	NodeLocal
@@ -38,24 +39,24 @@ func (l Locality) String() string {
 	}
 }
 
-// delays decides which levels of locality are open to a task set: delay
-// scheduling.
+// delays implements delay scheduling: it decides which levels of locality are open
+// to a task set, so that the set takes cores at these levels.
 type delays struct {
 	clock *clock
 	waits [Localities]time.Duration
-	// expecting reports whether further executors are expected.
+	// expecting is set while further executors are expected.
 	expecting bool
-	// running is how many delay clocks run.
+	// running is how many task sets have a running delay clock.
 	running int
 }
 
-// delayClock measures how long a set has left cores unused. It starts when the
-// set leaves a core that it could have taken, stops when it takes all that it is
-// offered, and is never reset.
+// delayClock measures how long a set has left cores unused to wait for more local
+// ones. It starts when the set leaves a core that it could have taken, stops when
+// the set takes all cores that it is offered, and is never reset.
 type delayClock struct {
 	running bool
-	// since is when it was started, if it runs; before is how long it had run until
-	// since.
+	// since is when the clock was started, if it runs. before is how long it had
+	// run before that.
 	since  time.Time
 	before time.Duration
 }
@@ -81,10 +82,10 @@ func (d *delays) setRunning(set *taskSet, running bool) {
 	}
 }
 
-// allowed returns the least local level that is open to a set: its delay clock
-// has run for the waits of all closer levels at which the set has executors and
-// waiting tasks (live). It also returns how long the clock has yet to run until
-// the next level opens; 0 if all are open.
+// allowed returns the least local level that is open to a set. A level opens when
+// the set's delay clock has run for the waits of all closer levels that are live:
+// those at which the set has both waiting tasks and executors. It also returns how
+// long the clock has yet to run until the next level opens; 0 if all are open.
 func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
 	elapsed := set.delay.elapsed(d.clock.now)
 	for _, level := range [...]Locality{ProcessLocal, NodeLocal, RackLocal} {
@@ -99,13 +100,13 @@ func (d *delays) allowed(set *taskSet) (Locality, time.Duration) {
 }
 
 // ExpectExecutors sets whether further executors are expected. While they are, a
-// task that prefers a host without an executor waits as if the host had one.
-// Otherwise, when several executors start together, the first would take the
-// tasks that are local to the others. Call Offer afterwards.
+// task that prefers a host waits for Config.LocalityWaitNode even if no executor
+// runs there. Otherwise, when several executors start together, the first one would
+// take the tasks that are local to the others. Call Offer afterwards.
 func (s *Scheduler) ExpectExecutors(expected bool) { s.delays.expecting = expected }
 
-// nextLevel returns how long it takes until the next level opens to a set that
-// leaves cores unused; 0 if there is none.
+// nextLevel returns how long it takes until the next level of locality opens to any
+// set that leaves cores unused; 0 if there is none.
 func (s *Scheduler) nextLevel() (wait time.Duration) {
 	if s.delays.running == 0 {
 		return 0

@@ -1,28 +1,28 @@
 package scheduler
 
-// Launch is an attempt to launch.
+// Launch is an attempt that the owner of the scheduler is to launch.
 type Launch struct {
 	Attempt AttemptID
 	TaskSet uint64
-	// Index is that of the task in its set.
+	// Index is the index of the task in its set.
 	Index int
-	// Number is how many attempts of the task came before this one.
+	// Number is how many attempts of the task there were before this one.
 	Number int
-	// Executor is the id of the executor to launch it on.
+	// Executor is the id of the executor that is to run it.
 	Executor string
 	Locality Locality
-	// Speculative reports whether it is a copy of a running attempt.
+	// Speculative is set if it is a copy of a running attempt.
 	Speculative bool
-	// Queued reports whether the attempt waits at its executor until a core is free
+	// Queued is set if the attempt waits at its executor until a core is free
 	// there; see [Scheduler.SetWindow]. The executor may return it as [Recalled].
 	Queued bool
-	// Resources are the addresses that the attempt may use, by the name of the
-	// resource; nil if its set requests none.
+	// Resources are the addresses of resources, such as GPUs, that the attempt may
+	// use, by the name of the resource; nil if its set requests none.
 	Resources map[string][]string
 }
 
-// offer hands out the free cores of the profile's executors and, if windows is
-// true, fills their windows.
+// offer launches tasks on the free cores of the profile's executors. If windows is
+// true, it also queues tasks at executors, as many as their windows allow.
 func (p *profile) offer(windows bool) {
 	p.reserved = false
 	p.offerReserved()
@@ -55,8 +55,8 @@ func (p *profile) offer(windows bool) {
 	p.clearNewlyFree()
 }
 
-// offerSet launches at most limit tasks of a set, and returns how many it
-// launched. A barrier set launches all its tasks or none.
+// offerSet launches at most limit tasks of a set on free cores, and returns how
+// many it launched. A barrier set launches all its tasks or none.
 func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 	switch {
 	case p.free.most < set.cpus:
@@ -87,44 +87,44 @@ func (p *profile) offerSet(set *taskSet, limit int) (launched int) {
 		set.exhaustedAt, _ = p.delays.allowed(set)
 		set.exhausted = true
 	}
-	// If it leaves a core unused, it waits for a more local one.
+	// If the set leaves a core unused, it waits for a more local one.
 	p.delays.setRunning(set, set.waiting > 0 && p.free.most >= set.cpus)
 	return launched
 }
 
-// progress is the state of a set in the current offer. In a FAIR pool sets launch
-// one task at a time, and continue where they stopped.
+// progress is the state of a set during one offer. In a FAIR pool, sets take turns
+// to launch one task each, and continue where they stopped.
 type progress struct {
 	begun, launched bool
-	// full reports whether the set takes no more.
+	// full is set when the set takes no more cores in this offer.
 	full bool
-	// atNewlyFree reports whether the candidates are the newly free executors.
-	// Otherwise they are those of level, once listed is true.
+	// atNewlyFree is set while the candidates are the newly free executors. After
+	// that, they are those for level, once listed is set.
 	atNewlyFree bool
 	level       Locality
 	listed      bool
-	// onlyNewlyFree reports whether only newly free executors were tried.
+	// onlyNewlyFree is set if only newly free executors were tried.
 	onlyNewlyFree bool
 	candidates    candidates
 }
 
-// candidates launch one task each in rotation, so that tasks spread over them.
-// Those that launch none are dropped.
+// candidates are places where a set may launch tasks. Each launches one task in
+// turn, so that tasks spread over them. Those that cannot launch one are dropped.
 type candidates struct {
 	list []candidate
-	// current is the index of the next candidate. The first kept ones launched a
-	// task in this rotation.
+	// current is the index of the next candidate. The first kept elements of list
+	// have launched a task in this round.
 	current, kept int
 }
 
-// candidate is an executor, or the executors of a host or a rack.
+// candidate is an executor or, if free is set, the executors of a host or a rack.
 type candidate struct {
 	executor *executor
 	free     *freeCores
 }
 
-// keptCandidates bounds the capacity that a set keeps for candidates between
-// offers.
+// keptCandidates is the largest capacity of a candidates list that a set keeps for
+// its next offer.
 const keptCandidates = 64
 
 func (r *progress) reset() {
@@ -136,8 +136,8 @@ func (r *progress) reset() {
 	*r = progress{candidates: candidates{list: list}}
 }
 
-// next calls launch with the next candidates until it returns true. It returns
-// false if no candidate launches a task.
+// next calls launch with one candidate after the other until launch returns true.
+// It returns false if no candidate can launch a task.
 func (c *candidates) next(launch func(candidate) bool) bool {
 	for len(c.list) > 0 {
 		if c.current == len(c.list) {
@@ -156,8 +156,9 @@ func (c *candidates) next(launch func(candidate) bool) bool {
 	return false
 }
 
-// begin prepares a set for an offer. An exhausted set can only launch tasks on
-// newly free executors, or at a level that has opened since.
+// begin prepares a set for an offer. An exhausted set (see taskSet) can launch
+// tasks only on newly free executors, or at a level of locality that has opened
+// since.
 func (p *profile) begin(set *taskSet) {
 	r := &set.progress
 	r.begun = true
@@ -170,7 +171,7 @@ func (p *profile) begin(set *taskSet) {
 	}
 }
 
-// launchNext launches one task of a set, and returns false if the set takes no
+// launchNext launches one task of a set. It returns false if the set can launch no
 // more.
 func (p *profile) launchNext(set *taskSet) bool {
 	r := &set.progress
@@ -201,7 +202,8 @@ func (p *profile) launchNext(set *taskSet) bool {
 	return false
 }
 
-// launchAtLevel launches one task of a set at a level, on any executor.
+// launchAtLevel launches one task of a set at a level of locality, on any executor,
+// and reports whether it could.
 func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	if level >= NoPref && level != RackLocal && !set.isSelective() {
 		return p.launchOnFirst(set, &p.free, level)
@@ -219,7 +221,8 @@ func (p *profile) launchAtLevel(set *taskSet, level Locality) bool {
 	})
 }
 
-// launchOnFirst launches a task of a set on the first suitable executor.
+// launchOnFirst launches a task of a set on the first suitable executor of free,
+// and reports whether there is one.
 func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) bool {
 	for e := range free.atLeast(set.cpus) {
 		if p.launchOne(set, e, level, false) {
@@ -229,16 +232,17 @@ func (p *profile) launchOnFirst(set *taskSet, free *freeCores, level Locality) b
 	return false
 }
 
-// isSelective reports whether an executor with free cores may be unsuitable for
-// the set or for some of its tasks.
+// isSelective reports whether an executor with enough free cores may still be
+// unsuitable for the set or for some of its tasks.
 func (set *taskSet) isSelective() bool {
 	return len(set.histories) > 0 || len(set.requests) > 0 || set.exclusion.Any() || set.copies.wanted > 0
 }
 
-// candidatesAt appends the candidates for tasks at a level: the locations with tasks
-// of that level, or all executors with free cores if these are fewer.
+// candidatesAt appends the candidates for launching tasks at a level of locality:
+// the locations with waiting tasks or, if these are fewer, all executors with
+// enough free cores.
 func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) []candidate {
-	locations := 0 // any executor
+	locations := 0 // 0 means any executor
 	switch level {
 	case ProcessLocal, NodeLocal:
 		locations = len(set.locations)
@@ -274,11 +278,13 @@ func (p *profile) candidatesAt(set *taskSet, level Locality, list []candidate) [
 	return list
 }
 
-// isFree reports whether an executor has free cores for a task of a set.
+// isFree reports whether an executor is available and has enough free cores for a
+// task of a set.
 func (e *executor) isFree(set *taskSet) bool { return e.available && e.free >= set.cpus }
 
-// launchBest launches the most local task that a set has for an executor, at no
-// level after last, or queues it there.
+// launchBest launches the most local task that a set has for an executor, or queues
+// it there if queued is set. It tries the open levels of locality up to last, and
+// reports whether it found a task.
 func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bool) bool {
 	level, _ := p.delays.allowed(set)
 	for l := ProcessLocal; l <= last; l++ {
@@ -289,7 +295,8 @@ func (p *profile) launchBest(set *taskSet, e *executor, last Locality, queued bo
 	return false
 }
 
-// waitsAt reports whether the set has a task, or a copy, for a level.
+// waitsAt reports whether the set has a waiting task, or a wanted copy, for a
+// level.
 func (set *taskSet) waitsAt(level Locality) bool {
 	switch level {
 	case Any:
@@ -301,8 +308,9 @@ func (set *taskSet) waitsAt(level Locality) bool {
 	}
 }
 
-// launchOne launches a task of a set on an executor, or queues it there, if it has
-// one for the level.
+// launchOne launches a task of a set on an executor at a level of locality, or
+// queues it there if queued is set. It reports whether the set has such a task and
+// the executor may run it.
 func (p *profile) launchOne(set *taskSet, e *executor, level Locality, queued bool) bool {
 	if !set.waitsAt(level) || len(set.requests) > 0 && !e.resources.Has(set.requests) || set.exclusion.Any() && set.excludes(e) {
 		return false

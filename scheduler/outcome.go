@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Outcome describes the end of an attempt.
+// Outcome says how an attempt ended.
 type Outcome struct {
 	Result Result
 	// Reason is text for people: what failed, or why the attempt was killed.
 	Reason string
-	// CountsAsFailure reports whether a failed attempt counts towards
+	// CountsAsFailure is set if a failed attempt counts towards
 	// TaskSet.MaxFailures.
 	CountsAsFailure bool
-	// Took is how long the attempt ran, as its executor measured it; 0 if it is not
-	// known.
+	// Took is how long the attempt ran, as measured by its executor; 0 if that is
+	// not known.
 	Took time.Duration
 }
 
@@ -23,7 +23,7 @@ type Result int
 
 // The results of an attempt.
 const (
-	// Succeeded: the task has its result.
+	// Succeeded: the attempt has produced the task's result.
 	Succeeded Result = iota
 	// Failed: the task function failed, or the executor could not run it.
 	Failed
@@ -33,13 +33,13 @@ const (
 	Recalled
 )
 
-// Finished frees the cores of an attempt that ended and returns what follows: on
-// success [TaskDone] and, after the last task, [TaskSetDone]; otherwise
-// [AttemptEnded], or [TaskSetFailed] if the task has failed too often. It ignores
-// an unknown attempt, whose executor was removed or which was reported before, and
-// the outcome of an attempt whose task is done or whose set is over.
+// Finished reports the end of an attempt. It frees the attempt's cores and returns
+// what follows: on success [TaskDone] and, after the last task, [TaskSetDone];
+// otherwise [AttemptEnded], or [TaskSetFailed] if the task has failed too often. It
+// ignores an unknown attempt, whose executor was removed or whose end was reported
+// before. If the task is done already or the set is over, it only frees the cores.
 //
-// The time of the outcome is that of the latest Advance or Offer.
+// The end is taken to be at the time of the latest Advance or Offer.
 func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	a := s.attempts.byID[id]
 	if a == nil {
@@ -49,10 +49,10 @@ func (s *Scheduler) Finished(id AttemptID, outcome Outcome) []Event {
 	return s.conclude(nil, a, outcome)
 }
 
-// ResultPending records that an attempt has run for the duration took, and that
-// its result is still at its executor. Its cores are free at once, and it is not
-// copied any more. If its executor is lost before Finished is called, its task is
-// retried without a failure. An unknown attempt is ignored.
+// ResultPending reports that an attempt has run for the duration took, and that its
+// result is still at its executor. Its cores become free at once, and no copy of it
+// is launched any more. If its executor is lost before Finished is called, its task
+// is retried, but has not failed. An unknown attempt is ignored.
 func (s *Scheduler) ResultPending(id AttemptID, took time.Duration) {
 	a := s.attempts.byID[id]
 	if a == nil || a.state == attemptResultPending {
@@ -97,15 +97,16 @@ func (s *Scheduler) conclude(events []Event, a *attempt, outcome Outcome) []Even
 	})
 }
 
-// succeed appends what follows from the result of a task, except its TaskDone.
+// succeed appends the events that follow from the success of an attempt, except
+// TaskDone.
 func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Event {
 	set := a.set
 	set.states[a.index] = taskDone
 	set.done++
 	delete(set.histories, a.index)
 	if s.config.Speculation.Enabled {
-		// A duration that the executor measured is preferred: the ends of
-		// queued attempts are reported late and together.
+		// A duration that the executor measured is preferred: the ends of queued
+		// attempts are reported late and together.
 		set.durations.Add(cmp.Or(a.took, took, s.clock.elapsed-a.since))
 	}
 	if other := a.other; other != nil {
@@ -117,7 +118,8 @@ func (s *Scheduler) succeed(events []Event, a *attempt, took time.Duration) []Ev
 	return s.endIfDone(events, set)
 }
 
-// endIfDone ends a set that has all its results.
+// endIfDone ends a set if all its tasks are done, and appends the events that
+// follow.
 func (s *Scheduler) endIfDone(events []Event, set *taskSet) []Event {
 	if set.done < len(set.states) {
 		return events

@@ -2,19 +2,22 @@ package scheduler
 
 import "slices"
 
-// pending is the waiting tasks that share a location, in the order in which they are
-// launched. A task is in several of them. It stays listed when it is launched
-// through another one, and is dropped when it becomes the first.
+// pending lists waiting tasks in the order in which they are launched: those that
+// prefer one location, those without preferences, or all with preferences. A task
+// may be in several of these lists. When it is launched from one of them, the
+// others drop it later, when they reach it.
 type pending struct {
-	// fresh are the tasks without an attempt, by index; if it is nil, all tasks
-	// from 0 to end. Those before next are used up.
+	// fresh are the indexes of the tasks that were not launched before, in order;
+	// nil means all indexes from 0 up to end. Those before position next have been
+	// taken.
 	fresh     []int32
 	next, end int32
-	// retries are the tasks that wait for another attempt. They go first.
+	// retries are the indexes of the tasks that wait to be retried. They go first.
 	retries []int32
 }
 
-// pop removes and returns the first task that may run on an executor, or -1.
+// pop takes the first task that may run on an executor off the list, and returns
+// its index; -1 if there is none.
 func (p *pending) pop(b *backlog, e *executor) int32 {
 	for i := 0; i < len(p.retries); {
 		index := p.retries[i]
@@ -45,35 +48,36 @@ func (p *pending) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// location is an executor or a host that tasks of a set prefer.
+// location is an executor or a host that tasks of one set prefer.
 type location struct {
 	pending
 	// number is its index among the set's locations.
 	number int32
 	// waiting is how many waiting tasks prefer it.
 	waiting int
-	// executor is nil if it is not available, host if the location is an executor.
+	// executor is set if the location is an executor and this one is available;
+	// host is set if the location is a host.
 	executor *executor
 	host     *host
-	// group is that of the host's rack, nil if the rack is not known; listed reports
-	// whether the host is in the group's rotation.
+	// group is the group of the host's rack, nil if the rack is not known. listed
+	// is set while the host is in the group's rotation.
 	group  *rackGroup
 	listed bool
 }
 
-// rackGroup is the hosts of one rack that tasks of a set prefer.
+// rackGroup is the hosts of one rack that tasks of one set prefer.
 type rackGroup struct {
 	rack *rack
-	// hosts provide a task each in rotation; next is the index of the next one.
-	// Those without waiting tasks are dropped when they are reached.
+	// hosts give one task each in rotation; next is the index of the host whose
+	// turn is next. Hosts without waiting tasks are dropped when their turn comes.
 	hosts []*location
 	next  int
 	// waiting is how many of the hosts have waiting tasks.
 	waiting int
 }
 
-// pop removes and returns a task of the next host that has one for the executor,
-// or -1.
+// pop takes a task for an executor from the next host that has one, and returns its
+// index; -1 if there is none.
 func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	for left := len(g.hosts); left > 0; {
 		if g.next >= len(g.hosts) {
@@ -84,7 +88,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 			p.listed = false
 			g.hosts[g.next] = g.hosts[len(g.hosts)-1]
 			g.hosts = g.hosts[:len(g.hosts)-1]
-			left = len(g.hosts) // the host that moved here may have been visited
+			left = len(g.hosts) // visit all again: the host that moved here may have been visited
 			continue
 		}
 		left--
@@ -96,7 +100,7 @@ func (g *rackGroup) pop(b *backlog, e *executor) int32 {
 	return -1
 }
 
-// list adds a host to the rotation, unless it is listed.
+// list adds a host to the rotation, unless it is in it already.
 func (g *rackGroup) list(p *location) {
 	if !p.listed {
 		p.listed = true

@@ -9,9 +9,11 @@ import (
 
 // history counts the attempts of a task that ended without a result.
 type history struct {
-	// failures is how many of the attempts count as failures.
+	// attempts is how many attempts ended so; failures is how many of these count
+	// as failures.
 	attempts, failures int
-	// failedExecutor and failedHost are where the latest failure happened.
+	// failedExecutor and failedHost are the executor and the host of the latest
+	// failure.
 	failedExecutor, failedHost string
 	exclusion                  exclusion.Task
 }
@@ -30,10 +32,10 @@ func (set *taskSet) history(index int32) *history {
 	return h
 }
 
-// avoids reports whether a task must not be retried on an executor: with
-// exclusion, if the executor is excluded for the task. Without exclusion, a task
-// avoids the host of its latest failure if there is a large enough executor on
-// another host, and the executor of its latest failure if there is another one.
+// avoids reports whether a task must not be retried on an executor. If exclusion is
+// enabled, these are the executors that are excluded for the task. Otherwise, a
+// task avoids the host of its latest failure if another host has a large enough
+// executor, and the executor of its latest failure if the same host has another.
 func (set *taskSet) avoids(index int32, e *executor) bool {
 	h := set.histories[index]
 	switch {
@@ -48,11 +50,11 @@ func (set *taskSet) avoids(index int32, e *executor) bool {
 	return set.profile.sizes.fit(set) > here || (h.failedExecutor == e.ID && here > 1)
 }
 
-// addFailure counts an attempt that ended without a result, and ends its set if
-// the task has failed too often. It returns how often the task has failed.
+// addFailure records that an attempt ended without a result, and ends its set if
+// the task has now failed too often. It returns how often the task has failed.
 func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int, []Event) {
 	set := a.set
-	if outcome.Result == Recalled && a.other == nil { // as if it had not been launched
+	if outcome.Result == Recalled && a.other == nil { // a recalled attempt counts as if it had not been launched
 		if h := set.histories[a.index]; h != nil {
 			return h.failures, events
 		}
@@ -82,10 +84,10 @@ func (s *Scheduler) addFailure(events []Event, a *attempt, outcome Outcome) (int
 	return h.failures, set.kill(events, fmt.Sprintf("task %d of %s failed %d times", a.index, set.name, h.failures))
 }
 
-// CountFailure counts a failure of a task later than RemoveExecutor: the loss of
-// the executor was reported without CountsAsFailure, and turned out to count. It
-// returns how often the task has failed; 0 if the task is done or its set is over.
-// If that is too often, the caller must cancel the set.
+// CountFailure adds a failure of a task for the loss of an executor that was first
+// reported to RemoveExecutor without CountsAsFailure. It returns how often the task
+// has failed; 0 if the task is done or its set is over. If it has failed too often,
+// the caller must cancel the set.
 func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	set := s.sets[taskSet]
 	if set == nil || set.states[index] == taskDone {
@@ -96,7 +98,8 @@ func (s *Scheduler) CountFailure(taskSet uint64, index int) (failures int) {
 	return h.failures
 }
 
-// excludeForSet counts the failure of an attempt for its set.
+// excludeForSet counts an attempt's failure towards the exclusions for its set, and
+// appends the events that follow.
 func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	set, e := a.set, a.executor
 	s.mayBlock[set.id] = set
@@ -114,8 +117,8 @@ func (s *Scheduler) excludeForSet(events []Event, a *attempt) []Event {
 	return events
 }
 
-// excludeForApplication counts the failures of a set that succeeded for the
-// application.
+// excludeForApplication counts the failures of a set that succeeded towards the
+// exclusions for the application, and appends the events that follow.
 func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event {
 	if !set.exclusion.HasFailures() {
 		return events
@@ -142,12 +145,12 @@ func (s *Scheduler) excludeForApplication(events []Event, set *taskSet) []Event 
 	return events
 }
 
-// onHost returns the executors on a host in the order in which they were added.
+// onHost returns the executors on a host, in the order in which they were added.
 func (s *Scheduler) onHost(host string) []*executor {
 	return slices.DeleteFunc(inOrder(s.executors), func(e *executor) bool { return e.Host != host })
 }
 
-// endExclusions ends the exclusions for the application that are due.
+// endExclusions ends the exclusions for the application whose time is over.
 func (s *Scheduler) endExclusions(events []Event) []Event {
 	ended := s.exclusion.Expire(s.clock.now)
 	for _, x := range ended {
@@ -162,6 +165,6 @@ func (s *Scheduler) endExclusions(events []Event) []Event {
 	return events
 }
 
-// ExcludedNodes returns the nodes, in order, that are excluded for the
-// application. An executor that is added there gets no tasks.
+// ExcludedNodes returns the nodes, sorted, that are excluded for the application.
+// An executor that is added there gets no tasks.
 func (s *Scheduler) ExcludedNodes() []string { return s.exclusion.Nodes() }

@@ -13,27 +13,27 @@ import (
 // Config configures a scheduler.
 type Config struct {
 	// LocalityWaitProcess, LocalityWaitNode and LocalityWaitRack are how long a
-	// task set leaves cores unused while it waits for a core in the executor, on
-	// the node and in the rack that a task prefers. With 0, it takes the most local
-	// free core at once.
+	// task set leaves free cores unused while it waits for one in an executor, on a
+	// host or in a rack that its tasks prefer. 0 means that it does not wait.
 	LocalityWaitProcess, LocalityWaitNode, LocalityWaitRack time.Duration
 	// RackOf returns a host's rack, "" if it is not known. It is called when a host
-	// is first named, and must not block. If it is nil or returns "", the host's
-	// rack is that of the first executor that names one.
+	// is first mentioned, and must not block. If it is nil or returns "", the
+	// host's rack is the one that the first executor there names.
 	RackOf func(host string) string
-	// Mode is how task sets share the executors: FIFO by priority, FAIR by Pools.
+	// Mode is how task sets share the executors: FIFO by their priority, FAIR by
+	// their pools.
 	Mode pool.Mode
 	// Pools are the configured pools if Mode is FAIR; see [pool.Check].
 	Pools []pool.Pool
-	// Exclusion is when failures exclude executors and nodes.
+	// Exclusion are the rules by which failures exclude executors and nodes.
 	Exclusion exclusion.Rules
-	// Speculation is when slow tasks are run a second time.
+	// Speculation are the rules by which copies of slow tasks are launched.
 	Speculation speculation.Rules
-	// BarrierReserveDelay is how long other sets may take the cores that a barrier
-	// set waits for, before these are reserved for it; 30 s if it is 0.
+	// BarrierReserveDelay is how long a barrier set must have waited for enough
+	// free cores before cores are kept free for it; 0 means 30 s.
 	BarrierReserveDelay time.Duration
 	// BarrierTimeout is how long a barrier set waits for executors that can run all
-	// of its tasks at once; 10 minutes if it is 0.
+	// of its tasks at once before it is aborted; 0 means 10 minutes.
 	BarrierTimeout time.Duration
 }
 
@@ -47,18 +47,19 @@ type Scheduler struct {
 	executors map[string]*executor
 	profiles  []*profile // ordered by id
 	sets      map[uint64]*taskSet
-	// exclusion has the exclusions for the application.
+	// exclusion has the executors and nodes that are excluded for the application.
 	exclusion exclusion.Application
-	// barriers is how many barrier sets there are.
+	// barriers is the number of barrier sets.
 	barriers int
-	// mayBlock are the sets that may be unable to continue: barrier sets, and those
-	// with a failure that may exclude an executor.
+	// mayBlock are the sets that may become unable to continue with the present
+	// executors: barrier sets, and those with a failure that may exclude an
+	// executor.
 	mayBlock map[uint64]*taskSet
 
 	executorsAdded, setsSubmitted uint64
 }
 
-// New returns a scheduler without executors and task sets.
+// New returns a scheduler without executors or task sets.
 func New(config Config) *Scheduler {
 	config.Exclusion = config.Exclusion.WithDefaults()
 	config.Speculation = config.Speculation.WithDefaults()
@@ -78,10 +79,10 @@ func New(config Config) *Scheduler {
 	return s
 }
 
-// clock is the time that the owner of the scheduler passed last.
+// clock has the latest time that the owner of the scheduler has passed.
 type clock struct {
 	now time.Time
-	// elapsed is the time since the first that was passed.
+	// elapsed is the time since the first one that was passed.
 	elapsed time.Duration
 }
 
@@ -96,13 +97,12 @@ func (c *clock) advance(now time.Time) {
 	c.now = now
 }
 
-// Offer hands out all free cores that can be handed out at the time now, fills
-// the windows of executors, and returns the attempts to launch. Its events are a
-// [Recall] for each executor whose queued attempts are to be returned; act on
-// them first. It is cheap if there is nothing to hand out. Call it
-// after anything that adds executors, cores or tasks, and at
-// [Scheduler.NextDeadline]. A time before that of an earlier call counts as the
-// earlier one.
+// Offer launches tasks on the free cores at the time now, queues tasks at executors
+// with a window, and returns the attempts to launch. Its events are a [Recall] for
+// each executor that must return its queued attempts; act on them before the
+// launches. It is cheap if there is nothing to launch. Call it after anything that
+// adds executors, cores or tasks, and at [Scheduler.NextDeadline]. If now is before
+// the time of an earlier call, the earlier call's time is used.
 func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	s.clock.advance(now)
 	var recalls []Event
@@ -115,11 +115,11 @@ func (s *Scheduler) Offer(now time.Time) ([]Launch, []Event) {
 	return launches, recalls
 }
 
-// Advance ends exclusions that are due by the time now, and aborts task sets that
-// have been unable to continue for too long. Call it before reporting what
-// happened, and at [Scheduler.NextDeadline]; then call Offer. Its events are
-// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] with a
-// [KillAttempt] for each attempt of the set.
+// Advance ends the exclusions that are due at the time now, and aborts task sets
+// that have been unable to continue for too long. Call it before reporting what
+// happened, and at [Scheduler.NextDeadline]; then call Offer. It returns
+// [ExclusionEnded], [TaskSetUnschedulable] and [TaskSetAborted] events, the latter
+// followed by a [KillAttempt] for each attempt of the set.
 func (s *Scheduler) Advance(now time.Time) []Event {
 	s.clock.advance(now)
 	var events []Event
@@ -129,10 +129,10 @@ func (s *Scheduler) Advance(now time.Time) []Event {
 	return s.checkBlocked(events)
 }
 
-// NextDeadline returns the earliest time, if there is one, at which the passing
-// of time alone has an effect: a level of locality opens to a set that leaves
-// cores unused, an exclusion ends, or a set is aborted. Call Advance and Offer
-// then.
+// NextDeadline returns the earliest time at which something happens even if nothing
+// is reported: a level of locality opens to a set that leaves cores unused, an
+// exclusion ends, or a blocked set is aborted. Call Advance and Offer then. It
+// returns false if there is no such time.
 func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	next := earlier(s.exclusion.NextExpiry(), s.nextAbort())
 	if wait := s.nextLevel(); wait > 0 {
@@ -141,7 +141,7 @@ func (s *Scheduler) NextDeadline() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// earlier returns the earlier of two times. The zero time means none.
+// earlier returns the earlier of two times. The zero time means that there is none.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -164,11 +164,11 @@ type profile struct {
 	delays   *delays
 	attempts *attempts
 
-	// queuedSet is the latest set with attempts queued at executors; nil once they
-	// are recalled.
+	// queuedSet is the set whose attempts were queued at executors last; nil if
+	// there is none or they were recalled.
 	queuedSet *taskSet
-	// offered are the sets that the current offer has reached. reserved reports
-	// whether the remaining cores are reserved for a barrier set.
+	// offered are the sets that the current offer has reached. reserved is set when
+	// the remaining free cores are reserved for a barrier set.
 	offered  []*taskSet
 	reserved bool
 	// reservedFor is the barrier set for which the latest offer reserved cores.
@@ -179,7 +179,7 @@ func (s *Scheduler) findProfile(id int) (int, bool) {
 	return slices.BinarySearchFunc(s.profiles, id, func(p *profile, id int) int { return cmp.Compare(p.id, id) })
 }
 
-// profile returns a profile, and creates it if it is not known.
+// profile returns the profile with an id, and creates it if there is none.
 func (s *Scheduler) profile(id int) *profile {
 	i, known := s.findProfile(id)
 	if !known {
@@ -191,8 +191,8 @@ func (s *Scheduler) profile(id int) *profile {
 	return s.profiles[i]
 }
 
-// ForgetProfile drops the state of a resource profile that has no executor, task
-// set or attempt. Otherwise it does nothing.
+// ForgetProfile drops the state of a resource profile. It does nothing if the
+// profile still has executors, task sets or attempts.
 func (s *Scheduler) ForgetProfile(id int) {
 	s.profiles = slices.DeleteFunc(s.profiles, func(p *profile) bool {
 		return p.id == id && len(p.sets) == 0 && len(p.hosts) == 0 && p.demand == Demand{}

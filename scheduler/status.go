@@ -1,19 +1,18 @@
 package scheduler
 
-// Demand is how much work there is.
+// Demand counts waiting and running tasks, and their cores.
 type Demand struct {
-	// WaitingTasks are the tasks that wait for cores, WaitingCPUs the cores that
-	// they wait for.
+	// WaitingTasks is how many tasks wait for cores; WaitingCPUs is how many cores
+	// they need.
 	WaitingTasks, WaitingCPUs int
-	// RunningTasks are the attempts that run, including those of sets that are over,
-	// RunningCPUs the cores that they use.
+	// RunningTasks is how many attempts have not ended, including queued ones and
+	// those of sets that are over; RunningCPUs is how many cores they use.
 	RunningTasks, RunningCPUs int
-	// TasksWithPreferences are the waiting tasks that prefer a host or an executor.
+	// TasksWithPreferences is how many waiting tasks prefer a host or an executor.
 	TasksWithPreferences int
 }
 
-// Demand returns how much work there is in all profiles. The call
-// is cheap.
+// Demand returns the demand of all resource profiles together. The call is cheap.
 func (s *Scheduler) Demand() Demand {
 	var total Demand
 	for _, p := range s.profiles {
@@ -26,7 +25,7 @@ func (s *Scheduler) Demand() Demand {
 	return total
 }
 
-// DemandOf returns how much work there is for the executors of a profile.
+// DemandOf returns the demand of the task sets of one resource profile.
 func (s *Scheduler) DemandOf(profile int) Demand {
 	if i, known := s.findProfile(profile); known {
 		return s.profiles[i].demand
@@ -34,8 +33,8 @@ func (s *Scheduler) DemandOf(profile int) Demand {
 	return Demand{}
 }
 
-// PreferredHostsOf returns for each host how many waiting tasks of a profile
-// prefer it. The cost grows with the number of hosts.
+// PreferredHostsOf returns, for each host that waiting tasks of a resource profile
+// prefer, how many do. The cost grows with the number of hosts.
 func (s *Scheduler) PreferredHostsOf(profile int) map[string]int {
 	preferred := make(map[string]int)
 	if i, known := s.findProfile(profile); known {

@@ -11,36 +11,38 @@ import (
 	"github.com/bobbin-yarn/bobbin/scheduler/speculation"
 )
 
-// TaskSet is a number of tasks that do the same with different inputs.
+// TaskSet describes tasks that do the same with different inputs.
 type TaskSet struct {
-	// ID is chosen by the caller, and unique among the sets that are not over.
+	// ID identifies the set. The caller chooses it; it must be unique among the
+	// sets that are not over.
 	ID uint64
 	// Name is text for people, used in errors and statuses.
 	Name string
-	// Tasks is how many tasks there are. A task is known by its index, from 0.
+	// Tasks is the number of tasks. A task is identified by its index, from 0.
 	Tasks int
-	// Preferences returns where a task runs best. Submit calls it once for each task
-	// and keeps nothing of the result. If it is nil, tasks run anywhere.
+	// Preferences returns where a task prefers to run. Submit calls it once for
+	// each task and does not keep the result. If it is nil, no task has
+	// preferences.
 	Preferences func(index int) Preferences
 	// Priority orders the sets of a FIFO pool, and those with an equal right to a
-	// core in a FAIR pool. Submit the tasks of an earlier set again with the same
-	// priority.
+	// core in a FAIR pool. A set that repeats tasks of an earlier set should have
+	// the same priority.
 	Priority pool.Priority
 	// Profile is the resource profile of the executors that may run the tasks.
 	Profile int
 	// CPUs is how many cores each task uses; 0 means 1.
 	CPUs int
-	// Resources is how much each task uses of further resources: a whole number of
-	// addresses, or a part of one address.
+	// Resources is how much each task uses of further resources, such as GPUs, by
+	// name: a whole number of addresses, or a fraction of one address.
 	Resources map[string]float64
-	// MaxFailures is how often one task may fail before the set fails; 4 if it is 0,
-	// the same as in Spark.
+	// MaxFailures is how many failures of one task make the set fail; 0 means 4, as
+	// in Spark.
 	MaxFailures int
-	// Pool is the name of the set's pool, [pool.Default] if it is "". A pool that is
-	// not configured has weight 1, no minimum share, and is FIFO. If Config.Mode is
-	// FIFO, there are no pools, and Pool has no effect.
+	// Pool is the name of the set's pool; "" means [pool.Default]. A pool that is
+	// not configured has weight 1, no minimum share, and mode FIFO. If Config.Mode
+	// is FIFO, there are no pools, and Pool has no effect.
 	Pool string
-	// Barrier reports whether all tasks must run at the same time: either all are
+	// Barrier is set if all tasks must run at the same time: either all are
 	// launched or none.
 	Barrier bool
 }
@@ -52,36 +54,39 @@ type taskSet struct {
 	maxFailures int
 	profile     *profile
 	requests    resource.Requests
-	// node is its leaf in the tree of pools.
+	// node is the set's leaf in the tree of pools.
 	node *pool.Node[*taskSet]
-	// over reports whether the set has ended. Attempts of it may still run.
+	// over is set when the set has ended. Some of its attempts may still run.
 	over bool
 
 	backlog
 	done    int
 	running []*attempt
-	// histories has the tasks with an attempt that ended without a result.
+	// histories has the tasks, by index, that had an attempt that ended without a
+	// result.
 	histories map[int32]*history
 	delay     delayClock
 
 	progress progress
-	// exhausted reports whether the set could take no free core at the level
-	// exhaustedAt or a better one, except those of newly free executors.
+	// exhausted is set if the set could launch nothing on any free core at the
+	// level exhaustedAt or a more local one. Until that changes, offers try only
+	// executors that have become free since.
 	exhausted   bool
 	exhaustedAt Locality
 
 	copies copies
-	// durations are those of successful attempts.
+	// durations are how long its successful attempts ran.
 	durations speculation.Median
-	// exclusion has the exclusions for the set.
+	// exclusion has the executors and nodes that are excluded for the set.
 	exclusion exclusion.Set
 	blocked   blockage
-	// barrier is nil except for a barrier set.
+	// barrier is nil unless the set is a barrier set.
 	barrier *barrier
 }
 
-// Submit adds a task set. It fails if a set with its ID is not over, if it has no
-// tasks, or if a number is negative.
+// Submit adds a task set. It fails if there is a set with the same ID that is not
+// over, if the set has no tasks, or if a number is negative or a resource amount
+// invalid.
 func (s *Scheduler) Submit(submitted TaskSet) error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("task set %d (%s): %w", submitted.ID, submitted.Name, fmt.Errorf(format, args...))
@@ -119,8 +124,8 @@ func (s *Scheduler) Submit(submitted TaskSet) error {
 	return nil
 }
 
-// Cancel ends a task set, and returns a [KillAttempt] for each attempt that runs.
-// No other event of the set follows. Its attempts use their cores until they are
+// Cancel ends a task set and returns a [KillAttempt] for each of its attempts. No
+// other event of the set follows. Its attempts use their cores until their ends are
 // reported to Finished. An unknown set is ignored.
 func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	set := s.sets[taskSet]
@@ -131,7 +136,7 @@ func (s *Scheduler) Cancel(taskSet uint64, reason string) []Event {
 	return set.kill(nil, reason)
 }
 
-// endSet removes a set, except for its running attempts.
+// endSet ends a set and removes all of it except its running attempts.
 func (s *Scheduler) endSet(set *taskSet) {
 	set.over = true
 	p := set.profile
@@ -153,7 +158,7 @@ func (s *Scheduler) endSet(set *taskSet) {
 	set.histories = nil
 }
 
-// kill appends a KillAttempt for each attempt of the set that runs.
+// kill appends a KillAttempt for each attempt of the set that has not ended.
 func (set *taskSet) kill(events []Event, reason string) []Event {
 	for _, a := range byID(set.running) {
 		events = append(events, KillAttempt{Attempt: a.id, Executor: a.executor.ID, Reason: reason})
@@ -161,13 +166,13 @@ func (set *taskSet) kill(events []Event, reason string) []Event {
 	return events
 }
 
-// HasWork reports whether the set has a task or a copy to launch.
+// HasWork reports whether the set has a waiting task or a wanted copy.
 func (set *taskSet) HasWork() bool { return set.waiting > 0 || set.copies.wanted > 0 }
 
 // excludes reports whether an executor is excluded for the set.
 func (set *taskSet) excludes(e *executor) bool { return set.exclusion.Excludes(e.ID, e.Host) }
 
-// slots returns how many tasks of a set an executor runs at once.
+// slots returns how many tasks of a set an executor can run at once.
 func (e *executor) slots(set *taskSet) int { return e.resources.Fit(set.requests, e.Cores/set.cpus) }
 
 // freeSlots returns how many more tasks of a set an executor can run now.

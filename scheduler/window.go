@@ -1,8 +1,8 @@
 package scheduler
 
-// SetWindow sets how many attempts of a task set an executor may have queued,
-// beyond those that its cores run. It replaces the executor's earlier window. An
-// unknown executor or set is ignored.
+// SetWindow sets an executor's window: how many attempts of a task set may be
+// queued at it, beyond those that run on its cores. It replaces the earlier window.
+// An unknown executor is ignored.
 func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	if e := s.executors[executor]; e != nil {
 		e.window, e.windowSet = attempts, taskSet
@@ -12,8 +12,8 @@ func (s *Scheduler) SetWindow(executor string, taskSet uint64, attempts int) {
 	}
 }
 
-// QueuedAt returns how many attempts are queued at an executor, as far as it has
-// reported.
+// QueuedAt returns how many attempts are queued at an executor, according to the
+// ends of attempts that were reported.
 func (s *Scheduler) QueuedAt(executor string) int {
 	if e := s.executors[executor]; e != nil {
 		return e.queue.length
@@ -21,12 +21,12 @@ func (s *Scheduler) QueuedAt(executor string) int {
 	return 0
 }
 
-// fillWindows queues attempts of the set that goes first at executors that have a
-// window for it and no free core.
+// fillWindows queues attempts of the set that gets the next free core at executors
+// that have a window for it.
 //
-// Only first attempts are queued, at the levels of locality that are open. A task
-// that is retried gets a core of its own, so that it is known to have been running
-// if its executor is lost.
+// Only first attempts are queued, up to the level NoPref as far as levels are open.
+// A task that is retried is launched on a free core, so that it is known to have
+// been running if its executor is lost.
 func (p *profile) fillWindows() {
 	leaf := p.pools.Sole()
 	if leaf == nil {
@@ -50,8 +50,7 @@ func (p *profile) fillWindows() {
 	}
 }
 
-// recallQueued recalls queued attempts if another set has a right to the cores
-// that they wait for.
+// recallQueued recalls queued attempts if another set now goes before theirs.
 func (p *profile) recallQueued(events []Event) []Event {
 	queued := p.queuedSet
 	if queued == nil || !p.pools.HasWork() {
@@ -67,7 +66,7 @@ func (p *profile) recallQueued(events []Event) []Event {
 	return events
 }
 
-// recall appends a Recall if attempts are queued at the executor.
+// recall appends a Recall of the executor's queued attempts, if there are any.
 func (e *executor) recall(events []Event) []Event {
 	if e.queue.length == 0 {
 		return events

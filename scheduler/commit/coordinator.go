@@ -6,8 +6,9 @@
 // end of every attempt to it.
 package commit
 
-// Coordinator allows one attempt of each task to commit: the first that asks,
-// until that attempt ends without success. It is not safe for concurrent use.
+// Coordinator allows one attempt of each task to commit its output: the first that
+// asks. If that attempt ends without success, another may be allowed. It is not
+// safe for concurrent use.
 type Coordinator struct {
 	sets map[uint64]map[int]*task
 }
@@ -15,19 +16,20 @@ type Coordinator struct {
 type task struct {
 	// committer is the attempt that may commit, 0 if there is none.
 	committer uint64
-	// done is set once an attempt succeeded. From then on no other may commit.
+	// done is set when an attempt has succeeded. From then on no other attempt may
+	// commit.
 	done bool
-	// ended are attempts that did not succeed. Their requests may arrive late and
-	// are denied.
+	// ended are the attempts that ended without success. If their requests arrive
+	// later, they are denied.
 	ended map[uint64]struct{}
 }
 
 // NewCoordinator returns a coordinator without tasks.
 func NewCoordinator() *Coordinator { return &Coordinator{sets: map[uint64]map[int]*task{}} }
 
-// MayCommit reports whether an attempt of a task may commit its output. An
-// attempt that was allowed is allowed again as long as it runs. One that was
-// denied may be allowed later, if the committer ends without success.
+// MayCommit reports whether an attempt of a task may commit its output. If it was
+// allowed, further calls allow it again as long as it runs. If it was denied, a
+// later call may allow it, if the attempt that was allowed ends without success.
 func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool {
 	t := c.task(taskSet, index)
 	if _, ended := t.ended[attempt]; ended {
@@ -39,8 +41,8 @@ func (c *Coordinator) MayCommit(taskSet uint64, index int, attempt uint64) bool 
 	return t.committer == attempt
 }
 
-// AttemptEnded records the end of an attempt. Call it for each attempt, even one
-// that has not asked to commit: its request may arrive later.
+// AttemptEnded records the end of an attempt. Call it even for an attempt that has
+// not asked to commit: its request may arrive later.
 func (c *Coordinator) AttemptEnded(taskSet uint64, index int, attempt uint64, succeeded bool) {
 	t := c.task(taskSet, index)
 	if succeeded {

@@ -20,28 +20,31 @@ type Rules struct {
 	// Enabled turns exclusion on. These rules then replace the rule that a failed
 	// task is retried on another host if there is one.
 	Enabled bool
-	// TaskAttemptsPerExecutor (1) and TaskAttemptsPerNode (2) are how often one
-	// task may fail on an executor and on a node before both are excluded for it.
+	// TaskAttemptsPerExecutor (1) is how many times a task may fail on an executor
+	// before the executor is excluded for the task; TaskAttemptsPerNode (2) is the
+	// same for a node.
 	TaskAttemptsPerExecutor, TaskAttemptsPerNode int
 	// SetFailedTasksPerExecutor (2) is how many tasks of a set may fail on an
-	// executor before it is excluded for the set, SetFailedExecutorsPerNode (2) how
-	// many executors of a node may be excluded before the node is.
+	// executor before the executor is excluded for the set.
+	// SetFailedExecutorsPerNode (2) is how many executors of a node may be excluded
+	// for the set before the node is.
 	SetFailedTasksPerExecutor, SetFailedExecutorsPerNode int
 	// ApplicationFailedTasksPerExecutor (2) and ApplicationFailedExecutorsPerNode
-	// (2) are the same for the application. They count failures within Timeout, of
-	// sets that succeeded: the failures of other sets may be the fault of their
-	// tasks.
+	// (2) are the same for the application. Only failures in sets that succeeded
+	// count, for the duration Timeout: the failures in other sets may be caused by
+	// their tasks.
 	ApplicationFailedTasksPerExecutor, ApplicationFailedExecutorsPerNode int
-	// Timeout is how long an exclusion for the application lasts; 1 hour.
+	// Timeout (1 hour) is how long an exclusion for the application lasts.
 	Timeout time.Duration
-	// KillExcluded requests that executors excluded for the application are killed.
+	// KillExcluded makes the scheduler request that executors excluded for the
+	// application are killed.
 	KillExcluded bool
-	// UnschedulableTimeout is how long a set waits for another executor if it has a
-	// task that is excluded from all; 2 minutes.
+	// UnschedulableTimeout (2 minutes) is how long a set with a task that is
+	// excluded from all executors waits for another executor before it is aborted.
 	UnschedulableTimeout time.Duration
 }
 
-// WithDefaults returns the rules with zero values replaced.
+// WithDefaults returns the rules with each zero value replaced by its default.
 func (r Rules) WithDefaults() Rules {
 	r.TaskAttemptsPerExecutor = cmp.Or(r.TaskAttemptsPerExecutor, 1)
 	r.TaskAttemptsPerNode = cmp.Or(r.TaskAttemptsPerNode, 2)
@@ -54,7 +57,7 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// excluded are executors and nodes, by name.
+// excluded are the executors, by id, and the nodes, by name, that are excluded.
 type excluded struct {
 	executors, nodes map[string]bool
 }
@@ -67,7 +70,7 @@ func (x *excluded) Excludes(executor, node string) bool {
 // Any reports whether anything is excluded.
 func (x *excluded) Any() bool { return len(x.executors)+len(x.nodes) > 0 }
 
-// add adds a name to a set of names and reports whether it is new.
+// add adds a name to names and reports whether it is new.
 func add(names *map[string]bool, name string) bool {
 	if *names == nil {
 		*names = map[string]bool{}
@@ -77,13 +80,15 @@ func add(names *map[string]bool, name string) bool {
 	return !known
 }
 
-// Task counts the failures of one task.
+// Task counts the failures of one task, and has the executors and nodes that are
+// excluded for it.
 type Task struct {
 	onExecutor, onNode map[string]int
 	excluded
 }
 
-// AddFailure counts a failure of the task on an executor.
+// AddFailure counts a failure of the task on an executor, and excludes the executor
+// and the node for it as the rules say.
 func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	if t.onExecutor == nil {
 		t.onExecutor, t.onNode = map[string]int{}, map[string]int{}
@@ -98,16 +103,17 @@ func (t *Task) AddFailure(rules *Rules, executor, node string) {
 	}
 }
 
-// Set counts the failures of the tasks of one task set.
+// Set counts the failures of the tasks of one task set, and has the executors and
+// nodes that are excluded for the set.
 type Set struct {
 	byExecutor map[string]*executorFailures
-	// executorsOnNode counts the excluded executors of each node.
+	// executorsOnNode counts the excluded executors on each node.
 	executorsOnNode map[string]int
 	excluded
 }
 
-// executorFailures are the tasks that failed on an executor, with the time of
-// their latest failure.
+// executorFailures are the tasks, by index, that failed on an executor, with the
+// time of their latest failure.
 type executorFailures struct {
 	node  string
 	tasks map[int32]time.Time
@@ -116,9 +122,10 @@ type executorFailures struct {
 // HasFailures reports whether any failure was added.
 func (s *Set) HasFailures() bool { return len(s.byExecutor) > 0 }
 
-// AddFailure counts a failure of a task on an executor. If that excludes the
-// executor, tasks is how many tasks failed there, else 0; if it excludes the node
-// as well, executors is how many executors of the node are excluded, else 0.
+// AddFailure counts a failure of a task on an executor. If this excludes the
+// executor for the set, tasks is the number of tasks that failed there, else 0. If
+// it also excludes the node, executors is the number of excluded executors on the
+// node, else 0.
 func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now time.Time) (tasks, executors int) {
 	if s.byExecutor == nil {
 		s.byExecutor, s.executorsOnNode = map[string]*executorFailures{}, map[string]int{}
@@ -139,13 +146,14 @@ func (s *Set) AddFailure(rules *Rules, task int32, executor, node string, now ti
 	return len(failures.tasks), executors
 }
 
-// Application counts failures for all sets, and ends exclusions after a timeout.
+// Application has the executors and nodes that are excluded for the whole
+// application, and the failures that may exclude more.
 type Application struct {
-	// failures are those of sets that succeeded, by executor.
+	// failures are the times of failures in sets that succeeded, by executor.
 	failures map[string][]time.Time
-	// executors are the excluded executors, including lost ones.
+	// executors are the excluded executors, including lost ones, by id.
 	executors map[string]executorExclusion
-	// nodes has the times at which exclusions end.
+	// nodes are the excluded nodes, with the times at which their exclusions end.
 	nodes map[string]time.Time
 }
 
@@ -154,14 +162,14 @@ type executorExclusion struct {
 	until time.Time
 }
 
-// Exclusion is an exclusion of an executor for the application that has begun or
-// ended.
+// Exclusion is the beginning or the end of an executor's or a node's exclusion for
+// the application.
 type Exclusion struct {
-	// Executor is "" if the exclusion of a node has ended.
+	// Executor is the id of the executor; "" if the exclusion of a node has ended.
 	Executor, Node string
-	// Tasks is how many tasks failed on the executor. Executors is how many
-	// executors of the node are excluded if the node is now excluded as well, else
-	// 0.
+	// Tasks is how many tasks failed on the executor. If the exclusion of the
+	// executor also excludes its node, Executors is how many executors of the node
+	// are excluded, else 0.
 	Tasks, Executors int
 	Until            time.Time
 }
@@ -176,8 +184,8 @@ func (x *Application) Excludes(executor, node string) bool {
 	return byExecutor || byNode
 }
 
-// AddSet counts the failures of a set that succeeded, on executors that are
-// alive, and returns the exclusions that follow.
+// AddSet counts the failures in a set that succeeded, on executors that are alive,
+// and returns the exclusions that begin.
 func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string) bool, now time.Time) []Exclusion {
 	var begun []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(set.byExecutor)) {
@@ -200,7 +208,8 @@ func (x *Application) AddSet(rules *Rules, set *Set, alive func(executor string)
 	return begun
 }
 
-// exclude excludes an executor, and its node if too many of its executors are.
+// exclude excludes an executor, and its node if too many executors of the node are
+// excluded.
 func (x *Application) exclude(rules *Rules, executor, node string, tasks int, until time.Time) Exclusion {
 	if x.executors == nil {
 		x.executors, x.nodes = map[string]executorExclusion{}, map[string]time.Time{}
@@ -220,10 +229,11 @@ func (x *Application) exclude(rules *Rules, executor, node string, tasks int, un
 	return begun
 }
 
-// RemoveExecutor forgets the failures on an executor. Its exclusion stays.
+// RemoveExecutor drops the counted failures on an executor that is lost. If the
+// executor is excluded, it remains so.
 func (x *Application) RemoveExecutor(executor string) { delete(x.failures, executor) }
 
-// Expire ends the exclusions that are due and returns them.
+// Expire ends the exclusions whose time is over by now, and returns them.
 func (x *Application) Expire(now time.Time) []Exclusion {
 	var ended []Exclusion
 	for _, id := range slices.Sorted(maps.Keys(x.executors)) {
@@ -257,5 +267,5 @@ func (x *Application) NextExpiry() time.Time {
 	return next
 }
 
-// Nodes returns the excluded nodes in order.
+// Nodes returns the excluded nodes, sorted.
 func (x *Application) Nodes() []string { return slices.Sorted(maps.Keys(x.nodes)) }

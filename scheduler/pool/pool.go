@@ -20,14 +20,14 @@ type Mode int
 
 // The modes of a pool.
 const (
-	// FIFO serves pools in the order in which they are listed, then task sets by
-	// priority.
+	// FIFO serves child pools in the order in which they are listed, then task sets
+	// by priority.
 	FIFO Mode = iota
-	// FAIR serves the child that is furthest below its share.
+	// FAIR serves the child that is furthest below its share of the cores.
 	FAIR
 )
 
-// String returns the mode's name as it is configured.
+// String returns the mode's name as in scheduler.mode: FIFO or FAIR.
 func (m Mode) String() string {
 	if m == FAIR {
 		return "FAIR"
@@ -35,27 +35,27 @@ func (m Mode) String() string {
 	return "FIFO"
 }
 
-// Pool describes a pool. Each resource profile has executors of its own, and
-// these are shared separately.
+// Pool describes a pool. The executors of each resource profile are shared among
+// the pools separately.
 type Pool struct {
 	// Name is unique among all pools.
 	Name string
 	Mode Mode
-	// Weight is the pool's share relative to its siblings in a FAIR pool; 1 if it
-	// is 0.
+	// Weight is the pool's share relative to its siblings in a FAIR pool; 0 means
+	// 1.
 	Weight int
-	// MinShare is how many cores the pool gets before siblings that have their
-	// own MinShare get more.
+	// MinShare is the number of cores that the pool gets before siblings get more
+	// than their own MinShare.
 	MinShare int
 	// Pools are the pools inside this one.
 	Pools []Pool
 }
 
-// Default is the name of the pool of task sets that name no pool.
+// Default is the name of the pool of task sets that do not name one.
 const Default = "default"
 
-// Check returns an error if a pool has no name, a name is used twice or a number
-// is negative.
+// Check returns an error if a pool has no name, if two pools have the same name, or
+// if a weight or minimum share is negative.
 func Check(pools []Pool) error { return check(pools, map[string]bool{}) }
 
 func check(pools []Pool, names map[string]bool) error {
@@ -78,6 +78,7 @@ func check(pools []Pool, names map[string]bool) error {
 	return nil
 }
 
-// Priority orders task sets: by job, then by stage, then by submission. The lower
-// number goes first, as in Spark. A task set without a job goes after all others.
+// Priority orders task sets: by job, then by stage, then in the order of
+// submission. The lower number goes first, as in Spark. A task set whose Job is 0
+// goes after all others.
 type Priority struct{ Job, Stage uint64 }

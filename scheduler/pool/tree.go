@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Leaf is what a tree schedules.
+// Leaf is what a tree schedules: a task set.
 type Leaf interface {
-	// HasWork reports whether there is a task to launch.
+	// HasWork reports whether the leaf has a task to launch.
 	HasWork() bool
 }
 
@@ -16,14 +16,14 @@ type Leaf interface {
 type Tree[L Leaf] struct {
 	root   *Node[L]
 	byName map[string]*Node[L]
-	// visited are the nodes that the current offer has reached, parents before
-	// children.
+	// visited are the nodes that Next has reached in the current offer, parents
+	// before their children.
 	visited []*Node[L]
 }
 
 // Node is a pool or a leaf in a tree.
 type Node[L Leaf] struct {
-	// Leaf is unset for a pool.
+	// Leaf is the task set of a leaf; unset for a pool.
 	Leaf L
 
 	// parent is nil for the root.
@@ -34,20 +34,21 @@ type Node[L Leaf] struct {
 	weight, minShare int
 	// rank orders siblings that have an equal right to a core.
 	rank rank
-	// cores is how many cores the attempts of the node use.
+	// cores is how many cores the running attempts of the node and its descendants
+	// use.
 	cores int
 
-	// queue are the children with work: ordered by rank in a FIFO pool, a heap by
-	// before in a FAIR pool.
+	// queue are the children with work: sorted by rank in a FIFO pool, a binary
+	// heap in a FAIR pool, whose first child has the most right to a core.
 	queue []*Node[L]
-	// queued reports whether the node is among its parent's children with work, and
-	// index is its index in the parent's heap; -1 while it is skipped.
+	// queued is set while the node is among its parent's children with work. index
+	// is its index in the heap of a FAIR parent; -1 while it is skipped.
 	queued bool
 	index  int
 
-	// The rest is the state of one offer. skipped counts the leading children of a
-	// FIFO pool that take no more, skippedChildren are those of a FAIR pool. drained
-	// reports whether a child has run out of work.
+	// The other fields are the state of one offer. skipped is how many children at
+	// the front of a FIFO pool take no more cores; skippedChildren are those of a
+	// FAIR pool. drained is set when a child has run out of work.
 	skipped          int
 	skippedChildren  []*Node[L]
 	drained, visited bool
@@ -55,12 +56,12 @@ type Node[L Leaf] struct {
 
 // rank orders siblings: pools as they were added, then leaves by priority.
 type rank struct {
-	pool int // number of the pool; the largest int for leaves
+	pool int // number of the pool, in the order of creation; the largest int for leaves
 	Priority
 	sequence uint64
 }
 
-// New returns a tree of the given pools; mode is that of its root.
+// New returns a tree with the given pools. mode is the mode of its root.
 func New[L Leaf](mode Mode, pools []Pool) *Tree[L] {
 	t := &Tree[L]{root: &Node[L]{isPool: true, mode: mode, weight: 1}, byName: map[string]*Node[L]{}}
 	t.addPools(t.root, pools)
@@ -82,9 +83,9 @@ func (t *Tree[L]) addPool(parent *Node[L], pool Pool) *Node[L] {
 	return n
 }
 
-// AddLeaf adds a leaf to a pool. In a tree with a FAIR root, a pool that is not
-// described is created with weight 1 and FIFO; with a FIFO root there are no
-// pools, and the name has no effect. sequence orders leaves of equal priority.
+// AddLeaf adds a leaf to a pool. If the root is FAIR, a pool with an unknown name
+// is created with weight 1 and mode FIFO. If it is FIFO, there are no pools, and
+// the name has no effect. sequence orders leaves of equal priority.
 func (t *Tree[L]) AddLeaf(pool string, priority Priority, sequence uint64, leaf L) *Node[L] {
 	if priority.Job == 0 {
 		priority.Job = math.MaxUint64
@@ -105,12 +106,12 @@ func (t *Tree[L]) pool(name string) *Node[L] {
 	return t.addPool(t.root, Pool{Name: name})
 }
 
-// HasWork reports whether any leaf is queued.
+// HasWork reports whether any leaf has tasks to launch.
 func (t *Tree[L]) HasWork() bool { return len(t.root.queue) > 0 }
 
-// Sole returns the leaf that takes the next free core of any executor: the first of
-// a FIFO pool, the only one of a FAIR pool. It returns nil if several leaves share
-// the cores or if none is queued.
+// Sole returns the only leaf that may take the next free core: in a FIFO pool the
+// first one, in a FAIR pool the only one. It returns nil if several leaves share
+// the cores of a FAIR pool, or if no leaf has tasks to launch.
 func (t *Tree[L]) Sole() *Node[L] {
 	n := t.root
 	for n.isPool {
@@ -122,8 +123,9 @@ func (t *Tree[L]) Sole() *Node[L] {
 	return n
 }
 
-// Next returns the leaf that goes next in the current offer and how many tasks it
-// may launch before Next is called again. It returns nil if no leaf takes any more.
+// Next returns the leaf that may launch tasks next in the current offer, and how
+// many it may launch before Next is called again. It returns nil if all leaves are
+// skipped.
 func (t *Tree[L]) Next() (*Node[L], int) {
 	n, limit := t.root, math.MaxInt
 	for {
@@ -149,7 +151,8 @@ func (t *Tree[L]) Next() (*Node[L], int) {
 	}
 }
 
-// Skip removes a node that Next has reached from the rest of the offer.
+// Skip excludes a node that Next has returned or visited from the rest of the
+// offer.
 func (n *Node[L]) Skip() {
 	parent := n.parent
 	if parent.mode == FIFO {
@@ -161,8 +164,8 @@ func (n *Node[L]) Skip() {
 	parent.skippedChildren = append(parent.skippedChildren, n)
 }
 
-// EndOffer makes skipped nodes ready for the next offer and drops those that have
-// run out of work.
+// EndOffer ends an offer: it makes skipped nodes take part in the next one, and
+// removes nodes without work from the queues.
 func (t *Tree[L]) EndOffer() {
 	for i, n := range slices.Backward(t.visited) {
 		t.visited[i], n.visited = nil, false
@@ -205,14 +208,15 @@ func (n *Node[L]) Compare(other *Node[L]) int {
 		cmp.Compare(a.sequence, b.sequence))
 }
 
-// Precedes reports whether both leaves are in one FIFO pool, and n goes first.
+// Precedes reports whether both leaves are in the same FIFO pool and n goes first.
 func (n *Node[L]) Precedes(other *Node[L]) bool {
 	return n.parent == other.parent && n.parent.mode == FIFO && n.Compare(other) < 0
 }
 
-// before reports whether n has more right to a core than its sibling m, as in
-// Spark: nodes below their minimum share go first, by how much of it they use;
-// then the one that uses the least for its weight.
+// before reports whether n has more right to a core than its sibling m in a FAIR
+// pool, as in Spark. Nodes below their minimum share go first, the one that uses
+// the smallest part of it before the others; then the node that uses the fewest
+// cores for its weight.
 func (n *Node[L]) before(m *Node[L]) bool {
 	below, otherBelow := n.cores < n.minShare, m.cores < m.minShare
 	if below != otherBelow {
@@ -228,8 +232,8 @@ func (n *Node[L]) before(m *Node[L]) bool {
 	return n.Compare(m) < 0
 }
 
-// Enqueue adds a leaf with work, and the pools around it, to the queues of their
-// parents. It must not be called during an offer.
+// Enqueue adds a leaf that has tasks to launch to its parent's queue, and that pool
+// to its own parent's queue and so on. It must not be called during an offer.
 func (n *Node[L]) Enqueue() {
 	for ; n.parent != nil && !n.queued; n = n.parent {
 		n.queued = true
@@ -242,7 +246,8 @@ func (n *Node[L]) Enqueue() {
 	}
 }
 
-// Dequeue is the reverse of Enqueue. It must not be called during an offer.
+// Dequeue reverses Enqueue for a leaf without tasks to launch, and for pools whose
+// queues become empty. It must not be called during an offer.
 func (n *Node[L]) Dequeue() {
 	for ; n.parent != nil && n.queued && len(n.queue) == 0; n = n.parent {
 		n.queued = false
@@ -255,14 +260,15 @@ func (n *Node[L]) Dequeue() {
 	}
 }
 
-// position returns the index of a child in the queue of a FIFO pool.
+// position returns the index that a child has, or would get, in the queue of a FIFO
+// pool.
 func (n *Node[L]) position(child *Node[L]) int {
 	i, _ := slices.BinarySearchFunc(n.queue, child, (*Node[L]).Compare)
 	return i
 }
 
-// AddCores records that attempts of a leaf use more cores, or fewer if cores is
-// negative.
+// AddCores records that the attempts of a leaf use this many more cores; fewer if
+// cores is negative.
 func (n *Node[L]) AddCores(cores int) {
 	for ; n != nil; n = n.parent {
 		n.cores += cores
@@ -276,7 +282,8 @@ func (n *Node[L]) AddCores(cores int) {
 	}
 }
 
-// push, removeAt, up and down are those of a binary heap ordered by before.
+// push, removeAt, up and down are the operations of a binary heap that is ordered
+// by before.
 func (n *Node[L]) push(child *Node[L]) {
 	child.index = len(n.queue)
 	n.queue = append(n.queue, child)

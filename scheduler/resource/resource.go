@@ -1,7 +1,8 @@
-// Package resource accounts for an executor's further resources, such as GPUs.
+// Package resource accounts for the resources of an executor besides cores and
+// memory, such as GPUs.
 //
-// A resource has a name and addresses. A task requests either whole addresses or
-// a part of one address, which other tasks may share.
+// A resource has a name and addresses. A task requests either whole addresses or a
+// fraction of one address, which other tasks may share.
 package resource
 
 import (
@@ -11,14 +12,16 @@ import (
 	"slices"
 )
 
-// wholeAddress is the amount of one address. Amounts are integers, so that a third
-// of an address fits three times.
+// wholeAddress is the amount that stands for one whole address. Amounts are
+// integers, so that three requests of a third fit into one address.
 const wholeAddress = 1_000_000_000
 
-// maxRequest bounds how many addresses of a resource a task requests.
+// maxRequest is the largest number of addresses of one resource that a task may
+// request.
 const maxRequest = 1 << 16
 
-// Inventory is the resources of one executor, ordered by name.
+// Inventory is the resources of one executor and what is free of them, ordered by
+// name.
 type Inventory struct{ resources []resource }
 
 type resource struct {
@@ -39,7 +42,7 @@ type request struct {
 	amount int64
 }
 
-// Reservation is what an attempt uses of an inventory.
+// Reservation is what an attempt has taken from an inventory.
 type Reservation []part
 
 type part struct {
@@ -47,8 +50,8 @@ type part struct {
 	amount            int64
 }
 
-// NewInventory returns an inventory of free addresses, by the name of their
-// resource. It fails if a resource has an address twice.
+// NewInventory returns an inventory of the given addresses, by the name of their
+// resource, all of them free. It fails if a resource has the same address twice.
 func NewInventory(named map[string][]string) (Inventory, error) {
 	var v Inventory
 	for _, name := range slices.Sorted(maps.Keys(named)) {
@@ -64,8 +67,8 @@ func NewInventory(named map[string][]string) (Inventory, error) {
 	return v, nil
 }
 
-// NewRequests returns requests of the given amounts. It fails if an amount is
-// neither a part of 1 nor a whole number.
+// NewRequests returns requests of the given amounts, by the name of the resource.
+// It fails if an amount is neither a fraction of 1 nor a whole number up to 65536.
 func NewRequests(amounts map[string]float64) (Requests, error) {
 	var requests Requests
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
@@ -80,7 +83,7 @@ func NewRequests(amounts map[string]float64) (Requests, error) {
 	return requests, nil
 }
 
-// Strings returns the requests as text, such as "0.5 of gpu".
+// Strings returns each request as text, such as "0.5 of gpu".
 func (requests Requests) Strings() []string {
 	var texts []string
 	for _, r := range requests {
@@ -89,8 +92,8 @@ func (requests Requests) Strings() []string {
 	return texts
 }
 
-// SameSize reports whether both inventories have the same number of addresses of
-// each resource.
+// SameSize reports whether two inventories have the same resources with the same
+// numbers of addresses.
 func (v *Inventory) SameSize(other *Inventory) bool {
 	return slices.EqualFunc(v.resources, other.resources, func(a, b resource) bool {
 		return a.name == b.name && len(a.addresses) == len(b.addresses)
@@ -124,16 +127,17 @@ func (r *resource) has(amount int64) bool {
 	return false
 }
 
-// Fit returns how many tasks, at most limit, have room if all addresses are free.
+// Fit returns for how many tasks, at most limit, there is room if all addresses are
+// free.
 func (v *Inventory) Fit(requests Requests, limit int) int {
 	return v.fit(requests, limit, wholeAddress)
 }
 
-// FitFree returns how many tasks, at most limit, have room now.
+// FitFree returns for how many tasks, at most limit, there is room now.
 func (v *Inventory) FitFree(requests Requests, limit int) int { return v.fit(requests, limit, 0) }
 
-// fit returns how many tasks have room if each address has its free amount, but
-// not less than least.
+// fit returns for how many tasks there is room if the free amount of each address
+// is at least least.
 func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	for _, request := range requests {
 		at := v.find(request.name)
@@ -149,8 +153,9 @@ func (v *Inventory) fit(requests Requests, limit int, least int64) int {
 	return limit
 }
 
-// Reserve takes the requested amounts, which must be free. A part is taken from
-// the address with the least left that has enough, to keep other addresses whole.
+// Reserve takes the requested amounts, which must be free, and returns what it
+// took. A fraction is taken from the address that has the least left of those that
+// have enough, to keep other addresses whole.
 func (v *Inventory) Reserve(requests Requests) Reservation {
 	var reserved Reservation
 	for _, request := range requests {
@@ -170,7 +175,7 @@ func (v *Inventory) Reserve(requests Requests) Reservation {
 	return reserved
 }
 
-// Release frees a reservation.
+// Release returns the amounts of a reservation to the inventory.
 func (v *Inventory) Release(reserved Reservation) {
 	for _, p := range reserved {
 		v.resources[p.resource].addresses[p.address].free += p.amount

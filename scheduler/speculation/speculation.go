@@ -9,24 +9,26 @@ import (
 	"time"
 )
 
-// Rules configure when a slow task is run a second time, on another executor. The
-// first attempt to succeed provides the result; the other is killed.
+// Rules say when a copy of a slow task is launched on another executor. The first
+// attempt to succeed provides the result; the other is killed.
 type Rules struct {
 	Enabled bool
-	// Quantile is the part of a set's tasks that must be done first; 0.9 if it is 0.
+	// Quantile is the fraction of a set's tasks that must be done before copies are
+	// launched; 0 means 0.9.
 	Quantile float64
-	// Multiplier times the median duration of the successful attempts is how
-	// long an attempt may run; 3 if it is 0.
+	// Multiplier sets how long an attempt may run: this many times the median
+	// duration of the set's successful attempts; 0 means 3.
 	Multiplier float64
-	// MinTaskRuntime is how long any attempt may run; 100 ms if it is 0.
+	// MinTaskRuntime is how long an attempt may run at least, whatever the median;
+	// 0 means 100 ms.
 	MinTaskRuntime time.Duration
-	// DurationThreshold is how long an attempt may run in a set that has no more
-	// tasks than one executor runs at once, too few for a median. No limit if it is
-	// 0.
+	// DurationThreshold is how long an attempt may run in a set with too few tasks
+	// for a median: no more than one executor runs at once. 0 means no limit.
 	DurationThreshold time.Duration
 }
 
-// WithDefaults returns the rules with zero values replaced.
+// WithDefaults returns the rules with each zero value that has a default replaced
+// by it.
 func (r Rules) WithDefaults() Rules {
 	r.Quantile = cmp.Or(r.Quantile, 0.9)
 	r.Multiplier = cmp.Or(r.Multiplier, 3)
@@ -34,9 +36,10 @@ func (r Rules) WithDefaults() Rules {
 	return r
 }
 
-// Limit returns how long an attempt of a task set may run, and false if there is
-// no limit yet. slots is how many of its tasks the largest executor runs at once,
-// durations how long its successful attempts ran.
+// Limit returns how long an attempt of a task set may run before a copy is
+// launched, and false if there is no limit yet. slots is how many tasks of the set
+// the largest executor runs at once; durations are those of the set's successful
+// attempts.
 func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration, bool) {
 	switch {
 	case tasks > 1 && done >= max(int(math.Floor(r.Quantile*float64(tasks))), 1):
@@ -49,10 +52,10 @@ func (r *Rules) Limit(tasks, done, slots int, durations *Median) (time.Duration,
 	}
 }
 
-// Median keeps the median of the durations that are added to it.
+// Median computes the median of the durations that are added to it.
 type Median struct {
-	// low is a heap of the lower half, negated; high is a heap of the upper half. low
-	// has as many values as high or one more.
+	// low is a heap of the lower half of the durations, negated; high is a heap of
+	// the upper half. low has as many elements as high, or one more.
 	low, high minHeap
 }
 
@@ -70,8 +73,8 @@ func (m *Median) Add(d time.Duration) {
 	}
 }
 
-// Value returns the median, halfway between two middle values; 0 if there are no
-// values.
+// Value returns the median; the mean of the two middle durations if their number is
+// even, 0 if there are none.
 func (m *Median) Value() time.Duration {
 	switch {
 	case len(m.low) == 0:
@@ -83,7 +86,7 @@ func (m *Median) Value() time.Duration {
 	}
 }
 
-// minHeap implements heap.Interface, with the least duration first.
+// minHeap implements heap.Interface, with the shortest duration first.
 type minHeap []time.Duration
 
 func (h minHeap) Len() int           { return len(h) }
