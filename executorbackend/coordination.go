@@ -10,12 +10,13 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// coordination is a task's requests to the driver: to commit its output, and to
-// pass barriers with the other tasks of its set. The engine's lock guards it.
+// coordination has a task's open requests to the driver: to commit its output, and
+// to pass a barrier together with the other tasks of its set. The engine's lock
+// guards it.
 type coordination struct {
-	commits []chan bool // pending CanCommit calls, in order
-	barrier chan string // of the pending Barrier call, or nil
-	passed  uint32      // barriers
+	commits []chan bool // receive the replies to pending CanCommit calls, in order
+	barrier chan string // receives the reply to the pending Barrier call, "" or an error; nil if there is none
+	passed  uint32      // number of barriers that the task has passed
 	broken  error       // why no barrier can be passed any more, or nil
 	peers   []*wire.BarrierPeer
 }
@@ -26,7 +27,8 @@ var (
 	errStopping    = errors.New("the executor is stopping")
 )
 
-// CanCommit asks the driver whether this attempt may commit its output.
+// CanCommit asks the driver whether this attempt may commit its output, and waits
+// for the reply. It fails if ctx or the attempt ends before.
 func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	e := t.engine
 	reply := make(chan bool, 1)
@@ -48,7 +50,8 @@ func (t *task) CanCommit(ctx context.Context) (bool, error) {
 	}
 }
 
-// endCause returns why an attempt ended that the engine has removed.
+// endCause returns why an attempt ended that is not among the engine's tasks any
+// more.
 func (t *task) endCause() error {
 	if err := context.Cause(t.ctx); err != nil {
 		return err
@@ -56,7 +59,9 @@ func (t *task) endCause() error {
 	return errStopping
 }
 
-// Barrier waits until all tasks of the set have called it as often as this one.
+// Barrier waits until all tasks of the barrier set have called it as often as this
+// one. It fails if ctx or the attempt ends before, if another task ended without
+// calling it, or if the task belongs to no barrier set.
 func (t *task) Barrier(ctx context.Context) error {
 	e := t.engine
 	reply := make(chan string, 1)
@@ -104,8 +109,8 @@ func (t *task) Barrier(ctx context.Context) error {
 	return nil
 }
 
-// Peers returns where the tasks of the barrier set run, by index; nil if the task
-// is not of a barrier set.
+// Peers returns the executors and hosts of the barrier set's tasks, by task index;
+// nil if the task belongs to no barrier set.
 func (t *task) Peers() []function.Peer {
 	if t.peers == nil {
 		return nil
@@ -117,8 +122,8 @@ func (t *task) Peers() []function.Peer {
 	return peers
 }
 
-// deliverReplies hands the driver's replies to the waiting tasks. It is called
-// with the lock held.
+// deliverReplies passes the driver's replies to the tasks that wait for them. It is
+// called with the lock held.
 func (e *engine) deliverReplies(message *wire.DriverMessage) {
 	for _, reply := range message.GetCommitReplies() {
 		if t := e.tasks[reply.GetAttempt()]; t != nil && len(t.commits) > 0 {

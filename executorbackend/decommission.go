@@ -11,11 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// diskInterval is the time between two tests of the executor's disk.
+// diskInterval is how often the executor tests whether it can write to its disk.
 const diskInterval = time.Minute
 
-// decommission asks the driver to decommission this executor. Serve then
-// returns an error with the exit code and the reason of the first call.
+// decommission asks the driver to decommission this executor. When the driver then
+// stops the executor, Serve returns an ExitError with the code and the reason of
+// the first call.
 func (e *engine) decommission(code int, reason string) {
 	reason = strings.ToValidUTF8(reason, "\uFFFD")
 	e.mu.Lock()
@@ -30,7 +31,8 @@ func (e *engine) decommission(code int, reason string) {
 	}
 }
 
-// logDecommission logs the driver's notice that the executor will be taken away.
+// logDecommission logs the driver's notice that this executor gets no further tasks
+// and will be taken away.
 func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.mu.Lock()
 	tasks := len(e.tasks)
@@ -42,8 +44,8 @@ func (e *engine) logDecommission(notice *wire.Decommission) {
 	e.options.Logger.Info("no further tasks: this executor will be taken away", attributes...)
 }
 
-// watchSignals decommissions the executor when Options.Decommission delivers a
-// reason, until quit is closed.
+// watchSignals waits for a reason from Options.Decommission and then decommissions
+// the executor. It returns when quit is closed.
 func (e *engine) watchSignals(quit <-chan struct{}) {
 	select {
 	case reason, ok := <-e.options.Decommission:
@@ -54,8 +56,8 @@ func (e *engine) watchSignals(quit <-chan struct{}) {
 	}
 }
 
-// watchDisk decommissions the executor when its disk is lost, until quit is
-// closed.
+// watchDisk tests the disk every diskInterval, and decommissions the executor when
+// it cannot be written any more. It returns when quit is closed.
 func (e *engine) watchDisk(quit <-chan struct{}) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -80,8 +82,9 @@ func (e *engine) watchDisk(quit <-chan struct{}) {
 	}
 }
 
-// testDisk writes a file in the container's working directory. A full disk is no
-// error: files of others may be removed.
+// testDisk writes and removes a file in the container's working directory, and
+// returns the error if it cannot. A full disk is no error, as it may have room
+// again later.
 func testDisk(directory string) error {
 	file, err := os.CreateTemp(directory, ".bobbin-disk-test-")
 	if err == nil {
@@ -94,9 +97,9 @@ func testDisk(directory string) error {
 	return err
 }
 
-// reap gives up a killed task that does not end: it is reported as killed, and the
-// executor is decommissioned, because the task's core is lost. If no other
-// executor would replace this one, the task is only logged.
+// reap handles a killed task that does not end: it reports the task as killed and
+// asks the driver to decommission this executor, because the task keeps its cores.
+// If no other executor would replace this one, it only logs the task.
 func (e *engine) reap(t *task, reason string) {
 	e.mu.Lock()
 	if e.tasks[t.attempt] != t || e.ended {

@@ -13,61 +13,63 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// stopTimeout is how long an executor that ends waits for its cancelled tasks.
-// A goroutine cannot be ended from outside: one that takes longer is logged, and
-// ends with the process.
+// stopTimeout is how long an executor that stops waits for its cancelled tasks to
+// end. Go cannot end a goroutine from outside, so a task that takes longer is
+// logged, and ends with the process.
 const stopTimeout = 3 * time.Second
 
-// errStopped is the cause of the end of a task's context when the driver stops the
-// executor.
+// errStopped is the cause with which the contexts of tasks are cancelled when the
+// driver stops the executor.
 var errStopped = errors.New("the executor was told to stop")
 
-// Serve runs an executor over a stream such as wire.Pipe makes: the stream must end
-// when ctx does, and allow CloseSend during Send. Tasks run under contexts made
-// from ctx. When the driver stops it, Serve returns nil. It returns an *ExitError
-// if the driver refuses the executor or the stream breaks. Before it returns, it
-// cancels the running tasks and waits a bounded time for their ends.
+// Serve runs an executor over a stream, such as one that wire.Pipe makes: the
+// stream must end when ctx does, and allow CloseSend during Send. The contexts of
+// tasks derive from ctx. Serve returns nil when the driver stops the executor, and
+// an *ExitError if the driver refuses the executor or the stream breaks. Before it
+// returns, it cancels the running tasks and waits for them to end, but not for
+// long.
 func Serve(ctx context.Context, options Options, stream wire.ExecutorSide) error {
 	x := newExecutor(options.withDefaults())
 	defer x.blocks.Close()
 	return x.serve(ctx, stream, func() { _ = stream.CloseSend() }).err
 }
 
-// engine is an executor on one stream.
+// engine is the state of an executor during one stream to the driver.
 type engine struct {
 	*executor
 	maxResult   int64
-	maxDirect   int           // largest result in bytes that is sent without being fetched
-	killTimeout time.Duration // 0 means none
+	maxDirect   int           // largest result in bytes that is sent with the task's end; larger ones are stored, and fetched by the driver
+	killTimeout time.Duration // how long a killed task may take to end; 0 means no limit
 	tasksCtx    context.Context
 	out         *outbox
-	reportHold  func(key string) // out.hold, made once for all tasks
-	registered  bool             // used by the receiving goroutine only
+	reportHold  func(key string) // is out.hold, as a value that all tasks share
+	registered  bool             // set once the driver accepted this executor; used by the receiving goroutine only
 
 	mu              sync.Mutex
 	sets            map[uint64]*taskSet
-	peers           map[uint64][]*wire.BarrierPeer // by barrier set
-	tasks           map[uint64]*task               // waiting and running, by attempt
-	waiting         []*task                        // for cores, in order
-	free            int                            // cores
-	ended           bool                           // no task starts any more
+	peers           map[uint64][]*wire.BarrierPeer // where the tasks of barrier sets run, by task set
+	tasks           map[uint64]*task               // those that wait or run, by attempt id
+	waiting         []*task                        // tasks that wait for cores, in the order in which they start
+	free            int                            // number of free cores
+	ended           bool                           // set when no task may start any more
 	stuck           map[*task]struct{}
 	labels          leakLabels
 	pace            pace
 	stall           stallTimer
-	decommissioning *ExitError // set once this executor asked to be decommissioned
+	decommissioning *ExitError // set when this executor has asked to be decommissioned: what serve returns in the end
 	running         sync.WaitGroup
 }
 
-// streamEnd is the result of an executor's stream.
+// streamEnd says how an executor's stream to the driver ended.
 type streamEnd struct {
 	err        error
-	registered bool // the driver had registered the executor
-	resumable  bool // every task has ended, and the executor did not ask to be decommissioned
+	registered bool // set if the driver had registered the executor
+	resumable  bool // set if the executor may register again: its tasks have ended, and it has not asked to be decommissioned
 }
 
-// serve runs the executor over one stream. It calls closeStream at its end, and
-// from another goroutine if nothing can be sent any more.
+// serve runs the executor over one stream, until the stream ends or the driver
+// stops the executor. It calls closeStream before it returns, and earlier, from
+// another goroutine, if sending blocks for too long.
 func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStream func()) streamEnd {
 	defer closeStream()
 	tasksCtx, cancelTasks := context.WithCancelCause(ctx)
@@ -133,8 +135,9 @@ func (x *executor) serve(ctx context.Context, stream wire.ExecutorSide, closeStr
 	return streamEnd{err: err, registered: e.registered, resumable: allEnded && e.decommissioning == nil}
 }
 
-// receive acts on the driver's messages. It returns nil when the driver stops the
-// executor.
+// receive receives the driver's messages and acts on them. It returns nil when the
+// driver stops the executor, and an error when the stream ends or the driver
+// refuses the executor.
 func (e *engine) receive(ctx context.Context, stream wire.ExecutorSide) error {
 	for {
 		message, err := stream.Recv()
@@ -159,8 +162,8 @@ func (e *engine) disconnected(ctx context.Context, err error) error {
 	return exitError(ExitDisconnected, "executor %s lost its stream to the driver: %w", e.options.ID, err)
 }
 
-// take acts on a message, except refused and stop, in the order of fields that
-// wire.DriverMessage defines.
+// take acts on the fields of a message, except Refused and Stop, in the order that
+// the comment of wire.DriverMessage defines.
 func (e *engine) take(message *wire.DriverMessage) {
 	if message.GetRegistered() != nil {
 		e.registered = true
@@ -173,7 +176,7 @@ func (e *engine) take(message *wire.DriverMessage) {
 		e.out.release(keys)
 	}
 	e.storeShared(message.GetTaskSets())
-	var updates []*wire.TaskUpdate // of attempts that end here
+	var updates []*wire.TaskUpdate // the last updates of attempts that end in this function
 	e.mu.Lock()
 	e.addSets(message.GetTaskSets())
 	for _, barrier := range message.GetBarrierPeers() {
@@ -203,13 +206,15 @@ func (e *engine) take(message *wire.DriverMessage) {
 		e.running.Go(e.out.flushNow)
 	}
 	if len(updates) > 0 {
-		// Sending may block, and the next message may be a kill.
+		// In a goroutine, since sending may block and the next message may be a
+		// kill.
 		e.running.Go(func() { e.out.put(updates...) })
 	}
 }
 
-// launch starts an attempt, or lets it wait for cores. If the attempt cannot run
-// here, launch returns its last update.
+// launch starts an attempt, or makes it wait for cores. If the attempt cannot run
+// here, it returns the update that reports this, else nil. It is called with the
+// lock held.
 func (e *engine) launch(t *task) *wire.TaskUpdate {
 	if _, known := e.tasks[t.attempt]; known || e.ended {
 		return nil
@@ -233,8 +238,8 @@ func (e *engine) launch(t *task) *wire.TaskUpdate {
 	return nil
 }
 
-// enqueue adds a task to those that wait for cores. Tasks that the driver
-// launched on free cores go before those of the window (Queued), since it has
+// enqueue adds a task to those that wait for cores. Tasks that the driver launched
+// on free cores go before those that it queued here (Queued), because it has
 // reserved cores for them.
 func (e *engine) enqueue(t *task) {
 	if t.launch.GetQueued() {
@@ -249,7 +254,7 @@ func (e *engine) enqueue(t *task) {
 	e.waiting = slices.Insert(e.waiting, at, t)
 }
 
-// startWaiting starts waiting tasks, in order, while cores are free.
+// startWaiting starts waiting tasks, in order, as long as enough cores are free.
 func (e *engine) startWaiting() {
 	for len(e.waiting) > 0 && e.waiting[0].cpus <= e.free && !e.ended {
 		t := e.dequeue()
@@ -261,7 +266,8 @@ func (e *engine) startWaiting() {
 	}
 }
 
-// dequeue takes the first waiting task and its cores.
+// dequeue removes the first waiting task, takes the cores that it needs, and
+// returns it.
 func (e *engine) dequeue() *task {
 	t := e.waiting[0]
 	e.waiting[0], e.waiting = nil, e.waiting[1:]
@@ -271,8 +277,9 @@ func (e *engine) dequeue() *task {
 	return t
 }
 
-// kill cancels an attempt's context. If the attempt had not started, or had ended
-// with a stored result, kill returns its last update.
+// kill cancels an attempt's context. If the attempt had not started yet, or had
+// ended and its result is stored here, kill returns the update that reports it as
+// killed; else nil.
 func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	attempt, reason := kill.GetAttempt(), kill.GetReason()
 	t := e.tasks[attempt]
@@ -295,10 +302,10 @@ func (e *engine) kill(kill *wire.KillTask) *wire.TaskUpdate {
 	return killed(attempt, reason)
 }
 
-// finish frees an attempt's cores, starts waiting tasks and reports the attempt's
-// last update, if any. If this goroutine continues, finish may return a queued task
-// for it to run: the stack of a new goroutine would have to grow, which takes
-// longer than a short task.
+// finish frees an attempt's cores, starts waiting tasks, and reports the attempt's
+// last update, if any. If continues is set, finish may return a queued task, which
+// the calling goroutine must run: the stack of a new goroutine would have to grow,
+// which takes longer than a short task.
 func (e *engine) finish(t *task, took time.Duration, continues bool, update *wire.TaskUpdate) (next *task) {
 	e.mu.Lock()
 	if t.reaper != nil {
@@ -323,8 +330,8 @@ func (e *engine) finish(t *task, took time.Duration, continues bool, update *wir
 	return next
 }
 
-// awaitTasks waits up to stopTimeout for cancelled tasks, and reports whether all
-// have ended.
+// awaitTasks drops waiting tasks, waits up to stopTimeout for the running ones,
+// which are cancelled, and reports whether all have ended.
 func (e *engine) awaitTasks() bool {
 	e.mu.Lock()
 	e.ended = true

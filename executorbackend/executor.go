@@ -8,25 +8,28 @@ import (
 )
 
 const (
-	// Blocks may take this fraction of the process's memory limit,
+	// blockMemoryDivisor divides the process's memory limit to give the limit of
+	// blocks in memory.
 	blockMemoryDivisor = 8
-	// or this many bytes if there is no limit.
+	// defaultBlockMemory is the limit of blocks in memory, in bytes, if the process
+	// has no memory limit.
 	defaultBlockMemory = 256 << 20
 )
 
-// executor is what an executor keeps from one stream to the next.
+// executor is the part of an executor's state that outlives a stream to the driver.
 type executor struct {
 	options     Options
-	instance    uint64 // identifies the process; 0 if it has a single stream
+	instance    uint64 // random number that identifies the process; 0 if it cannot register again
 	dataAddress string // host:port of the data port; "" if there is none
 	blocks      *block.Store
 }
 
-// newExecutor returns an executor without blocks. The caller closes its store.
+// newExecutor returns an executor whose store has no blocks. The caller must close
+// the store.
 func newExecutor(options Options) *executor {
 	blocks := block.Options{Memory: defaultBlockMemory, Logger: options.Logger}
 	if options.replaceable {
-		blocks.Directory = options.directory // removed with the container
+		blocks.Directory = options.directory // YARN removes it with the container
 	}
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		blocks.Memory = limit / blockMemoryDivisor
@@ -34,19 +37,20 @@ func newExecutor(options Options) *executor {
 	return &executor{options: options, blocks: block.New(blocks)}
 }
 
-// hold adds a key under which a task holds data, and reports whether it is new.
+// hold adds a key under which a task holds data (Task.Hold), and reports whether it
+// is new.
 func (x *executor) hold(key string) bool {
 	return x.blocks.Put(block.Held(key), nil, block.MemoryOnly) == nil
 }
 
-// release removes keys of held data.
+// release removes keys under which tasks held data.
 func (x *executor) release(keys []string) {
 	for _, key := range keys {
 		x.blocks.Remove(block.Held(key))
 	}
 }
 
-// heldKeys returns the keys of held data, in order.
+// heldKeys returns the keys under which tasks hold data, sorted.
 func (x *executor) heldKeys() (keys []string) {
 	for _, b := range x.blocks.Status().Blocks {
 		if key, ok := b.ID.HeldKey(); ok {
@@ -56,9 +60,9 @@ func (x *executor) heldKeys() (keys []string) {
 	return keys
 }
 
-// dropStreamBlocks removes the blocks that only the driver of the ended stream
-// can ask for: results, and shared values, which the driver sends again on the
-// next stream.
+// dropStreamBlocks removes the blocks that only the driver of the ended stream can
+// use: results of tasks, and shared inputs of task sets, which the driver sends
+// again on the next stream.
 func (x *executor) dropStreamBlocks() {
 	for _, b := range x.blocks.Status().Blocks {
 		if _, held := b.ID.HeldKey(); !held {

@@ -1,17 +1,17 @@
 // Package executorbackend is an executor. It registers with a driver, runs the
-// tasks that the driver sends, reports their results and sends heartbeats. [Run]
-// is an executor process, [Serve] an executor inside the driver's process.
+// tasks that the driver sends, reports their results and sends heartbeats. [Run] is
+// an executor process, [Serve] an executor inside the driver's process.
 //
-// The engine owns the tasks of one stream to the driver; its lock guards them.
-// The goroutine that receives the driver's messages changes it ((*engine).take),
-// and so does each task's goroutine when the task ends. Messages to the driver go
-// through the outbox, whose lock is its own. Blocks of data belong to the
-// executor type, which outlives a stream.
+// The type engine has the tasks of one stream to the driver; its lock guards them.
+// Two kinds of goroutines change it: the one that receives the driver's messages
+// ((*engine).take), and that of each task when the task ends. Messages to the
+// driver go through the type outbox, which has its own lock. The type executor has
+// what outlives a stream, such as stored blocks.
 //
 // If the connection breaks, an executor process gives up its tasks and tries to
 // register again for a few seconds. If it cannot continue (a killed task does not
 // end, its disk is lost, or it gets a signal), it asks the driver to decommission
-// it: it gets no further task, and ends when its tasks have ended.
+// it: it then gets no further task, and ends when its tasks have ended.
 package executorbackend
 
 import (
@@ -27,42 +27,45 @@ import (
 
 // Options describe an executor.
 type Options struct {
-	ID    string // the same as in the cluster manager and the driver
-	Host  string // the node's name in the cluster, which HDFS uses too
-	Cores int    // at least 1
+	ID    string // id by which the cluster manager and the driver know the executor
+	Host  string // name of the node that it runs on, as in HDFS's block locations
+	Cores int    // how many cores its tasks may use at once; at least 1
 	// Profile is the id of the executor's resource profile, as in the driver's
-	// request to the cluster manager; 0 is the profile of the settings.
+	// request to the cluster manager; 0 is the default profile.
 	Profile int
 
-	// LogURLs are where the executor's output can be read, by the output stream.
+	// LogURLs are the URLs at which the executor's output can be read, by the name
+	// of the output, such as stdout.
 	LogURLs map[string]string
 
-	// Resources are the addresses of each further resource, by the name that tasks
-	// use. If nil, Run calls Discover.
+	// Resources are the addresses of further resources, such as GPUs, by the name
+	// that tasks use. If nil, Run finds them with Discover.
 	Resources map[string][]string
 
-	// Shared is set if several executors share this process. They then have no
-	// data port, do not test the disk, and do not look for leaked goroutines, which
-	// would go through all goroutines of the process.
+	// Shared is set if several executors share this process. They then have no data
+	// port, do not test the disk, and do not look for leaked goroutines, which
+	// would take in all goroutines of the process.
 	Shared bool
 
-	// Decommission delivers a reason to decommission the executor, a signal for
-	// example. The executor then ends with ExitDecommissioned. May be nil.
+	// Decommission delivers a reason to decommission the executor, for example that
+	// the process got a signal. The process then ends with ExitDecommissioned. May
+	// be nil.
 	Decommission <-chan string
 
-	// Config has the executor's settings; nil means their defaults. Run replaces it
-	// with the driver's.
+	// Config has the settings; nil means the defaults. Run replaces it with the
+	// settings that the driver sends.
 	Config *config.Config
 
-	// Prepare makes the context of tasks from the driver's reply, and a function
-	// that releases what it made. Run calls it once, before it registers; Serve
-	// does not.
+	// Prepare makes the context under which tasks run, and returns it with a
+	// function that releases what it made. boot is the driver's reply to the
+	// executor's first call. Run calls Prepare once, before it registers; Serve
+	// does not. May be nil.
 	Prepare func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error)
 
 	Logger *slog.Logger // nil logs nothing
 
-	replaceable bool   // the driver gets another executor if this one ends
-	directory   string // the container's working directory; "" is the process's
+	replaceable bool   // set by Run: another executor can replace this one
+	directory   string // working directory of the container; "" means that of the process
 }
 
 func (o Options) withDefaults() Options {
@@ -89,16 +92,17 @@ const (
 	ExitStuckTask = 57
 	// ExitUnableToConnect means that the executor did not reach its driver.
 	ExitUnableToConnect = 61
-	// ExitDisconnected means that the stream to the driver broke, because the driver ended
-	// or declared the executor lost.
+	// ExitDisconnected means that the stream to the driver broke, because the
+	// driver ended or considered the executor lost.
 	ExitDisconnected = 62
 	// ExitRefused means that the driver refused the executor.
 	ExitRefused = 63
-	// ExitDecommissioned means that the executor was decommissioned by Options.Decommission.
+	// ExitDecommissioned means that the executor was decommissioned through
+	// Options.Decommission.
 	ExitDecommissioned = 64
 )
 
-// ExitError is an error with an exit code of its own.
+// ExitError is an error that determines the exit code of the process.
 type ExitError struct {
 	Code int // one of the Exit constants
 	Err  error
@@ -109,7 +113,7 @@ func (e *ExitError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// ExitCode returns the exit code of a process for which Run returned err.
+// ExitCode returns the exit code for a process in which Run returned err.
 func ExitCode(err error) int {
 	var exit *ExitError
 	switch {

@@ -11,15 +11,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// heartbeats is the goroutine that sends heartbeats.
+// heartbeats controls the goroutine that sends heartbeats.
 type heartbeats struct {
 	quit chan struct{}
 	done chan error
 }
 
-// startHeartbeats sends the first heartbeat after a random part of the interval,
-// so that executors that start together do not send together. If a send blocks
-// for network.timeout, it calls closeStream and ends.
+// startHeartbeats starts to send heartbeats. The first is sent after a random part
+// of the interval, so that executors that start together do not all send at once.
+// If a send blocks for network.timeout, it calls closeStream and stops.
 func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	interval := max(config.ExecutorHeartbeat.In(e.options.Config), time.Millisecond)
 	timeout := config.NetworkTimeout.In(e.options.Config)
@@ -41,7 +41,8 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 				return
 			}
 			beat := &wire.Heartbeat{ResidentBytes: residentBytes(), Progress: e.progress()}
-			// In a goroutine of its own: this one must notice if the send blocks.
+			// In its own goroutine: this one must be able to notice that the send
+			// blocks.
 			e.running.Go(func() { e.out.beat(beat) })
 			timer.Reset(interval)
 		}
@@ -49,13 +50,14 @@ func (e *engine) startHeartbeats(closeStream func()) *heartbeats {
 	return h
 }
 
-// stop ends the heartbeats. It returns an error if they had failed.
+// stop stops the heartbeats. It returns an error if a send had blocked for too
+// long.
 func (h *heartbeats) stop() error {
 	close(h.quit)
 	return <-h.done
 }
 
-// progress returns the values and metrics of the running attempts.
+// progress returns the counters, gauges and metrics of the running attempts.
 func (e *engine) progress() []*wire.TaskProgress {
 	heap := heapBytes()
 	e.mu.Lock()
@@ -73,7 +75,8 @@ func (e *engine) progress() []*wire.TaskProgress {
 	return running
 }
 
-// residentBytes returns this process's memory that is in RAM; 0 if unknown.
+// residentBytes returns how many bytes of this process's memory are in RAM; 0 if
+// that is not known.
 func residentBytes() uint64 {
 	resident, _ := procfs.ResidentBytes(procfs.Self)
 	return resident

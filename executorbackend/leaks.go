@@ -14,21 +14,23 @@ import (
 )
 
 const (
-	// leakInterval is between two searches for leaked goroutines.
+	// leakInterval is the time between two searches for goroutines that outlive
+	// their task.
 	leakInterval = 30 * time.Second
-	// taskLabel is the key of the profiler label of a task's goroutines.
+	// taskLabel is the key of the profiler label (see runtime/pprof) of a task's
+	// goroutines.
 	taskLabel = "bobbin.task"
 )
 
-// leakLabels makes profiler labels for tasks, which identify the task set of a
-// leaked goroutine: a goroutine inherits the labels of the one that starts it.
-// Tasks of a set share a label until the next search, so that labels are cheap.
-// The engine's lock guards leakLabels.
+// leakLabels makes profiler labels for tasks. A goroutine inherits the labels of
+// the goroutine that starts it, so the label of a leaked goroutine tells its task
+// set. Tasks of a set that start between two searches share a label, which keeps
+// labels cheap. The engine's lock guards leakLabels.
 type leakLabels struct {
-	prefix    string // distinguishes this engine from others of the process
-	period    int    // counts searches
+	prefix    string // makes this engine's labels differ from those of others in the process
+	period    int    // number of searches so far
 	sets      map[uint64]leakLabel
-	taskEnded bool // since the last search
+	taskEnded bool // set if a task has ended since the last search
 }
 
 // leakLabel is the label of the tasks of a set that start in one period.
@@ -42,7 +44,7 @@ func newLeakLabels() leakLabels {
 	return leakLabels{prefix: strconv.FormatUint(rand.Uint64(), 36), sets: map[uint64]leakLabel{}}
 }
 
-// next returns the label of a task of the set that starts now.
+// next returns the label for a task of a set that starts now.
 func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
 	label, ok := l.sets[set.id]
 	if !ok || label.period != l.period {
@@ -53,16 +55,16 @@ func (l *leakLabels) next(ctx context.Context, set *taskSet) leakLabel {
 	return label
 }
 
-// taskSetName returns the name of the task set of a label.
+// taskSetName returns the name of the task set that a label contains.
 func taskSetName(label string) string {
 	_, rest, _ := strings.Cut(label, " ")
 	_, name, _ := strings.Cut(rest, " ")
 	return name
 }
 
-// runningLabels begins a new period, and returns the labels of tasks that have not
-// ended. It returns false if a search can find nothing, because no task has ended
-// and there are no suspects.
+// runningLabels begins a new period of labels, and returns the labels of tasks that
+// have not ended. search is false if there is nothing to find: no task has ended
+// since the last search, and that found no suspects.
 func (e *engine) runningLabels(suspects bool) (running map[string]bool, search bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,14 +83,14 @@ func (e *engine) runningLabels(suspects bool) (running map[string]bool, search b
 	return running, true
 }
 
-// watchLeaks logs goroutines that continue after the tasks that started them have
-// ended, until quit is closed. A goroutine must be found twice: at the first time
-// it may be about to end.
+// watchLeaks logs goroutines that still run although the tasks that started them
+// have ended. It returns when quit is closed. It logs a goroutine only if two
+// searches find it: at the first it may be about to end.
 func (e *engine) watchLeaks(quit <-chan struct{}) {
 	ticker := time.NewTicker(leakInterval)
 	defer ticker.Stop()
 	suspects := map[string]bool{}   // labels of goroutines that the last search found
-	logged := map[string][]string{} // functions, by label
+	logged := map[string][]string{} // functions that were logged, by label
 	for {
 		select {
 		case <-quit:
@@ -120,19 +122,19 @@ func (e *engine) watchLeaks(quit <-chan struct{}) {
 	}
 }
 
-// goroutines are those with the same label and stack.
+// goroutines are the goroutines that have the same label and the same stack.
 type goroutines struct {
 	label    string
-	function string // started them
-	source   string // file and line
+	function string // function with which they started
+	source   string // file and line in that function
 	count    int
 }
 
-// labelled returns the goroutines of a profile in text form whose task label has
-// the prefix.
+// labelled returns the goroutines in a profile in text form whose task label starts
+// with prefix.
 func labelled(profile, prefix string) []goroutines {
 	var found []goroutines
-	_, profile, _ = strings.Cut(profile, "\n") // the total
+	_, profile, _ = strings.Cut(profile, "\n") // the first line is the total
 	for record := range strings.SplitSeq(profile, "\n\n") {
 		head, rest, _ := strings.Cut(record, "\n")
 		labels, stack, _ := strings.Cut(rest, "\n")

@@ -7,11 +7,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// minMeasured is the shortest run after which the heap is read, which takes as
-// long as some tasks.
+// minMeasured is how long an attempt must run for its heap to be measured at its
+// end: measuring takes as long as a short task.
 const minMeasured = 10 * time.Millisecond
 
-// measure sets the metrics of an attempt that ran for took.
+// measure fills in the metrics of an attempt that ended after the duration took.
 func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	decode, encode := t.usage.Decode, t.usage.Encode
 	t.measureProgress(m, took-decode-encode)
@@ -22,14 +22,14 @@ func (t *task) measure(m *wire.Metrics, took time.Duration, resultBytes int) {
 	m.PeakMemoryBytes = t.peakMemory.Load()
 }
 
-// measureProgress sets the metrics that are known while an attempt runs.
+// measureProgress fills in the metrics that are known while an attempt runs.
 func (t *task) measureProgress(m *wire.Metrics, ran time.Duration) {
 	read, written := t.usage.Bytes()
 	m.RunNanos, m.QueueNanos = uint64(max(ran, 0)), uint64(t.began.Sub(t.received))
 	m.BytesRead, m.BytesWritten = uint64(read), uint64(written)
 }
 
-// raisePeak sets the attempt's peak memory to the maximum of it and bytes.
+// raisePeak sets the attempt's peak memory to bytes, unless it is higher.
 func (t *task) raisePeak(bytes uint64) {
 	for {
 		peak := t.peakMemory.Load()
@@ -48,8 +48,9 @@ func (t *task) currentValues() *wire.TaskValues {
 	return &wire.TaskValues{Counters: counters, Gauges: gauges}
 }
 
-// heapBytes returns the size of this process's heap, uncollected garbage included.
-// Go cannot attribute it to goroutines: concurrent tasks share the number.
+// heapBytes returns the size of this process's heap in bytes, including uncollected
+// garbage. Go cannot tell which task uses it: concurrent tasks report the same
+// number.
 func heapBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)

@@ -8,21 +8,22 @@ import (
 )
 
 // outbox collects what an executor sends to its driver. A goroutine that adds
-// something sends, unless another one is sending, until nothing is left: so one
-// update is sent without a switch of goroutines, and many are sent together.
+// something also sends everything, unless another goroutine is sending, which then
+// sends it too. So a single update is sent without a switch of goroutines, and many
+// updates are sent together.
 type outbox struct {
 	send     func(*wire.ExecutorMessage) error
 	executor *executor
 
 	mu             sync.Mutex
-	released       []string // keys to acknowledge
+	released       []string // keys of data whose release is to be acknowledged
 	updates        []*wire.TaskUpdate
-	window         *wire.Window // sent with the next updates
-	delayed        *time.Timer  // sends updates that wait for others; nil if there are none
-	fetches        []*fetch     // each sends a part in turn
+	window         *wire.Window // how many tasks the driver may queue here; sent with the next updates
+	delayed        *time.Timer  // sends the updates that wait for further ones; nil if none wait
+	fetches        []*fetch     // stored results to send; each sends one part in turn
 	heartbeat      *wire.Heartbeat
-	decommission   *wire.Decommission // requested
-	holds          []string           // keys that the driver does not know yet
+	decommission   *wire.Decommission // a request to be decommissioned, to be sent
+	holds          []string           // keys of held data that the driver does not know yet
 	commitRequests []uint64
 	arrivals       []*wire.BarrierArrival
 	sending        bool
@@ -30,20 +31,20 @@ type outbox struct {
 	broken         bool      // a send failed; Recv returns why
 }
 
-// put adds updates.
+// put adds updates and sends them.
 func (o *outbox) put(updates ...*wire.TaskUpdate) {
 	o.mu.Lock()
 	o.updates = append(o.updates, updates...)
 	o.flush()
 }
 
-// reportDelay is how long the last updates of queued tasks wait for others, as a
-// message takes much longer than a very short task. It leaves the driver time to
-// refill the window.
+// reportDelay is how long the last updates of queued tasks wait for further ones to
+// be sent with them, because a message takes much longer than a very short task. It
+// is short enough for the driver to queue further tasks in time.
 const reportDelay = windowWork / 2
 
-// report adds the executor's window and an update, which may be nil. If more is
-// true further updates follow soon, and these wait for them.
+// report adds a window and an update, which may be nil. If more is true, further
+// updates will follow soon, and these wait for them up to reportDelay.
 func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate) {
 	o.mu.Lock()
 	if o.window = window; update != nil {
@@ -59,7 +60,7 @@ func (o *outbox) report(window *wire.Window, more bool, update *wire.TaskUpdate)
 	o.mu.Unlock()
 }
 
-// stopTimer stops the timer of delayed updates, once the stream has ended.
+// stopTimer stops the timer of delayed updates when the stream has ended.
 func (o *outbox) stopTimer() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -68,15 +69,15 @@ func (o *outbox) stopTimer() {
 	}
 }
 
-// beat adds a heartbeat. It replaces one that was not sent.
+// beat adds a heartbeat, in place of one that has not been sent, and sends it.
 func (o *outbox) beat(heartbeat *wire.Heartbeat) {
 	o.mu.Lock()
 	o.heartbeat = heartbeat
 	o.flush()
 }
 
-// hold adds a key under which a task holds data. It is sent before any update
-// added later.
+// hold adds a key under which a task holds data, and sends it: before any update
+// that is added later.
 func (o *outbox) hold(key string) {
 	key = wire.HoldKey(key)
 	o.mu.Lock()
@@ -88,17 +89,17 @@ func (o *outbox) hold(key string) {
 	o.flush()
 }
 
-// requestDecommission asks the driver to decommission the executor. It is sent
-// before any update added later, so that the driver launches no task on the cores
-// that such an update frees.
+// requestDecommission asks the driver to decommission the executor. The request is
+// sent before any update that is added later, so that the driver launches no task
+// on the cores that such an update frees.
 func (o *outbox) requestDecommission(reason string) {
 	o.mu.Lock()
 	o.decommission = &wire.Decommission{Reason: reason}
 	o.flush()
 }
 
-// release removes keys of held data and adds their acknowledgement. It does not
-// send: the driver's next message may be urgent.
+// release removes keys of held data, and adds their acknowledgement. It does not
+// send it: sending may block, and the driver's next message may be urgent.
 func (o *outbox) release(keys []string) {
 	o.executor.release(keys)
 	o.mu.Lock()
@@ -106,7 +107,7 @@ func (o *outbox) release(keys []string) {
 	o.mu.Unlock()
 }
 
-// fetch adds results that the driver fetches. It does not send.
+// fetch adds stored results that the driver has requested. It does not send them.
 func (o *outbox) fetch(attempts []uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,21 +116,22 @@ func (o *outbox) fetch(attempts []uint64) {
 	}
 }
 
-// requestCommit asks whether an attempt may commit its output.
+// requestCommit asks the driver whether an attempt may commit its output.
 func (o *outbox) requestCommit(attempt uint64) {
 	o.mu.Lock()
 	o.commitRequests = append(o.commitRequests, attempt)
 	o.flush()
 }
 
-// arrive adds an attempt's arrival at a barrier.
+// arrive reports to the driver that an attempt waits at a barrier.
 func (o *outbox) arrive(arrival *wire.BarrierArrival) {
 	o.mu.Lock()
 	o.arrivals = append(o.arrivals, arrival)
 	o.flush()
 }
 
-// blockedFor returns how long the current send has taken; 0 if there is none.
+// blockedFor returns for how long the current send has not returned; 0 if nothing
+// is being sent.
 func (o *outbox) blockedFor() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -139,13 +141,14 @@ func (o *outbox) blockedFor() time.Duration {
 	return time.Since(o.since)
 }
 
-// flushNow sends everything, unless another goroutine is sending.
+// flushNow sends everything, unless another goroutine is sending, which then sends
+// it.
 func (o *outbox) flushNow() {
 	o.mu.Lock()
 	o.flush()
 }
 
-// flush is flushNow, called with the lock held. It returns without it.
+// flush does what flushNow does, but is called with the lock held, and unlocks it.
 func (o *outbox) flush() {
 	defer o.mu.Unlock()
 	if o.sending {
@@ -182,7 +185,7 @@ func (o *outbox) flush() {
 	}
 }
 
-// nextFetch removes and returns the first fetch, or nil.
+// nextFetch removes and returns the first requested result; nil if there is none.
 func (o *outbox) nextFetch() *fetch {
 	if len(o.fetches) == 0 {
 		return nil
@@ -193,13 +196,14 @@ func (o *outbox) nextFetch() *fetch {
 }
 
 const (
-	updateOverhead = 64   // about the bytes of an update besides result and texts
-	maxHolds       = 1000 // keys in one message
+	updateOverhead = 64   // approximate bytes of an update besides its result and texts
+	maxHolds       = 1000 // largest number of keys in one message
 )
 
-// next removes and returns what fits into one message. Updates, up to wire.MaxPart
-// bytes, come last, so that the driver gets keys and a request for decommission
-// first. The caller may add a part of a fetched result.
+// next removes what fits into one message, and returns it as a message. Updates, up
+// to wire.MaxPart bytes, are only taken once no more keys are left, so that the
+// driver gets the keys and a request for decommission before them. The caller may
+// add a part of a stored result.
 func (o *outbox) next() *wire.ExecutorMessage {
 	message := &wire.ExecutorMessage{
 		Heartbeat: o.heartbeat, Decommission: o.decommission, Released: o.released,

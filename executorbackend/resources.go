@@ -11,11 +11,12 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/discovery"
 )
 
-// Discover returns the addresses of an executor's resources, given the amounts
-// of its container: those that executor.resource.NAME.discoveryScript prints,
-// or else 0, 1 and so on, as CUDA numbers the devices of a process. The scripts
-// run in the working directory, one after the other. A script is not run if its
-// resource is in the settings of executors but not in this executor's profile.
+// Discover returns the addresses of an executor's resources by name. amounts are
+// those that its container has. The addresses are those that the script
+// executor.resource.NAME.discoveryScript prints or, without a script, 0, 1 and so
+// on, as CUDA numbers the devices of a process. The scripts run in the working
+// directory, one after the other. The script of a resource does not run if the
+// settings give the resource to executors but this executor's profile does not.
 // Discover fails if a script fails or prints too few addresses.
 func Discover(ctx context.Context, c *config.Config, amounts map[string]int64) (map[string][]string, error) {
 	resources := map[string][]string{}

@@ -8,8 +8,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// storeResult puts a result that is too large for its task's last update into the
-// store. It returns the update, which then reports only the result's size.
+// storeResult stores a result that is too large to be sent with its attempt's last
+// update, until the driver fetches it. It returns the update to send, which then
+// has the size of the result instead.
 func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	maxDirect := e.maxDirect
 	if t.launch.GetStoreResult() {
@@ -26,15 +27,15 @@ func (e *engine) storeResult(t *task, update *wire.TaskUpdate) *wire.TaskUpdate 
 	return update
 }
 
-// lostResult returns the last update of an attempt whose result cannot be sent.
-// The task runs again, and this failure does not count.
+// lostResult returns the last update of an attempt whose result cannot be sent. The
+// task runs again, and has not failed.
 func lostResult(attempt uint64, err error) *wire.TaskUpdate {
 	return failed(attempt, &wire.Failure{Message: "the task's result is lost: " + err.Error(), Uncounted: true})
 }
 
 // lastUpdate returns the update with which an attempt ends; nil if it was reported
-// before. If the attempt was killed after its result was stored, the result is
-// removed. It is called with the lock held.
+// as killed before. If the attempt was killed after its result was stored, it
+// removes the result. It is called with the lock held.
 func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	if update.GetState() == wire.TaskState_TASK_STATE_STORED {
 		var cause *killedError
@@ -49,15 +50,17 @@ func (e *engine) lastUpdate(t *task, update *wire.TaskUpdate) *wire.TaskUpdate {
 	return update
 }
 
-// fetch sends a stored result to the driver. A fetch and a kill both remove the
-// result's block: the one that finds it sends the attempt's last update.
+// fetch sends one stored result to the driver in parts. The end of a fetch and a
+// kill of the attempt both remove the stored block: the one that finds it sends the
+// attempt's last update.
 type fetch struct {
 	attempt uint64
-	sent    int64 // bytes
+	sent    int64 // bytes sent so far
 	ended   bool
 }
 
-// next returns the update with the next part; nil if the attempt was killed.
+// next returns an update with the next part of the result; nil if the attempt was
+// killed.
 func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
 	id := block.TaskResult(f.attempt)
 	content, last, err := f.read(blocks, id)
@@ -74,7 +77,7 @@ func (f *fetch) next(blocks *block.Store) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: f.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: content}
 }
 
-// read reads the next part, and reports whether it is the last one.
+// read reads the next part of the result, and reports whether it is the last.
 func (f *fetch) read(blocks *block.Store, id block.ID) (content []byte, last bool, err error) {
 	reader, err := blocks.Open(id)
 	if err != nil {

@@ -22,31 +22,34 @@ import (
 
 const (
 	bootstrapTries   = 3
-	bootstrapTimeout = 30 * time.Second // of one try
-	bootstrapBackoff = time.Second      // before the second try; doubles after each
+	bootstrapTimeout = 30 * time.Second // how long one try may take
+	bootstrapBackoff = time.Second      // wait before the second try; doubles with each further try
 
-	// keepaliveTime is how long the connection is idle before a ping, and how long
-	// the reply may take: together half of network.timeout's default. The setting
-	// itself comes from the driver over this connection.
+	// keepaliveTime is both how long the connection is idle before a keepalive ping
+	// and how long its reply may take: together half of the default of
+	// network.timeout. The setting's value is not used, since the driver sends it
+	// over this connection.
 	keepaliveTime = 30 * time.Second
 
-	// bufferBytes is the size of a TLS record: a larger buffer costs an idle
-	// executor memory and gains nothing. The window is fixed, because gRPC's
-	// estimation of the bandwidth costs a ping for nearly every message.
+	// bufferBytes is the size of the connection's buffers, that of a TLS record:
+	// larger ones cost an idle executor memory and gain nothing. windowBytes is the
+	// HTTP/2 flow control window. It is fixed, because gRPC's estimation of the
+	// bandwidth costs a ping for nearly every message.
 	bufferBytes = 16 << 10
 	windowBytes = 1 << 20
 
-	// attachTimeout is how long an executor whose connection broke tries to attach
-	// again. The driver waits a little longer before it declares it lost.
+	// attachTimeout is how long an executor whose connection broke tries to
+	// register again. The driver waits a little longer before it counts the loss
+	// and has the executor killed.
 	attachTimeout = 8 * time.Second
-	attachBackoff = 100 * time.Millisecond // before the second try; doubles up to attachTimeout/8
+	attachBackoff = 100 * time.Millisecond // wait before the second try; doubles up to attachTimeout/8
 )
 
-// Run runs an executor process. It registers with the driver at host:port, with the
-// pass that the driver made, and returns nil when the driver stops it. If the
-// connection breaks, it gives up its tasks and tries to register again. It
-// returns an error, of type *ExitError if it has an exit code, when it cannot
-// connect, the driver ends the stream, or ctx ends.
+// Run runs an executor process. It registers with the driver at host:port, using
+// the pass (credentials) that the driver made, and returns nil when the driver
+// stops the executor. If the connection breaks, it gives up its tasks and tries to
+// register again. It returns an error if it cannot connect, if the driver ends the
+// stream, or if ctx ends; an error with an exit code of its own is an *ExitError.
 func Run(ctx context.Context, options Options, driver string, pass []byte) error {
 	options = options.withDefaults()
 	options.replaceable = true
@@ -140,9 +143,10 @@ func bootstrap(ctx context.Context, client wire.DriverClient, options Options, d
 	}
 }
 
-// attach runs the executor over a stream to the driver, and over further ones as
-// they break. The driver treats each as a new executor of the same id, and runs
-// the tasks of the old one elsewhere: they end here before the next stream.
+// attach runs the executor over a stream to the driver, and over a new one each
+// time the connection breaks. The driver treats a new stream as a new executor with
+// the same id, and runs the tasks of the old one elsewhere; so these are cancelled
+// here before.
 func (x *executor) attach(ctx context.Context, client wire.DriverClient, driver string) error {
 	x.instance = rand.Uint64() | 1
 	var broken error // why the executor was disconnected, until it is registered again
@@ -181,8 +185,9 @@ func (x *executor) attachOnce(ctx context.Context, client wire.DriverClient, dri
 	return x.serve(ctx, stream, closeStream)
 }
 
-// connectionBroke reports whether a stream ended because its connection broke. If
-// the driver's host refuses connections, the driver has ended.
+// connectionBroke reports whether a stream ended because its connection broke, so
+// that it is worth connecting again. If the driver's host refuses connections, the
+// driver has ended.
 func connectionBroke(err error) bool {
 	var failed interface{ GRPCStatus() *status.Status }
 	return errors.As(err, &failed) && failed.GRPCStatus().Code() == codes.Unavailable &&

@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// task is one attempt of a task.
+// task is one attempt of a task, from its launch to its end.
 type task struct {
 	engine   *engine
 	launch   *wire.Launch
@@ -28,13 +28,13 @@ type task struct {
 	label    leakLabel
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
-	received time.Time // the launch
+	received time.Time // when the launch arrived
 
 	// The engine's lock guards these.
 	started bool
-	began   time.Time   // does not change once the attempt has started
-	reaper  *time.Timer // runs once the attempt was killed
-	stuck   bool        // it was reported as killed, and still runs
+	began   time.Time   // when it got its cores; does not change after that
+	reaper  *time.Timer // calls reap if the attempt does not end; set when it is killed
+	stuck   bool        // set if it was reported as killed but still runs
 	coordination
 
 	values     function.Values
@@ -42,14 +42,14 @@ type task struct {
 	peakMemory atomic.Uint64
 }
 
-// killedError is the cause of the end of a killed task's context.
+// killedError is the cause with which the context of a killed task is cancelled.
 type killedError struct{ reason string }
 
 func (e *killedError) Error() string { return "task killed: " + e.reason }
 
-// run runs an attempt. The function may return, panic or end its goroutine: in
-// each case the attempt has one last update. run returns the task to run next in
-// this goroutine, if any.
+// run runs an attempt in this goroutine. Whether the function returns, panics or
+// ends the goroutine, the attempt is ended with one last update. run returns the
+// task that this goroutine is to run next, nil if there is none.
 func (e *engine) run(t *task) (next *task) {
 	pprof.SetGoroutineLabels(t.label.ctx)
 	began := t.began
@@ -75,14 +75,14 @@ func (e *engine) run(t *task) (next *task) {
 	return nil
 }
 
-// cutShort reports whether an attempt failed because this executor ends. Such a
-// failure is not reported: whether it counts depends on why the executor ended,
-// which the cluster manager reports.
+// cutShort reports whether an attempt failed because this executor is ending. Such
+// a failure is not reported to the driver: whether it counts depends on why the
+// executor ends, which the cluster manager reports.
 func (e *engine) cutShort(update *wire.TaskUpdate) bool {
 	return update.GetState() == wire.TaskState_TASK_STATE_FAILED && e.tasksCtx.Err() != nil
 }
 
-// call runs the task's function, and panics if it does.
+// call calls the task's function. If the function panics, so does call.
 func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	body, err := function.Lookup(t.set.function)
 	if err != nil {
@@ -120,8 +120,8 @@ func (e *engine) call(t *task) ([]byte, *wire.Failure) {
 	return result, nil
 }
 
-// permanent reports whether a retry cannot help, according to the error's method
-// Permanent() bool.
+// permanent reports whether an error says that a retry cannot help, by a method
+// Permanent() bool that returns true.
 func permanent(err error) bool {
 	var p interface{ Permanent() bool }
 	return errors.As(err, &p) && p.Permanent()
@@ -143,8 +143,8 @@ func (e *engine) outcome(t *task, result []byte, failure *wire.Failure) *wire.Ta
 	return &wire.TaskUpdate{Attempt: t.attempt, State: wire.TaskState_TASK_STATE_FINISHED, Result: result, Values: t.currentValues()}
 }
 
-// abnormalEnd describes the end of a function that did not return. recovered is the
-// value of its panic; nil if it ended its goroutine.
+// abnormalEnd returns the failure of a function that did not return. recovered is
+// the value with which it panicked; nil if it ended its goroutine.
 func abnormalEnd(recovered any) *wire.Failure {
 	if recovered == nil {
 		return &wire.Failure{Message: "the function ended its goroutine (runtime.Goexit), as a failed check of package testing does, " +
@@ -163,8 +163,8 @@ func killed(attempt uint64, reason string) *wire.TaskUpdate {
 	return &wire.TaskUpdate{Attempt: attempt, State: wire.TaskState_TASK_STATE_KILLED, Failure: &wire.Failure{Message: reason}}
 }
 
-// maxText is the largest size in bytes of a failure's message and of its stack: a
-// message to the driver contains several.
+// maxText is the largest size in bytes of a failure's message, and of its stack
+// trace: one message to the driver may contain several failures.
 const maxText = 32 << 10
 
 // clean cuts a text to maxText and makes it valid UTF-8, which protobuf requires.
@@ -175,18 +175,18 @@ func clean(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// ownFrames is the prefix of bobbin's own functions in a stack trace. A user's
-// program is package main, even inside bobbin's module.
+// ownFrames is the prefix of bobbin's own functions in a stack trace. User code is
+// in other packages; in bobbin's examples, it is in package main.
 const ownFrames = "github.com/bobbin-yarn/bobbin"
 
-// trimStack removes frames from a trace that debug.Stack made in a deferred call:
-// those below the user's function, and those above the panic.
+// trimStack removes frames from a stack trace that debug.Stack made in a deferred
+// call: those of bobbin that called the user's function, and those since the panic.
 func trimStack(trace string) string {
 	lines := strings.Split(strings.TrimRight(trace, "\n"), "\n")
 	if len(lines) < 3 {
 		return trace
 	}
-	frames := lines[1:] // two lines each, after "goroutine N [running]:"
+	frames := lines[1:] // two lines for each frame, after "goroutine N [running]:"
 	for i := 0; i+1 < len(frames); i += 2 {
 		if strings.HasPrefix(frames[i], "panic(") {
 			frames = frames[i+2:]
@@ -194,7 +194,7 @@ func trimStack(trace string) string {
 		}
 	}
 	for len(frames) >= 2 && strings.HasPrefix(frames[0], "runtime.") {
-		frames = frames[2:] // a fault that became a panic
+		frames = frames[2:] // frames of a runtime error, such as a nil dereference, that became a panic
 	}
 	for len(frames) >= 2 && isOwn(frames[len(frames)-2]) {
 		frames = frames[:len(frames)-2]

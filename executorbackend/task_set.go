@@ -5,15 +5,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/wire"
 )
 
-// taskSet is a task set of which the driver may launch tasks. Its shared value is
-// the block broadcast_ID.
+// taskSet is a task set that the driver has sent, so that it can launch tasks of
+// it. The input that its tasks share is stored as block broadcast_ID.
 type taskSet struct {
 	id             uint64
 	name, function string
 	hasShared      bool
 }
 
-// storeShared puts the shared values of new sets into the store. It may write to
+// storeShared stores the shared inputs of new task sets as blocks. It may write to
 // the disk, so it is called without the lock.
 func (e *engine) storeShared(sets []*wire.TaskSet) {
 	for _, set := range sets {
@@ -21,7 +21,8 @@ func (e *engine) storeShared(sets []*wire.TaskSet) {
 			continue
 		}
 		if err := e.blocks.Put(block.Broadcast(set.GetId()), set.GetCommon(), block.MemoryAndDisk); err != nil {
-			// The driver sends a set once: without the block its tasks fail.
+			// The driver sends a set once, so without the block the set's tasks
+			// fail here.
 			e.options.Logger.Error("a task set's shared value was not kept", "taskSet", set.GetName(), "error", err)
 		}
 	}
@@ -33,7 +34,8 @@ func (e *engine) addSets(sets []*wire.TaskSet) {
 	}
 }
 
-// forgetSets forgets sets that have ended. Their running tasks continue.
+// forgetSets removes task sets that have ended. Tasks of them that still run
+// continue.
 func (e *engine) forgetSets(ids []uint64) {
 	for _, id := range ids {
 		if set := e.sets[id]; set != nil && set.hasShared {

@@ -8,26 +8,30 @@ import (
 )
 
 const (
-	// windowWork is how much work an executor queues for each core: several times
-	// the round trip of a message to the driver.
+	// windowWork is how much work an executor queues for each core, as the time
+	// that it takes: several times the round trip of a message to the driver.
 	windowWork = time.Millisecond
-	// maxWindow is the largest number of tasks that it queues for each core.
+	// maxWindow is the largest number of tasks that an executor queues for each
+	// core.
 	maxWindow = 512
-	// paceWeight is the number of tasks over which their duration is averaged.
+	// paceWeight is the number of latest tasks over which, roughly, durations are
+	// averaged.
 	paceWeight = 32
-	// stallTimeout is how long queued tasks wait without any task starting, before
-	// they are returned to the driver, which may have a free core elsewhere.
+	// stallTimeout is how long queued tasks wait if no task starts, before they are
+	// returned to the driver, which may have a free core elsewhere.
 	stallTimeout = 100 * time.Millisecond
 )
 
-// pace is the mean duration of the tasks of the set whose task ended last.
+// pace is the mean duration of the tasks of one set: that of the task that ended
+// last.
 type pace struct {
 	taskSet uint64
 	mean    time.Duration
 }
 
-// window adds the duration of a task, and returns how many tasks of its set an
-// executor with this many cores queues.
+// window adds the duration of a task that ended, and returns the executor's window:
+// how many tasks of the set the driver may queue at it. cores is the number of its
+// cores.
 func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	took = max(took, 1)
 	if p.taskSet != t.set.id {
@@ -38,14 +42,14 @@ func (p *pace) window(t *task, took time.Duration, cores int) *wire.Window {
 	return &wire.Window{TaskSet: p.taskSet, Tasks: uint32(tasks)}
 }
 
-// stallTimer runs while tasks are queued, to find out if none starts. The engine's
-// lock guards it.
+// stallTimer runs while tasks are queued, to find out whether none of them starts.
+// The engine's lock guards it.
 type stallTimer struct {
 	timer     *time.Timer // nil if it does not run
-	lastStart time.Time   // of a task
+	lastStart time.Time   // when a task was started last
 }
 
-// start starts the timer, unless it runs.
+// start starts the timer, unless it is running.
 func (s *stallTimer) start(expired func()) {
 	if s.timer == nil {
 		s.timer = time.AfterFunc(stallTimeout, expired)
@@ -59,7 +63,7 @@ func (s *stallTimer) stop() {
 	}
 }
 
-// recallStalled returns queued tasks to the driver if no task has started for
+// recallStalled returns all queued tasks to the driver if no task has started for
 // stallTimeout.
 func (e *engine) recallStalled() {
 	e.mu.Lock()
@@ -80,8 +84,8 @@ func (e *engine) recallStalled() {
 	e.out.put(recalled...)
 }
 
-// recallQueued removes all queued tasks and returns their last updates. It is
-// called with the lock held.
+// recallQueued removes all queued tasks, and returns updates that report them as
+// recalled. It is called with the lock held.
 func (e *engine) recallQueued() (updates []*wire.TaskUpdate) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(t *task) bool {
 		if !t.launch.GetQueued() {
