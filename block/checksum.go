@@ -2,8 +2,8 @@ package block
 
 import "hash/crc32"
 
-// ChunkSize is the number of bytes of a block with one checksum. Files are read in
-// whole chunks.
+// ChunkSize is the number of bytes of a block that share one checksum. A file is
+// read in whole chunks, to check them.
 const ChunkSize = 64 << 10
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -11,7 +11,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Checksum returns the CRC32C of a chunk.
 func Checksum(chunk []byte) uint32 { return crc32.Checksum(chunk, castagnoli) }
 
-// checksums returns the checksum of each chunk of a block.
+// checksums returns the checksums of a block's chunks, in order.
 func checksums(value []byte) []uint32 {
 	sums := make([]uint32, 0, (len(value)+ChunkSize-1)/ChunkSize)
 	for len(value) > 0 {

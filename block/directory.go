@@ -5,15 +5,16 @@ import (
 	"sync"
 )
 
-// directory contains a store's files. It is created for the first one.
+// directory is the directory with a store's files. It is created for the first
+// file.
 type directory struct {
 	parent string
 
-	mu   sync.Mutex // held while the directory is created, unlike the store's
-	path string     // "" before the first file
+	mu   sync.Mutex // held while the directory is created or removed
+	path string     // the directory; "" before the first file
 }
 
-// write creates a file with a block's bytes and returns its path.
+// write writes a block's bytes to a new file and returns its path.
 func (d *directory) write(value []byte) (string, error) {
 	parent, err := d.make()
 	if err != nil {
@@ -47,7 +48,7 @@ func (d *directory) make() (string, error) {
 	return d.path, nil
 }
 
-// remove removes the directory with all files.
+// remove removes the directory with all its files.
 func (d *directory) remove() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,9 +1,9 @@
 package block
 
-// settle puts a new block into memory or a file, and makes room for it. It is
-// called with the lock held, and releases it while it writes. After the first file
-// that cannot be written it writes no other; the next call tries again, with
-// another block.
+// settle finds room for a new block, in memory or in a file: blocks that were not
+// used for long leave memory for it, or it goes to a file itself. It is called with
+// the lock held, and releases it while it writes. If a file cannot be written, it
+// writes no further blocks that could make room; its next call tries again.
 func (s *Store) settle(b *entry) (err error) {
 	if b.size == 0 {
 		return nil
@@ -31,12 +31,13 @@ func (s *Store) settle(b *entry) (err error) {
 	return nil
 }
 
-// full reports whether blocks exceed the memory limit. It is called with the lock
-// held.
+// full reports whether the blocks in memory exceed the limit, without those that
+// are being written to files. It is called with the lock held.
 func (s *Store) full() bool { return s.memory-s.spilling > s.options.Memory }
 
-// spill writes a pinned block to a file. The block leaves memory with its last pin.
-// spill is called with the lock held, and releases it while it writes.
+// spill writes a block, which must be pinned, to a file. The block leaves memory
+// when it is unpinned for the last time. It is called with the lock held, and
+// releases it while it writes.
 func (s *Store) spill(b *entry) error {
 	if s.closed {
 		return ErrClosed

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// Reader reads a block, which stays in the store until Release. It is safe for
-// concurrent use. No other method may be called after Release.
+// Reader reads a block, which cannot leave the store before Release is called. It
+// is safe for concurrent use. After Release, no other method may be called.
 type Reader struct {
 	store   *Store
 	block   *entry
-	value   []byte   // if file is nil
-	file    *os.File // nil if the block is in memory
+	value   []byte   // the block's bytes, if file is nil
+	file    *os.File // the block's file; nil if the block is in memory
 	release sync.Once
 }
 
-// Open returns a reader of a block, which the caller must release. It fails with
+// Open returns a reader of a block. The caller must release it. Open fails with
 // ErrNotFound if there is no such block, and with ErrDamaged if its file cannot be
 // opened.
 func (s *Store) Open(id ID) (*Reader, error) {
@@ -45,11 +45,11 @@ func (s *Store) Open(id ID) (*Reader, error) {
 // Size returns the block's size in bytes.
 func (r *Reader) Size() int64 { return r.block.size }
 
-// Checksum returns the checksum of the i-th chunk, computed by Put.
+// Checksum returns the checksum that Put computed of the i-th chunk.
 func (r *Reader) Checksum(i int64) uint32 { return r.block.sums[i] }
 
-// ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file does
-// not contain the bytes that were put.
+// ReadAt implements io.ReaderAt. It fails with ErrDamaged if the block's file
+// cannot be read or its checksum is wrong.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read block %s: negative offset %d", r.block.id, off)
@@ -67,8 +67,8 @@ func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// Bytes returns the block's bytes from one offset up to another, which the caller
-// must not change. It fails like ReadAt.
+// Bytes returns the block's bytes from offset from up to, and without, offset to.
+// The caller must not change them. It fails as ReadAt does.
 func (r *Reader) Bytes(from, to int64) ([]byte, error) {
 	if from < 0 || from > to || to > r.block.size {
 		return nil, fmt.Errorf("read block %s: bytes %d to %d of %d", r.block.id, from, to, r.block.size)
@@ -97,8 +97,8 @@ func (r *Reader) Release() {
 
 var chunks = sync.Pool{New: func() any { return new([ChunkSize]byte) }}
 
-// readFile fills p from the block, which has that many bytes after off. It checks
-// every chunk that it reads from.
+// readFile reads len(p) bytes of the block's file, from offset off, into p. It
+// checks each chunk that it reads. The block must have that many bytes after off.
 func (r *Reader) readFile(p []byte, off int64) (int, error) {
 	buffer := chunks.Get().(*[ChunkSize]byte)
 	defer chunks.Put(buffer)

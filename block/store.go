@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Errors of a store, for errors.Is.
+// Errors of a store, to be tested with errors.Is.
 var (
 	ErrExists   = errors.New("the block is there already")
 	ErrNotFound = errors.New("the block is not there")
@@ -22,12 +22,13 @@ var (
 
 // Options configure a Store.
 type Options struct {
-	// Memory is the limit of blocks in memory, in bytes.
+	// Memory is the most bytes that blocks in memory may take. Blocks that cannot
+	// leave memory may exceed it.
 	Memory int64
-	// Directory is the parent of the directory that the store creates with its
-	// first file. "" is the system's directory for temporary files.
+	// Directory is where the store creates a directory for its files when it writes
+	// the first. "" means the system's directory for temporary files.
 	Directory string
-	// Logger receives a warning when a block cannot be written. May be nil.
+	// Logger gets a warning when a block cannot be written to a file. May be nil.
 	Logger *slog.Logger
 }
 
@@ -36,17 +37,17 @@ type Store struct {
 	options Options
 	files   directory
 
-	mu       sync.Mutex // not held during input and output
+	mu       sync.Mutex // not held while files are read, written or removed
 	blocks   map[ID]*entry
-	recent   list.List      // of *entry that can leave memory, the least recently used first
-	memory   int64          // bytes of blocks in memory
-	spilling int64          // the part of memory that is being written to files
-	failing  bool           // the last file could not be written
-	writing  sync.WaitGroup // of files; none starts once the store is closed
+	recent   list.List      // elements are the *entry values that can leave memory, the least recently used first
+	memory   int64          // size of the blocks in memory
+	spilling int64          // size of the blocks in memory that are being written to files
+	failing  bool           // set if the last file could not be written
+	writing  sync.WaitGroup // counts files that are being written; none is begun once the store is closed
 	closed   bool
 }
 
-// entry is a block of a store. The store's lock guards the fields below sums.
+// entry is a block of a store. The store's lock guards the fields after sums.
 type entry struct {
 	id    ID
 	level Level
@@ -54,11 +55,11 @@ type entry struct {
 	sums  []uint32
 
 	inMemory bool
-	value    []byte        // if in memory
-	path     string        // of its file; "" if there is none
-	pins     int           // readers, and goroutines that put or move it
-	recent   *list.Element // of the store's list; nil while pinned, or if it cannot leave memory
-	removed  bool          // freed with the last pin
+	value    []byte        // the bytes, if inMemory is set
+	path     string        // path of its file; "" if there is none
+	pins     int           // number of readers, and of goroutines that put or move it
+	recent   *list.Element // its element in the store's list; nil while it is pinned, or if it cannot leave memory
+	removed  bool          // set when it was removed: it is freed when no pins are left
 }
 
 // New returns an empty store.
@@ -69,11 +70,11 @@ func New(options Options) *Store {
 	return &Store{options: options, files: directory{parent: options.Directory}, blocks: map[ID]*entry{}}
 }
 
-// Put stores a block, whose bytes must not change any more. If memory is full,
-// other blocks leave it, or this one does. Put fails with ErrExists if the id is
-// taken, with ErrNoMemory if a MemoryOnly block does not fit, with ErrClosed, and
-// with the file's error if a DiskOnly block cannot be written. An empty block
-// needs neither memory nor a file.
+// Put stores a block. The caller must not change value afterwards. If memory is
+// full, other blocks leave memory, or this one goes to a file. Put fails with
+// ErrExists if there is a block with this id, with ErrNoMemory if a MemoryOnly
+// block does not fit, with ErrClosed, or with the file's error if a DiskOnly block
+// cannot be written. An empty block needs neither memory nor a file.
 func (s *Store) Put(id ID, value []byte, level Level) error {
 	b := &entry{id: id, level: level, size: int64(len(value)), sums: checksums(value), inMemory: true, value: value, pins: 1}
 	s.mu.Lock()
@@ -99,8 +100,8 @@ func (s *Store) Put(id ID, value []byte, level Level) error {
 	return nil
 }
 
-// Remove removes a block, and reports whether it existed. Open readers can still
-// read it; its space is freed when the last one is released.
+// Remove removes a block, and reports whether it existed. Readers that are open can
+// still read it; its space is freed when the last of them is released.
 func (s *Store) Remove(id ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +115,8 @@ func (s *Store) Remove(id ID) bool {
 	return true
 }
 
-// Close removes all blocks and the store's files. Open readers can still read.
+// Close removes all blocks and the store's files. Readers that are open can still
+// read.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -138,9 +140,9 @@ func (s *Store) pin(b *entry) {
 	b.pins++
 }
 
-// unpin ends a pin. After the last one, a removed block is freed, one that is in a
-// file leaves memory, and any other becomes the most recently used. It is called
-// with the lock held, and releases it while it removes a file.
+// unpin reverses one pin. After the last one, a removed block is freed, one that is
+// in a file leaves memory, and any other becomes the most recently used one. It is
+// called with the lock held, and releases it while it removes a file.
 func (s *Store) unpin(b *entry) {
 	b.pins--
 	if b.pins > 0 || s.closed {
@@ -163,8 +165,8 @@ func (s *Store) unpin(b *entry) {
 	}
 }
 
-// forget removes a pinned block from the store. It is freed with its last pin.
-// forget is called with the lock held.
+// forget removes a pinned block from the store; it is freed when it is unpinned. It
+// is called with the lock held.
 func (s *Store) forget(b *entry) {
 	b.removed = true
 	if s.blocks[b.id] == b {
@@ -172,14 +174,14 @@ func (s *Store) forget(b *entry) {
 	}
 }
 
-// Status is the content of a store.
+// Status describes the content of a store.
 type Status struct {
-	Memory, Disk int64         // bytes
-	Blocks       []BlockStatus // by id
+	Memory, Disk int64         // size in bytes of the blocks in memory and in files
+	Blocks       []BlockStatus // sorted by id
 }
 
-// BlockStatus describes a block. One that was moved to a file while it was pinned
-// is both in memory and on disk.
+// BlockStatus describes one block. A block that was written to a file while it was
+// pinned is both in memory and on disk.
 type BlockStatus struct {
 	ID               ID
 	Level            Level
@@ -188,8 +190,8 @@ type BlockStatus struct {
 	Pins             int
 }
 
-// Status returns the content of the store. Its Memory includes removed blocks that
-// are still being read.
+// Status returns what the store contains. Memory includes removed blocks that are
+// still being read.
 func (s *Store) Status() Status {
 	s.mu.Lock()
 	status := Status{Memory: s.memory, Blocks: make([]BlockStatus, 0, len(s.blocks))}

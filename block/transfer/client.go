@@ -12,18 +12,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// Client fetches blocks from peers, and keeps connections to them for the next
-// fetch. It is safe for concurrent use.
+// Client fetches blocks from other processes of the application (peers), and keeps
+// connections to them for later fetches. It is safe for concurrent use.
 type Client struct {
 	options Options
-	open    chan struct{} // has an element for each open fetch
+	open    chan struct{} // has one element for each open fetch; its capacity is the limit
 
 	mu     sync.Mutex
-	idle   []*idleConn // the most recently used is the last
+	idle   []*idleConn // connections without a fetch, the most recently used last
 	closed bool
 }
 
-// idleConn is a connection without a request.
+// idleConn is a connection that no fetch uses.
 type idleConn struct {
 	*tls.Conn
 	address string
@@ -36,11 +36,11 @@ func NewClient(options Options) *Client {
 	return &Client{options: options, open: make(chan struct{}, options.MaxFetches)}
 }
 
-// Fetch fetches blocks from the peer at an address. It yields the block or an error
-// for each id, in order. A block must be read before the next one is yielded; the
-// rest of it is skipped. The sequence ends after an Error that wraps
-// ErrUnreachable, and after an error of another type: that block and the following
-// ones were not fetched. If ctx ends, the error is its cause.
+// Fetch fetches blocks from the peer at an address, host:port. It yields the block
+// or an error for each id, in order. The caller must read a block before it takes
+// the next one; the unread rest is skipped. The sequence ends after an Error that
+// wraps ErrUnreachable, and after an error of another type: then neither that block
+// nor the following ones were fetched. If ctx ends, the error is its cause.
 func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) iter.Seq2[*Block, error] {
 	return func(yield func(*Block, error) bool) {
 		select {
@@ -58,7 +58,8 @@ func (c *Client) Fetch(ctx context.Context, address string, ids ...block.ID) ite
 	}
 }
 
-// fetch makes one request. It reports whether the sequence continues.
+// fetch makes one request and yields its blocks. It reports whether the sequence
+// continues.
 func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yield func(*Block, error) bool) bool {
 	connection, err := c.connect(ctx, address)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *Client) fetch(ctx context.Context, address string, ids []block.ID, yiel
 	return true
 }
 
-// connect returns an unused connection to a peer, or a new one.
+// connect returns an idle connection to a peer, or opens one.
 func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error) {
 	c.mu.Lock()
 	for i, idle := range slices.Backward(c.idle) {
@@ -112,8 +113,9 @@ func (c *Client) connect(ctx context.Context, address string) (*tls.Conn, error)
 	return connection, nil
 }
 
-// keep keeps a connection for the next fetch, for a quarter of the timeout. There
-// are at most MaxFetches of them.
+// keep keeps a connection for another fetch, for a quarter of the timeout. If
+// MaxFetches connections are kept already, it closes the one that was unused for
+// the longest time.
 func (c *Client) keep(address string, connection *tls.Conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +146,7 @@ func (c *Client) remove(i int) *idleConn {
 	return removed
 }
 
-// Close closes the unused connections. Those of open fetches are closed when the
+// Close closes the idle connections. Those of open fetches are closed when the
 // fetches end.
 func (c *Client) Close() {
 	c.mu.Lock()

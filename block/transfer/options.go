@@ -13,16 +13,16 @@ import (
 
 // Options configure a Server and a Client.
 type Options struct {
-	// TLS is the configuration that identity.Pass.PeerTLS returns.
+	// TLS is the configuration for mutual TLS that identity.Pass.PeerTLS returns.
 	TLS *tls.Config
-	// Timeout is how long a connection may send and receive nothing before it is
-	// closed. A client keeps an unused connection for a quarter of it. 0 is two
+	// Timeout is how long nothing may be sent or received on a connection before it
+	// is closed. A client keeps an idle connection for a quarter of it. 0 means two
 	// minutes.
 	Timeout time.Duration
 	// MaxFetches is how many fetches of a client may be open at once; further ones
-	// wait. 0 is 64. A server ignores it.
+	// wait. 0 means 64. A server ignores it.
 	MaxFetches int
-	// Logger receives a warning when the server cannot read a block or accept a
+	// Logger gets a warning when the server cannot read a block or accept a
 	// connection. May be nil.
 	Logger *slog.Logger
 }
@@ -34,14 +34,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrUnreachable means that the peer cannot be connected to, is of another
-// application, or closed the connection.
+// ErrUnreachable means that no connection to the peer could be made, that the peer
+// belongs to another application, or that the connection ended.
 var ErrUnreachable = errors.New("the peer cannot be reached")
 
 // Error is the error of a failed fetch. It wraps ErrUnreachable, block.ErrNotFound or
 // block.ErrDamaged.
 type Error struct {
-	Address string // of the peer
+	Address string // address of the peer, host:port
 	Block   block.ID
 	Err     error
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// The status bytes of a reply.
+// The status bytes in a reply: one for each block and one for each chunk.
 const (
 	found   = 0
 	missing = 1
@@ -20,19 +20,20 @@ const (
 )
 
 const (
-	maxIDs      = 1 << 10 // in a request
-	maxText     = 1 << 16 // bytes of an id or of an error
+	maxIDs      = 1 << 10 // largest number of ids in a request
+	maxText     = 1 << 16 // largest size in bytes of an id or an error
 	chunkHeader = 5       // bytes before a chunk: its status and checksum
 	bufferBytes = chunkHeader + block.ChunkSize
 )
 
-// Connections have a buffer only during a request.
+// Pools of buffers: a connection has a reader (client) or a writer (server) only
+// while it is used for a request.
 var (
 	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferBytes) }}
 	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, bufferBytes) }}
 )
 
-// timedConn is a connection whose reads and writes fail after the timeout.
+// timedConn is a connection on which each Read and Write fails after the timeout.
 type timedConn struct {
 	net.Conn
 	timeout time.Duration

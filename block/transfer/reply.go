@@ -13,20 +13,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// errSkipped is returned by reads of a block after the next one was yielded.
+// errSkipped is the error of reading a block after the next one was yielded.
 var errSkipped = errors.New("the fetch has gone on to the next block")
 
-// reply reads the reply to one request. The connection is closed when the context
+// reply reads the peer's reply to one request. Its connection is closed if ctx
 // ends.
 type reply struct {
 	ctx        context.Context
 	address    string
 	connection *tls.Conn
 	input      *bufio.Reader
-	detach     func() bool // from ctx
-	pending    int         // blocks that next has not returned
+	detach     func() bool // stops closing the connection at the end of ctx
+	pending    int         // number of blocks that next has yet to return
 	current    *Block
-	err        error // of the connection: nothing more can be read
+	err        error // error of the connection, after which nothing can be read
 }
 
 func newReply(ctx context.Context, address string, connection *tls.Conn, blocks int) *reply {
@@ -36,9 +36,9 @@ func newReply(ctx context.Context, address string, connection *tls.Conn, blocks 
 	return &reply{ctx: ctx, address: address, connection: connection, input: input, detach: detach, pending: blocks}
 }
 
-// close reports whether the whole reply was read, so that the connection can be
-// used again. Otherwise it closes the connection, without TLS's close_notify: the
-// peer may not read.
+// close ends the use of the connection. It reports whether the whole reply was
+// read, so that the connection can be used again; otherwise it closes the
+// connection, without TLS's close_notify: the peer may not be reading.
 func (r *reply) close() bool {
 	complete := r.detach() && r.err == nil && r.pending == 0 && (r.current == nil || r.current.left == 0)
 	if r.current != nil {
@@ -52,7 +52,8 @@ func (r *reply) close() bool {
 	return complete
 }
 
-// next returns the next block, which has this id.
+// next returns the next block of the reply, whose id is id, or the error with which
+// the peer replied.
 func (r *reply) next(id block.ID) (*Block, error) {
 	if r.err != nil {
 		return nil, r.failed(id, r.err)
@@ -69,7 +70,8 @@ func (r *reply) next(id block.ID) (*Block, error) {
 	return r.current, nil
 }
 
-// status reads a status byte, and returns an error unless it is found.
+// status reads a status byte. It returns nil if it is found, else the error that
+// the status means.
 func (r *reply) status(id block.ID) error {
 	status, err := r.input.ReadByte()
 	if err != nil {
@@ -90,14 +92,15 @@ func (r *reply) status(id block.ID) error {
 	return r.failed(id, fmt.Errorf("the reply has the unknown status %d", status))
 }
 
-// failed sets the connection's error, and returns it as the error of a block.
+// failed records an error of the connection, and returns it as the error of a
+// block.
 func (r *reply) failed(id block.ID, err error) error {
 	r.err = err
 	return failure(r.ctx, r.address, id, err)
 }
 
-// failure returns the error of a block whose peer cannot be reached, or the cause
-// of the context's end.
+// failure returns an Error that wraps ErrUnreachable and err or, if ctx has ended,
+// the cause of its end.
 func failure(ctx context.Context, address string, id block.ID, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -108,19 +111,19 @@ func failure(ctx context.Context, address string, id block.ID, err error) error 
 	return &Error{address, id, fmt.Errorf("%w: %w", ErrUnreachable, err)}
 }
 
-// Block is a block that is being received.
+// Block is a block that is being received from a peer.
 type Block struct {
 	ID   block.ID
 	Size int64
 
 	reply *reply
 	left  int64  // bytes not yet received
-	chunk []byte // received and not yet read, in the connection's buffer
+	chunk []byte // bytes received and not yet read, in the connection's buffer
 	err   error
 }
 
-// Read reads the block's bytes, whose checksums it has checked. It fails with an
-// *Error, or with the cause if the fetch's context ended.
+// Read reads the block's bytes, after it has checked their checksums. It fails with
+// an *Error or, if the fetch's context ended, with the cause.
 func (b *Block) Read(p []byte) (int, error) {
 	if len(b.chunk) == 0 && b.err == nil {
 		if b.chunk, b.err = b.nextChunk(); b.err != nil {
@@ -135,8 +138,8 @@ func (b *Block) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// nextChunk returns the next chunk, which is valid until the connection is read
-// again.
+// nextChunk reads the next chunk and checks it. The chunk is valid until the
+// connection is read again.
 func (b *Block) nextChunk() ([]byte, error) {
 	if b.left == 0 {
 		return nil, io.EOF
@@ -161,7 +164,7 @@ func (b *Block) nextChunk() ([]byte, error) {
 	return chunk, nil
 }
 
-// skip reads the rest of the block.
+// skip reads and drops the rest of the block.
 func (b *Block) skip() {
 	for b.left > 0 {
 		_, _ = b.nextChunk() // an error of the connection is the next block's too

@@ -14,11 +14,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/block"
 )
 
-// acceptPause is how long the server waits after a failed Accept, which too many
-// open files cause.
+// acceptPause is how long the server waits after Accept has failed, which happens
+// if the process has too many open files.
 const acceptPause = 100 * time.Millisecond
 
-// Server serves the blocks of a store.
+// Server serves the blocks of a store to other processes of the application.
 type Server struct {
 	store    *block.Store
 	options  Options
@@ -28,8 +28,8 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// Listen opens a port and serves a store's blocks on it until Close. It fails if
-// it cannot listen on the address.
+// Listen opens a port at an address, host:port, and serves a store's blocks on it
+// until Close. It fails if it cannot listen there.
 func Listen(address string, store *block.Store, options Options) (*Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -44,7 +44,7 @@ func Listen(address string, store *block.Store, options Options) (*Server, error
 // Addr returns the address on which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close closes all connections and waits for their goroutines.
+// Close closes the port and all connections, and waits for their goroutines.
 func (s *Server) Close() {
 	s.cancel()
 	_ = s.listener.Close()
@@ -69,7 +69,7 @@ func (s *Server) accept() {
 	}
 }
 
-// serve replies to the requests of a connection.
+// serve replies to the requests on one connection until it ends.
 func (s *Server) serve(raw net.Conn) {
 	defer func() { _ = raw.Close() }()
 	defer context.AfterFunc(s.ctx, func() { _ = raw.Close() })()
@@ -102,8 +102,8 @@ func (s *Server) reply(connection net.Conn, ids []block.ID) error {
 	return w.Flush()
 }
 
-// send writes a block, or the reason why it cannot. It returns the connection's
-// error.
+// send writes a block to the reply, or that it is missing or damaged. It returns an
+// error only if writing fails.
 func (s *Server) send(w *bufio.Writer, id block.ID) error {
 	reader, err := s.store.Open(id)
 	if errors.Is(err, block.ErrNotFound) {
@@ -124,7 +124,7 @@ func (s *Server) send(w *bufio.Writer, id block.ID) error {
 			}
 		}
 		frame := binary.BigEndian.AppendUint32(append(w.AvailableBuffer(), found), reader.Checksum(chunk))
-		frame = frame[:chunkHeader+length] // in the writer's buffer
+		frame = frame[:chunkHeader+length] // the chunk is read straight into the buffer of w
 		if _, err := reader.ReadAt(frame[chunkHeader:], chunk*block.ChunkSize); err != nil {
 			return s.sendDamaged(w, err)
 		}
