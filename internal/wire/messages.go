@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Size returns the size of the inputs in bytes.
+// Size returns the total size in bytes of the launch's inputs.
 func (l *Launch) Size() int {
 	size := 0
 	for _, input := range l.GetInputs() {
@@ -15,7 +15,7 @@ func (l *Launch) Size() int {
 	return size
 }
 
-// Input returns the input of the i-th attempt.
+// Input returns the input of the launch's i-th attempt; nil if it is empty.
 func (l *Launch) Input(i int) []byte {
 	if inputs := l.GetInputs(); i < len(inputs) {
 		return inputs[i]
@@ -23,7 +23,8 @@ func (l *Launch) Input(i int) []byte {
 	return nil
 }
 
-// ResourcesOf encodes addresses of resources; nil if there are none.
+// ResourcesOf converts addresses of resources, by name, to their form in messages;
+// it returns nil if there are none.
 func ResourcesOf(resources map[string][]string) map[string]*Addresses {
 	if len(resources) == 0 {
 		return nil
@@ -35,7 +36,7 @@ func ResourcesOf(resources map[string][]string) map[string]*Addresses {
 	return encoded
 }
 
-// FromResources decodes what ResourcesOf encoded.
+// FromResources is the inverse of ResourcesOf.
 func FromResources(encoded map[string]*Addresses) map[string][]string {
 	if len(encoded) == 0 {
 		return nil
@@ -47,11 +48,13 @@ func FromResources(encoded map[string]*Addresses) map[string][]string {
 	return resources
 }
 
-// maxHoldKey is the largest size of a key in bytes: a message contains many.
+// maxHoldKey is the largest size in bytes of a key that is sent: one message
+// contains many keys.
 const maxHoldKey = 512
 
-// HoldKey returns a key of held data in the form in which it is sent: valid UTF-8,
-// which protobuf requires, and short. Different keys stay different.
+// HoldKey returns a key of held data (Task.Hold) in the form in which it is sent:
+// valid UTF-8, which protobuf requires, and short. A key that is neither is
+// replaced by its beginning and its SHA-256, so that different keys stay different.
 func HoldKey(key string) string {
 	valid := strings.ToValidUTF8(key, "\uFFFD")
 	if valid == key && len(key) <= maxHoldKey {

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// pipeDepth is how many messages each direction buffers.
+// pipeDepth is how many messages the pipe buffers in each direction.
 const pipeDepth = 64
 
-// Pipe connects a driver and an executor of the same process. Messages are not
-// copied: a sender must not change one that it has sent. After one side calls
-// CloseSend, the other receives the messages sent before and then io.EOF. When ctx
+// Pipe connects a driver and an executor in the same process. Messages are not
+// copied: a sender must not change a message that it has sent. After one side calls
+// CloseSend, the other receives the messages sent before, and then io.EOF. When ctx
 // ends, both sides get io.EOF.
 func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 	down := &half[*DriverMessage]{messages: make(chan *DriverMessage, pipeDepth), closed: make(chan struct{})}
@@ -24,7 +24,7 @@ func Pipe(ctx context.Context) (DriverSide, ExecutorSide) {
 type half[M any] struct {
 	messages chan M
 	once     sync.Once
-	closed   chan struct{} // by the sending side
+	closed   chan struct{} // closed by the sending side's CloseSend
 }
 
 type pipeEnd[Out, In any] struct {
@@ -33,8 +33,8 @@ type pipeEnd[Out, In any] struct {
 	in  *half[In]
 }
 
-// Send sends a message. It fails if the other side has closed, as nothing would
-// receive it.
+// Send sends a message. It fails with io.EOF if the other side has called
+// CloseSend: it would not receive the message.
 func (p *pipeEnd[Out, In]) Send(message Out) error {
 	select {
 	case <-p.in.closed:
@@ -67,7 +67,7 @@ func (p *pipeEnd[Out, In]) Recv() (In, error) {
 	}
 }
 
-// CloseSend ends this side's messages.
+// CloseSend says that this side sends no further messages.
 func (p *pipeEnd[Out, In]) CloseSend() error {
 	p.out.once.Do(func() { close(p.out.closed) })
 	return nil

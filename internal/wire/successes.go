@@ -5,19 +5,22 @@ import (
 	"errors"
 )
 
-// IsPlain reports whether an update is a success that Successes can represent.
+// IsPlain reports whether an update is a success that a Successes message can
+// represent: one with metrics, and without counters and gauges.
 func (u *TaskUpdate) IsPlain() bool {
 	return u.GetState() == TaskState_TASK_STATE_FINISHED && u.GetMetrics() != nil && u.GetValues() == nil
 }
 
-// SuccessBuilder encodes plain updates as Successes. The zero value is empty.
+// SuccessBuilder encodes plain updates (see IsPlain) as one Successes message. The
+// zero value is ready for use.
 type SuccessBuilder struct {
 	built *Successes
 	count int
-	last  uint64 // attempt
+	last  uint64 // id of the attempt that was added last
 }
 
-// Add adds a plain update. It keeps only the update's result.
+// Add adds a plain update. The builder keeps the update's result, but not the
+// update.
 func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	if b.built == nil {
 		b.built = &Successes{}
@@ -45,34 +48,35 @@ func (b *SuccessBuilder) Add(u *TaskUpdate) {
 	b.count++
 }
 
-// Take returns the updates that were added, or nil, and empties the builder.
+// Take returns the updates that were added, encoded, and empties the builder; nil
+// if none were added.
 func (b *SuccessBuilder) Take() *Successes {
 	built := b.built
 	*b = SuccessBuilder{}
 	return built
 }
 
-// SuccessReader decodes Successes one attempt at a time.
+// SuccessReader decodes the updates in a Successes message one by one.
 type SuccessReader struct {
 	into      *TaskUpdate
 	attempts  []byte
-	results   [][]byte // not yet read
+	results   [][]byte // those that are not yet decoded
 	noResults bool
 	columns   [8]column
-	used      int // of the columns
+	used      int // number of columns that the message has
 	err       error
 }
 
-// column is one metric of all attempts.
+// column is the values of one metric for all attempts in a Successes message.
 type column struct {
-	value *uint64 // receives the next attempt's
-	rest  []byte  // not yet read
+	value *uint64 // where Next puts the next attempt's value
+	rest  []byte  // encoded values that are not yet decoded
 }
 
 var errUnreadable = errors.New("malformed message of successes: its results or metrics do not match its attempts, or a number exceeds 64 bits")
 
-// Read returns a reader of the attempts. Each Next overwrites the update and its
-// metrics.
+// Read returns a reader of the updates in the message. Each call of its Next
+// overwrites into and its metrics with the next update.
 func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	if s == nil {
 		return SuccessReader{}
@@ -95,7 +99,8 @@ func (s *Successes) Read(into *TaskUpdate) SuccessReader {
 	return r
 }
 
-// Next decodes the next attempt. It returns false at the end or after an error.
+// Next decodes the next update. It returns false at the end and after an error; see
+// Err.
 func (r *SuccessReader) Next() bool {
 	if len(r.attempts) == 0 {
 		return r.end()
@@ -123,8 +128,8 @@ func (r *SuccessReader) Next() bool {
 	return true
 }
 
-// end fails if results or metrics are left that belong to no attempt. It returns
-// false, for Next.
+// end ends reading with an error if results or metrics are left over, which belong
+// to no attempt. It always returns false, as the result of Next.
 func (r *SuccessReader) end() bool {
 	left := len(r.results)
 	for i := range r.columns[:r.used] {
@@ -144,12 +149,12 @@ func (r *SuccessReader) fail() bool {
 // Err returns the error that made Next return false; nil at the end.
 func (r *SuccessReader) Err() error { return r.err }
 
-// columns returns the encoded metrics, in the order of Metrics.fields.
+// columns returns the fields with encoded metrics, in the order of Metrics.fields.
 func (s *Successes) columns() [8]*[]byte {
 	return [...]*[]byte{&s.RunNanos, &s.ResultBytes, &s.QueueNanos, &s.DecodeNanos, &s.EncodeNanos, &s.PeakMemoryBytes, &s.BytesRead, &s.BytesWritten}
 }
 
-// fields returns the metrics, in the order of Successes.columns.
+// fields returns pointers to the metrics, in the order of Successes.columns.
 func (m *Metrics) fields() [8]*uint64 {
 	return [...]*uint64{&m.RunNanos, &m.ResultBytes, &m.QueueNanos, &m.DecodeNanos, &m.EncodeNanos, &m.PeakMemoryBytes, &m.BytesRead, &m.BytesWritten}
 }
