@@ -37,70 +37,72 @@ import (
 // Never is a timeout that does not expire.
 const Never = time.Duration(math.MaxInt64)
 
-// Unbounded as Options.Max is no limit.
+// Unbounded is the value of Options.Max that means no limit.
 const Unbounded = math.MaxInt32
 
-// Options are the policy of a pool.
+// Options are the settings of dynamic allocation for a pool.
 type Options struct {
-	// Min and Max bound the target. Initial is the target until the first work.
+	// Min and Max are the limits of the target. Initial is the target until there
+	// is work for the first time.
 	Min, Max, Initial int
-	// IdleTimeout is how long an executor is idle before it is removed,
-	// HoldingIdleTimeout the same for one that holds data.
+	// IdleTimeout is how long an executor must be idle before it is removed;
+	// HoldingIdleTimeout is the same for an executor that holds data.
 	IdleTimeout, HoldingIdleTimeout time.Duration
-	// BacklogTimeout is how long tasks wait before the target rises for the
-	// first time, and SustainedBacklogTimeout before it rises again.
+	// BacklogTimeout is how long tasks must have waited before the target rises for
+	// the first time; SustainedBacklogTimeout is how long they must wait after that
+	// before it rises again.
 	BacklogTimeout, SustainedBacklogTimeout time.Duration
-	// Ratio, above 0 and at most 1, limits the target to a part of the executors
+	// Ratio limits the target to a fraction (above 0, at most 1) of the executors
 	// that would run all tasks at once.
 	Ratio float64
 }
 
-// Work is the work of a pool.
+// Work is the work that there is for the executors of a pool.
 type Work struct {
-	// Executors is how many executors the waiting and running tasks would fill at
-	// once: 2.5 for ten tasks if an executor runs four.
+	// Executors is how many executors are needed to run all waiting and running
+	// tasks at once: 2.5 for ten tasks if an executor runs four.
 	Executors float64
-	// Backlog is set if tasks wait.
+	// Backlog is set if any task waits for a core.
 	Backlog bool
 }
 
-// Pool is the executors of one resource profile. It is not safe for concurrent
-// use.
+// Pool decides how many executors of one resource profile are wanted. It is not
+// safe for concurrent use.
 type Pool struct {
 	options Options
 	target  int
-	useful  int  // how many executors the work can use, within Min and Max
-	begun   bool // there has been work
-	backlog bool // tasks wait
+	useful  int  // number of executors that the work can use, within Min and Max
+	begun   bool // set once there has been work
+	backlog bool // set while tasks wait
 
-	increment int       // by which the target rises next
-	riseAt    time.Time // the zero time while nothing waits
+	increment int       // number of executors by which the target rises next
+	riseAt    time.Time // when the target rises next; the zero time while no task waits
 
 	executors []*Executor
-	checkAt   time.Time // no idle executor times out earlier; zero for never
+	checkAt   time.Time // no idle executor times out earlier; the zero time means never
 }
 
 // Executor is an executor of a pool, from Add to Remove.
 type Executor struct {
-	// ID is the argument of Add.
+	// ID is the id that was passed to Add.
 	ID string
 
 	pool      *Pool
-	index     int // in Pool.executors; -1 once removed
+	index     int // its index in Pool.executors; -1 once it is removed
 	busy      bool
 	holding   bool
 	idleSince time.Time
 }
 
-// New makes a pool without executors.
+// New returns a pool without executors.
 func New(options Options) *Pool {
 	return &Pool{options: options, target: options.Initial, increment: 1}
 }
 
-// Target returns how many executors there should be.
+// Target returns the target: how many executors there should be.
 func (p *Pool) Target() int { return p.target }
 
-// Add adds an executor that has started. It is idle.
+// Add adds an executor that has registered and is idle.
 func (p *Pool) Add(id string, now time.Time) *Executor {
 	e := &Executor{ID: id, pool: p, index: len(p.executors), idleSince: now}
 	p.executors = append(p.executors, e)
@@ -108,8 +110,8 @@ func (p *Pool) Add(id string, now time.Time) *Executor {
 	return e
 }
 
-// Remove removes an executor that is lost or gets no more tasks. It does nothing
-// for one that was removed before.
+// Remove removes an executor that is lost or gets no more tasks. It does nothing if
+// the executor was removed before.
 func (p *Pool) Remove(e *Executor) {
 	if e.index < 0 {
 		return
@@ -124,13 +126,13 @@ func (p *Pool) Remove(e *Executor) {
 // Busy records that the executor runs a task.
 func (e *Executor) Busy() { e.busy = true }
 
-// Idle records that the executor runs no task any more.
+// Idle records that the executor has run no task since now.
 func (e *Executor) Idle(now time.Time) {
 	e.busy, e.idleSince = false, now
 	e.pool.checkBy(e)
 }
 
-// Hold records whether the executor holds data that may still be used.
+// Hold records whether the executor holds data that tasks may still use.
 func (e *Executor) Hold(holding bool) {
 	e.holding = holding
 	if !e.busy {
@@ -138,7 +140,7 @@ func (e *Executor) Hold(holding bool) {
 	}
 }
 
-// timeout returns how long the executor may be idle.
+// timeout returns how long an executor may be idle before it is removed.
 func (p *Pool) timeout(e *Executor) time.Duration {
 	if e.holding {
 		return p.options.HoldingIdleTimeout
@@ -146,7 +148,7 @@ func (p *Pool) timeout(e *Executor) time.Duration {
 	return p.options.IdleTimeout
 }
 
-// checkBy makes the pool check the executor when its timeout expires.
+// checkBy makes the pool check an idle executor when its timeout expires.
 func (p *Pool) checkBy(e *Executor) {
 	if e.index < 0 {
 		return
@@ -158,8 +160,8 @@ func (p *Pool) checkBy(e *Executor) {
 	}
 }
 
-// Update adapts the target to the work. It removes and returns the executors to
-// decommission, which the target does not replace.
+// Update adapts the target to the work. It removes from the pool, and returns, the
+// executors that the caller must decommission. The target does not count them.
 func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	p.begun = p.begun || work.Executors > 0
 	if !p.begun {
@@ -179,7 +181,7 @@ func (p *Pool) Update(work Work, now time.Time) (remove []*Executor) {
 	return p.fall(now)
 }
 
-// rise raises the target while tasks wait.
+// rise raises the target if tasks have waited for long enough.
 func (p *Pool) rise(now time.Time) {
 	if !p.backlog {
 		p.riseAt, p.increment = time.Time{}, 1
@@ -192,7 +194,8 @@ func (p *Pool) rise(now time.Time) {
 		return
 	}
 	p.riseAt = now.Add(p.options.SustainedBacklogTimeout)
-	// Executors that run already count, as a lower target would only lose time.
+	// Executors that run already count: with a lower target, waiting would only
+	// take longer.
 	wanted := max(p.target, min(len(p.executors), p.useful)) + p.increment
 	if p.target = min(wanted, p.useful); p.target == wanted {
 		p.increment = min(2*p.increment, Unbounded/4)
@@ -201,7 +204,8 @@ func (p *Pool) rise(now time.Time) {
 	}
 }
 
-// fall removes executors that the work cannot use and that have timed out.
+// fall removes and returns executors that the work cannot use and whose idle
+// timeouts have expired.
 func (p *Pool) fall(now time.Time) []*Executor {
 	surplus := len(p.executors) - p.useful
 	if surplus <= 0 || p.checkAt.IsZero() || now.Before(p.checkAt) {
@@ -229,7 +233,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	})
 	if len(expired) > surplus {
 		expired = expired[:surplus]
-		p.checkAt = now // the others have timed out too and follow when there is less work
+		p.checkAt = now // the others have timed out too: they are removed when there is less work
 	}
 	for _, e := range expired {
 		p.Remove(e)
@@ -237,7 +241,7 @@ func (p *Pool) fall(now time.Time) []*Executor {
 	return expired
 }
 
-// Next returns when to call Update although nothing has changed; the zero time for
+// Next returns when to call Update even if nothing has changed; the zero time means
 // never.
 func (p *Pool) Next() time.Time {
 	var next time.Time
