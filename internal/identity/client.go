@@ -11,21 +11,23 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// errOtherDriver is the error of a handshake with any server but the driver.
+// errOtherDriver is the error of a TLS handshake with any server that is not the
+// driver.
 var errOtherDriver = errors.New("the server at the driver's address is not this application's driver " +
 	"(its certificate is another one): the driver may have ended and its port been taken")
 
-// DialOptions returns the options of a gRPC client that connects only to the holder
-// of the pass's certificate, and sends the secret with every call.
+// DialOptions returns the options of a gRPC client that connects only to the driver
+// that made the pass, which it knows by its certificate, and sends the secret with
+// every call.
 func (p *Pass) DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 			ServerName:       serverName,
 			MinVersion:       tls.VersionTLS13,
 			CurvePreferences: keyExchange,
-			// There is no chain or name to verify. VerifyConnection compares the
-			// certificate, and in TLS 1.3's handshake the server proves that it
-			// has its key.
+			// There is no chain or name to verify: VerifyConnection compares the
+			// certificate with that in the pass. In TLS 1.3's handshake, the server
+			// proves that it has the certificate's private key.
 			InsecureSkipVerify:          true,
 			VerifyConnection:            p.verify,
 			DynamicRecordSizingDisabled: true,
@@ -41,7 +43,7 @@ func (p *Pass) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// bearerSecret sends the pass's secret with each call.
+// bearerSecret sends the pass's secret with each call, as a bearer token.
 type bearerSecret struct{ pass *Pass }
 
 func (b bearerSecret) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {

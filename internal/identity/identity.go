@@ -2,11 +2,13 @@
 // executors to the driver, and the application's processes to each other.
 //
 // The driver makes an [Identity], a certificate and a secret, for each application
-// attempt, and keeps it in memory only. An executor gets a [Pass] in its
-// container's credentials, never on a command line, in an environment or in a log.
-// It connects only to the holder of that certificate and sends the secret with
-// every call ([Pass.DialOptions], [Identity.ServerOptions]). Between processes of
-// the application, both ends prove that they know the secret ([Pass.PeerTLS]).
+// attempt, and keeps it in memory only. An executor gets a [Pass], the certificate
+// and the secret without the private key, in its container's credentials; never on
+// a command line, in an environment variable or in a log. It connects only to the
+// server with that certificate and sends the secret with every call
+// ([Pass.DialOptions], [Identity.ServerOptions]). On connections between other
+// processes of the application, both ends prove that they know the secret
+// ([Pass.PeerTLS]).
 package identity
 
 import (
@@ -22,38 +24,40 @@ import (
 	"time"
 )
 
-// keyExchange is the fastest curve in Go, because ten thousand executors may
-// connect at once. Go's default, a hybrid with ML-KEM, takes the driver more than
-// twice as long. Both ends run the same binary, so nothing needs negotiation.
+// keyExchange is the curve P-256, the fastest key exchange in Go, because ten
+// thousand executors may connect at once. Go's default, a hybrid with ML-KEM, takes
+// the driver more than twice as long. Both ends run the same binary, so nothing
+// needs to be negotiated.
 var keyExchange = []tls.CurveID{tls.CurveP256}
 
 const (
 	secretBytes = 32
 
-	// serverName is in the certificate because TLS requires a name. The certificate
-	// is compared, not the name.
+	// serverName is the name in the driver's certificate, because TLS requires one.
+	// The executor compares the certificate, not the name.
 	serverName = "driver.bobbin"
 
-	// passMagic is the prefix of an encoded pass. Its last byte is the version.
+	// passMagic is the prefix of an encoded pass. Its last byte is the version of
+	// the encoding.
 	passMagic = "bobbin\x00\x01"
 )
 
-// Certificates are always valid: clocks of nodes differ, and a certificate ends with
-// its process.
+// Certificates are valid at any time: the clocks of nodes may differ, and a
+// certificate is useless after its process has ended.
 var (
 	certificateBegins = time.Unix(0, 0)
 	certificateEnds   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Identity is the certificate and the secret of one application attempt. Printing
-// it does not reveal them.
+// Identity is the driver's certificate, with its private key, and the secret of one
+// application attempt. Printing it does not reveal them.
 type Identity struct {
 	certificate tls.Certificate
 	secret      [secretBytes]byte
 }
 
-// New returns a new identity. It fails only if the system's random generator does.
-// Its key is Ed25519, which is the fastest to sign and to verify.
+// New returns a new identity, with an Ed25519 key, which is the fastest to sign and
+// to verify. It fails only if the system's random generator fails.
 func New() (*Identity, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -83,8 +87,8 @@ func New() (*Identity, error) {
 	return id, nil
 }
 
-// Pass returns an executor's pass, encoded for the credentials of its container.
-// ParsePass decodes it.
+// Pass returns the pass for executors, encoded. It is put into the credentials of
+// their containers; ParsePass decodes it.
 func (i *Identity) Pass() []byte {
 	certificate := i.certificate.Certificate[0]
 	encoded := make([]byte, 0, len(passMagic)+secretBytes+len(certificate))
@@ -93,17 +97,18 @@ func (i *Identity) Pass() []byte {
 	return append(encoded, certificate...)
 }
 
-// Format prints a fixed text for every verb.
+// Format implements fmt.Formatter: it prints a fixed text, whatever the verb.
 func (i Identity) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "identity(hidden)") }
 
-// Pass gives a process access to the driver and the executors of one application
-// attempt. Printing it does not reveal its secret.
+// Pass is what a process needs to connect to the driver and the executors of one
+// application attempt. Printing it does not reveal its secret.
 type Pass struct {
-	certificate []byte // DER
+	certificate []byte // the driver's, DER-encoded
 	secret      [secretBytes]byte
 }
 
-// ParsePass decodes an encoded pass. Its error does not reveal the content.
+// ParsePass decodes an encoded pass. It fails if the bytes are no pass of this
+// version; the error does not reveal them.
 func ParsePass(encoded []byte) (*Pass, error) {
 	if len(encoded) < len(passMagic)+secretBytes || string(encoded[:len(passMagic)]) != passMagic {
 		return nil, fmt.Errorf("the pass to the driver (%d bytes) is not one that this version of bobbin makes: "+
@@ -120,7 +125,7 @@ func ParsePass(encoded []byte) (*Pass, error) {
 	return pass, nil
 }
 
-// Format prints a fixed text for every verb.
+// Format implements fmt.Formatter: it prints a fixed text, whatever the verb.
 func (p Pass) Format(state fmt.State, _ rune) { _, _ = io.WriteString(state, "pass(hidden)") }
 
 func sameSecret(received []byte, secret *[secretBytes]byte) bool {

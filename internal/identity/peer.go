@@ -12,15 +12,16 @@ import (
 	"math/big"
 )
 
-// peerKey is the HKDF info of the key that is derived from the secret.
+// peerKey is the info parameter of HKDF, which derives the peer key from the
+// secret.
 const peerKey = "bobbin peer key"
 
-// errOtherApplication is the error of a handshake with a process of another
+// errOtherApplication is the error of a TLS handshake with a process of another
 // application.
 var errOtherApplication = errors.New("the other end is not of this application (its key is made from another secret)")
 
-// PeerTLS returns the TLS configuration of connections between processes of the
-// application, for server and client. All processes derive the same key from the
+// PeerTLS returns the TLS configuration, for servers and clients, of connections
+// between processes of the application. All processes derive the same key from the
 // secret, so each end proves in TLS 1.3's handshake that it knows the secret. It
 // does not prove which process it is.
 func (p *Pass) PeerTLS() (*tls.Config, error) {
@@ -40,7 +41,8 @@ func (p *Pass) PeerTLS() (*tls.Config, error) {
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
 		ClientAuth:       tls.RequireAnyClientCert,
-		// As for the driver, there is no chain or name to verify: the key is compared.
+		// As for the driver, there is no chain or name to verify: VerifyConnection
+		// compares the public key.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) != 1 || !public.Equal(state.PeerCertificates[0].PublicKey) {

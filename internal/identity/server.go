@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The secret is in the header authorization of each call, as bearer and base64.
+// Each call has the secret in the header authorization, as a base64 bearer token.
 const (
 	authorization = "authorization"
 	bearer        = "Bearer "
@@ -25,14 +25,15 @@ func (i *Identity) ServerCredentials() credentials.TransportCredentials {
 		Certificates:     []tls.Certificate{i.certificate},
 		MinVersion:       tls.VersionTLS13,
 		CurvePreferences: keyExchange,
-		// An executor connects once, and full records are faster for large results.
+		// An executor connects once, so it needs no session tickets; full TLS
+		// records are faster for large results.
 		SessionTicketsDisabled:      true,
 		DynamicRecordSizingDisabled: true,
 	})
 }
 
-// ServerOptions returns the options of the driver's gRPC server: TLS, and rejection
-// of calls without the secret.
+// ServerOptions returns the options with which the driver's gRPC server uses TLS
+// and rejects calls without the secret.
 func (i *Identity) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(i.ServerCredentials()),
