@@ -10,8 +10,8 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/ipc"
 )
 
-// encodeRecords encodes records of one schema as an Arrow IPC stream; no records as
-// no bytes, as there is no schema.
+// encodeRecords encodes records, which must have the same schema, as an Arrow IPC
+// stream. No records have no schema, and are encoded as no bytes.
 func encodeRecords(records []arrow.Record) ([]byte, error) {
 	if len(records) == 0 {
 		return nil, nil
