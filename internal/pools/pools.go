@@ -35,12 +35,13 @@ const (
 	// maxBytes and maxDepth are far above what any real file has.
 	maxBytes = 4 << 20
 	maxDepth = 32
-	// maxNumber bounds weights and shares, so that their products fit an int.
+	// maxNumber is the largest weight or share, so that products of two fit into an
+	// int.
 	maxNumber = 1 << 20
 )
 
-// Load returns the pools that the settings describe; nil if there are none. If
-// content is "", Load reads the file that the settings name.
+// Load returns the pools that content describes or, if content is "", those that
+// the file named by the settings describes; nil if the settings name none.
 func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	described := []byte(content)
 	if content == "" {
@@ -52,8 +53,9 @@ func Load(c *config.Config, content string) ([]pool.Pool, error) {
 	return Parse(config.AllocationFile.In(c), described)
 }
 
-// Content returns the content of the file that the settings name, after it was
-// parsed without an error; nil if they name none, or the mode is not FAIR.
+// Content returns the content of the file that the settings name, after checking
+// that it can be parsed. It returns nil if the settings name no file or
+// scheduler.mode is not FAIR.
 func Content(c *config.Config) ([]byte, error) {
 	file := config.AllocationFile.In(c)
 	if file == "" || config.SchedulerMode.In(c) != pool.FAIR.String() {
@@ -85,8 +87,8 @@ func read(path string) ([]byte, error) {
 	return content, nil
 }
 
-// Parse returns the pools that the content of a file describes. Errors include the
-// file's name and the line.
+// Parse returns the pools that the content of a file describes. name is the file's
+// name, for errors, which include it and the line.
 func Parse(name string, content []byte) ([]pool.Pool, error) {
 	r := &reader{file: name, lines: map[string]int{}, decoder: xml.NewDecoder(bytes.NewReader(content))}
 	root, err := r.root()
@@ -103,11 +105,11 @@ func Parse(name string, content []byte) ([]pool.Pool, error) {
 	return top.Pools, r.rest()
 }
 
-// reader reads a file.
+// reader parses the content of one file.
 type reader struct {
 	file    string
 	decoder *xml.Decoder
-	lines   map[string]int // of the pools, by name
+	lines   map[string]int // lines on which pools are described, by pool name
 }
 
 func (r *reader) errorf(format string, args ...any) error {
@@ -115,7 +117,8 @@ func (r *reader) errorf(format string, args ...any) error {
 	return fmt.Errorf("pools: %s:%d: %w", r.file, line, fmt.Errorf(format, args...))
 }
 
-// token returns the next start or end of an element.
+// token returns the next start or end of an element. It fails if there is text
+// before it.
 func (r *reader) token() (xml.Token, error) {
 	for {
 		token, err := r.decoder.Token()
@@ -149,7 +152,7 @@ func (r *reader) root() (xml.StartElement, error) {
 	return token.(xml.StartElement), nil // the decoder rejects an end without a start
 }
 
-// rest returns an error if an element follows the root.
+// rest returns an error if another element follows the root element.
 func (r *reader) rest() error {
 	for {
 		token, err := r.decoder.Token()
@@ -165,7 +168,8 @@ func (r *reader) rest() error {
 	}
 }
 
-// children reads the children of an element into a pool.
+// children reads the child elements of a pool's element, or of the root, into a
+// pool.
 func (r *reader) children(parent xml.StartElement, into *pool.Pool, depth int) error {
 	if depth > maxDepth {
 		return r.errorf("pools are nested more than %d deep", maxDepth)
@@ -256,7 +260,7 @@ func (r *reader) number(into *pool.Pool, name, value string, least int) (int, er
 	return n, nil
 }
 
-// text returns the text of an element without children.
+// text returns the text of an element, which must not contain elements.
 func (r *reader) text(name string) (string, error) {
 	var text strings.Builder
 	for {
