@@ -1,6 +1,6 @@
 // Package profile describes resource profiles: the memory, cores and further
-// resources of an executor. An application has a default profile from its
-// settings, and further ones that its jobs request.
+// resources, such as GPUs, of an executor. An application has a default profile,
+// from its settings, and the profiles that its jobs request.
 package profile
 
 import (
@@ -9,37 +9,43 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// DefaultID is the id of the profile of the application's settings.
+// DefaultID is the id of the default profile, which the application's settings
+// describe.
 const DefaultID = 0
 
-// Profile is the resources of an executor, or of another process of an application.
+// Profile is the resources of the container of an executor, a driver or an
+// ApplicationMaster.
 type Profile struct {
-	// ID distinguishes the application's profiles.
+	// ID distinguishes the executor profiles of an application.
 	ID int
-	// Memory is for the Go program, Overhead what its container has in addition.
+	// Memory is the size in bytes that the Go program may use. Overhead is what the
+	// container has beyond that, in bytes.
 	Memory, Overhead config.Size
-	// Cores is how many tasks of one core run at once.
+	// Cores is the number of cores: how many tasks that take one core an executor
+	// runs at once.
 	Cores int
-	// Resources are amounts of YARN's further resource types, such as
-	// "yarn.io/gpu", in each container.
+	// Resources are the amounts of YARN's further resource types, such as
+	// "yarn.io/gpu", that the container has.
 	Resources map[string]int64
-	// NodeLabel is the node label expression of the containers; "" for the queue's.
+	// NodeLabel is the node label expression with which the containers are
+	// requested; "" means the default of the queue.
 	NodeLabel string
-	// Opportunistic containers are allocated at once, but may wait for their node or
-	// be preempted. Others are guaranteed.
+	// Opportunistic is set if YARN is to allocate OPPORTUNISTIC containers: at
+	// once, though they may wait for their node or be preempted. Otherwise, they
+	// are GUARANTEED.
 	Opportunistic bool
 }
 
-// Container returns the memory of the whole container.
+// Container returns the memory of the whole container, in bytes.
 func (p Profile) Container() config.Size { return p.Memory + p.Overhead }
 
-// Same reports whether both profiles differ in nothing but their ids.
+// Same reports whether two profiles differ at most in their ids.
 func (p Profile) Same(other Profile) bool {
 	return p.Memory == other.Memory && p.Overhead == other.Overhead && p.Cores == other.Cores &&
 		p.NodeLabel == other.NodeLabel && p.Opportunistic == other.Opportunistic && maps.Equal(p.Resources, other.Resources)
 }
 
-// Default returns the profile of the application's settings.
+// Default returns the executors' default profile, which the settings describe.
 func Default(c *config.Config) Profile {
 	return Profile{
 		ID:            DefaultID,
@@ -52,8 +58,8 @@ func Default(c *config.Config) Profile {
 	}
 }
 
-// Master returns the profile of the ApplicationMaster's container, in which the
-// driver runs too unless the client runs it.
+// Master returns the profile of the ApplicationMaster's container. The driver runs
+// there too, except in client mode.
 func Master(c *config.Config) Profile {
 	master := Driver(c)
 	if config.ClientMode(c) {
@@ -62,7 +68,8 @@ func Master(c *config.Config) Profile {
 	return master
 }
 
-// Driver returns the profile of a driver's process that the cluster starts.
+// Driver returns the profile of the container or process in which the cluster runs
+// a driver.
 func Driver(c *config.Config) Profile {
 	return Profile{
 		Memory:    config.DriverMemory.In(c),
