@@ -12,9 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// chooseProgram returns the file that goes to the cluster: the job's program, or
-// another build of it if the job's program is this process's and the nodes cannot
-// run it.
+// chooseProgram returns the executable to upload: job.Program or, if that is the
+// program of this process (job.Own), its build for the nodes' platform.
 func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) {
 	platform := config.Platform.In(job.Settings)
 	platformSet := job.Settings.IsSet(config.Platform.Name())
@@ -25,8 +24,8 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 			return nil, err
 		}
 	}
-	// checkPlatform asks later, together with the other checks, whether the nodes
-	// are of that platform.
+	// Assume that the nodes are of the program's platform; checkPlatform asks
+	// them later.
 	if built := platformOf(path); !platformSet && supported(built) {
 		platform = built
 	}
@@ -37,7 +36,8 @@ func (c *Cluster) chooseProgram(ctx context.Context, job Job) (*Program, error) 
 	return program, err
 }
 
-// ownBuild finds the build of this process's program that goes to the cluster.
+// ownBuild returns the path of the build of this process's program to upload:
+// the setting yarn.program, or else the build for the nodes' platform.
 func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platformSet bool) (string, error) {
 	if named := config.Program.In(job.Settings); named != "" {
 		return named, nil
@@ -61,13 +61,15 @@ func (c *Cluster) ownBuild(ctx context.Context, job Job, platform string, platfo
 		"others are made by %s -o %s), or name one with yarn.program (--program)", job.Program, orUnknown(platformOf(job.Program)), platform, sibling, build(platform), sibling)
 }
 
-// siblingName is the name of a program's build for another platform.
+// siblingName returns the file name of a program's build for another platform,
+// such as program-linux-arm64.
 func siblingName(program, platform string) string {
 	return program + "-" + strings.ReplaceAll(platform, "/", "-")
 }
 
-// buildsOf finds a program's builds for clusters, by platform: the program
-// itself, and files beside it or beside the file that it is a link to.
+// buildsOf returns the paths of a program's builds for cluster nodes, by
+// platform: the program itself, and files named by siblingName beside it or
+// beside the file that it links to.
 func buildsOf(program string) map[string]string {
 	builds := map[string]string{}
 	if own := platformOf(program); supported(own) {
@@ -89,7 +91,8 @@ func buildsOf(program string) map[string]string {
 	return builds
 }
 
-// supported reports whether a cluster's nodes can be of the platform.
+// supported reports whether bobbin runs on cluster nodes of the platform, such
+// as "linux/amd64".
 func supported(platform string) bool {
 	system, processor, _ := strings.Cut(platform, "/")
 	_, known := machines[processor]
@@ -122,8 +125,8 @@ func platformOf(path string) string {
 	return ""
 }
 
-// CheckDriver fails if a program cannot run on this machine, where its driver runs
-// in client mode. Such a program itself chooses the build for the cluster.
+// CheckDriver fails if a program cannot run on this machine, as its driver does
+// in client mode. The program then chooses the build for the cluster itself.
 func CheckDriver(path string) error {
 	here := runtime.GOOS + "/" + runtime.GOARCH
 	built := platformOf(path)

@@ -12,28 +12,30 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// A cache entry is a directory named by the SHA-256 of the file in it. The
-// directory's modification time is when a submission last used it. The file's own
-// must never change: NodeManagers compare it with the time in the LocalResource.
+// A cache entry is a directory in HDFS with one file, named by the file's
+// SHA-256. The directory's modification time is the time of its last use. That
+// of the file must never change: a NodeManager compares it with the timestamp in
+// the LocalResource.
 
-// pruneLimit bounds how many entries one submission removes.
+// pruneLimit is the maximum number of cache entries that one submission removes.
 const pruneLimit = 100
 
-// stagingGrace is how long the directory of an unknown application is kept: its
-// submission may be under way.
+// stagingGrace is the age from which a staging directory may be removed. A
+// younger one may belong to a submission that has not reached the ResourceManager.
 const stagingGrace = time.Hour
 
-// stagingLimit bounds how many applications one submission asks the cluster
-// about.
+// stagingLimit is the maximum number of applications whose state one submission
+// looks up in order to remove their staging directories.
 const stagingLimit = 20
 
-// partMaxAge is the age at which an incomplete upload is removed.
+// partMaxAge is the age after which an incomplete upload is removed.
 const partMaxAge = 24 * time.Hour
 
 func (s *stager) cache() string { return s.base + "/cache" }
 
-// findCached finds an earlier upload of the same content and marks it as used, so
-// that no other submission prunes it from now on.
+// findCached looks for an earlier upload of the same content and sets file.ready
+// if there is one. It also updates the entry's time of last use, so that no
+// other submission removes it.
 func (s *stager) findCached(ctx context.Context, file *staged) error {
 	info, err := s.files.Stat(ctx, file.target())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,13 +50,13 @@ func (s *stager) findCached(ctx context.Context, file *staged) error {
 	}
 	err = s.files.SetTimes(ctx, file.dir, time.Time{}, time.Now())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // pruned meanwhile: upload it again
+		return nil // another submission has just removed it: upload it again
 	}
 	file.info, file.ready = info, err == nil
 	return err
 }
 
-// cacheDirs returns the cache entries that hold the files.
+// cacheDirs returns the directories of the cache entries that contain the files.
 func cacheDirs(files []staged, cache string) []string {
 	var dirs []string
 	seen := map[string]bool{}
@@ -67,10 +69,11 @@ func cacheDirs(files []staged, cache string) []string {
 	return dirs
 }
 
-// pruneBefore returns a time: cache entries last used before it may be removed.
-// It is maxAge ago, or when the user's oldest application without an
-// ApplicationMaster was submitted, if that is earlier. ApplicationMasters renew
-// the files of their application.
+// pruneBefore returns the time before which a cache entry must have been used
+// last to be removed. This is maxAge ago or, if that is earlier, partMaxAge
+// before the submission of the user's oldest application that waits for its
+// ApplicationMaster. A running ApplicationMaster updates the time of last use of
+// its entries itself.
 func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.Time, error) {
 	limit := time.Now().Add(-maxAge)
 	waiting, err := c.rest.Applications(ctx, yarnrest.Filter{User: c.user, States: []yarnrest.ApplicationState{
@@ -80,7 +83,8 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 		return time.Time{}, fmt.Errorf("looking for applications that need cached files: %w", err)
 	}
 	for _, application := range waiting {
-		// The submission marked its files before it uploaded others.
+		// A submission marks its cached files first; its uploads may take up to
+		// partMaxAge.
 		if marked := application.Started.Add(-partMaxAge); marked.Before(limit) {
 			limit = marked
 		}
@@ -88,8 +92,9 @@ func (c *Cluster) pruneBefore(ctx context.Context, maxAge time.Duration) (time.T
 	return limit, nil
 }
 
-// prune removes cache entries that were last used before the given time. It keeps
-// entries in use, and removes abandoned uploads in them.
+// prune removes the cache entries that were last used before a time, except
+// those in inUse. From these it removes incomplete uploads that are older than
+// partMaxAge.
 func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) error {
 	entries, err := s.files.List(ctx, s.cache())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,8 +127,9 @@ func (s *stager) prune(ctx context.Context, before time.Time, inUse []string) er
 	return nil
 }
 
-// pruneStaging removes directories of applications that have ended: their
-// submissions were killed before cleanUp. It keeps the directory own.
+// pruneStaging removes the staging directories of applications that have ended,
+// which remain if a submission was killed before cleanUp. It keeps the directory
+// own.
 func (s *stager) pruneStaging(ctx context.Context, own string, hasEnded func(ctx context.Context, application string) (bool, error)) error {
 	entries, err := s.files.List(ctx, s.base+"/staging")
 	if errors.Is(err, fs.ErrNotExist) {

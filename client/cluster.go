@@ -27,7 +27,7 @@ import (
 type Cluster struct {
 	hadoop *conf.Config
 	user   string
-	types  []string // of bobbin's applications
+	types  []string // the application types that List selects
 	rest   *yarnrest.Client
 	log    *slog.Logger
 }
@@ -62,8 +62,8 @@ func newCluster(hadoop *conf.Config, settings *config.Config, log *slog.Logger) 
 	return &Cluster{hadoop: hadoop, user: user.Effective, types: types, rest: rest, log: log}, nil
 }
 
-// addresses returns those of the ResourceManagers and NameNodes. Errors in the
-// configuration are reported by the calls that need them.
+// addresses returns the addresses of the ResourceManagers and NameNodes. It
+// ignores errors in the configuration: calls that need an address report them.
 func (c *Cluster) addresses() []string {
 	managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address")
 	names, _ := c.hadoop.NameNodes(c.hadoop.DefaultFS())
@@ -73,7 +73,7 @@ func (c *Cluster) addresses() []string {
 // Hadoop returns the cluster's configuration.
 func (c *Cluster) Hadoop() *conf.Config { return c.hadoop }
 
-// User returns the user in whose name the cluster is called.
+// User returns the user on whose behalf requests are sent to the cluster.
 func (c *Cluster) User() string { return c.user }
 
 // REST returns the client of the cluster's ResourceManagers.
@@ -96,8 +96,9 @@ func CheckApplicationID(id string) error {
 	return nil
 }
 
-// UnknownApplication explains the error of a request about an application, in
-// particular that the cluster does not know it.
+// UnknownApplication returns err with the exit status ExitCluster. If err says
+// that the ResourceManager does not know the application, the text explains
+// that.
 func UnknownApplication(id string, err error) error {
 	var answer *yarnrest.RemoteError
 	if errors.As(err, &answer) && errors.Is(err, yarnrest.ErrNotFound) {
@@ -124,8 +125,8 @@ func (u *unknownError) Error() string {
 
 func (u *unknownError) Unwrap() error { return u.answer }
 
-// NoticeSilence prints once if no ResourceManager answers for some seconds. stop
-// cancels that.
+// NoticeSilence prints a message if no ResourceManager has answered within
+// answerNotice. stop cancels the message.
 func (c *Cluster) NoticeSilence(console *Console) (stop func()) {
 	timer := time.AfterFunc(answerNotice, func() {
 		if managers, _ := c.hadoop.ResourceManagers("yarn.resourcemanager.webapp.address"); !c.rest.HasAnswered() {

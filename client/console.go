@@ -53,7 +53,8 @@ func (c *Console) Print(format string, args ...any) {
 	c.draw()
 }
 
-// Write writes complete lines that stay, so that a logger can share the console.
+// Write writes lines that stay. Each call must pass complete lines. A logger can
+// write to the console by it.
 func (c *Console) Write(lines []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +133,8 @@ func (c *Console) paint(colour, word string) string {
 	return colour + word + reset
 }
 
-// bar draws done of total as a bar of the given width.
+// bar returns a progress bar for done out of total, such as "[===>    ]", with
+// width columns between the brackets.
 func bar(done, total, width int) string {
 	if total <= 0 {
 		return "[" + strings.Repeat(" ", width) + "]"

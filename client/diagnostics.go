@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// cause is why an application ended without success.
+// cause says why an application failed or was killed.
 type cause struct {
-	message string // one line: what happened, and the setting that helps if there is one
-	details string // the cluster's or the program's own text; "" if the message contains all of it
+	message string // one line: what happened, and the setting that helps, if there is one
+	details string // the text of YARN or the program; "" if message contains all of it
 }
 
-// explain finds the cause in the diagnostics of an application that ended without
-// success. An ApplicationMaster's diagnostics start with its message; YARN's are
-// long and have the cause somewhere in the middle.
+// explain derives the cause from the diagnostics of an application that failed
+// or was killed. Diagnostics from bobbin's ApplicationMaster begin with its
+// message; in those from YARN the reason is somewhere in a long text.
 func explain(state, diagnostics string) cause {
 	diagnostics = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(diagnostics), recoveredPrefix))
 	switch state {
@@ -27,8 +27,8 @@ func explain(state, diagnostics string) cause {
 	return explainFailed(diagnostics)
 }
 
-// recoveredPrefix stands before an application's diagnostics after a restart of
-// the ResourceManager (RMAppImpl.java of Hadoop 3).
+// recoveredPrefix starts an application's diagnostics after a ResourceManager
+// restart (RMAppImpl.java of Hadoop 3).
 const recoveredPrefix = "Attempt recovered after RM restart"
 
 func explainFinished(diagnostics string) cause {
@@ -63,7 +63,8 @@ func explainKilled(diagnostics string) cause {
 	return cause{message: "killed; YARN does not say by whom"}
 }
 
-// dropIfRepeated drops details of one line that the message repeats.
+// dropIfRepeated returns "" if diagnostics is one line that contains message,
+// and otherwise diagnostics.
 func dropIfRepeated(diagnostics, message string) string {
 	if !strings.Contains(diagnostics, "\n") && strings.Contains(diagnostics, message) {
 		return ""
@@ -71,9 +72,9 @@ func dropIfRepeated(diagnostics, message string) string {
 	return diagnostics
 }
 
-// clusterCauses match YARN's diagnostics of applications whose ApplicationMaster
-// could not report anything, most specific first. $1 and so on in words are the
-// pattern's groups.
+// clusterCauses maps patterns in YARN's diagnostics to explanations, for
+// applications whose ApplicationMaster reported nothing. The first match wins.
+// $1 and so on in words refer to the pattern's groups.
 var clusterCauses = []struct {
 	pattern *regexp.Regexp
 	words   string
@@ -121,12 +122,12 @@ func explainFailed(diagnostics string) cause {
 	return cause{message: message, details: strings.Trim(rest, "\n")}
 }
 
-// paragraphStart matches the time before each paragraph that a NodeManager adds
-// to the diagnostics: "[2026-11-21 12:42:09.162]".
+// paragraphStart matches the timestamp at which a NodeManager starts each
+// paragraph of the diagnostics: "[2026-11-21 12:42:09.162]".
 var paragraphStart = regexp.MustCompile(`(?m)^\[\d{4}-\d\d-\d\d [\d:.]+\]`)
 
-// withoutRepeatedParagraphs drops paragraphs whose text came before: a
-// NodeManager reports the end of a container twice, each time with its stderr.
+// withoutRepeatedParagraphs drops paragraphs whose text has occurred before: a
+// NodeManager reports the end of a container twice, with its stderr each time.
 func withoutRepeatedParagraphs(diagnostics string) string {
 	var kept strings.Builder
 	seen := map[string]bool{}
@@ -159,12 +160,12 @@ func withoutRepeatedParagraphs(diagnostics string) string {
 	return strings.TrimSpace(kept.String())
 }
 
-// detailedOutput begins the text that the ResourceManager adds to a
-// NodeManager's.
+// detailedOutput starts the text that the ResourceManager appends to the
+// NodeManager's diagnostics.
 const detailedOutput = "For more detailed output, check the application tracking page"
 
-// exitMeanings explain the exit statuses of containers: YARN's
-// (ContainerExitStatus.java of Hadoop 3), and those of bobbin's
+// exitMeanings explains exit statuses of containers: those of YARN
+// (ContainerExitStatus.java of Hadoop 3) and those of bobbin's
 // ApplicationMaster.
 var exitMeanings = map[int]string{
 	-100:  "aborted by YARN",

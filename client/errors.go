@@ -14,7 +14,7 @@ const (
 	ExitCluster = 3 // the cluster could not be reached, or refused
 )
 
-// exitError is an error with the exit status of the process.
+// exitError is an error that determines the exit status of the process.
 type exitError struct {
 	code int
 	err  error
@@ -62,7 +62,8 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// Interrupted returns the cause of ctx's end instead of err if ctx has ended.
+// Interrupted returns err, or the cause of ctx if ctx has ended and err is not
+// nil.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return Failed(context.Cause(ctx))

@@ -10,15 +10,15 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// containerRequest is a container that the application will ask for, and the
-// settings that determine its size.
+// containerRequest describes a kind of container that the application will
+// request. settings names the settings that determine its size, for messages.
 type containerRequest struct {
 	name, settings string
-	label          string // the node label that it asks for
+	label          string // node label expression; "" for none
 	resource       yarnrest.Resource
 }
 
-// containerRequests returns the containers that the application will ask for.
+// containerRequests returns one containerRequest for each kind of container.
 func containerRequests(settings *config.Config) []containerRequest {
 	master := containerRequest{
 		name: "the ApplicationMaster", settings: "--driver-memory and driver.memoryOverhead, --driver-cores, driver.resource.*, yarn.driver.resource.*",
@@ -37,7 +37,7 @@ func containerRequests(settings *config.Config) []containerRequest {
 	return []containerRequest{master, executor}
 }
 
-// resourceOf returns the size of a profile's container.
+// resourceOf returns the size of the containers of a resource profile.
 func resourceOf(p profile.Profile) yarnrest.Resource {
 	resource := yarnrest.Resource{MemoryMB: p.Container().MiB(), VCores: p.Cores}
 	for _, name := range slices.Sorted(maps.Keys(p.Resources)) {
@@ -46,8 +46,8 @@ func resourceOf(p profile.Profile) yarnrest.Resource {
 	return resource
 }
 
-// checkSizes fails if a container of the application is larger than the largest
-// one that the cluster allocates.
+// checkSizes fails if a container of the application would exceed the cluster's
+// maximum allocation.
 func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	for _, container := range containerRequests(settings) {
 		if err := container.resource.Check(maximum); err != nil {
@@ -57,8 +57,8 @@ func checkSizes(settings *config.Config, maximum yarnrest.Resource) error {
 	return nil
 }
 
-// minResource returns the smaller of two maximum allocations, amount by amount. A
-// zero amount is no limit.
+// minResource returns the smaller amount of each resource of two maximum
+// allocations. A memory or core count of 0 means no limit.
 func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	if b.MemoryMB > 0 && (a.MemoryMB == 0 || b.MemoryMB < a.MemoryMB) {
 		a.MemoryMB = b.MemoryMB
@@ -75,8 +75,8 @@ func minResource(a, b yarnrest.Resource) yarnrest.Resource {
 	return a
 }
 
-// warnIfNothingFits warns of containers that fit on no running node, even an
-// empty one: schedulers let them wait without giving a reason.
+// warnIfNothingFits warns of containers that are larger than every running node.
+// The scheduler would leave such a request pending without giving a reason.
 func warnIfNothingFits(settings *config.Config, nodes []yarnrest.Node, console *Console) {
 	reported := slices.ContainsFunc(nodes, func(n yarnrest.Node) bool { return n.Total.MemoryMB > 0 })
 	if !reported {

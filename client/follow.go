@@ -15,20 +15,22 @@ const (
 	// firstInterval is the time between the first polls of an application, when
 	// its state changes quickly.
 	firstInterval = 200 * time.Millisecond
-	// statusTimeout bounds a request to the ApplicationMaster.
+	// statusTimeout is the timeout of a status request to the ApplicationMaster.
 	statusTimeout = 3 * time.Second
-	// outageLimit is how long a follower waits for a ResourceManager that does
-	// not answer.
+	// outageLimit is how long a follower retries while no ResourceManager
+	// answers.
 	outageLimit = 10 * time.Minute
-	// recoveryLimit is how long a restarted ResourceManager may take to recover
-	// an application: its web server answers before that.
+	// recoveryLimit is how long a follower retries while a restarted
+	// ResourceManager does not know the application: it answers requests before
+	// it has recovered its applications.
 	recoveryLimit = time.Minute
-	// waitReasonDelay is how long an application waits before the reason is
-	// shown.
+	// waitReasonDelay is how long an application must have waited before the
+	// reason is shown.
 	waitReasonDelay = 5 * time.Second
 )
 
-// Times are when an application reached its states. Unknown times are zero.
+// Times are the times at which an application reached its states; zero if
+// unknown.
 type Times struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Accepted  time.Time `json:"accepted,omitzero"`
@@ -41,7 +43,7 @@ type Times struct {
 type follower struct {
 	rest     *yarnrest.Client
 	id       string
-	interval time.Duration // between two polls, after the first ones
+	interval time.Duration // between two polls of an application that has run for a while
 	display  *display
 	times    Times
 	reason   string // the ResourceManager's reason for waiting, as last shown
@@ -92,10 +94,10 @@ func (f *follower) untilEnd(ctx context.Context) (*yarnrest.Application, error) 
 	}
 }
 
-// statusPoller has at most one request to the ApplicationMaster under way, so
-// that a slow one delays nothing else.
+// statusPoller requests the ApplicationMaster's progress in the background, with
+// at most one request at a time, so that a slow answer delays nothing else.
 type statusPoller struct {
-	answers chan *Progress // nil if there was no answer
+	answers chan *Progress // receives nil if the ApplicationMaster did not answer
 	busy    bool
 	group   sync.WaitGroup
 }
@@ -110,9 +112,9 @@ func (a *statusPoller) ask(ctx context.Context, rest *yarnrest.Client, id string
 	})
 }
 
-// fetchProgress asks the ApplicationMaster for its progress. It returns nil if
-// there is no answer or none that it can read: a program of another version can
-// be followed to its end all the same.
+// fetchProgress requests the progress from the ApplicationMaster. It returns nil
+// if there is no answer or the answer has an unknown format, as that of another
+// version of bobbin may: the application can still be followed to its end.
 func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progress {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -127,8 +129,8 @@ func fetchProgress(ctx context.Context, rest *yarnrest.Client, id string) *Progr
 	return progress
 }
 
-// poll asks for the application, and retries while the ResourceManager does not
-// answer or recovers.
+// poll requests the application's report from the ResourceManager, and retries
+// while no ResourceManager answers or it has not recovered the application.
 func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	began := time.Now()
 	for warned := false; ; warned = true {
@@ -138,8 +140,8 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 		case err == nil:
 			if warned {
 				f.display.line("the ResourceManager answers again")
-				// While the ResourceManager recovers, a running application
-				// passes through its states again.
+				// A recovering ResourceManager reports the earlier states of a
+				// running application again.
 				f.display.state = ""
 			}
 			return application, nil
@@ -162,7 +164,7 @@ func (f *follower) poll(ctx context.Context) (*yarnrest.Application, error) {
 	}
 }
 
-// Sleep waits for d, or until ctx ends: then it returns the cause.
+// Sleep waits for d. If ctx ends before, it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -219,7 +221,8 @@ func (f *follower) showState(application *yarnrest.Application) {
 	}
 }
 
-// showWaitReason shows why the application waits, if the reason is new.
+// showWaitReason prints why the application is waiting, unless it was the last
+// reason printed.
 func (f *follower) showWaitReason(diagnostics string) {
 	sentence, details := waitReason(diagnostics)
 	if sentence == "" || sentence == f.reason {
@@ -229,9 +232,9 @@ func (f *follower) showWaitReason(diagnostics string) {
 	f.display.line("waiting: %s", details)
 }
 
-// waitReason returns why an application waits: the sentence with the reason, and
-// the whole text. After that sentence come the queue's numbers, which change all
-// the time.
+// waitReason returns why an application is waiting: the first sentence of its
+// diagnostics, and the whole text. The rest of the text has figures of the
+// queue, which change all the time.
 func waitReason(diagnostics string) (sentence, details string) {
 	// "[Tue Jan 02 15:04:05 +0000 2024] Application is added to the scheduler …"
 	if strings.HasPrefix(diagnostics, "[") {
@@ -255,8 +258,8 @@ func (f *follower) noteProgress(s *Progress) {
 	f.display.redraw()
 }
 
-// pause returns the time to the next poll. It is short while the application is
-// young or about to end, so that its end is seen soon after.
+// pause returns the time until the next poll. It is short when the application
+// has just been submitted or may end soon.
 func (f *follower) pause() time.Duration {
 	if f.display.latest != nil && f.display.latest.idle() {
 		return min(firstInterval, f.interval)

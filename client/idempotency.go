@@ -15,9 +15,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// An idempotency key is a tag of its application. The ResourceManager turns tags
-// to lower case and accepts 100 ASCII characters
-// (ApplicationSubmissionContextPBImpl.java of Hadoop 3), so other keys are
+// An application has its idempotency key as a tag. The ResourceManager converts
+// tags to lower case and accepts at most 100 ASCII characters
+// (ApplicationSubmissionContextPBImpl.java of Hadoop 3). A key that would not
+// survive this is replaced by its SHA-256.
 // replaced by their digest.
 const (
 	keyTag       = "bobbin-key:"
@@ -26,7 +27,7 @@ const (
 
 var plainKey = regexp.MustCompile(`^[a-z0-9._/:@+-]{1,80}$`)
 
-// tagOf returns the tag of a key; "" for no key.
+// tagOf returns the tag for an idempotency key; "" if key is "".
 func tagOf(key string) string {
 	switch {
 	case key == "":
@@ -43,7 +44,8 @@ func IsKeyTag(tag string) bool {
 	return strings.HasPrefix(tag, keyTag) || strings.HasPrefix(tag, keyDigestTag)
 }
 
-// tagsOf returns the tags that an application is submitted with.
+// tagsOf returns the tags of the application to submit: those of the settings
+// and that of the idempotency key.
 func tagsOf(settings *config.Config) []string {
 	tags := config.Tags.In(settings)
 	if tag := tagOf(config.IdempotencyKey.In(settings)); tag != "" {
@@ -53,9 +55,9 @@ func tagsOf(settings *config.Config) []string {
 }
 
 // applicationForKey returns the application that a submission with the key
-// follows instead of starting one: the first that runs, otherwise the last that
-// succeeded, or nil. Failed ones do not count, so that a pipeline can be retried;
-// killed ones do not either.
+// follows instead of submitting another one: the oldest that has not ended, or
+// else the latest that has succeeded, or nil. Failed and killed ones are
+// ignored, so that a pipeline can retry.
 func (c *Cluster) applicationForKey(ctx context.Context, key string) (*yarnrest.Application, error) {
 	all, err := c.applicationsWithKey(ctx, key)
 	if err != nil {
@@ -80,29 +82,30 @@ func (c *Cluster) applicationsWithKey(ctx context.Context, key string) ([]yarnre
 	if err != nil {
 		return nil, Refused(fmt.Errorf("looking for an application of the same idempotency key: %w", err))
 	}
-	// A ResourceManager that ignores the parameter returns all applications.
+	// A ResourceManager that does not know the query parameter returns all
+	// applications.
 	all = slices.DeleteFunc(all, func(a yarnrest.Application) bool { return !slices.Contains(a.Tags, tag) || a.User != c.user })
 	slices.SortFunc(all, compareStart)
 	return all, nil
 }
 
-// compareStart orders applications by when the ResourceManager accepted them.
+// compareStart orders applications by the time of their submission, then by id.
 func compareStart(a, b yarnrest.Application) int {
 	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 }
 
-// secondCheckDelay is the time between the two checks for other applications with
-// the key. Of two submissions at the same moment the later one may not see the
-// other at the first check.
+// secondCheckDelay is the time between the two checks of findEarlier. If two
+// submissions are made at the same moment, the later one may miss the other at
+// the first check.
 const secondCheckDelay = 250 * time.Millisecond
 
-// findEarlier looks, after the submission, for an older running application with
-// the same key. It returns that, and kills its own application before its
-// ApplicationMaster starts.
+// findEarlier looks, after the submission, for an older application with the
+// same key that has not ended. If there is one, it kills the application just
+// submitted and returns the older one.
 func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.Application, error) {
 	for again := range 2 {
 		if again > 0 && Sleep(ctx, secondCheckDelay) != nil {
-			return nil, nil // follow kills it
+			return nil, nil // ctx has ended, so follow kills the application
 		}
 		all, err := s.cluster.applicationsWithKey(ctx, key)
 		if err != nil {
@@ -110,7 +113,7 @@ func (s *submission) findEarlier(ctx context.Context, key string) (*yarnrest.App
 		}
 		for i, other := range all {
 			if other.ID == s.id {
-				break // no older one runs
+				break // no older application with the key is running
 			}
 			if !other.State.Ended() {
 				return &all[i], s.killDuplicate(ctx, &all[i])

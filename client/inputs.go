@@ -12,17 +12,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// input is a file that every container gets.
+// input is a file that is localized for every container.
 type input struct {
 	path    string // on the local disk, or an hdfs:// URI
 	name    string
-	size    int64 // bytes; of local files
-	remote  bool  // in HDFS already
-	archive bool  // unpacked by the NodeManager
+	size    int64 // bytes; 0 if remote
+	remote  bool  // the file is already in HDFS
+	archive bool  // the NodeManager unpacks it
 }
 
-// archiveSuffixes are those of archives that NodeManagers unpack (FSDownload.java
-// of Hadoop 3).
+// archiveSuffixes are the file name suffixes of archives that NodeManagers
+// unpack (FSDownload.java of Hadoop 3).
 var archiveSuffixes = []string{".zip", ".tar", ".tar.gz", ".tgz", ".jar"}
 
 // reservedNames are files that a NodeManager writes into every container's
@@ -33,7 +33,7 @@ var reservedNames = []string{
 }
 
 // inputs returns the program and the files of yarn.files and yarn.archives. It
-// checks names and local files.
+// fails if a name is invalid or used twice, or a local file cannot be read.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)
@@ -112,8 +112,8 @@ func newInput(entry string, archive bool) (input, error) {
 
 func hasSuffixFold(path, ending string) bool { return strings.HasSuffix(strings.ToLower(path), ending) }
 
-// checkName fails if a file cannot have the name in a container's working
-// directory.
+// checkName fails if a file in a container's working directory cannot have the
+// name.
 func checkName(name string) error {
 	switch {
 	case name == "" || name == "." || name == "..":
@@ -126,18 +126,18 @@ func checkName(name string) error {
 	return nil
 }
 
-// LocalFile is a file of this machine for the working directory of every process
-// of an application.
+// LocalFile is a file on this machine to copy into the working directory of
+// every process of an application.
 type LocalFile struct {
 	Path       string
 	Name       string // in the working directory
-	Executable bool   // by its owner
-	Archive    bool   // unpacked into a directory of the name
+	Executable bool   // its owner may execute it
+	Archive    bool   // unpacked into a directory called Name
 }
 
-// LocalFiles returns the files and archives that the settings name, for a cluster
-// without a file system of its own. It fails if one is not on this machine or has
-// the program's name.
+// LocalFiles returns the files and archives that the settings name, for a
+// cluster without a shared file system. It fails if one is not on this machine
+// or has the same name as the program.
 func LocalFiles(program string, settings *config.Config) ([]LocalFile, error) {
 	name := filepath.Base(program)
 	named, err := inputs(&Program{Path: program, Name: name}, config.Files.In(settings), config.Archives.In(settings))

@@ -14,16 +14,18 @@ import (
 )
 
 const (
-	// platformWait bounds the requests for the nodes' platform: many clusters do
-	// not answer them from outside, and a submission goes on without.
+	// platformWait is the timeout of the requests for the nodes' platform. Many
+	// clusters do not let clients reach NodeManagers; the submission then
+	// continues without it.
 	platformWait = 2 * time.Second
-	// platformSample is how many nodes are asked.
+	// platformSample is the maximum number of nodes that are asked.
 	platformSample = 8
 )
 
-// checkPlatform compares the platform of a program with the nodes', unless
-// yarn.platform names it. It asks the ResourceManager first, which can always
-// be reached, and nodes if the ResourceManager is of another platform.
+// checkPlatform checks that the program's platform is that of the nodes, unless
+// yarn.platform is set. It asks the ResourceManager first, which clients can
+// always reach, and some nodes only if the ResourceManager's platform is another
+// one.
 func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings *config.Config, console *Console) error {
 	if settings.IsSet(config.Platform.Name()) {
 		return nil
@@ -56,9 +58,10 @@ func (c *Cluster) checkPlatform(ctx context.Context, program *Program, settings 
 	return nil
 }
 
-// clusterPlatform returns the nodes' platform, or "" if it is unknown: the
-// ResourceManager's if that is the expected one, otherwise that of most nodes in
-// a sample. Nodes may be unreachable from here, which takes platformWait.
+// clusterPlatform returns the nodes' platform, or "" if it is unknown. This is
+// the ResourceManager's platform if that is the expected one, otherwise the most
+// frequent one in a sample of nodes. It takes up to platformWait if the nodes
+// cannot be reached.
 func (c *Cluster) clusterPlatform(ctx context.Context, expected string) string {
 	manager := c.managerPlatform(ctx)
 	if manager == expected {
@@ -81,8 +84,8 @@ func (c *Cluster) managerPlatform(ctx context.Context) string {
 	return platform
 }
 
-// nodePlatforms asks some nodes for their platform and returns their hosts by
-// platform.
+// nodePlatforms asks a sample of nodes for their platform. It returns the hosts
+// of each platform.
 func (c *Cluster) nodePlatforms(ctx context.Context) map[string][]string {
 	ctx, cancel := context.WithTimeout(ctx, platformWait)
 	defer cancel()
@@ -118,7 +121,7 @@ func (c *Cluster) nodePlatform(ctx context.Context, node yarnrest.Node) (string,
 	return manager.Platform(ctx)
 }
 
-// describeNodes names platforms, each with its nodes.
+// describeNodes lists platforms, each with its hosts in parentheses.
 func describeNodes(hosts map[string][]string, platforms []string) string {
 	var parts []string
 	for _, platform := range platforms {

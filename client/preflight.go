@@ -15,17 +15,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// preflightResult is what the ResourceManager answered before anything was
-// uploaded.
+// preflightResult is what the ResourceManager answered before the upload.
 type preflightResult struct {
 	applicationID string
 	queue         string
 	racks         map[string]string      // of running nodes, by host
-	nodes         map[string]launch.Node // the capacity of these nodes
+	nodes         map[string]launch.Node // label and total resources of these nodes, by host
 }
 
-// preflight asks the ResourceManager for a new application id, and checks the
-// request against its queues, its largest container and its node labels.
+// preflight requests a new application id, and checks the request against the
+// cluster's queues, maximum allocation and node labels.
 func (c *Cluster) preflight(ctx context.Context, settings *config.Config, console *Console) (*preflightResult, error) {
 	var application *yarnrest.NewApplication
 	var scheduler *yarnrest.Scheduler
@@ -76,8 +75,9 @@ func (c *Cluster) preflight(ctx context.Context, settings *config.Config, consol
 	return &preflightResult{applicationID: application.ID, queue: name, racks: racks, nodes: capacities}, nil
 }
 
-// checkHeartbeat compares the ApplicationMaster's heartbeat interval with the
-// time after which the ResourceManager considers it dead.
+// checkHeartbeat fails if the ApplicationMaster's heartbeat interval is too long
+// for the time after which the ResourceManager considers a silent
+// ApplicationMaster dead.
 func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	const usual = 10 * time.Minute
 	expiry, err := c.hadoop.Duration("yarn.am.liveness-monitor.expiry-interval-ms", usual, time.Millisecond)
@@ -87,7 +87,7 @@ func (c *Cluster) checkHeartbeat(settings *config.Config) error {
 	return config.CheckHeartbeat(settings, expiry)
 }
 
-// nodeCapacity returns what a node has for containers, used or not.
+// nodeCapacity returns a node's total resources, including those in use.
 func nodeCapacity(node yarnrest.Node) launch.Node {
 	capacity := launch.Node{
 		Label:    strings.Join(node.Labels, ","),
@@ -105,8 +105,8 @@ func nodeCapacity(node yarnrest.Node) launch.Node {
 	return capacity
 }
 
-// checkLabels fails if the cluster lacks a node label. Without this check the
-// application would fail only when it asks for executors.
+// checkLabels fails if the cluster does not have a node label of the settings.
+// Otherwise the application would fail only when it requests executors.
 func (c *Cluster) checkLabels(ctx context.Context, settings *config.Config) error {
 	keys := slices.DeleteFunc([]config.Key[string]{config.AMLabel, config.ExecutorLabel}, func(key config.Key[string]) bool {
 		return key.In(settings) == ""
@@ -136,14 +136,14 @@ const (
 	globalMaxAttemptsKey = "yarn.resourcemanager.am.global.max-attempts"
 )
 
-// warnOfIneffectiveSettings warns of settings that have no effect or less than
-// they seem to.
+// warnOfIneffectiveSettings warns of settings that have no effect, or less than
+// their values suggest.
 func (c *Cluster) warnOfIneffectiveSettings(settings *config.Config, console *Console) {
 	if keys := config.ACLsWithoutEffect(settings); len(keys) > 0 {
 		console.Warn("%s let nobody in, as %s is not true", strings.Join(keys, ", "), config.ACLsEnable.Name())
 	}
-	// The ResourceManager decides by its own value; the client's configuration
-	// may have another or none.
+	// The ResourceManager applies its own value of the key; this machine's
+	// configuration may have another value, or none.
 	key := globalMaxAttemptsKey
 	if _, set := c.hadoop.Get(key); !set {
 		key = maxAttemptsKey

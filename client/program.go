@@ -13,20 +13,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/launch"
 )
 
-// Program is a local executable that passed CheckProgram.
+// Program is a local executable that has passed CheckProgram.
 type Program struct {
-	Path        string // as given
+	Path        string // file name in a container's working directory
 	Name        string // in a container's working directory
-	Platform    string // that it was built for, "linux/amd64"
+	Platform    string // the platform it was built for, such as "linux/amd64"
 	Size        int64  // bytes
 	Interpreter string // its dynamic linker; "" for a static program
 }
 
-// machines maps the processors of yarn.platform to those in ELF files.
+// machines maps Go's processor names, as in yarn.platform, to those of ELF.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// CheckProgram fails if a file cannot run as ApplicationMaster and executor on a
-// platform ("linux/amd64"). The error says what the file is and how to fix it.
+// CheckProgram fails if nodes of a platform ("linux/amd64") cannot run a file as
+// ApplicationMaster and executor. The error says what the file is and how to
+// build the right one.
 func CheckProgram(path, platform string) (*Program, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -75,8 +76,8 @@ func build(platform string) string {
 
 const rebuild = "; build it for the cluster: %[1]s"
 
-// otherFormats are the first bytes of files that users take for programs; %[1]s
-// stands for the command that builds a program.
+// otherFormats maps the first bytes of files that are not Linux programs to a
+// description. %[1]s stands for the command that builds a program.
 var otherFormats = []struct{ magic, what string }{
 	{"#!", "a script, not a bobbin program: run it as a command with yarn-submit run -- ./script (bobbin programs are built with %[1]s)"},
 	{"MZ", "a Windows executable" + rebuild},
@@ -89,7 +90,7 @@ var otherFormats = []struct{ magic, what string }{
 	{"package ", "Go source, not a program" + rebuild},
 }
 
-// describeNonELF describes a file that is not an ELF file, with how to fix it;
+// describeNonELF describes a file that is not an ELF file, and how to build one;
 // "" for an ELF file.
 func describeNonELF(file io.ReaderAt) string {
 	head := make([]byte, 16)
@@ -112,8 +113,8 @@ func describeNonELF(file io.ReaderAt) string {
 	return "no Linux executable" + rebuild
 }
 
-// checkELF fails if an ELF file is no executable of the platform. It returns the
-// executable's dynamic linker.
+// checkELF fails if an ELF file is not an executable for the platform. It
+// returns the path of the executable's dynamic linker, "" if it is static.
 func checkELF(file io.ReaderAt, platform string) (interpreter string, err error) {
 	image, err := elf.NewFile(file)
 	if err != nil {
@@ -123,8 +124,8 @@ func checkELF(file io.ReaderAt, platform string) (interpreter string, err error)
 	if image.Type != elf.ET_EXEC && image.Type != elf.ET_DYN {
 		return "", fmt.Errorf("is an ELF file, but no executable (%v); build it for the cluster: %s", image.Type, build(platform))
 	}
-	// Go sets the ABI byte in programs for other Unix systems and leaves it 0 for
-	// Linux.
+	// Go sets the OS ABI byte in programs for other Unix systems, and leaves it
+	// 0 for Linux.
 	if image.OSABI != elf.ELFOSABI_NONE && image.OSABI != elf.ELFOSABI_LINUX {
 		return "", fmt.Errorf("is an executable for another system (%s), the cluster's nodes are %s; build it for them: %s",
 			strings.TrimPrefix(image.OSABI.String(), "ELFOSABI_"), system, build(platform))

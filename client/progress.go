@@ -9,20 +9,21 @@ import (
 	"unicode/utf8"
 )
 
-// Progress is an application's progress as its ApplicationMaster reports it at
+// Progress is the progress that an ApplicationMaster reports at the path
 // api/status below its tracking URL. Fields that it does not report are zero.
 type Progress struct {
 	State     string         `json:"state"`
 	Executors ExecutorCounts `json:"executors"`
-	// Failures are the executors that have ended, by reason.
+	// Failures counts the executors that have ended, by reason.
 	Failures []FailureCount `json:"failures"`
-	// Exclusions are the hosts that get no executors.
+	// Exclusions are the hosts on which no executors are started.
 	Exclusions []Exclusion `json:"exclusions"`
-	// Notes are conditions to look at: why no executor starts, why a job waits.
+	// Notes are conditions that the user should look at, such as why no executor
+	// starts.
 	Notes    []string   `json:"notes,omitempty"`
 	Tasks    TaskCounts `json:"tasks"`
 	TaskSets []TaskSet  `json:"taskSets"`
-	// Details are the executors, lost ones included.
+	// Details are the executors, including lost ones.
 	Details []ExecutorDetail `json:"executorDetails,omitempty"`
 }
 
@@ -32,14 +33,14 @@ type ExecutorDetail struct {
 	Host          string `json:"host"`
 	State         string `json:"state"`
 	Cores         int    `json:"cores"`
-	Running       int    `json:"running"` // tasks
+	Running       int    `json:"running"` // running tasks
 	Done          int    `json:"done"`
-	Failed        int    `json:"failed"` // attempts
+	Failed        int    `json:"failed"` // failed task attempts
 	ResidentBytes uint64 `json:"residentBytes"`
 	Reason        string `json:"reason,omitempty"` // why it was lost
 }
 
-// TaskCounts counts tasks, and failed attempts.
+// TaskCounts counts the tasks of all task sets; Failed counts failed attempts.
 type TaskCounts struct {
 	Total   int `json:"total"`
 	Done    int `json:"done"`
@@ -47,9 +48,9 @@ type TaskCounts struct {
 	Failed  int `json:"failed"`
 }
 
-// TaskSet is a task set that has run or runs.
+// TaskSet is a task set that is running or has ended.
 type TaskSet struct {
-	ID          uint64 `json:"id,omitempty"` // of its job
+	ID          uint64 `json:"id,omitempty"` // the job's id
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 	Group       string `json:"group,omitempty"`
@@ -66,7 +67,8 @@ func parseStatus(body []byte) (*Progress, error) {
 	return parsed, nil
 }
 
-// current returns the first unfinished task set, or all tasks.
+// current returns the first unfinished task set, or else the totals of all
+// tasks.
 func (s *Progress) current() TaskSet {
 	for _, set := range s.TaskSets {
 		if set.Done < set.Total {
@@ -76,8 +78,8 @@ func (s *Progress) current() TaskSet {
 	return TaskSet{Name: "tasks", TaskCounts: s.Tasks}
 }
 
-// idle reports whether all known tasks are done, so that the application may end
-// at any moment.
+// idle reports whether all known tasks are done or the driver is no longer
+// running, so that the application may end soon.
 func (s *Progress) idle() bool {
 	return s.Tasks.Total > 0 && s.Tasks.Done >= s.Tasks.Total || s.State != "" && s.State != stateRunning
 }
@@ -90,7 +92,7 @@ func (s *Progress) executors() string {
 	return text
 }
 
-// tasks describes how many tasks are done.
+// tasks returns the name and the count of done tasks of the current task set.
 func (s *Progress) tasks() string {
 	set := s.current()
 	text := fmt.Sprintf("%d/%d", set.Done, set.Total)
@@ -106,8 +108,8 @@ func (s *Progress) tasks() string {
 	return text
 }
 
-// display shows an application's progress: on a terminal in the live line,
-// elsewhere in a line per change, at a limited rate.
+// display shows an application's progress: on a terminal as the live line,
+// otherwise as a line for each change, at a limited rate.
 type display struct {
 	console *Console
 	began   time.Time // when the application was submitted
@@ -115,17 +117,17 @@ type display struct {
 
 	state      string // of the application, as last shown
 	latest     *Progress
-	registered int    // executors, as last shown
-	failed     int    // executors, as last shown
+	registered int    // running executors, as last shown
+	failed     int    // failed executors, as last shown
 	tasks      string // as last shown
 	tasksAt    time.Time
 	notes      []string // as last shown
 }
 
-// taskLinePause is the least time between two lines about tasks.
+// taskLinePause is the minimum time between two lines about tasks.
 const taskLinePause = 5 * time.Second
 
-// line prints a line with the time since the submission.
+// line prints a line that begins with the time since the submission.
 func (p *display) line(format string, args ...any) {
 	p.console.Print("%7s  %s", Seconds(p.now().Sub(p.began)), fmt.Sprintf(format, args...))
 }
@@ -139,7 +141,7 @@ func (p *display) showState(state, note string) {
 	p.line("%s%s", state, note)
 }
 
-// reset forgets the progress of an earlier ApplicationMaster.
+// reset discards the progress that an earlier ApplicationMaster reported.
 func (p *display) reset() {
 	p.latest, p.registered, p.failed, p.tasks, p.notes = nil, 0, 0, "", nil
 }
@@ -147,7 +149,8 @@ func (p *display) reset() {
 // update shows the ApplicationMaster's progress.
 func (p *display) update(s *Progress) {
 	p.latest = s
-	// Executors stop at the end of an application, so fewer of them are no news.
+	// Executors are stopped at the end of an application, so a lower count is
+	// not shown.
 	if e := s.Executors; e.Running > p.registered || e.Failed > p.failed {
 		if e.Running >= e.Requested || e.Failed > p.failed || !p.console.isLive() {
 			p.line("%s", s.executors())
@@ -168,7 +171,7 @@ func (p *display) update(s *Progress) {
 	}
 }
 
-// columnGap separates columns.
+// columnGap is the text between two columns.
 const columnGap = "  "
 
 // redraw redraws the live line.
@@ -183,7 +186,7 @@ func (p *display) redraw() {
 		}
 		if set := s.current(); set.Total > 0 {
 			tasks := s.tasks()
-			// The bar gets the width that the text leaves.
+			// The bar is as wide as the rest of the line allows.
 			room := p.console.width() - 1 - utf8.RuneCountInString(strings.Join(append(parts, "[]", tasks), columnGap))
 			parts = append(parts, bar(set.Done, set.Total, min(max(room, 5), 30)), tasks)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Status returns the report of an application. The cluster may have forgotten it.
+// Status returns an application's report. It fails if the ResourceManager does
+// not know the application, as it forgets old ones.
 func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -32,7 +33,8 @@ func (c *Cluster) Status(ctx context.Context, id string) (*Report, error) {
 	return report, nil
 }
 
-// hasEnded reports whether an application has ended or is unknown.
+// hasEnded reports whether an application has ended; true also if the
+// ResourceManager does not know it.
 func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	state, err := c.rest.State(ctx, id)
 	if errors.Is(err, yarnrest.ErrNotFound) {
@@ -41,7 +43,7 @@ func (c *Cluster) hasEnded(ctx context.Context, id string) (bool, error) {
 	return state.Ended(), err
 }
 
-// Kill ends an application and waits until it has ended.
+// Kill kills an application and waits until it has ended.
 func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -57,7 +59,7 @@ func (c *Cluster) Kill(ctx context.Context, id string) (*Report, error) {
 			return nil, UnknownApplication(id, err)
 		}
 		if application.State.Ended() {
-			report, _ := conclude(application, Times{}) // being killed is no failure here
+			report, _ := conclude(application, Times{}) // for kill, a killed application is no error
 			return report, nil
 		}
 		select {
@@ -83,25 +85,27 @@ type Listed struct {
 	TrackingURL   string    `json:"trackingUrl"`
 }
 
-// Selection says which applications to list; a zero field selects all.
+// Selection says which applications to list. A zero field does not restrict the
+// list.
 type Selection struct {
 	States []string
 	User   string
 	Queue  string
-	Tags   []string // any of them
-	Name   string   // a pattern, with * for any text and ? for any character
-	Limit  int      // only the newest
+	Tags   []string // applications with any of these tags
+	Name   string   // a pattern: * matches any text, ? any character
+	Limit  int      // maximum number of applications, the newest first
 }
 
-// states are those that can be selected.
+// states are the application states that Selection.States may contain.
 var states = []string{"NEW", "NEW_SAVING", "SUBMITTED", stateAccepted, stateRunning, stateFinished, stateFailed, stateKilled}
 
-// Matches reports whether the selection includes applications of the name.
+// Matches reports whether an application's name matches s.Name.
 func (s Selection) Matches(name string) bool {
 	if s.Name == "" {
 		return true
 	}
-	// In a name a slash is an ordinary character.
+	// path.Match treats a slash specially; in a name it is an ordinary
+	// character.
 	matches, err := path.Match(strings.ReplaceAll(s.Name, "/", "\x00"), strings.ReplaceAll(name, "/", "\x00"))
 	return err == nil && matches
 }
@@ -121,8 +125,8 @@ func (c *Cluster) Queues(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// List returns bobbin's applications, the newest first: those of the default type
-// and of the type that the settings name.
+// List returns applications of bobbin, the newest first: those whose type is the
+// default (BOBBIN) or the one in the settings.
 func (c *Cluster) List(ctx context.Context, selection Selection) ([]Listed, error) {
 	filter := yarnrest.Filter{User: selection.User, Queue: selection.Queue, Types: c.types}
 	for _, tag := range selection.Tags {

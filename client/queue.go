@@ -8,10 +8,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// chooseQueue returns the queue to submit to. It fails if a queue that was asked
-// for does not exist. If none was asked for and a CapacityScheduler has no queue
-// of the default name, it returns the largest queue; other schedulers have
-// placement rules.
+// chooseQueue returns the queue to submit to. asked says that the user named it;
+// it must then exist. Otherwise name is the default queue: if a
+// CapacityScheduler does not have it, chooseQueue returns the largest queue.
+// Other schedulers choose a queue by placement rules.
 func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console *Console) (string, error) {
 	if queue, ok := scheduler.Find(name); ok {
 		if queue.State != "RUNNING" {
@@ -42,11 +42,12 @@ func chooseQueue(scheduler *yarnrest.Scheduler, name string, asked bool, console
 	return "", fmt.Errorf("the queue %s does not exist: name another with --queue (yarn.queue); there are %s", name, leafNames(scheduler))
 }
 
-// capacityScheduler is the CapacityScheduler's type in its REST answer.
+// capacityScheduler is the scheduler type that the REST API reports for the
+// CapacityScheduler.
 const capacityScheduler = "capacityScheduler"
 
-// largestLeaf returns the running queue with the largest share of the cluster,
-// the first among equals.
+// largestLeaf returns the running leaf queue with the largest share of the
+// cluster, or the first of several.
 func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found bool) {
 	for _, queue := range scheduler.Queues {
 		if queue.Leaf && queue.State == "RUNNING" && (!found || queue.AbsoluteCapacity > largest.AbsoluteCapacity) {
@@ -56,7 +57,7 @@ func largestLeaf(scheduler *yarnrest.Scheduler) (largest yarnrest.Queue, found b
 	return largest, found
 }
 
-// leafNames names the queues that accept applications.
+// leafNames lists the queues that accept applications.
 func leafNames(scheduler *yarnrest.Scheduler) string {
 	var names []string
 	for _, queue := range scheduler.Queues {

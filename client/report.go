@@ -7,7 +7,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// Report says how far an application is, or how it ended.
+// Report describes the progress of an application, or how it ended.
 type Report struct {
 	ApplicationID string   `json:"applicationId"`
 	Name          string   `json:"name"`
@@ -16,22 +16,22 @@ type Report struct {
 	Tags          []string `json:"tags,omitempty"`
 	State         string   `json:"state"`
 	FinalStatus   string   `json:"finalStatus"`
-	// Message is why it did not succeed, in one line.
+	// Message says in one line why the application did not succeed.
 	Message     string `json:"message,omitempty"`
-	Diagnostics string `json:"diagnostics"` // the cluster's or the program's own text
+	Diagnostics string `json:"diagnostics"` // the text of YARN or the program
 	TrackingURL string `json:"trackingUrl"`
 	Times       Times  `json:"times"`
-	// Progress is what the ApplicationMaster reports while it runs.
+	// Progress is what the ApplicationMaster reports; nil if it does not run.
 	Progress *Progress `json:"progress,omitempty"`
-	// Summary is the ApplicationMaster's summary at the end: tasks, locality,
-	// executors and their failures.
+	// Summary is what the ApplicationMaster reported at the end: tasks,
+	// locality, executors and their failures.
 	Summary map[string]any `json:"summary,omitempty"`
 }
 
-// Failure is the error of an application that ended without success.
+// Failure is the error of an application that failed or was killed.
 type Failure struct {
 	Report  *Report
-	Details string // lines about the reason, to print above the message
+	Details string // lines about the reason, to be printed above the message
 }
 
 func (f *Failure) Error() string {
@@ -49,8 +49,8 @@ func newReport(application *yarnrest.Application, times Times) *Report {
 	}
 }
 
-// withReported adds times that only the ResourceManager knows, and rounds all to
-// its precision.
+// withReported fills in unknown times from the ResourceManager's report, and
+// truncates all times to milliseconds.
 func withReported(times Times, application *yarnrest.Application) Times {
 	if times.Submitted.IsZero() {
 		times.Submitted = application.Started
@@ -64,8 +64,8 @@ func withReported(times Times, application *yarnrest.Application) Times {
 	return times
 }
 
-// conclude returns the report of an ended application, and the error of one that
-// did not succeed.
+// conclude returns the report of an application that has ended. The error is a
+// *Failure if the application did not succeed.
 func conclude(application *yarnrest.Application, times Times) (*Report, error) {
 	report := newReport(application, times)
 	if pairs := parseSummary(application.Diagnostics); pairs != nil {
@@ -110,7 +110,7 @@ func (r *Report) Print(console *Console) {
 	}
 }
 
-// line formats the times since the submission.
+// line returns the times as one line, each relative to the submission.
 func (t Times) line() string {
 	var parts []string
 	for _, moment := range []struct {

@@ -20,8 +20,8 @@ type request struct {
 	hadoop    map[string]string
 	staging   string   // URI of the application's own directory; "" for none
 	pools     string   // content of the file that describes scheduling pools; "" for none
-	cacheDirs []string // URIs of the cache entries in use
-	driver    *Driver  // in this process; nil in cluster mode, and if the AM is in this process too
+	cacheDirs []string // URIs of the cache entries that the application uses
+	driver    *Driver  // the driver in this process; nil in cluster mode and with an unmanaged ApplicationMaster
 }
 
 // name returns the application's name.
@@ -32,10 +32,10 @@ func (r *request) name() string {
 	return strings.TrimPrefix(r.command[0], "./")
 }
 
-// spec returns what the ApplicationMaster gets.
+// spec returns the description of the application for its ApplicationMaster.
 func (r *request) spec() *launch.Spec {
 	properties := r.settings.Map()
-	// The AM must see the queue that was chosen.
+	// The ApplicationMaster must know the queue that was chosen.
 	properties[config.Queue.Name()] = r.checked.queue
 	return &launch.Spec{
 		Name: r.name(), User: r.user, Properties: properties, Hadoop: r.hadoop, Command: r.command,
@@ -43,7 +43,7 @@ func (r *request) spec() *launch.Spec {
 	}
 }
 
-// context returns what the ResourceManager gets.
+// context returns the submission context for the ResourceManager.
 func (r *request) context() (*yarnrest.SubmissionContext, error) {
 	secret, err := r.spec().Encode()
 	if err != nil {
@@ -88,7 +88,8 @@ func localResources(resources []launch.LocalResource) map[string]yarnrest.LocalR
 	return local
 }
 
-// amEnvironment returns the variables that are set for the ApplicationMaster.
+// amEnvironment returns the environment variables of the ApplicationMaster's
+// container.
 func amEnvironment(settings *config.Config, user string) map[string]string {
 	master := profile.Master(settings)
 	environment := launch.GoLimits(master.Cores, master.Memory)
@@ -101,8 +102,8 @@ func amEnvironment(settings *config.Config, user string) map[string]string {
 	return environment
 }
 
-// acls returns the lists of users who may see and kill the application, beside
-// its owner and the administrators.
+// acls returns the access lists of users who may view and modify the
+// application, besides its owner and the cluster's administrators.
 func acls(settings *config.Config) map[string]string {
 	lists := map[string]string{}
 	view, modify := launch.ACLs(settings)
@@ -115,8 +116,8 @@ func acls(settings *config.Config) map[string]string {
 	return lists
 }
 
-// logAggregation returns which log files are aggregated; nil for the cluster's
-// own rules.
+// logAggregation returns the patterns of the log files to aggregate; nil if the
+// settings have none, so that the cluster's own rules apply.
 func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	rules := yarnrest.LogAggregation{
 		Include: config.LogInclude.In(settings), Exclude: config.LogExclude.In(settings),
@@ -128,20 +129,22 @@ func logAggregation(settings *config.Config) *yarnrest.LogAggregation {
 	return &rules
 }
 
-// Driver is a driver in this process, as the ApplicationMaster and the executors
-// reach it.
+// Driver says how the ApplicationMaster and the executors reach a driver in this
+// process.
 type Driver struct {
 	Address string // host:port
-	Pass    []byte // the identity.Identity by which they register
+	Pass    []byte // the credentials (identity.Identity) with which they register
 }
 
-// unmanaged reports whether the ApplicationMaster runs in this process too.
+// unmanaged reports whether the ApplicationMaster runs in this process, outside
+// of a container.
 func unmanaged(settings *config.Config) bool {
 	return config.ClientMode(settings) && config.UnmanagedAM.In(settings)
 }
 
-// toClientMode makes the ApplicationMaster a launcher of executors for the driver
-// in this process, or one that runs in this process itself.
+// toClientMode changes the submission context for a driver in this process: the
+// ApplicationMaster only launches executors, or is an unmanaged one, without a
+// container.
 func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	if unmanaged(r.settings) {
 		context.UnmanagedAM = true
@@ -152,6 +155,6 @@ func (r *request) toClientMode(context *yarnrest.SubmissionContext) {
 	environment[launch.EnvRole] = string(launch.RoleLauncher)
 	environment[launch.EnvDriver] = r.driver.Address
 	context.AM.Secrets[launch.SecretDriver] = r.driver.Pass
-	// The arguments are the driver's.
+	// The arguments are for the driver, which runs here.
 	context.AM.Commands = []string{launch.ShellCommand(r.command[:1])}
 }

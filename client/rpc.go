@@ -10,8 +10,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// submitApplication gives an application to the ResourceManager: by REST, or by
-// RPC if the ApplicationMaster asks for resource types, which REST ignores.
+// submitApplication submits an application to the ResourceManager: by REST, or
+// by RPC if the ApplicationMaster's container needs further resource types,
+// which the REST API ignores.
 func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.SubmissionContext) error {
 	if len(submitted.Resource.Types) == 0 || submitted.UnmanagedAM {
 		return c.rest.SubmitApplication(ctx, submitted)
@@ -29,8 +30,8 @@ func (c *Cluster) submitApplication(ctx context.Context, submitted *yarnrest.Sub
 	return manager.SubmitApplication(ctx, submission)
 }
 
-// refusalMessage returns why the ResourceManager refused an application; "" for
-// any other error.
+// refusalMessage returns the ResourceManager's message if it refused an
+// application; "" for any other error.
 func refusalMessage(err error) string {
 	var byREST *yarnrest.RemoteError
 	var byRPC *ipc.RemoteError
@@ -43,7 +44,7 @@ func refusalMessage(err error) string {
 	return ""
 }
 
-// rpcSubmission converts a REST submission to RPC.
+// rpcSubmission converts a submission context for REST into one for RPC.
 func rpcSubmission(s *yarnrest.SubmissionContext) (yarn.Submission, error) {
 	id, err := yarn.ParseApplicationID(s.ID)
 	if err != nil {

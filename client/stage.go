@@ -22,25 +22,27 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stager puts an application's files where NodeManagers fetch them: large ones
-// into a cache that the user's submissions share, small ones into a directory of
-// the application, which is preserved if the settings say so.
+// stager puts an application's files into HDFS, where NodeManagers fetch them:
+// large files into a cache that all submissions of the user share, small ones
+// into a directory of the application, which is kept if
+// yarn.preserveStagingFiles is set.
 //
 //	<base>/cache/<sha-256>/<name>
 //	<base>/staging/<application id>/<name>
 //	<base>/preserved/<application id>/<name>
 type stager struct {
 	files       *storage.Files
-	base        string      // the user's directory of bobbin's files, as a URI
+	base        string      // URI of the user's directory for bobbin's files
 	user        string      // owner of base
-	minSize     config.Size // of cached files
+	minSize     config.Size // the size in bytes from which files go into the cache
 	preserve    bool        // keep the application's own directory
 	replication int         // of uploaded files; 0 for the cluster's default
 	console     *Console
-	staging     string // the application's own directory, to be removed; set before it is created
+	staging     string // the application's own directory, which remove removes; "" if there is none
 }
 
-// newStager stages below yarn.stagingDir or in the user's home.
+// newStager returns a stager that stages below yarn.stagingDir, or else in the
+// user's home directory.
 func newStager(files *storage.Files, settings *config.Config, user string, console *Console) (*stager, error) {
 	home := path.Join("/user", user)
 	if dir := config.StagingDir.In(settings); dir != "" {
@@ -59,16 +61,16 @@ func newStager(files *storage.Files, settings *config.Config, user string, conso
 // staged is one input and its location in HDFS.
 type staged struct {
 	input
-	dir   string       // URI of its directory in HDFS
-	base  string       // its name in dir
-	info  storage.Info // of the file in HDFS, if ready
-	ready bool         // no upload is needed
+	dir   string       // URI of the directory in HDFS; "" until a small file's directory is chosen
+	base  string       // the file's name in dir
+	info  storage.Info // the file's status in HDFS, once it is there
+	ready bool         // the file is in HDFS already
 }
 
 func (s *staged) target() string { return s.dir + "/" + s.base }
 
-// find looks up which files are in HDFS already, and uploads nothing. It marks
-// cached files as used.
+// find returns the location of each input, and whether it is in HDFS already. It
+// uploads nothing, but updates the time of last use of cache entries.
 func (s *stager) find(ctx context.Context, inputs []input) ([]staged, error) {
 	found := make([]staged, len(inputs))
 	group, ctx := errgroup.WithContext(ctx)
@@ -106,7 +108,7 @@ func (s *stager) findInput(ctx context.Context, in input) (staged, error) {
 	return entry, nil
 }
 
-// findRemote returns a file named by its hdfs:// URI, which is used in place.
+// findRemote returns a file that is named by its hdfs:// URI; it is not copied.
 func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	info, err := s.files.Stat(ctx, in.path)
 	switch {
@@ -120,14 +122,14 @@ func (s *stager) findRemote(ctx context.Context, in input) (staged, error) {
 	return staged{input: in, info: info, ready: true}, nil
 }
 
-// upload uploads the files that find did not find, and returns what containers
-// fetch. remove then removes the application's own files, whether or not upload
-// succeeded, unless they are preserved.
+// upload uploads the files that are not in HDFS yet, and returns all files as
+// resources to localize. Afterwards remove removes the application's own
+// directory, even if upload has failed, unless it is to be kept.
 func (s *stager) upload(ctx context.Context, files []staged, application string) ([]launch.LocalResource, error) {
 	if err := s.assignTargets(ctx, files, application); err != nil {
 		return nil, s.stagingError(err)
 	}
-	uploads := map[string]*staged{} // by target: a file shipped under two names is uploaded once
+	uploads := map[string]*staged{} // by target: a file that has two names is uploaded once
 	for i := range files {
 		switch file := &files[i]; {
 		case file.remote:
@@ -161,8 +163,8 @@ func (s *stager) upload(ctx context.Context, files []staged, application string)
 	return resources, nil
 }
 
-// stagingError adds to err that it happened while staging, unless it is an error
-// of usage.
+// stagingError adds to err that it occurred while staging files, and gives it
+// the exit status ExitCluster. It returns usage errors unchanged.
 func (s *stager) stagingError(err error) error {
 	if ExitCode(err) == ExitUsage {
 		return err
@@ -170,7 +172,8 @@ func (s *stager) stagingError(err error) error {
 	return Refused(fmt.Errorf("staging files in HDFS: %w", err))
 }
 
-// assignTargets chooses the targets of small files and creates the directories.
+// assignTargets chooses the locations of small files and creates the
+// directories.
 func (s *stager) assignTargets(ctx context.Context, files []staged, application string) error {
 	if !slices.ContainsFunc(files, func(file staged) bool { return !file.ready }) {
 		return nil
@@ -178,7 +181,7 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 	if err := s.makeBase(ctx); err != nil {
 		return err
 	}
-	// No submission removes preserved files.
+	// No submission removes files below preserved.
 	own := s.base + "/staging/" + application
 	if s.preserve {
 		own = s.base + "/preserved/" + application
@@ -206,10 +209,10 @@ func (s *stager) assignTargets(ctx context.Context, files []staged, application 
 	return s.files.MkdirAll(ctx, own, 0o700)
 }
 
-// makeBase creates the user's directory.
+// makeBase creates the user's directory for bobbin's files.
 func (s *stager) makeBase(ctx context.Context) error {
 	home := s.base[:strings.LastIndexByte(s.base, '/')]
-	// If /user is missing, the first user creates it for all.
+	// If /user is missing, the first user creates it for all users.
 	err := s.files.MkdirAll(ctx, home, 0o755)
 	if err == nil {
 		err = s.files.MkdirAll(ctx, s.base, 0o700)
@@ -223,9 +226,10 @@ func (s *stager) makeBase(ctx context.Context) error {
 	return s.checkBase(ctx)
 }
 
-// checkBase refuses a directory that other users can write to: its files run as
-// this user. It fails with fs.ErrNotExist if there is no directory. The local
-// disk does not always report an owner; HDFS does.
+// checkBase fails if the user's directory for bobbin's files belongs to or can be
+// written by another user: containers execute its files as this user. If there is
+// no directory it fails with fs.ErrNotExist. An unknown owner is accepted: the
+// local disk does not always report one; HDFS does.
 func (s *stager) checkBase(ctx context.Context) error {
 	info, err := s.files.Stat(ctx, s.base)
 	if err != nil {
@@ -239,8 +243,9 @@ func (s *stager) checkBase(ctx context.Context) error {
 	return nil
 }
 
-// uploadOne writes the file under a unique name and renames it, so that no reader
-// sees an incomplete file and the first of two submissions wins.
+// uploadOne writes the file under a temporary name and renames it. So no reader
+// sees an incomplete file, and if two submissions upload the same file the first
+// one wins.
 func (s *stager) uploadOne(ctx context.Context, file *staged, application string) error {
 	began := time.Now()
 	part := file.dir + "/." + file.base + "." + application + partSuffix
@@ -261,7 +266,7 @@ func (s *stager) uploadOne(ctx context.Context, file *staged, application string
 	return nil
 }
 
-// partSuffix marks files that are being uploaded.
+// partSuffix ends the names of files that are being uploaded.
 const partSuffix = ".part"
 
 func (s *stager) copyTo(ctx context.Context, in input, target string) error {
@@ -287,7 +292,7 @@ func (s *stager) copyTo(ctx context.Context, in input, target string) error {
 	return writer.Close()
 }
 
-// uploadMeter shows the progress of an upload on the live line.
+// uploadMeter shows an upload's progress as the live line.
 type uploadMeter struct {
 	console     *Console
 	name        string
@@ -295,7 +300,7 @@ type uploadMeter struct {
 	shown       time.Time
 }
 
-// meterPause is the least time between two changes of the live line.
+// meterPause is the minimum time between two updates of the live line.
 const meterPause = 100 * time.Millisecond
 
 func (m *uploadMeter) Write(p []byte) (int, error) {
@@ -309,7 +314,7 @@ func (m *uploadMeter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// remove removes the application's own files.
+// remove removes the application's own directory.
 func (s *stager) remove(ctx context.Context) error {
 	if s.staging == "" {
 		return nil
@@ -318,7 +323,7 @@ func (s *stager) remove(ctx context.Context) error {
 		return fmt.Errorf("removing the staging directory: %w", err)
 	}
 	s.staging = ""
-	// Fails if another application's directory is in it.
+	// This fails if another application has files there.
 	_ = s.files.Remove(ctx, s.base+"/staging")
 	return nil
 }
@@ -345,8 +350,9 @@ func hashFile(ctx context.Context, name string) (string, error) {
 	return "", context.Cause(ctx)
 }
 
-// safeName replaces characters of a local file's name that have a meaning to a
-// shell or in a URL. It keeps the suffix, by which NodeManagers unpack.
+// safeName replaces the characters of a local file's name that are special in a
+// shell or in a URL. It keeps the suffix, by which NodeManagers recognize
+// archives.
 func safeName(local string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -357,8 +363,8 @@ func safeName(local string) string {
 	}, path.Base(local))
 }
 
-// escaped returns a path's URI with URL escapes; storage does not escape percent
-// signs and spaces.
+// escaped returns a URI with percent signs and spaces of its path escaped;
+// package storage does not escape them.
 func escaped(uri string) (string, error) {
 	scheme, rest, ok := strings.Cut(uri, "://")
 	if !ok {

@@ -12,32 +12,32 @@ import (
 
 // ExecutorCounts counts executors by state.
 type ExecutorCounts struct {
-	Requested       int `json:"requested"`       // that the driver wants
-	Pending         int `json:"pending"`         // asked for and not allocated
-	Launching       int `json:"launching"`       // allocated, and not registered with the driver
+	Requested       int `json:"requested"`       // requested by the driver
+	Pending         int `json:"pending"`         // requested from the ResourceManager and not yet allocated
+	Launching       int `json:"launching"`       // allocated and not yet registered with the driver
 	Running         int `json:"running"`         // registered with the driver
-	Decommissioning int `json:"decommissioning"` // of the running ones
-	Ending          int `json:"ending"`          // released, and not ended yet
-	Failed          int `json:"failed"`          // towards executor.maxNumFailures
+	Decommissioning int `json:"decommissioning"` // running ones that are being decommissioned
+	Ending          int `json:"ending"`          // released and not yet ended
+	Failed          int `json:"failed"`          // failures that count towards executor.maxNumFailures
 	MaxFailures     int `json:"maxFailures"`     // executor.maxNumFailures
 }
 
-// FailureCount counts executors that ended for one reason.
+// FailureCount counts the executors that have ended for one reason.
 type FailureCount struct {
 	Reason string `json:"reason"`
 	Count  int    `json:"count"`
-	Counts bool   `json:"counts"` // as failures, towards executor.maxNumFailures
-	Last   string `json:"last"`   // message of the last one
+	Counts bool   `json:"counts"` // whether they count towards executor.maxNumFailures
+	Last   string `json:"last"`   // message of the last of them
 }
 
-// Exclusion is a host that gets no executors.
+// Exclusion is a host on which no executors are started.
 type Exclusion struct {
 	Host   string     `json:"host"`
 	Reason string     `json:"reason"`
-	Until  *time.Time `json:"until,omitempty"` // nil for no end
+	Until  *time.Time `json:"until,omitempty"` // nil if the exclusion does not end
 }
 
-// Write prints a report for a person.
+// Write prints the report as text.
 func (r *Report) Write(w io.Writer) { r.write(w, time.Now()) }
 
 func (r *Report) write(w io.Writer, now time.Time) {
@@ -77,7 +77,7 @@ func (r *Report) finalStatus() string {
 	return r.FinalStatus
 }
 
-// rows describes a running application.
+// rows describes the progress of a running application.
 func (s *Progress) rows(now time.Time) []row {
 	rows := []row{{"tasks", s.tasks()}, {"executors", s.Executors.words()}}
 	if s.Executors.Failed > 0 {
@@ -92,7 +92,7 @@ func (s *Progress) rows(now time.Time) []row {
 	return append(rows, list("notes", s.Notes)...)
 }
 
-// list labels the first of some lines.
+// list returns a row for each line, the first one with the label.
 func list(label string, lines []string) []row {
 	var rows []row
 	for _, line := range lines {
@@ -102,7 +102,7 @@ func list(label string, lines []string) []row {
 	return rows
 }
 
-// words lists the counts that are not 0.
+// words describes the counts that are not 0.
 func (c ExecutorCounts) words() string {
 	words := fmt.Sprintf("%d of %d running", c.Running, c.Requested)
 	for _, state := range []struct {
@@ -118,7 +118,7 @@ func (c ExecutorCounts) words() string {
 	return words
 }
 
-// endLines has one line for each reason why executors have ended.
+// endLines returns one line for each reason for which executors have ended.
 func endLines(failures []FailureCount) []string {
 	cells := make([][]string, len(failures))
 	for i, failure := range failures {
@@ -143,10 +143,12 @@ func exclusionLines(exclusions []Exclusion, now time.Time) []string {
 	return columns(cells)
 }
 
-// maxCell is how much of a cell is shown; --json shows all of it.
+// maxCell is the maximum length of a cell in characters; --json prints all of
+// it.
 const maxCell = 160
 
-// columns aligns cells, and numbers in the first column to the right.
+// columns pads cells to columns, and aligns numbers in the first column to the
+// right.
 func columns(cells [][]string) []string {
 	var widths []int
 	for _, line := range cells {
@@ -177,7 +179,7 @@ func columns(cells [][]string) []string {
 	return lines
 }
 
-// oneLine returns the text in one line of bounded length.
+// oneLine returns text as one line of at most maxCell characters.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	if utf8.RuneCountInString(text) <= maxCell {

@@ -17,36 +17,37 @@ import (
 )
 
 const (
-	// cleanupTimeout bounds the work after an application's end or an
-	// interruption.
+	// cleanupTimeout is the timeout of the work after an application has ended
+	// or the process was interrupted.
 	cleanupTimeout = 30 * time.Second
-	// answerNotice is how long the cluster may take to answer before a message is
-	// printed.
+	// answerNotice is the time without an answer from the cluster after which a
+	// message is printed.
 	answerNotice = 3 * time.Second
-	// pruneTimeout bounds the removal of old cache entries.
+	// pruneTimeout is the timeout of the removal of old cache entries.
 	pruneTimeout = 30 * time.Second
 )
 
 // Job is a program to submit.
 type Job struct {
 	Program  string   // path of the executable
-	Own      bool     // Program is this process's; another build of it may go to the cluster, see yarn.program
+	Own      bool     // Program is this process's executable; another build of it may be uploaded, see yarn.program
 	Args     []string // of the program
 	Settings *config.Config
 	Console  *Console
-	// Submitted is called with the application's id once the cluster has accepted
-	// it; may be nil.
+	// Submitted is called with the application's id when the cluster has
+	// accepted the application; it may be nil.
 	Submitted func(id string)
-	// Driver starts the driver of an application in client mode, given its id and
-	// the racks of the cluster's nodes. It is called before anything is uploaded.
-	// nil in cluster mode, and if the ApplicationMaster runs in this process too.
+	// Driver starts the driver of an application in client mode. Its arguments
+	// are the application's id and the racks of the cluster's nodes by host. It
+	// is called before anything is uploaded. It is nil in cluster mode, and if
+	// the ApplicationMaster runs in this process too.
 	Driver func(id string, racks map[string]string) (*Driver, error)
 }
 
-// Submit submits a program. Unless yarn.submit.waitAppCompletion is off it
-// follows the application to its end. If the application did not succeed it
-// returns the report and a *Failure. If ctx ends meanwhile, it kills the
-// application. On any error it leaves no files of this application in HDFS.
+// Submit submits a program and, unless yarn.submit.waitAppCompletion is false,
+// follows the application to its end. If the application did not succeed, Submit
+// returns its report and a *Failure. If ctx ends before the application, Submit
+// kills it. On any error it removes the application's files from HDFS.
 func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	running, err := c.Start(ctx, job)
 	if err != nil {
@@ -59,10 +60,10 @@ func (c *Cluster) Submit(ctx context.Context, job Job) (*Report, error) {
 	return running.Wait(ctx)
 }
 
-// Running is a submitted application. It must be closed.
+// Running is a submitted application. Close must be called.
 type Running struct {
 	submission *submission
-	request    *request // nil if this submission follows an existing application of its idempotency key
+	request    *request // nil if it is an existing application with the same idempotency key
 	files      *storage.Files
 	pruned     <-chan struct{}
 }
@@ -115,15 +116,16 @@ func (c *Cluster) Start(ctx context.Context, job Job) (*Running, error) {
 // ID returns the application's id.
 func (r *Running) ID() string { return r.submission.id }
 
-// Spec returns what the application's ApplicationMaster gets.
+// Spec returns the description that the ApplicationMaster receives.
 func (r *Running) Spec() *launch.Spec { return r.request.spec() }
 
 // Wait follows the application to its end. It returns a *Failure if the
-// application did not succeed. If ctx ends before, it kills the application.
+// application did not succeed. If ctx ends before the application, Wait kills
+// it.
 func (r *Running) Wait(ctx context.Context) (*Report, error) { return r.submission.follow(ctx) }
 
-// Close waits for the removal of old files and closes connections; the
-// application goes on.
+// Close waits until old files have been removed, and closes connections. The
+// application continues.
 func (r *Running) Close() {
 	if r.pruned != nil {
 		<-r.pruned
@@ -136,8 +138,8 @@ func (r *Running) Close() {
 	}
 }
 
-// limitLifetime makes the ResourceManager enforce the timeout of an application
-// that is not followed.
+// limitLifetime sets the application's timeout in the ResourceManager, for an
+// application that this process does not follow.
 func (r *Running) limitLifetime(ctx context.Context) error {
 	timeout := config.SubmitTimeout.In(r.submission.job.Settings)
 	if timeout <= 0 || r.submission.existing != nil {
@@ -149,7 +151,8 @@ func (r *Running) limitLifetime(ctx context.Context) error {
 	return nil
 }
 
-// submitted returns the report of an application that is not followed.
+// submitted returns the report of an application that this process does not
+// follow.
 func (r *Running) submitted() *Report {
 	if existing := r.submission.existing; existing != nil {
 		return newReport(existing, Times{})
@@ -165,14 +168,14 @@ type submission struct {
 	cluster *Cluster
 	job     Job
 	stager  *stager
-	id      string // of the application, once the cluster may know it
-	// existing is the application of the same idempotency key that is followed
-	// instead; nil if there is none.
+	id      string // the application's id, from when the cluster may know it
+	// existing is the application with the same idempotency key that is followed
+	// instead of submitting one; nil if there is none.
 	existing *yarnrest.Application
 }
 
-// run submits the application. The request is nil if the submission follows an
-// existing application.
+// run submits the application. It returns a nil request if it follows an
+// existing application instead.
 func (s *submission) run(ctx context.Context, program *Program, all []input) (*request, error) {
 	request, err := s.prepare(ctx, program, all)
 	if err == nil {
@@ -191,7 +194,7 @@ func (s *submission) run(ctx context.Context, program *Program, all []input) (*r
 	return request, nil
 }
 
-// prepare makes all checks that need no upload, then uploads the files.
+// prepare makes all checks that need no upload, and then uploads the files.
 func (s *submission) prepare(ctx context.Context, program *Program, all []input) (*request, error) {
 	var files []staged
 	var checked *preflightResult
@@ -237,14 +240,15 @@ func (s *submission) prepare(ctx context.Context, program *Program, all []input)
 	}, nil
 }
 
-// submit gives the application to the ResourceManager. It cannot be interrupted:
-// whether the cluster accepted the application must be known.
+// submit submits the application to the ResourceManager. The end of ctx does not
+// interrupt the request, because the outcome must be known.
 func (s *submission) submit(ctx context.Context, request *request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
-		// Check again: staging takes time.
+		// Check again, because another application may have started during the
+		// upload.
 		if earlier, err := s.cluster.applicationForKey(ctx, key); err != nil || earlier != nil {
 			if err == nil {
 				s.cleanUp(ctx)
@@ -266,8 +270,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	if message := refusalMessage(err); message != "" {
 		return Refused(fmt.Errorf("the ResourceManager refuses the application: %s: %w", explain(stateFailed, message).message, err))
 	}
-	// The cluster may have accepted it all the same, and it must not run
-	// unobserved.
+	// The cluster may have accepted the application even so, and nobody would
+	// follow it.
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	if killing := s.cluster.rest.Kill(ctx, s.id, "its submission did not complete"); killing != nil {
@@ -276,8 +280,8 @@ func (s *submission) submit(ctx context.Context, request *request) error {
 	return Refused(err)
 }
 
-// submitted reports an accepted submission, unless an older application of the
-// same key exists.
+// submitted prints that the application was submitted, and follows an older
+// application with the same idempotency key instead if there is one.
 func (s *submission) submitted(ctx context.Context, accepted *yarnrest.SubmissionContext) error {
 	s.job.Console.Print("submitted %s to queue %s", s.id, accepted.Queue)
 	if key := config.IdempotencyKey.In(s.job.Settings); key != "" {
@@ -296,8 +300,8 @@ func (s *submission) submitted(ctx context.Context, accepted *yarnrest.Submissio
 	return nil
 }
 
-// follow follows the application to its end, and kills it if ctx ends before or
-// it takes too long.
+// follow follows the application to its end. It kills the application if ctx
+// ends or the timeout is exceeded before.
 func (s *submission) follow(ctx context.Context) (*Report, error) {
 	follower := s.cluster.newFollower(s.id, config.ReportPeriod.In(s.job.Settings), s.job.Console)
 	if s.existing != nil {
@@ -310,16 +314,16 @@ func (s *submission) follow(ctx context.Context) (*Report, error) {
 		application, err = s.cluster.killFollowed(following, follower)
 	}
 	if err != nil {
-		return nil, err // it may still run, and then removes its staged files itself
+		return nil, err // the application may still run; its ApplicationMaster then removes the staged files
 	}
 	s.cleanUp(ctx)
 	return printEnd(application, follower.times, s.job.Console)
 }
 
-// cleanUp removes the application's own staged files.
+// cleanUp removes the staged files that only this application uses.
 func (s *submission) cleanUp(ctx context.Context) {
 	if s.stager == nil {
-		return // the files are another submission's
+		return // another submission staged the files
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -328,8 +332,8 @@ func (s *submission) cleanUp(ctx context.Context) {
 	}
 }
 
-// prune removes files of earlier submissions in the background and closes the
-// channel at the end.
+// prune removes old files of earlier submissions in the background. It closes
+// the returned channel when it is done.
 func (s *submission) prune(ctx context.Context, request *request) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// summaryPrefix begins the line of the diagnostics in which a bobbin
-// ApplicationMaster sums up an application. It is known as long as the
+// summaryPrefix starts the line of the diagnostics in which bobbin's
+// ApplicationMaster sums up the application. It is available as long as the
 // ResourceManager remembers the application.
 const summaryPrefix = "summary: "
 
-// parseSummary parses the key=value pairs of the summary line; nil if there is
-// none. Values with spaces are quoted as in Go.
+// parseSummary returns the key=value pairs of the summary line, or nil if there
+// is no such line. Values with spaces are quoted as in Go.
 func parseSummary(diagnostics string) map[string]string {
 	for line := range strings.Lines(diagnostics) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), recoveredPrefix)
@@ -54,7 +54,7 @@ func parsePairs(text string) map[string]string {
 	return pairs
 }
 
-// numbers converts whole numbers, for JSON.
+// numbers converts values that are whole numbers to integers, for JSON.
 func numbers(pairs map[string]string) map[string]any {
 	typed := make(map[string]any, len(pairs))
 	for key, value := range pairs {
@@ -67,16 +67,16 @@ func numbers(pairs map[string]string) map[string]any {
 	return typed
 }
 
-// localities are the levels of the summary, nearest first.
+// localities are the locality levels in the summary, closest first.
 var localities = []struct{ key, words string }{
 	{"process_local", "process-local"}, {"node_local", "node-local"}, {"rack_local", "rack-local"}, {"any", "any"}, {"no_pref", "no preference"},
 }
 
-// row is one labelled line.
+// row is a line with a label.
 type row struct{ label, text string }
 
-// summaryRows describes a summary. Unknown pairs come last, unchanged, so that
-// nothing of a newer program is lost.
+// summaryRows describes a summary. Pairs with unknown keys, from a newer version
+// of bobbin, come last and unchanged.
 func summaryRows(pairs map[string]string) []row {
 	rest := maps.Clone(pairs)
 	take := func(key string) (string, bool) {
@@ -125,7 +125,7 @@ func summaryRows(pairs map[string]string) []row {
 	return rows
 }
 
-// counted formats a number with its noun, in the plural unless it is 1.
+// counted returns n and the noun, in the plural unless n is 1.
 func counted[N string | int](n N, noun string) string {
 	number := fmt.Sprint(n)
 	if number != "1" {

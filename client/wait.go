@@ -14,15 +14,17 @@ import (
 // WaitOptions configure Wait.
 type WaitOptions struct {
 	Console *Console
-	// Timeout is the time after which the application is killed; 0 for never.
+	// Timeout is the time after which the application is killed; 0 means never.
 	Timeout time.Duration
-	// KeepRunning reports, given why ctx ended, whether to let the application
-	// run on instead of killing it. nil means kill.
+	// KeepRunning is called with the cause of ctx when ctx ends. It reports
+	// whether the application continues; otherwise, or if KeepRunning is nil, it
+	// is killed.
 	KeepRunning func(cause error) bool
 }
 
 // Wait follows an application to its end, as Submit does. It returns a *Failure
-// if the application did not succeed, and kills it if ctx ends before.
+// if the application did not succeed. If ctx ends before the application, Wait
+// kills it unless KeepRunning says otherwise.
 func (c *Cluster) Wait(ctx context.Context, id string, o WaitOptions) (*Report, error) {
 	if err := CheckApplicationID(id); err != nil {
 		return nil, err
@@ -58,8 +60,8 @@ func printEnd(application *yarnrest.Application, times Times, console *Console) 
 	return report, err
 }
 
-// killFollowed kills an application after the end of ctx, and waits until it has
-// ended.
+// killFollowed kills an application because ctx has ended, and waits for its
+// end.
 func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnrest.Application, error) {
 	cause := context.Cause(ctx)
 	follower.display.console.Print("%v: killing %s; once more to leave at once", cause, follower.id)
@@ -75,15 +77,15 @@ func (c *Cluster) killFollowed(ctx context.Context, follower *follower) (*yarnre
 	return nil, Refused(fmt.Errorf("%s may still be running, stop it with yarn-submit kill %[1]s: %w", follower.id, err))
 }
 
-// timeoutError is the cause of a context's end if an application takes too long.
+// timeoutError is the cause of a context that WithTimeout has ended.
 type timeoutError struct{ timeout time.Duration }
 
 func (e *timeoutError) Error() string {
 	return fmt.Sprintf("it took longer than %v (--timeout)", e.timeout)
 }
 
-// WithTimeout returns a context that ends if an application takes too long; 0 is
-// no limit.
+// WithTimeout returns a context that ends after timeout, with a cause that says
+// that the application took too long; 0 means no limit.
 func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(ctx)
@@ -91,7 +93,7 @@ func WithTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	return context.WithTimeoutCause(ctx, timeout, &timeoutError{timeout})
 }
 
-// killReason returns what the ResourceManager records about a kill.
+// killReason returns the reason for a kill that the ResourceManager records.
 func killReason(cause error) string {
 	var late *timeoutError
 	if errors.As(cause, &late) {

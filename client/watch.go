@@ -10,13 +10,13 @@ import (
 	"unicode/utf8"
 )
 
-// Screen shows a watched application.
+// Screen is where Watch shows an application.
 type Screen struct {
 	Out io.Writer
-	// Size returns a terminal's columns and rows; nil if Out is no terminal and
-	// gets a line for each report.
+	// Size returns a terminal's columns and rows. If it is nil, Out is no
+	// terminal and each report is one line.
 	Size func() (columns, rows int)
-	// Paint colours a word that is a state; nil for no colour.
+	// Paint returns the name of a state in colour; nil means no colour.
 	Paint func(state string) string
 }
 
@@ -29,10 +29,10 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Watch shows an application's report at each interval until the application or
-// ctx has ended: on a terminal on the whole screen, elsewhere in a line each
-// time. At the end it prints the last report. It returns no error if the
-// application did not succeed.
+// Watch fetches and shows an application's report at each interval until the
+// application or ctx has ended: on the whole screen of a terminal, otherwise as
+// one line. At the end it prints the last report. It returns nil if the
+// application has ended, even if it did not succeed.
 func Watch(ctx context.Context, screen Screen, interval time.Duration, fetch func(ctx context.Context) (*Report, error)) error {
 	if screen.Size != nil {
 		fmt.Fprint(screen.Out, enterScreen)
@@ -58,7 +58,7 @@ func (s Screen) watch(ctx context.Context, interval time.Duration, fetch func(ct
 		case err != nil && last == nil:
 			return nil, err
 		case err != nil:
-			// The cluster may be unreachable for a moment.
+			// The cluster may be unreachable for a short time.
 			s.show(fmt.Sprintf("%s  %v", time.Now().Format(time.TimeOnly), err), last)
 		default:
 			last = report
@@ -80,7 +80,8 @@ func (r *Report) hasEnded() bool {
 	return r.State == stateFinished || r.State == stateFailed || r.State == stateKilled
 }
 
-// show shows a report, and why there is no newer one.
+// show shows a report, and problem, which says why there is no newer one; "" for
+// none.
 func (s Screen) show(problem string, report *Report) {
 	now := time.Now()
 	if s.Size == nil {
@@ -105,7 +106,7 @@ func (s Screen) show(problem string, report *Report) {
 		page.WriteString(line + clearLine + "\r\n")
 	}
 	page.WriteString(clearBelow)
-	_, _ = s.Out.Write(page.Bytes()) // if the terminal is gone a signal ends the process
+	_, _ = s.Out.Write(page.Bytes()) // if the terminal is gone, a signal ends the process
 }
 
 func cutTo(line string, columns int) string {
@@ -128,7 +129,7 @@ func (s Screen) paintState(line string) string {
 	return line
 }
 
-// line returns a report in one line.
+// line returns the report as one line.
 func (r *Report) line(now time.Time) string {
 	words := r.State
 	if r.hasEnded() {
@@ -143,7 +144,8 @@ func (r *Report) line(now time.Time) string {
 	return words
 }
 
-// elapsed is the time since the submission, up to the end.
+// elapsed returns the time from the submission to the application's end, or to
+// now.
 func (r *Report) elapsed(now time.Time) time.Duration {
 	if r.Times.Submitted.IsZero() {
 		return 0
@@ -154,7 +156,8 @@ func (r *Report) elapsed(now time.Time) time.Duration {
 	return now.Sub(r.Times.Submitted)
 }
 
-// page returns a report for a whole screen: a head, the task sets, the executors.
+// page returns the lines of a full-screen report: a header, task sets and
+// executors.
 func (r *Report) page(now time.Time, problem string) []string {
 	lines := []string{
 		fmt.Sprintf("%s  %s  %s  %s", now.Format(time.TimeOnly), r.ApplicationID, r.Name, r.line(now)),
@@ -187,10 +190,10 @@ func (r *Report) page(now time.Time, problem string) []string {
 	return lines
 }
 
-// barWidth is that of a task set's bar.
+// barWidth is the width of a task set's progress bar.
 const barWidth = 30
 
-// setLines lists the task sets, the newest first.
+// setLines returns a table of the task sets, newest first.
 func setLines(sets []TaskSet) []string {
 	cells := [][]string{{"TASK SET", "STATE", "", "DONE", "RUNNING", "FAILED"}}
 	for i := len(sets) - 1; i >= 0; i-- {
@@ -203,7 +206,7 @@ func setLines(sets []TaskSet) []string {
 	return columns(cells)
 }
 
-// executorLines lists the executors, lost ones last.
+// executorLines returns a table of the executors, lost ones last.
 func executorLines(details []ExecutorDetail) []string {
 	cells := [][]string{{"EXECUTOR", "HOST", "STATE", "CORES", "RUNNING", "DONE", "FAILED", "MEMORY"}}
 	for _, lost := range []bool{false, true} {
