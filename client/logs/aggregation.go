@@ -16,32 +16,32 @@ import (
 )
 
 const (
-	// archiveLimit is how long nodes may take to move their logs to HDFS.
+	// archiveLimit is how long to wait for nodes to upload their logs to HDFS.
 	archiveLimit = 2 * time.Minute
-	// archiveNotice is how long they may take before a message is printed.
+	// archiveNotice is the time after which a message about waiting is printed.
 	archiveNotice = time.Second
 )
 
-// aggregation waits until nodes have moved an ended application's logs to HDFS.
-// It lives as long as one command.
+// aggregation waits until nodes have uploaded an ended application's logs to
+// HDFS (YARN log aggregation). It is used for one call of Logs or FollowLogs.
 type aggregation struct {
 	cluster *Reader
 	id      string
-	user    string // owner of the application; "" if unknown
+	user    string // the application's owner; "" if unknown
 	console *client.Console
 	pause   time.Duration // between two polls
-	limit   time.Duration // of waited
+	limit   time.Duration // maximum of waited
 
 	waited    time.Duration   // time spent waiting, for all nodes together
-	announced bool            // the message about waiting was printed
-	warned    map[string]bool // warnings that were printed
+	announced bool            // whether the message about waiting was printed
+	warned    map[string]bool // warnings that were printed, to print each once
 }
 
 func (c *Reader) newAggregation(id string, console *client.Console, pause time.Duration) *aggregation {
 	return &aggregation{cluster: c, id: id, console: console, pause: pause, limit: archiveLimit, warned: map[string]bool{}}
 }
 
-// open opens what is in HDFS. It prints each warning once.
+// open opens the application's logs in HDFS. It prints each warning once.
 func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	return a.cluster.openArchive(ctx, a.id, a.user, func(warning string) {
 		if !a.warned[warning] {
@@ -51,14 +51,15 @@ func (a *aggregation) open(ctx context.Context) (*archive, error) {
 	})
 }
 
-// poll calls visit with what is in HDFS until visit returns no pending nodes, or
-// until the limit. nodes returns the nodes to ask whether they still have logs;
-// mayUpload reports their answers. visit must close the archive.
+// poll opens the logs in HDFS and calls visit with them, until visit returns no
+// pending nodes or the limit is reached. mayUpload reports whether a node may
+// still upload logs; nodes returns the nodes to ask for that. visit must close
+// the archive.
 func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit func(archived *archive, mayUpload func(node string) bool) (pending []string, err error)) error {
 	for {
 		began := time.Now()
-		// Before HDFS is read, so that it holds all that nodes without logs have
-		// uploaded.
+		// Ask the nodes before reading HDFS, so that what is read has everything
+		// that nodes without logs have uploaded.
 		mayUpload, err := a.uploading(ctx, nodes())
 		if err != nil {
 			return err
@@ -84,7 +85,7 @@ func (a *aggregation) poll(ctx context.Context, nodes func() []string, visit fun
 	}
 }
 
-// someOf joins names, at most a few of them.
+// someOf joins at most four names, or three and the number of the others.
 func someOf(names []string, kind string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	const most = 3
@@ -94,10 +95,11 @@ func someOf(names []string, kind string) string {
 	return strings.Join(names, ", ")
 }
 
-// uploading asks nodes which may still upload logs: those that know the
-// application, and those that do not answer while the ResourceManager waits for
-// them, which it does for ten minutes if no container started on the node.
-// Nodes that were not asked may upload.
+// uploading asks the nodes whether they may still upload logs, and returns a
+// function with their answers. A node may if it knows the application, or if it
+// does not answer and the ResourceManager has not forgotten the application. A
+// node that was not asked may, too. No node may once the ResourceManager reports
+// the end of log aggregation.
 func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload func(node string) bool, err error) {
 	application, err := a.cluster.rest.Application(ctx, a.id)
 	if ctx.Err() != nil {
@@ -106,7 +108,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	if err == nil && aggregationEnded(application) {
 		return func(string) bool { return false }, nil
 	}
-	forgotten := errors.Is(err, yarnrest.ErrNotFound) // then a node that does not answer is not waited for
+	forgotten := errors.Is(err, yarnrest.ErrNotFound) // if so, a node that does not answer is not waited for
 	idle := map[string]bool{"": true}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
@@ -128,7 +130,7 @@ func (a *aggregation) uploading(ctx context.Context, nodes []string) (mayUpload 
 	return func(node string) bool { return !idle[node] }, err
 }
 
-// aggregationEnded reports whether the ResourceManager waits for no more logs
+// aggregationEnded reports whether the ResourceManager waits for no further logs
 // (LogAggregationStatus.java of Hadoop 3).
 func aggregationEnded(application *yarnrest.Application) bool {
 	return slices.Contains([]string{"DISABLED", "SUCCEEDED", "FAILED", "TIME_OUT"}, application.LogAggregationStatus)

@@ -23,16 +23,16 @@ type archive struct {
 	nodes []*archivedNode
 }
 
-// archivedNode is one file of aggregated logs, of one node.
+// archivedNode is a file of aggregated logs, which one node has written.
 type archivedNode struct {
 	path string
-	node string // host:port of the NodeManager, as in its id
+	node string // host:port, as in the node's id
 	file storage.File
 	logs aggregatedlog.File
 }
 
-// archivedFile is one log file of a container. It has one piece for each time
-// that its node aggregated it.
+// archivedFile is a container's log file, in one piece for each time that its
+// node aggregated it.
 type archivedFile struct {
 	name   string
 	size   int64
@@ -45,7 +45,7 @@ type archivedPiece struct {
 	entry aggregatedlog.Entry
 }
 
-// archiveRoots returns the directories below which nodes aggregate logs.
+// archiveRoots returns the directories to which nodes aggregate logs.
 func (c *Reader) archiveRoots() []string {
 	roots := []string{c.hadoop.GetDefault("yarn.nodemanager.remote-app-log-dir", "/tmp/logs")}
 	for format := range strings.SplitSeq(c.hadoop.GetDefault("yarn.log-aggregation.file-formats", "TFile"), ",") {
@@ -56,22 +56,23 @@ func (c *Reader) archiveRoots() []string {
 	return roots
 }
 
-// aggregates reports whether the cluster aggregates logs, as far as the
-// configuration says.
+// aggregates reports whether log aggregation is enabled, by this machine's
+// Hadoop configuration.
 func (c *Reader) aggregates() bool {
 	enabled, err := c.hadoop.Bool("yarn.log-aggregation-enable", false)
 	return err == nil && enabled
 }
 
-// rolls reports whether nodes aggregate rolled log files of running applications.
+// rolls reports whether nodes also aggregate rolled log files while an
+// application runs.
 func (c *Reader) rolls() bool {
 	seconds, err := strconv.Atoi(c.hadoop.GetDefault("yarn.nodemanager.log-aggregation.roll-monitoring-interval-seconds", "-1"))
 	return err == nil && seconds > 0
 }
 
-// openArchive opens an application's aggregated logs, of any format. user is its
-// owner, or "" if unknown. It calls warn for files that it cannot read. The
-// archive is empty if there are no files.
+// openArchive opens an application's aggregated logs, which is empty if there
+// are none. user is the application's owner, or "" if unknown. It calls warn for
+// files that it cannot read.
 func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(warning string)) (*archive, error) {
 	a := &archive{files: storage.New(storage.Options{Hadoop: c.hadoop, User: c.user, Logger: c.log})}
 	for _, root := range c.archiveRoots() {
@@ -86,7 +87,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 		for _, owner := range users {
 			err := a.addUser(ctx, root+"/"+owner, id, warn)
 			if errors.Is(err, fs.ErrPermission) {
-				if user != "" { // otherwise all users' directories are searched
+				if user != "" { // if user is "", all users' directories are searched, and most are private
 					warn(fmt.Sprintf("the logs of %s's applications below %s are not for %s to read: %v", owner, root, c.user, err))
 				}
 				continue
@@ -99,7 +100,7 @@ func (c *Reader) openArchive(ctx context.Context, id, user string, warn func(war
 	return a, nil
 }
 
-// names returns the names of the directories in dir; none if dir does not exist.
+// names returns the names of the directories in dir; nil if dir does not exist.
 func names(ctx context.Context, files *storage.Files, dir string) ([]string, error) {
 	infos, err := files.List(ctx, dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +118,7 @@ func names(ctx context.Context, files *storage.Files, dir string) ([]string, err
 	return result, nil
 }
 
-// addUser adds the files below one user's directory.
+// addUser adds the application's files in the directory of one user.
 func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning string)) error {
 	suffixes, err := names(ctx, a.files, dir)
 	if err != nil {
@@ -149,7 +150,8 @@ func (a *archive) addUser(ctx context.Context, dir, id string, warn func(warning
 	return nil
 }
 
-// validSizes returns, by name, the valid sizes of files that are being written.
+// validSizes returns the number of valid bytes of each file that is still being
+// written, by the file's name.
 func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[string]int64, error) {
 	complete := map[string]int64{}
 	for _, info := range infos {
@@ -158,7 +160,7 @@ func (a *archive) validSizes(ctx context.Context, infos []storage.Info) (map[str
 		}
 		file, err := a.files.Open(ctx, info.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the node has completed its file
+			continue // the node has finished the file
 		}
 		if err != nil {
 			return nil, err
@@ -197,8 +199,8 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	}
 	logs, err := aggregatedlog.Open(file, file.Stat().Size, size, id)
 	if errors.Is(err, aggregatedlog.ErrFormat) {
-		// An indexed file has its final name from the start, so it may be
-		// incomplete.
+		// An indexed file (IFile) has its final name from the start, so it may
+		// be incomplete.
 		if time.Since(info.ModTime) >= pendingAge {
 			warn(fmt.Sprintf("the logs of %s cannot be read from %s: %v", node, info.Path, err))
 		}
@@ -211,7 +213,7 @@ func (a *archive) addFile(ctx context.Context, info storage.Info, complete map[s
 	return nil
 }
 
-// pendingAge is how long a file may be incomplete before it counts as damaged.
+// pendingAge is the age from which an incomplete file is reported as damaged.
 const pendingAge = 10 * time.Minute
 
 func (a *archive) close() error {
@@ -225,7 +227,7 @@ func (a *archive) close() error {
 	return errors.Join(append(errs, a.files.Close())...)
 }
 
-// containers returns the sorted ids of all containers in the archive.
+// containers returns the ids of all containers in the archive, sorted.
 func (a *archive) containers() []string {
 	if a == nil {
 		return nil
@@ -240,15 +242,14 @@ func (a *archive) containers() []string {
 	return slices.Compact(ids)
 }
 
-// has reports whether there are logs of a container.
+// has reports whether the archive has logs of a container.
 func (a *archive) has(container string) bool {
 	return a != nil && slices.ContainsFunc(a.nodes, func(n *archivedNode) bool {
 		return slices.ContainsFunc(n.logs.Entries(), func(e aggregatedlog.Entry) bool { return e.Container == container })
 	})
 }
 
-// filesOf returns the log files of one container, in the order in which they are
-// shown.
+// filesOf returns a container's log files in the order in which they are shown.
 func (a *archive) filesOf(container string) []*archivedFile {
 	if a == nil {
 		return nil
@@ -274,7 +275,8 @@ func (a *archive) filesOf(container string) []*archivedFile {
 	return files
 }
 
-// open reads a file's content. Only one file of a node may be read at a time.
+// open returns a reader of the file's content. Only one file of each node may be
+// read at a time.
 func (f *archivedFile) open() io.Reader {
 	readers := make([]io.Reader, len(f.pieces))
 	for i, piece := range f.pieces {
@@ -289,7 +291,7 @@ func (f *archivedFile) open() io.Reader {
 	return io.MultiReader(readers...)
 }
 
-// lateReader opens its reader at the first Read.
+// lateReader calls open at the first Read.
 type lateReader struct {
 	open   func() (io.Reader, error)
 	reader io.Reader
@@ -306,8 +308,9 @@ func (l *lateReader) Read(p []byte) (int, error) {
 	return l.reader.Read(p)
 }
 
-// containerList returns the content of the ApplicationMaster's container list, if
-// its container's logs are in the archive.
+// containerList returns the content of the container list
+// (launch.ContainersFile) if the archive has the logs of container, which is an
+// ApplicationMaster's.
 func (a *archive) containerList(container string) (content []byte, found bool, err error) {
 	for _, file := range a.filesOf(container) {
 		if file.name == launch.ContainersFile {
@@ -318,7 +321,7 @@ func (a *archive) containerList(container string) (content []byte, found bool, e
 	return nil, false, nil
 }
 
-// archiveSource is a container's aggregated logs.
+// archiveSource is a Source of a container's aggregated logs.
 type archiveSource struct {
 	archive   *archive
 	container string

@@ -15,7 +15,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// list lists the containers of all attempts, and those that only HDFS has.
+// list lists the containers of all attempts, and those that only HDFS knows.
+// known says whether the ResourceManager knows the application.
 func (r *reader) list(ctx context.Context, known bool) error {
 	attempts := attemptsOf(r.archive.containers())
 	if known {
@@ -38,9 +39,9 @@ func (r *reader) list(ctx context.Context, known bool) error {
 	return r.listArchived()
 }
 
-// listAttempt lists an attempt's containers: the ApplicationMaster's, those in
-// the ApplicationMaster's container list (launch.ContainersFile), and those that run
-// now.
+// listAttempt lists an attempt's containers: that of the ApplicationMaster,
+// those in its container list (launch.ContainersFile), and those that are
+// running.
 func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAttempt) error {
 	r.add(containerInfo{id: attempt.ContainerID, executor: Driver, node: attempt.NodeHTTPAddress, attempt: attempt.Number})
 	found, err := r.listFromArchive(attempt)
@@ -61,13 +62,13 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 			r.unreachable[attempt.NodeHTTPAddress] = err
 			fallthrough
 		default:
-			// A warning follows when the ApplicationMaster's own logs cannot be
-			// read.
+			// A warning follows when reading the ApplicationMaster's own logs
+			// fails.
 			r.withoutList = append(r.withoutList, attempt)
 		}
 	}
 	if attempt.ID == "" {
-		return nil // the ResourceManager does not know it
+		return nil // an attempt that attemptsOf made
 	}
 	live, err := r.cluster.rest.Containers(ctx, r.id, attempt.ID)
 	var gone *yarnrest.RemoteError
@@ -82,7 +83,8 @@ func (r *reader) listAttempt(ctx context.Context, attempt yarnrest.ApplicationAt
 	return nil
 }
 
-// listFromArchive lists the containers of a container list that is in HDFS.
+// listFromArchive lists the containers in an attempt's container list, if the
+// archive has that list.
 func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found bool, err error) {
 	containerList, found, err := r.archive.containerList(attempt.ContainerID)
 	if found && err == nil {
@@ -91,7 +93,7 @@ func (r *reader) listFromArchive(attempt yarnrest.ApplicationAttempt) (found boo
 	return found, err
 }
 
-// addEntries lists the containers of a container list.
+// addEntries lists the containers in a container list.
 func (r *reader) addEntries(attempt yarnrest.ApplicationAttempt, containerList []byte) {
 	for _, entry := range parseList(containerList) {
 		switch {
@@ -115,8 +117,8 @@ func (r *reader) add(container containerInfo) *readContainer {
 	return added
 }
 
-// awaitLists waits for container lists that nodes are moving to HDFS: without
-// them the executors are unknown. It does not wait for nodes that do not answer.
+// awaitLists waits until nodes have uploaded container lists to HDFS, because
+// these name the executors. It does not wait for nodes that do not answer.
 func (r *reader) awaitLists(ctx context.Context) error {
 	answering := func() []string {
 		var nodes []string
@@ -135,8 +137,8 @@ func (r *reader) awaitLists(ctx context.Context) error {
 	})
 }
 
-// listArchived lists the containers in HDFS: those of container lists that were
-// missing before, and those that have logs.
+// listArchived lists the containers in HDFS: those in container lists that were
+// missing before, and those that have logs there.
 func (r *reader) listArchived() error {
 	var missed []yarnrest.ApplicationAttempt
 	for _, attempt := range r.withoutList {
@@ -167,11 +169,11 @@ func parseList(containerList []byte) []launch.ContainerEvent {
 	return entries
 }
 
-// maxListBytes is far more than any application's container list has.
+// maxListBytes is the maximum size of a container list, far above any real one.
 const maxListBytes = 64 << 20
 
 // attemptsOf returns the attempts of an application that the ResourceManager has
-// forgotten: an attempt's first container is its ApplicationMaster's.
+// forgotten: container 1 of each attempt is the ApplicationMaster's.
 func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	var attempts []yarnrest.ApplicationAttempt
 	for _, id := range containers {
@@ -183,8 +185,8 @@ func attemptsOf(containers []string) []yarnrest.ApplicationAttempt {
 	return attempts
 }
 
-// attemptAndNumber parses the end of a container's id:
-// container_[e2_]1700000000000_0001_01_000002.
+// attemptAndNumber returns the attempt and the number at the end of a container
+// id such as container_e2_1700000000000_0001_01_000002; 0 and 0 if it has none.
 func attemptAndNumber(id string) (attempt, number int) {
 	parts := strings.Split(id, "_")
 	if len(parts) < 3 {

@@ -17,17 +17,19 @@ import (
 const (
 	// PollInterval is the time between two reads of running containers' logs.
 	PollInterval = 500 * time.Millisecond
-	// MaxReaders bounds how many containers' logs are read at once.
+	// MaxReaders is the maximum number of containers or nodes that are read at
+	// once.
 	MaxReaders = 8
-	// EndTimeout is how long containers may run on after their application's end.
+	// EndTimeout is how long to wait for containers to end after their
+	// application.
 	EndTimeout = 30 * time.Second
 )
 
-// FollowLogs passes the lines of an application's containers to write as they are
-// written, from the first on, until the application has ended. Each file's lines
-// come in order; write is called by one goroutine at a time. A node that does not
-// answer is asked again until the application has ended; files that log
-// aggregation moves meanwhile are read on in HDFS.
+// FollowLogs passes the lines of an application's containers to write, from
+// their first lines on, until the application has ended. The lines of a file
+// come in order, and calls of write do not overlap. A node that does not answer
+// is asked again until the application has ended. Logs that a node uploads to
+// HDFS meanwhile are read there.
 func (c *Reader) FollowLogs(ctx context.Context, id string, selection Selection, console *client.Console, write func(Line) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -54,21 +56,21 @@ type follower struct {
 	containers map[string]*followedContainer
 	order      []*followedContainer
 
-	first   bool       // in the first poll: files found then existed before
+	first   bool       // true during the first poll: files that it finds existed before
 	writing sync.Mutex // held while a line is written
 }
 
-// followedContainer is a container whose logs are followed. One goroutine at a
-// time uses it.
+// followedContainer is a container whose logs are followed. Only one goroutine
+// at a time uses it.
 type followedContainer struct {
 	containerInfo
 	tail          *Tail
-	containerList *Tail // of an ApplicationMaster's container list; nil for other containers
+	containerList *Tail // reads an ApplicationMaster's container list; nil for other containers
 
-	ended       bool // the container has ended, so no more will be written
-	done        bool // everything was read
-	gone        bool // its node does not have the logs: not yet, or no longer
-	unreachable bool // its node does not answer, and the user knows
+	ended       bool // the container has ended and writes nothing more
+	done        bool // all its logs were read
+	gone        bool // its node has no logs of it: not yet, or no longer
+	unreachable bool // its node does not answer, and a warning was printed
 }
 
 func (f *follower) follow(ctx context.Context) error {
@@ -92,7 +94,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// application asks for the application until the ResourceManager answers.
+// application requests the application's report until the ResourceManager
+// answers.
 func (f *follower) application(ctx context.Context) (*yarnrest.Application, error) {
 	for warned := false; ; warned = true {
 		application, err := f.cluster.rest.Application(ctx, f.id)
@@ -109,8 +112,8 @@ func (f *follower) application(ctx context.Context) (*yarnrest.Application, erro
 	}
 }
 
-// discover finds containers: the ApplicationMasters', and those that run.
-// Container lists name the executors that have ended.
+// discover finds the containers of ApplicationMasters and those that are
+// running. Executors that have ended are found in container lists.
 func (f *follower) discover(ctx context.Context) error {
 	attempts, err := f.cluster.rest.Attempts(ctx, f.id)
 	var unreachable *yarnrest.UnavailableError
@@ -138,7 +141,7 @@ func (f *follower) discover(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		for _, container := range live { // after an error the container list names them
+		for _, container := range live { // after an error, the container list names them later
 			if container.ID != attempt.ContainerID && container.NodeHTTPAddress != "" {
 				f.add(containerInfo{id: container.ID, node: container.NodeHTTPAddress, attempt: attempt.Number})
 			}
@@ -171,7 +174,7 @@ func (f *follower) add(container containerInfo) *followedContainer {
 	return added
 }
 
-// addEntries follows the container in a line of a container list.
+// addEntries follows the containers in a line of a container list.
 func (f *follower) addEntries(master *followedContainer, line []byte) {
 	for _, entry := range parseList(line) {
 		switch {
@@ -184,8 +187,8 @@ func (f *follower) addEntries(master *followedContainer, line []byte) {
 	}
 }
 
-// poll reads the logs of all containers: first the container lists, which name
-// other containers.
+// poll reads new lines of all containers. It reads container lists first,
+// because these name other containers.
 func (f *follower) poll(ctx context.Context) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList != nil && !container.done {
@@ -226,8 +229,8 @@ func (f *follower) readNode(ctx context.Context, container *followedContainer, t
 	return tail.Read(ctx, nodeSource{manager, container.id})
 }
 
-// noteAnswer records whether a node has answered. It returns the errors that end
-// FollowLogs.
+// noteAnswer records whether a container's node has answered. It returns only
+// errors that must end FollowLogs.
 func (f *follower) noteAnswer(ctx context.Context, container *followedContainer, err error) error {
 	var refusal *yarnrest.RemoteError
 	var writing *WriteError
@@ -242,7 +245,7 @@ func (f *follower) noteAnswer(ctx context.Context, container *followedContainer,
 	case errors.As(err, &writing):
 		return writing.Err
 	case errors.As(err, &refusal):
-		// It has not started yet, or its logs are in HDFS.
+		// The container has not started yet, or its logs are in HDFS.
 		container.gone = true
 	default:
 		if !container.unreachable {
@@ -253,14 +256,14 @@ func (f *follower) noteAnswer(ctx context.Context, container *followedContainer,
 	return nil
 }
 
-// finish reads the rest of all logs once the application has ended: on the nodes,
-// and in HDFS what was moved meanwhile.
+// finish reads the rest of all logs after the end of the application, on the
+// nodes and in HDFS.
 func (f *follower) finish(ctx context.Context, application *yarnrest.Application) error {
 	limit := time.Now().Add(EndTimeout)
 	for f.unread(false) && time.Now().Before(limit) {
 		for _, container := range f.order {
 			if !container.done && !container.ended {
-				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // an error means: ask again
+				container.ended, _ = f.cluster.hasEnded(ctx, container.containerInfo) // after an error it is asked again
 			}
 		}
 		if err := f.poll(ctx); err != nil {
@@ -290,15 +293,16 @@ func (f *follower) finish(ctx context.Context, application *yarnrest.Application
 	return nil
 }
 
-// unread reports whether logs were not read to their end: of containers whose
-// nodes lack them or do not answer if gone is set, of others if not.
+// unread reports whether a container's logs were not read to their end. With
+// gone it considers containers whose nodes do not have the logs or do not
+// answer, otherwise the others.
 func (f *follower) unread(gone bool) bool {
 	return slices.ContainsFunc(f.order, func(c *followedContainer) bool { return !c.done && c.tail != nil && (c.gone || c.unreachable) == gone })
 }
 
-// readArchive reads in HDFS what is no longer on the nodes, and waits for nodes
-// that have not moved it yet. It also checks containers that were read on their
-// nodes, which may have been removing files at that moment.
+// readArchive reads in HDFS the logs that are no longer on the nodes, and waits
+// until nodes have uploaded them. It also reads the rest of logs that were read
+// on nodes, which may have been removing files then.
 func (f *follower) readArchive(ctx context.Context, user string) error {
 	if !f.cluster.aggregates() || f.cluster.rolls() && !f.unread(true) {
 		return nil
@@ -319,8 +323,8 @@ func (f *follower) readArchive(ctx context.Context, user string) error {
 	})
 }
 
-// readFrom reads aggregated logs, and returns the nodes that may still upload
-// missing ones.
+// readFrom reads an archive, and returns the nodes that may still upload missing
+// logs.
 func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload func(node string) bool) (pending []string, err error) {
 	archivedIDs := archived.containers()
 	if err := f.discoverArchived(ctx, archived, archivedIDs); err != nil {
@@ -328,7 +332,7 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	}
 	for _, container := range f.order {
 		if container.tail == nil || container.done && f.cluster.rolls() {
-			continue // rolled files have unknown names there
+			continue // the names of rolled files in HDFS are unknown
 		}
 		if !slices.Contains(archivedIDs, container.id) {
 			if !container.done && mayUpload(container.node) {
@@ -352,8 +356,8 @@ func (f *follower) readFrom(ctx context.Context, archived *archive, mayUpload fu
 	return pending, nil
 }
 
-// discoverArchived finds containers by aggregated logs: by the container lists,
-// and by the logs themselves.
+// discoverArchived finds containers by the container lists and the logs in an
+// archive.
 func (f *follower) discoverArchived(ctx context.Context, archived *archive, archivedIDs []string) error {
 	for _, container := range slices.Clone(f.order) {
 		if container.containerList == nil || !slices.Contains(archivedIDs, container.id) {

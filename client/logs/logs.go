@@ -2,15 +2,16 @@
 // [Reader.Logs], or line by line while the application runs with
 // [Reader.FollowLogs].
 //
-// A container's files are on its node until log aggregation moves them to HDFS; a
-// [Reader] reads both. It also reads the ApplicationMaster's container list
-// (launch.ContainersFile), which names executors that the ResourceManager has
-// forgotten. To read another log format of NodeManagers, change
+// A container's files are on its node until log aggregation moves them to HDFS;
+// a [Reader] reads both. It also reads the container list
+// (launch.ContainersFile) of the ApplicationMaster, which names executors that
+// the ResourceManager has forgotten. To read another log format of NodeManagers,
+// change
 //
 //   - internal/hadoop/aggregatedlog for files that log aggregation writes to HDFS,
 //   - yarnrest/logs.go for the answers of a NodeManager's web server.
 //
-// Other kinds of clusters implement [Source], which a [Tail] follows.
+// For another kind of cluster, implement [Source] and read it by a [Tail].
 package logs
 
 import (
@@ -34,44 +35,45 @@ type Reader struct {
 	log    *slog.Logger
 }
 
-// Of returns a reader of the cluster's logs. It is valid until the cluster is
-// closed.
+// Of returns a reader of the cluster's logs. It must not be used after the
+// cluster is closed.
 func Of(cluster *client.Cluster) *Reader {
 	return &Reader{hadoop: cluster.Hadoop(), user: cluster.User(), rest: cluster.REST(), log: cluster.Logger()}
 }
 
 // Selection says which logs to read.
 type Selection struct {
-	Container string // only this one; "" for all
-	Tail      int    // only the last lines of each file; 0 for all
+	Container string // id of the only container to read; "" for all
+	Tail      int    // maximum number of lines, the last ones of each file; 0 for all
 }
 
-// File is one file of one container.
+// File describes a log file of a container.
 type File struct {
 	Container string `json:"container"`
-	Executor  string `json:"executor"` // its number; Driver or Launcher for the ApplicationMaster; "" if unknown
-	Attempt   int    `json:"attempt"`  // of the application
+	Executor  string `json:"executor"` // the executor's number; Driver or Launcher for the ApplicationMaster; "" if unknown
+	Attempt   int    `json:"attempt"`  // number of the application attempt
 	Host      string `json:"host"`     // host:port of the NodeManager's web server
 	Name      string `json:"file"`
 	Size      int64  `json:"size"` // bytes, of the whole file
-	// Offset is how many bytes came before. It is not 0 in the second part of a
-	// file that was cut off on its node and read on in HDFS.
+	// Offset is how many bytes of the file were passed on before. It is not 0
+	// for the rest of a file of which the first part was read on its node and
+	// the rest in HDFS.
 	Offset int64 `json:"offset,omitempty"`
 }
 
-// Line is a line that a container wrote.
+// Line is a line of a container's log file.
 type Line struct {
 	Container string `json:"container"`
 	Executor  string `json:"executor"` // as in File
 	Attempt   int    `json:"attempt"`
 	File      string `json:"file"`
-	Text      string `json:"line"` // without its end
+	Text      string `json:"line"` // without the line end
 }
 
-// Names of the ApplicationMaster in place of an executor's number.
+// Values of File.Executor for the ApplicationMaster.
 const (
 	Driver = "driver"
-	// Launcher is an ApplicationMaster in client mode, without a driver.
+	// Launcher is an ApplicationMaster in client mode, which has no driver.
 	Launcher = "launcher"
 )
 
@@ -79,8 +81,8 @@ const (
 type Source interface {
 	// List lists the files that exist now.
 	List(ctx context.Context) ([]FileInfo, error)
-	// Open reads a file from a byte on; size is the length that List returned. It
-	// fails with ErrShorter if the file ends before that byte.
+	// Open reads a file from the byte offset from; size is the length that List
+	// returned. It fails with ErrShorter if the file is shorter than from.
 	Open(ctx context.Context, name string, size, from int64) (io.ReadCloser, error)
 }
 
@@ -88,13 +90,14 @@ type Source interface {
 type FileInfo struct {
 	Name     string
 	Size     int64     // bytes
-	Modified time.Time // to the second; zero if unknown
+	Modified time.Time // precise to the second; zero if unknown
 }
 
-// ErrShorter is the error for a file that ends before the requested byte.
+// ErrShorter is the error for a file that ends before the requested offset.
 var ErrShorter = errors.New("the file is shorter than it was")
 
-// rank orders a program's own output before other files.
+// rank returns the position of a file among a container's files: stdout, stderr,
+// others.
 func rank(name string) int {
 	if i := slices.Index([]string{"stdout", "stderr"}, name); i >= 0 {
 		return i

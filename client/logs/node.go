@@ -12,7 +12,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// nodeSource is a container's logs on its node.
+// nodeSource is a Source of a container's logs on its node.
 type nodeSource struct {
 	manager   *yarnrest.NodeManager
 	container string
@@ -32,8 +32,11 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 	return files, nil
 }
 
-// A node returns the last n bytes of a file, counted from its end at that moment.
-// So Open asks for the bytes from the offset to the listed size, and for more if
+// A NodeManager returns the last n bytes of a file, counted from its end when it
+// answers. Open requests as many as lie between the offset and the listed size.
+// If the file has grown, it retries with firstSlack bytes more than that, then
+// with four times as many, and so on; the last of maxTries requests is for the
+// whole file.
 // the file has grown.
 const (
 	firstSlack = 64 << 10
@@ -64,7 +67,7 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 			continue
 		}
 		if _, err := io.CopyN(io.Discard, log, from-log.Offset); err != nil {
-			// The file is shorter than what was already read.
+			// The file is shorter than the part that was already read.
 			return nil, errors.Join(ignoreEOF(err), log.Close(), ErrShorter)
 		}
 		return log, nil
@@ -72,11 +75,11 @@ func (n nodeSource) Open(ctx context.Context, name string, size, from int64) (io
 	return nil, fmt.Errorf("%s of %s grows faster than its node sends it", name, n.container)
 }
 
-// guessedLine is a first guess at the length of a line.
+// guessedLine is the first estimate of the length of a line, in bytes.
 const guessedLine = 200
 
-// openTail opens a log near enough to its end to hold its last lines, or all of
-// it for 0 lines.
+// openTail opens a log file at an offset from which it has at least the last
+// lines; for lines 0, at its beginning.
 func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lines int) (*yarnrest.Log, error) {
 	for size := int64(lines) * guessedLine; ; size *= 8 {
 		log, err := manager.OpenLog(ctx, file.Container, file.Name, size)
@@ -87,7 +90,7 @@ func openTail(ctx context.Context, manager *yarnrest.NodeManager, file File, lin
 		if err = errors.Join(err, log.Close()); err != nil {
 			return nil, err
 		}
-		if newlines > lines { // one more, as the first may be incomplete
+		if newlines > lines { // one more, since the first line may be incomplete
 			return manager.OpenLog(ctx, file.Container, file.Name, size)
 		}
 	}
@@ -130,7 +133,7 @@ func (c *Reader) hasEnded(ctx context.Context, container containerInfo) (bool, e
 	var refusal *yarnrest.RemoteError
 	switch {
 	case errors.As(err, &refusal):
-		return true, nil // it is forgotten
+		return true, nil // the node has forgotten the container
 	case err != nil:
 		return false, err
 	}

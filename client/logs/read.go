@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/yarnrest"
 )
 
-// hiddenFiles are files that are not part of a program's logs: a NodeManager's,
-// and the container list.
+// hiddenFiles are files in a container's log directory that the program did not
+// write: those of the NodeManager, and the container list.
 var hiddenFiles = []string{"launch_container.sh", "directory.info", "prelaunch.out", launch.ContainersFile}
 
 // containerInfo is a container whose logs can be read.
@@ -26,17 +26,17 @@ type containerInfo struct {
 	attempt            int
 }
 
-// describe returns the description of a file of the container.
+// describe returns the File for a log file of the container.
 func (c containerInfo) describe(name, host string, size int64) File {
 	return File{Container: c.id, Executor: c.executor, Attempt: c.attempt, Host: host, Name: name, Size: size}
 }
 
-// Logs passes every log file of an application's containers to write, of running
-// and ended ones, in the order in which the containers started. write may read as
-// much of the content as it wants. Logs reads aggregated files in HDFS and others
-// on the nodes; it waits for files that nodes are moving to HDFS, which come
-// last. It prints warnings about logs that are lost and nodes that do not answer,
-// and fails if there is no log at all.
+// Logs passes every log file of an application's containers to write, in the
+// order in which the containers started. write need not read all of the content.
+// Logs reads aggregated files in HDFS and others on the nodes, also of
+// containers that are running. Files that nodes are uploading to HDFS come last,
+// because Logs waits for them. It prints warnings about lost logs and nodes that
+// do not answer. It fails if there is no log at all.
 func (c *Reader) Logs(ctx context.Context, id string, selection Selection, console *client.Console, write func(file File, content io.Reader) error) error {
 	if err := client.CheckApplicationID(id); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c *Reader) Logs(ctx context.Context, id string, selection Selection, conso
 	return c.readLogs(ctx, &reader{id: id, selection: selection, console: console, write: write, aggregation: c.newAggregation(id, console, archivePause)})
 }
 
-// archivePause is the time between two reads of HDFS while nodes upload.
+// archivePause is the time between two reads of HDFS while nodes upload logs.
 const archivePause = 250 * time.Millisecond
 
 func (c *Reader) readLogs(ctx context.Context, r *reader) error {
@@ -53,7 +53,7 @@ func (c *Reader) readLogs(ctx context.Context, r *reader) error {
 	return client.Interrupted(ctx, errors.Join(err, r.archive.close()))
 }
 
-// reader is one call of Logs.
+// reader is the state of one call of Logs.
 type reader struct {
 	cluster     *Reader
 	id          string
@@ -63,25 +63,25 @@ type reader struct {
 	aggregation *aggregation
 
 	ended        bool     // the application has ended
-	archive      *archive // nil if HDFS was not searched
+	archive      *archive // nil if HDFS was not searched yet
 	containers   []*readContainer
 	listed       map[string]*readContainer     // by id
-	withoutList  []yarnrest.ApplicationAttempt // whose container lists were not found
-	unreachable  map[string]error              // by node: why it did not answer; it is not asked again
+	withoutList  []yarnrest.ApplicationAttempt // attempts whose container lists were not found
+	unreachable  map[string]error              // by node: why it did not answer; such a node is not asked again
 	waitedForEnd time.Duration                 // time spent waiting for containers to end
-	fileCount    int                           // files passed to write
+	fileCount    int                           // number of files passed to write
 }
 
 // readContainer is a container whose logs are read.
 type readContainer struct {
 	containerInfo
-	written map[string]int64 // bytes, by file
+	written map[string]int64 // how many bytes of each file were passed to write
 	done    bool             // there is no more to read
-	// moving is set if the logs were read on their node, which may have been
-	// removing them.
+	// moving is true if the logs were read on their node after the application's
+	// end: the node may have been moving them to HDFS.
 	moving  bool
 	pending bool  // its node may still upload the logs
-	problem error // why its node does not have them
+	problem error // why the logs could not be read on the node
 }
 
 func (r *reader) read(ctx context.Context) error {
@@ -128,19 +128,20 @@ func (r *reader) selects(container *readContainer) bool {
 	return r.selection.Container == "" || r.selection.Container == container.id
 }
 
-// readContainer reads what HDFS has of a container, or otherwise its node.
+// readContainer reads a container's logs in HDFS, or what is not there on its
+// node.
 func (r *reader) readContainer(ctx context.Context, container *readContainer) error {
 	switch {
 	case r.ended && r.archive.has(container.id):
 		if r.cluster.rolls() && r.cluster.aggregates() {
-			return nil // the last part may be missing there: see readRest
+			return nil // HDFS may lack the last part, see readRest
 		}
 		return r.readArchived(container)
 	case container.node == "":
 		return nil
 	}
-	// While the application runs, HDFS may have rolled files and the node the
-	// others.
+	// While the application runs, rolled files may be in HDFS and the others on
+	// the node.
 	if err := r.readArchived(container); err != nil {
 		return err
 	}
@@ -162,7 +163,7 @@ func (r *reader) readContainer(ctx context.Context, container *readContainer) er
 		container.problem = err
 	case errors.As(err, &gone):
 		container.problem = err
-		// Rolled files may be all that exist.
+		// There may be no files but rolled ones.
 		container.done = !r.ended && len(container.written) > 0 && errors.Is(err, yarnrest.ErrNotFound)
 	case errors.As(err, &broken):
 		container.problem = err
@@ -211,19 +212,20 @@ func (r *reader) readNode(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// answerNotice is how long a node may take to answer before a message is
-// printed.
+// answerNotice is the time without an answer from a node after which a message
+// is printed.
 const answerNotice = 3 * time.Second
 
-// noticeSilence prints if a node takes long to answer, until answered is called.
+// noticeSilence prints a message if answered is not called within answerNotice.
 func (r *reader) noticeSilence(node string) (answered func() bool) {
 	return time.AfterFunc(answerNotice, func() { r.console.Print("no answer yet from %s, waiting for it", node) }).Stop
 }
 
-// endPause is the time between two checks whether a container has ended.
+// endPause is the time between two checks of whether a container has ended.
 const endPause = 100 * time.Millisecond
 
-// awaitEnd waits until a container of an ended application has ended too.
+// awaitEnd waits until a container of an application that has ended has ended,
+// too.
 func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	for r.waitedForEnd < EndTimeout {
 		answered := r.noticeSilence(container.node)
@@ -240,7 +242,8 @@ func (r *reader) awaitEnd(ctx context.Context, container *readContainer) error {
 	return nil
 }
 
-// readArchived writes what HDFS has of a container beyond what was written.
+// readArchived passes on what HDFS has of a container's logs and was not passed
+// on yet.
 func (r *reader) readArchived(container *readContainer) error {
 	for _, file := range r.archive.filesOf(container.id) {
 		from, known := container.written[file.name]
@@ -261,7 +264,8 @@ func (r *reader) readArchived(container *readContainer) error {
 	return nil
 }
 
-// writeFile passes a file to write; content begins at the byte from. It returns a *brokenLog if content fails.
+// writeFile passes a file to write; content starts at the offset from. It
+// returns a *brokenLog if reading the content fails.
 func (r *reader) writeFile(container *readContainer, file File, from int64, content io.Reader) (err error) {
 	source := &countedReader{r: content}
 	content = source
@@ -282,17 +286,19 @@ func (r *reader) writeFile(container *readContainer, file File, from int64, cont
 	case err != nil:
 		return client.Failed(err)
 	}
-	container.written[file.Name] = file.Size // whether or not write read it all
+	container.written[file.Name] = file.Size // even if write did not read it all
 	return nil
 }
 
-// brokenLog is an error of a log's origin, not of its consumer.
+// brokenLog is an error of reading a log, as opposed to one of the function
+// write.
 type brokenLog struct{ err error }
 
 func (b *brokenLog) Error() string { return b.err.Error() }
 func (b *brokenLog) Unwrap() error { return b.err }
 
-// countedReader counts the bytes read and keeps the error, except io.EOF.
+// countedReader counts the bytes that were read and stores the error, except
+// io.EOF.
 type countedReader struct {
 	r   io.Reader
 	n   int64
@@ -308,12 +314,12 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// conclude warns of containers whose logs could not be read, and fails if there
-// were none at all.
+// conclude warns of containers whose logs could not be read. It fails if there
+// were no logs at all.
 func (r *reader) conclude() error {
 	matched := false
 	var reasons, names []string
-	missed := map[string][]string{} // containers by reason
+	missed := map[string][]string{} // containers by the reason why their logs are missing
 	for _, container := range r.containers {
 		names = append(names, container.name())
 		if !r.selects(container) {
@@ -343,7 +349,7 @@ func (r *reader) conclude() error {
 	return nil
 }
 
-// name identifies the container to a user.
+// name returns the container's id, with the executor's number if it is known.
 func (c containerInfo) name() string {
 	if _, err := strconv.Atoi(c.executor); err == nil {
 		return c.id + " (executor " + c.executor + ")"
@@ -368,8 +374,8 @@ func (r *reader) explain(container *readContainer) string {
 	return container.problem.Error()
 }
 
-// readRest reads in HDFS the logs that nodes were moving when they were asked,
-// and waits for those still to be moved.
+// readRest reads in HDFS the logs that nodes were moving when they were read
+// there, and waits for those that nodes have yet to upload.
 func (r *reader) readRest(ctx context.Context) error {
 	isOpen := func(c *readContainer) bool { return r.selects(c) && !c.done }
 	isMoving := func(c *readContainer) bool { return r.selects(c) && c.moving }
@@ -379,7 +385,7 @@ func (r *reader) readRest(ctx context.Context) error {
 	if !r.ended {
 		application, err := r.cluster.rest.Application(ctx, r.id)
 		if err != nil || !application.State.Ended() {
-			return nil // conclude warns of what is missing
+			return nil // conclude warns of missing logs
 		}
 		r.ended = true
 	}
@@ -421,8 +427,9 @@ func (r *reader) readRest(ctx context.Context) error {
 	return nil
 }
 
-// pollArchive reads HDFS again until visit returns no pending nodes. If HDFS
-// cannot be read it prints a warning and returns nil.
+// pollArchive reads HDFS again and again until visit returns no pending nodes or
+// the time limit of aggregation is reached. If HDFS cannot be read, it prints a
+// warning and returns nil.
 func (r *reader) pollArchive(ctx context.Context, nodes func() []string, visit func(mayUpload func(node string) bool) (pending []string, err error)) error {
 	var failure error
 	err := r.aggregation.poll(ctx, nodes, func(archived *archive, mayUpload func(node string) bool) (pending []string, err error) {

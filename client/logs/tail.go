@@ -13,48 +13,51 @@ import (
 	"strings"
 )
 
-// tailedFile is how far a growing log file was read.
+// tailedFile is the part of a growing log file that was read.
 type tailedFile struct {
 	name    string
-	base    string // base of its family
-	offset  int64  // bytes read
-	last    []byte // the last of them, by which the file is recognized
-	partial []byte // an incomplete line
+	base    string // name of the current file of its family
+	offset  int64  // number of bytes read
+	last    []byte // the last bytes read, by which the file is recognized
+	partial []byte // an incomplete last line, not passed on yet
 }
 
 const (
 	// signatureBytes is how many bytes are compared to recognize a file.
 	signatureBytes = 256
-	// maxLine bounds an incomplete line; longer ones are passed on in pieces.
+	// maxLine is the maximum length of a line, in bytes; a longer one is passed
+	// on in pieces.
 	maxLine = 1 << 20
 )
 
-// Tail reads the log files of one container as they grow. Files may be rolled:
-// renamed, and another one created in their place. Tail recognizes a file by the
-// bytes that it read last, so that it neither loses nor repeats lines.
+// Tail reads the log files of one container while they grow. A file may be
+// rolled: renamed, with a new file created under its name. Tail recognizes a
+// renamed file by the bytes that it read last, so it neither loses nor repeats
+// lines.
 type Tail struct {
 	files map[string]*tailedFile
 	line  func(file string, text []byte) error
 	skip  func(name string) bool
-	// LastLines is how many lines of each file the first Read passes on; 0 for
+	// LastLines is how many lines of each file the first Read passes on; 0 means
 	// all.
 	LastLines int
 }
 
-// WriteError is an error of the consumer of lines, not of their source.
+// WriteError is an error of the function that receives the lines, as opposed to
+// one of reading them.
 type WriteError struct{ Err error }
 
 func (w *WriteError) Error() string { return w.Err.Error() }
 func (w *WriteError) Unwrap() error { return w.Err }
 
-// NewTail returns a Tail that calls line with each line, without its end, and
-// ignores the files that skip reports.
+// NewTail returns a Tail that calls line with each line, without the line end.
+// It ignores the files for which skip returns true.
 func NewTail(line func(file string, text []byte) error, skip func(name string) bool) *Tail {
 	return &Tail{files: map[string]*tailedFile{}, line: line, skip: skip}
 }
 
-// listAttempts is how often files are listed again if they do not match what was
-// read: they may have been rolled after they were listed.
+// listAttempts is how often Read lists the files if they do not match what was
+// read before, because they may be rolled after they were listed.
 const listAttempts = 3
 
 // Read passes on the lines written since the last call.
@@ -65,7 +68,7 @@ func (c *Tail) Read(ctx context.Context, source Source) error {
 			return err
 		}
 	}
-	return nil // the next Read recognizes it
+	return nil // the next Read recognizes the file
 }
 
 func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
@@ -88,18 +91,20 @@ func (c *Tail) readOnce(ctx context.Context, source Source, attempt int) error {
 	return nil
 }
 
-// rolledSuffix is what logging libraries append to the name of a rolled file. A
-// date is recognized only if the current file exists.
+// rolledSuffix matches the number that logging libraries append to the name of a
+// rolled file. A date is recognized as such a suffix only if the current file
+// exists.
 var rolledSuffix = regexp.MustCompile(`\.\d+$`)
 
-// family is a log file with the files that it was rolled to.
+// family is a log file and the rolled files that have its older lines.
 type family struct {
 	base  string // the name of the current file
 	files []FileInfo
 }
 
-// families groups files with those that they were rolled to, "stderr" with
-// "stderr.1", each in the order in which they were written.
+// families groups files by the current file that they were rolled from, such as
+// "stderr" and "stderr.1". Each group is in the order in which its files were
+// written.
 func families(listed []FileInfo) []family {
 	byBase := map[string][]FileInfo{}
 	var bases []string
@@ -127,8 +132,8 @@ func families(listed []FileInfo) []family {
 	return result
 }
 
-// age returns the number at the end of a file's name, higher for older files; -1
-// for the current one.
+// age returns the number at the end of a file's name, which is higher for older
+// files; -1 for the current file, and 0 if there is no number.
 func age(name, base string) int {
 	if name == base {
 		return -1
@@ -140,7 +145,7 @@ func age(name, base string) int {
 	return number
 }
 
-// known returns what was read of a family's files.
+// known returns the files of a family of which something was read.
 func (c *Tail) known(family family) []*tailedFile {
 	var known []*tailedFile
 	for _, state := range c.files {
@@ -151,8 +156,8 @@ func (c *Tail) known(family family) []*tailedFile {
 	return known
 }
 
-// looksMoved reports whether files may have been renamed: one is shorter than
-// what was read of it, or a new name has appeared beside known ones.
+// looksMoved reports whether files may have been renamed: a file is shorter than
+// the part that was read, or a new name has appeared beside known ones.
 func (c *Tail) looksMoved(family family) bool {
 	fresh := false
 	for _, file := range family.files {
@@ -165,8 +170,8 @@ func (c *Tail) looksMoved(family family) bool {
 	return fresh && len(c.known(family)) > 0
 }
 
-// readFiles reads more of each file. It fails with ErrShorter if one is not the
-// file that it was.
+// readFiles reads the new part of each file. It fails with ErrShorter if a file
+// is not the one that was read before.
 func (c *Tail) readFiles(ctx context.Context, source Source, family family) error {
 	for _, file := range family.files {
 		state := c.files[file.Name]
@@ -207,7 +212,7 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 		for missing := lines; start > 0 && missing > 0; missing-- {
 			start = bytes.LastIndexByte(text[:start-1], '\n') + 1
 			if start == 0 && from > 0 {
-				break // the first line begins before
+				break // the first of the lines begins before this part
 			}
 		}
 		if start > 0 || from == 0 {
@@ -216,7 +221,8 @@ func startOfLines(ctx context.Context, source Source, file FileInfo, lines int) 
 	}
 }
 
-// isSame reports whether a file begins with what was read into state.
+// isSame reports whether a file has, before state.offset, the bytes that were
+// read last.
 func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile) (bool, error) {
 	if file.Size < state.offset {
 		return false, nil
@@ -231,8 +237,8 @@ func isSame(ctx context.Context, source Source, file FileInfo, state *tailedFile
 	return true, content.Close()
 }
 
-// openAgain opens a file at the end of what was read. It fails with ErrShorter if
-// the bytes before that differ.
+// openAgain opens a file at the end of the part that was read. It fails with
+// ErrShorter if the bytes before differ.
 func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedFile) (io.ReadCloser, error) {
 	if file.Size < state.offset {
 		return nil, ErrShorter
@@ -252,9 +258,10 @@ func openAgain(ctx context.Context, source Source, file FileInfo, state *tailedF
 	return content, nil
 }
 
-// recognize assigns what was read to files that were renamed or copied. An
-// unknown file is new. A file that disappeared has ended if final is set;
-// otherwise recognize fails with ErrShorter so that files are listed again.
+// recognize finds, by content, the new names of files that were renamed or
+// copied. A file with unknown content is new. If a file has disappeared, it has
+// ended if final is true; otherwise recognize fails with ErrShorter, so that the
+// files are listed again.
 func (c *Tail) recognize(ctx context.Context, source Source, family family, final bool) error {
 	matched := map[string]*tailedFile{}
 	known := c.known(family)
@@ -307,8 +314,8 @@ func (c *Tail) recognize(ctx context.Context, source Source, family family, fina
 	return nil
 }
 
-// findOrigin returns what was read of a file under another name: it was renamed,
-// or copied.
+// findOrigin returns the state of the file that was renamed or copied to this
+// one; nil if there is none.
 func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unmatched *[]*tailedFile, matched map[string]*tailedFile) (*tailedFile, error) {
 	for i, state := range *unmatched {
 		same, err := isSame(ctx, source, file, state)
@@ -332,7 +339,7 @@ func (c *Tail) findOrigin(ctx context.Context, source Source, file FileInfo, unm
 	return nil, nil
 }
 
-// readMore passes on the lines after what was read.
+// readMore passes on the lines after the part that was read.
 func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state *tailedFile) error {
 	content, err := openAgain(ctx, source, file, state)
 	if err != nil {
@@ -351,7 +358,7 @@ func (c *Tail) readMore(ctx context.Context, source Source, file FileInfo, state
 	return errors.Join(ignoreEOF(err), content.Close())
 }
 
-// addBytes passes on the lines that end in a piece of a file.
+// addBytes passes on the lines that end in piece, the next part of a file.
 func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	state.offset += int64(len(piece))
 	state.last = append(state.last, piece...)
@@ -375,7 +382,7 @@ func (c *Tail) addBytes(state *tailedFile, piece []byte) error {
 	}
 }
 
-// flush passes on what there is of a line.
+// flush passes on the incomplete line that was read.
 func (c *Tail) flush(state *tailedFile) error {
 	err := c.line(state.name, bytes.TrimSuffix(state.partial, []byte{'\r'}))
 	state.partial = state.partial[:0]
@@ -385,7 +392,7 @@ func (c *Tail) flush(state *tailedFile) error {
 	return nil
 }
 
-// end passes on a last line without an end.
+// end passes on the last line if it has no line end.
 func (c *Tail) end(state *tailedFile) error {
 	if len(state.partial) == 0 {
 		return nil
