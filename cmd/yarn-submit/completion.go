@@ -14,7 +14,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// completionTimeout bounds what a cluster may take to complete a word.
+// completionTimeout is the timeout of the requests for one completion.
 const completionTimeout = 2 * time.Second
 
 func newCompletion(t terminal) *cobra.Command {
@@ -49,7 +49,7 @@ with the cluster's applications and queues, and the settings' keys.
 	}
 }
 
-// addCompletions adds completions that the cluster or the settings provide.
+// addCompletions registers the functions that complete arguments and flags.
 func addCompletions(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		if strings.HasSuffix(c.Use, " application-id") {
@@ -63,7 +63,7 @@ func addCompletions(root *cobra.Command) {
 			"master":      completeWords("yarn", "local[*]", "local"),
 		} {
 			if c.Flags().Lookup(flag) != nil {
-				// Fails if the flag has a completion already.
+				// This fails if the flag already has a completion.
 				_ = c.RegisterFlagCompletionFunc(flag, complete)
 			}
 		}
@@ -74,8 +74,8 @@ func completeWords(words ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// completeFromCluster returns what ask returns, and nothing if it fails or takes
-// too long: completion prints no errors.
+// completeFromCluster returns the words that ask returns, or none if it fails or
+// takes too long: a completion must print no errors.
 func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster clusterClient) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	silent := terminal{stdout: io.Discard, console: client.NewConsole(io.Discard)}
 	named, settings, err := namedTarget(c)
@@ -100,8 +100,8 @@ func completeFromCluster(c *cobra.Command, ask func(ctx context.Context, cluster
 	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// completeApplication returns application ids, the newest first. For kill it
-// returns running applications only.
+// completeApplication completes an application id, newest first. For yarn-submit
+// kill it offers only applications that have not ended.
 func completeApplication(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -122,7 +122,7 @@ func completeApplication(c *cobra.Command, args []string, typed string) ([]strin
 	})
 }
 
-// completeQueue returns the queues that accept applications.
+// completeQueue completes the name of a queue that accepts applications.
 func completeQueue(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		names, err := cluster.Queues(ctx)
@@ -130,7 +130,7 @@ func completeQueue(c *cobra.Command, _ []string, typed string) ([]string, cobra.
 	})
 }
 
-// completeSetting returns the keys for --conf.
+// completeSetting completes the key of --conf.
 func completeSetting(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	var words []string

@@ -72,7 +72,7 @@ the workers have ended.`,
 	return c
 }
 
-// completeWorker returns the ids of workers, and their hosts.
+// completeWorker completes the id or the host of a worker.
 func completeWorker(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	return completeFromCluster(c, func(ctx context.Context, cluster clusterClient) ([]string, error) {
 		connected, ok := cluster.(*standalone.Cluster)

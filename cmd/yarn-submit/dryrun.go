@@ -15,10 +15,10 @@ import (
 type dryRun struct {
 	Name     string                `json:"name"`
 	Master   string                `json:"master"`
-	Queue    string                `json:"queue,omitempty"` // "" for the cluster's choice
+	Queue    string                `json:"queue,omitempty"` // "" if the cluster chooses
 	Files    []string              `json:"files"`
 	Archives []string              `json:"archives"`
-	Settings map[string]drySetting `json:"settings"` // that are set, by key
+	Settings map[string]drySetting `json:"settings"` // by key; only those that are set
 	Plan     *command.Plan         `json:"plan"`
 }
 
@@ -27,7 +27,8 @@ type drySetting struct {
 	Source string `json:"source"`
 }
 
-// inheritedValue replaces a value from the environment, which may be a secret.
+// inheritedValue is printed in place of a value from the environment, which may
+// be a secret.
 const inheritedValue = "(from the environment)"
 
 // printDryRun prints what would be submitted.
@@ -55,7 +56,8 @@ func (w *runJob) printDryRun(t terminal, asJSON bool) error {
 	return err
 }
 
-// hideInherited hides the values of variables from the environment.
+// hideInherited replaces the values that the job file takes from the
+// environment.
 func (w *runJob) hideInherited() {
 	if w.job == nil {
 		return
@@ -71,10 +73,10 @@ func (w *runJob) hideInherited() {
 	}
 }
 
-// shownTasks is how many tasks of a step are shown.
+// shownTasks is the maximum number of a step's tasks that are printed.
 const shownTasks = 20
 
-// text returns the output for people.
+// text returns the output as text.
 func (d *dryRun) text(settings *config.Config) string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {

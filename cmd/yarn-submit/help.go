@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// commandGroups lists the commands, the first to use first. Commands that it
-// lacks come last.
+// commandGroups lists the commands as the help shows them. Commands that are not
+// in it come last.
 var commandGroups = []struct {
 	title string
 	names []string
@@ -25,14 +25,14 @@ var commandGroups = []struct {
 }
 
 const (
-	// helpWidth is the width of help without a terminal, helpMost the largest
-	// width.
+	// helpWidth is the width of the help, in columns, if it is not printed on a
+	// terminal. helpMost is its maximum width on a terminal.
 	helpWidth, helpMost = 80, 100
-	// helpColumn bounds the column left of explanations.
+	// helpColumn is the maximum width of the column before the explanations.
 	helpColumn = 30
 )
 
-// columns returns the width of help.
+// columns returns the width of the help on w.
 func columns(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -45,7 +45,7 @@ func columns(w io.Writer) int {
 	return min(width, helpMost)
 }
 
-// usage returns the function that prints the usage of a command.
+// usage returns a function that prints the usage of a command.
 func usage(t terminal) func(c *cobra.Command) error {
 	return func(c *cobra.Command) error {
 		var b strings.Builder
@@ -84,7 +84,7 @@ func commandsText(root *cobra.Command, width int) string {
 	return b.String()
 }
 
-// flagsText lists flags with their meaning.
+// flagsText returns a table of flags with their explanations.
 func flagsText(flags *pflag.FlagSet, width int) string {
 	var rows [][2]string
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -104,14 +104,14 @@ func flagsText(flags *pflag.FlagSet, width int) string {
 	return table(rows, width)
 }
 
-// flagUsage returns the name of a flag's value, "" for none, and the flag's
-// meaning: usages are "`NAME`: meaning".
+// flagUsage splits a flag's usage, "`NAME`: meaning", into the name of the
+// flag's value, "" if it takes none, and the meaning.
 func flagUsage(f *pflag.Flag) (name, text string) {
 	name, text = pflag.UnquoteUsage(f)
 	return name, strings.TrimPrefix(text, name+": ")
 }
 
-// table aligns explanations and wraps their lines.
+// table aligns the explanations of rows and wraps them at width.
 func table(rows [][2]string, width int) string {
 	left := 0
 	for _, row := range rows {

@@ -16,8 +16,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runInPlace replaces this process by the program, whose driver function then runs
-// here. It returns as replace does.
+// runInPlace replaces this process by the program, which runs its driver
+// function in the same process. It returns under the same conditions as replace.
 func (s submission) runInPlace(t terminal) error {
 	properties := s.settings.Map()
 	var environment []string
@@ -44,8 +44,8 @@ func (s submission) runInPlace(t terminal) error {
 			return err
 		}
 	}
-	// The program reads no other settings: neither BOBBIN_… variables nor a
-	// defaults file.
+	// With EnvProperties the program reads no other settings: no BOBBIN_…
+	// variables and no defaults file.
 	encoded, err := json.Marshal(properties)
 	if err != nil {
 		return client.Usage(err)
@@ -53,8 +53,9 @@ func (s submission) runInPlace(t terminal) error {
 	return replace(t, s.program, append([]string{s.program}, s.args...), append([]string{launch.EnvProperties + "=" + string(encoded)}, environment...))
 }
 
-// localEnvironment returns the variables that the settings give to driver and
-// executors, which are one process. It warns of settings without effect.
+// localEnvironment returns the environment variables that the settings define
+// for the driver and the executors, since the program is both. It warns of
+// settings that have no effect on this machine.
 func localEnvironment(t terminal, settings *config.Config) []string {
 	for _, key := range []config.Key[[]string]{config.Files, config.Archives} {
 		if len(key.In(settings)) > 0 {
@@ -70,9 +71,10 @@ func localEnvironment(t terminal, settings *config.Config) []string {
 	return environment
 }
 
-// replace replaces this process by a program, so that its exit status, signals
-// and output are the program's. It returns if that fails. If t.waitForChild is set
-// the program is a child process, and replace returns at its end.
+// replace replaces this process by a program (exec), so that the program's exit
+// status, signals and output take the place of its own. It returns only if that
+// fails. If t.waitForChild is set, it runs the program as a child process
+// instead and returns when that has ended.
 func replace(t terminal, program string, argv, environment []string) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -86,8 +88,8 @@ func replace(t terminal, program string, argv, environment []string) error {
 	return client.Usage(fmt.Errorf("cannot run %s: %w", program, err))
 }
 
-// runChild runs a program as a child process, forwards signals to it and returns
-// its exit status as a *commandStatus.
+// runChild runs a program as a child process and forwards signals to it. A
+// failure of the program is returned as a *commandStatus.
 func runChild(t terminal, path string, argv, environment []string) error {
 	child := &exec.Cmd{Path: path, Args: argv, Env: append(os.Environ(), environment...), Stdin: os.Stdin, Stdout: t.stdout, Stderr: os.Stderr}
 	signals := make(chan os.Signal, 4)

@@ -47,8 +47,8 @@ func newList(t terminal) *cobra.Command {
 	return c
 }
 
-// printList prints a table of applications. It aligns columns before it adds
-// colours, which have no width.
+// printList prints a table of applications. It aligns the columns before it adds
+// colours, whose escape sequences take no width.
 func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	rows := [][]string{{"APPLICATION", "NAME", "USER", "QUEUE", "STATE", "STATUS", "STARTED", "TOOK"}}
 	const state, status = 4, 5 // columns
@@ -77,7 +77,7 @@ func printList(w io.Writer, applications []client.Listed, colours bool) error {
 	return nil
 }
 
-// took returns how long an application ran, or has been running.
+// took returns how long an application has run so far or, if it has ended, ran.
 func took(a client.Listed) string {
 	end := a.Finished
 	if end.IsZero() {

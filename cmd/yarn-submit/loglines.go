@@ -10,19 +10,20 @@ import (
 	"github.com/bobbin-yarn/bobbin/client/logs"
 )
 
-// lineColours distinguish containers.
+// lineColours are the colours by which containers are told apart.
 var lineColours = []string{"\x1b[36m", "\x1b[33m", "\x1b[32m", "\x1b[35m", "\x1b[34m", "\x1b[31m", "\x1b[96m", "\x1b[93m", "\x1b[92m", "\x1b[95m"}
 
-// lineWriter writes the lines of containers, each behind its container's name. It
-// is for one goroutine.
+// lineWriter writes log lines, each after its container's name. Only one
+// goroutine may use it.
 type lineWriter struct {
 	w       io.Writer
 	colours bool
-	width   int            // of the names so far
-	colour  map[string]int // by container
+	width   int            // of the longest name so far
+	colour  map[string]int // index in lineColours, by container
 }
 
-// firstWidth fits most names, so that few lines are aligned differently.
+// firstWidth is the initial width of names. Most names fit, so that few lines
+// are aligned differently.
 const firstWidth = len("executor 1")
 
 func newLineWriter(w io.Writer) *lineWriter {
@@ -46,8 +47,8 @@ func (l *lineWriter) write(line logs.Line) error {
 	return err
 }
 
-// lineName names the container of a line: "driver", "executor 3", "executor 3
-// task-0-0.out", and of a second attempt "driver/2".
+// lineName returns the name printed before a line: "driver", "executor 3",
+// "executor 3 task-0-0.out", and for the second application attempt "driver/2".
 func lineName(line logs.Line) string {
 	name := "executor " + line.Executor
 	switch line.Executor {
@@ -65,7 +66,7 @@ func lineName(line logs.Line) string {
 	return name
 }
 
-// jsonLines writes each line as a JSON object.
+// jsonLines returns a function that writes each line as a JSON object.
 func jsonLines(w io.Writer) func(logs.Line) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -23,8 +23,8 @@ import (
 )
 
 func main() {
-	// These processes run the same binary as the executors of yarn-submit run.
-	// Their tasks come from the driver, not from a command line.
+	// For yarn-submit run, the cluster runs this binary in these roles too. What
+	// they do comes from the driver, not from a command line.
 	switch launch.Role(os.Getenv(launch.EnvRole)) {
 	case launch.RoleExecutor, launch.RoleLauncher, launch.RoleMaster, launch.RoleWorker, launch.RoleGuard:
 		command.Main(nil)
@@ -56,7 +56,8 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	return client.ExitCode(err)
 }
 
-// hint says what to check after an error whose text does not say so.
+// hint returns what to check, to be appended to the text of some errors; "" for
+// others.
 func hint(err error) string {
 	var untrusted x509.UnknownAuthorityError
 	if errors.As(err, &untrusted) {

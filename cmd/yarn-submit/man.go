@@ -14,7 +14,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/client"
 )
 
-// newMan writes the manual pages, for packages of yarn-submit.
+// newMan returns the hidden command that writes the manual pages, for packages
+// of yarn-submit.
 func newMan() *cobra.Command {
 	c := &cobra.Command{
 		Use:    "man directory",
@@ -51,11 +52,11 @@ func writePage(c *cobra.Command, directory string) error {
 	return os.WriteFile(filepath.Join(directory, name), readableFlags(page.Bytes()), 0o644)
 }
 
-// manualFlag matches a flag with its default, and its value's name before the
-// meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
+// manualFlag matches a flag with its default value, and the value's name that
+// precedes the meaning: "\fB--tail\fP=0", "\t\fBN\fR: only the last N lines".
 var manualFlag = regexp.MustCompile(`(?m)(?:^\.PP\n)?^(\\fB-.*\\fP)(?:=.*|\[=.*\])\n\t(?:\\fB(.+?)\\fR: )?`)
 
-// readableFlags rewrites flags as users type them.
+// readableFlags rewrites flags in the form in which users type them.
 func readableFlags(page []byte) []byte {
 	return manualFlag.ReplaceAll(page, []byte(".TP\n$1 \\fI$2\\fP\n"))
 }

@@ -64,7 +64,8 @@ func newMaster(t terminal) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// On stdout for scripts, which may have asked for a free port.
+		// The URL goes to stdout for scripts, which may have requested any free
+		// port.
 		if _, err := fmt.Fprintln(t.stdout, m.URL()); err != nil {
 			return err
 		}
@@ -73,11 +74,11 @@ func newMaster(t terminal) *cobra.Command {
 	return c
 }
 
-// lookupTimeout bounds the lookup of this machine's name.
+// lookupTimeout is the timeout of resolving this machine's name.
 const lookupTimeout = 5 * time.Second
 
-// isLoopback reports whether a host has loopback addresses only, as a Debian
-// machine's own name does.
+// isLoopback reports whether a host name has loopback addresses only, as Debian
+// gives to a machine's own name.
 func isLoopback(ctx context.Context, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

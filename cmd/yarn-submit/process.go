@@ -11,7 +11,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// processFlags are the flags that master and worker have in common.
+// processFlags are the flags that the commands master and worker share.
 type processFlags struct {
 	host       string
 	workDir    string
@@ -19,7 +19,8 @@ type processFlags struct {
 	properties string
 }
 
-// addProcess adds the flags; name is the process's and its directory's.
+// addProcess adds the flags. name is the name of the process and of its
+// directory.
 func addProcess(c *cobra.Command, name string) *processFlags {
 	f := &processFlags{}
 	flags := c.Flags()
@@ -31,7 +32,8 @@ func addProcess(c *cobra.Command, name string) *processFlags {
 	return f
 }
 
-// load sets defaults and loads the settings.
+// load loads the settings, and sets the flags host and workDir to their defaults
+// if they are not given.
 func (f *processFlags) load(name string) (*config.Config, error) {
 	values, err := confValues(f.conf)
 	if err != nil {
@@ -56,7 +58,8 @@ func (f *processFlags) load(name string) (*config.Config, error) {
 	return settings, nil
 }
 
-// checkPort fails if port is no port; least is 0, or -1 if that means none.
+// checkPort fails if port is not between least and 65535. least is 0, or -1 if
+// -1 means no port.
 func checkPort(flag string, port, least int) error {
 	if port < least || port > 65535 {
 		return client.Usage(fmt.Errorf("--%s %d: want %d to 65535", flag, port, least))

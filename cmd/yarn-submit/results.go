@@ -20,33 +20,35 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// resultsDirectory is the directory of results below a user's directory.
+// resultsDirectory is the directory of a user's results, below the user's
+// directory.
 const resultsDirectory = "/.bobbin/results"
 
-// recordsTimeout is how long the records of a killed driver may take to appear.
+// recordsTimeout is how long a killed driver may take to write its last task
+// outcomes.
 const recordsTimeout = 2 * time.Second
 
-// interruptTimeout bounds the work after an interruption.
+// interruptTimeout is the timeout of the work after an interruption.
 const interruptTimeout = 30 * time.Second
 
-// resultCollector collects the tasks' results when the application has ended, and
-// writes the summary.
+// resultCollector fetches the files and outcomes of an application's tasks when
+// it has ended, and writes the JUnit file.
 type resultCollector struct {
 	t       terminal
 	plan    *command.Plan
 	files   *storage.Files
-	summary string // "" for none
-	// ownDirectory is set if the directory of results holds this run's only, so
-	// that the application's id is not needed to find them.
+	summary string // path of the JUnit file; "" for none
+	// ownDirectory is true if plan.Results holds the results of this run only,
+	// so that they can be found without the application's id.
 	ownDirectory bool
-	// keepOnSuccess keeps the results of an application that succeeded: a later
-	// run with the same idempotency key needs them.
+	// keepOnSuccess is true if the results of an application that has succeeded
+	// are kept: a later run with the same idempotency key fetches them again.
 	keepOnSuccess bool
-	maxAge        time.Duration // of other runs' results
+	maxAge        time.Duration // age from which results of other runs are removed
 }
 
-// newCollector chooses the directory of results: on this machine if the
-// application runs on it, otherwise beside the staged files.
+// newCollector chooses the directory of the results: on this machine if the
+// application runs here, otherwise beside the staged files.
 func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	f := &resultCollector{t: t, plan: w.plan, summary: w.flags.summary, ownDirectory: w.target.driverHere || !w.target.keepsResults, maxAge: config.CacheMaxAge.In(w.settings),
 		keepOnSuccess: config.IdempotencyKey.In(w.settings) != ""}
@@ -73,8 +75,8 @@ func (w *runJob) newCollector(t terminal) (*resultCollector, error) {
 	return f, nil
 }
 
-// sharedResults returns the file system that this machine and all nodes reach,
-// and the URI of this user's results there.
+// sharedResults returns the file systems that this machine and all nodes can
+// reach, and the URI of this user's results there.
 func sharedResults(t terminal, settings *config.Config, verbose bool) (*storage.Files, string, error) {
 	hadoop, err := conf.FromEnvironment(config.Hadoop.In(settings))
 	if errors.Is(err, conf.ErrNotConfigured) {
@@ -106,14 +108,14 @@ func (f *resultCollector) close() {
 	}
 }
 
-// run collects the results of an application that ended with err. It returns err
-// as the last of its errors.
+// run collects the results of an application that ended with err. It returns its
+// own errors joined with err, which comes last.
 func (f *resultCollector) run(ctx context.Context, report *client.Report, err error) error {
 	ctx, cancel := finishContext(ctx)
 	defer cancel()
 	var failure *client.Failure
 	if errors.As(err, &failure) {
-		f.keepOnSuccess = false // the same key starts another application
+		f.keepOnSuccess = false // a retry with the same key starts another application
 	}
 	summary := command.Summary{Now: time.Now()}
 	if report != nil {
@@ -162,8 +164,8 @@ func (f *resultCollector) run(ctx context.Context, report *client.Report, err er
 	return err
 }
 
-// finishContext returns a context for the work after the end of ctx, which is
-// limited.
+// finishContext returns ctx or, if ctx has ended, a context with the timeout
+// interruptTimeout for the remaining work.
 func finishContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
 		return ctx, func() {}
@@ -178,17 +180,17 @@ func ofStep(name string) string {
 	return " of step " + name
 }
 
-// results reads the records of the tasks, and returns the directory of their
-// results.
+// results reads the outcomes of the tasks, and returns them with the directory
+// they are in.
 func (f *resultCollector) results(ctx context.Context, summary *command.Summary) (directory string, results *command.Results, err error) {
-	if f.ownDirectory { // a standalone cluster's report has the driver's id
+	if f.ownDirectory { // on a standalone cluster the report has the driver's id instead
 		summary.ApplicationID = f.newestApplication(ctx)
 	}
 	if summary.ApplicationID == "" {
 		return f.plan.Results, command.NoResults(f.plan), nil
 	}
 	directory = command.ResultsOf(f.plan.Results, summary.ApplicationID)
-	// A killed driver may still be writing its last records.
+	// A killed driver may still be writing its last outcomes.
 	for deadline := time.Now().Add(recordsTimeout); ; {
 		if results, err = command.ReadResults(ctx, f.files, directory, f.plan); err != nil {
 			return directory, command.NoResults(f.plan), err
@@ -203,8 +205,8 @@ func (f *resultCollector) results(ctx context.Context, summary *command.Summary)
 	}
 }
 
-// newestApplication returns the application with the newest results: a driver
-// that was started again has several.
+// newestApplication returns the id of the application with the newest results;
+// "" if there are none. A driver that was restarted has several.
 func (f *resultCollector) newestApplication(ctx context.Context) string {
 	entries, err := f.files.List(ctx, f.plan.Results)
 	if err != nil || len(entries) == 0 {
@@ -213,8 +215,8 @@ func (f *resultCollector) newestApplication(ctx context.Context) string {
 	return slices.MaxFunc(entries, func(a, b storage.Info) int { return a.ModTime.Compare(b.ModTime) }).Name
 }
 
-// writeSummary writes the JUnit file and renames it, so that readers never see an
-// incomplete one.
+// writeSummary writes the JUnit file under a temporary name and renames it, so
+// that no reader sees an incomplete file.
 func (f *resultCollector) writeSummary(results *command.Results, summary command.Summary) error {
 	if err := os.MkdirAll(filepath.Dir(f.summary), 0o777); err != nil {
 		return fmt.Errorf("the summary: %w", err)
@@ -233,8 +235,9 @@ func (f *resultCollector) writeSummary(results *command.Results, summary command
 	return nil
 }
 
-// removeLate removes files of a killed driver that had not ended yet, which
-// creates its directory again.
+// removeLate removes files that a killed driver writes after its directory was
+// removed, until recordsTimeout has passed. Writing them creates the directory
+// again.
 func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	for deadline := time.Now().Add(recordsTimeout); time.Now().Before(deadline); {
 		select {
@@ -248,8 +251,8 @@ func (f *resultCollector) removeLate(ctx context.Context, directory string) {
 	}
 }
 
-// clean removes the results of this run, and old results that other runs did not
-// collect.
+// clean removes the results of this run, and those of other runs that are older
+// than maxAge.
 func (f *resultCollector) clean(ctx context.Context, directory string) {
 	if !f.keepOnSuccess {
 		if err := f.files.RemoveAll(ctx, directory); err != nil {
@@ -269,5 +272,5 @@ func (f *resultCollector) clean(ctx context.Context, directory string) {
 			_ = f.files.RemoveAll(ctx, entry.Path) // after an error the next run tries again
 		}
 	}
-	_ = f.files.Remove(ctx, parent) // fails unless it is empty
+	_ = f.files.Remove(ctx, parent) // fails unless the directory is empty
 }

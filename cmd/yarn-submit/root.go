@@ -59,7 +59,7 @@ func commandNames() []string {
 	return names
 }
 
-// flagError suggests a flag if one is unknown.
+// flagError adds a similar flag to the error for an unknown one.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -78,7 +78,7 @@ func didYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// exactArgs demands an argument for each name.
+// exactArgs requires one argument for each name.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == len(names) {

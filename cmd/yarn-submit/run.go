@@ -12,8 +12,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// commandStatus is an error with the exit status of a command that ran in the
-// cluster.
+// commandStatus is an error that makes yarn-submit exit with the status of a
+// command that ran as a task.
 type commandStatus struct {
 	status int
 	err    error
@@ -30,7 +30,7 @@ type runFlags struct {
 	summary        string
 	dryRun         bool
 	json           *bool
-	// jobFile is the job file's path; "" for a command.
+	// jobFile is the path of the job file; "" if the command line has a command.
 	jobFile string
 }
 
@@ -70,7 +70,7 @@ for submit.`,
 	c.Args = f.arguments
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Lookup("help").Changed {
-			return c.Help() // --help came after the job file
+			return c.Help() // --help comes after the job file
 		}
 		w, err := f.runJob(t, args)
 		if err != nil {
@@ -84,7 +84,8 @@ for submit.`,
 	return c
 }
 
-// arguments checks the arguments, and parses the flags after a job file.
+// arguments checks the arguments. If the first one is a job file, it parses the
+// flags after it.
 func (f *runFlags) arguments(c *cobra.Command, args []string) error {
 	const usage = "yarn-submit run job.yaml, or yarn-submit run [flags] --tasks N -- command [argument…]"
 	if len(args) > 0 && !c.Flags().Changed("tasks") && c.ArgsLenAtDash() < 0 && isJobFile(args[0]) {
@@ -115,11 +116,11 @@ func isJobFile(name string) bool {
 	return extension == ".yaml" || extension == ".yml"
 }
 
-// hiddenRun is the command with which yarn-submit starts itself in the cluster.
+// hiddenRun is the command with which the driver of yarn-submit run is started.
 const hiddenRun = "__run"
 
-// newHiddenRun returns the command that runs a plan, in the cluster or in this
-// process.
+// newHiddenRun returns the command that runs a plan as the driver, on the
+// cluster or on this machine.
 func newHiddenRun() *cobra.Command {
 	c := &cobra.Command{Use: hiddenRun, Hidden: true}
 	plan := c.Flags().String("plan", "", "")
@@ -136,21 +137,21 @@ func newHiddenRun() *cobra.Command {
 	return c
 }
 
-// withCommandStatus gives the error of a failed application the exit status of
-// its command.
+// withCommandStatus gives err, the error of a failed application, the exit
+// status of the command that failed.
 func withCommandStatus(report *client.Report, err error) error {
 	if err == nil || report == nil {
 		return err
 	}
-	const most = 125 // higher ones are a shell's: not found, killed by a signal
+	const most = 125 // a shell uses higher ones: command not found, killed by a signal
 	if status, ok := command.ExitStatus(report.Diagnostics); ok && status >= 1 && status <= most {
 		return &commandStatus{status: status, err: err}
 	}
 	return err
 }
 
-// executablePath returns the path of this program, which runs the commands in the
-// cluster.
+// executablePath returns the path of yarn-submit itself, which runs the commands
+// on the cluster.
 func executablePath() (string, error) {
 	path, err := os.Executable()
 	if err != nil {

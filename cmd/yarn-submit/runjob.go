@@ -17,16 +17,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/jobfile"
 )
 
-// runJob is the job of one yarn-submit run.
+// runJob is the job of one call of yarn-submit run.
 type runJob struct {
 	flags    *runFlags
-	job      *jobfile.Job // nil for a command
+	job      *jobfile.Job // nil if the command line has a command
 	plan     *command.Plan
 	settings *config.Config
 	target   target
 }
 
-// runJob reads the job file or the command, and the settings.
+// runJob reads the job file or the command line, and the settings.
 func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	w := &runJob{flags: f}
 	if f.jobFile != "" {
@@ -63,8 +63,8 @@ func (f *runFlags) runJob(t terminal, args []string) (*runJob, error) {
 	return w, client.Usage(err)
 }
 
-// saveForWait makes the application save what yarn-submit wait needs to collect
-// its results.
+// saveForWait makes the driver save what yarn-submit wait needs to collect the
+// results.
 func (w *runJob) saveForWait() (err error) {
 	if !w.target.keepsResults {
 		return errors.New("--collect and --summary: on a standalone cluster only the yarn-submit that submits an application can collect its results: leave out --detach")
@@ -84,7 +84,7 @@ func (w *runJob) saveForWait() (err error) {
 	return err
 }
 
-// position returns where a setting stands in a job file.
+// position returns the place of a setting in a job file as file:line:column.
 func position(file string, at jobfile.Position) string {
 	if at.Line == 0 {
 		return file
@@ -92,7 +92,7 @@ func position(file string, at jobfile.Position) string {
 	return fmt.Sprintf("%s:%d:%d", file, at.Line, at.Column)
 }
 
-// hasResults reports whether there are results to collect at the end.
+// hasResults reports whether there are files or outcomes to collect at the end.
 func (w *runJob) hasResults() bool {
 	return w.flags.summary != "" || len(w.flags.collect) > 0 ||
 		w.plan != nil && slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return len(s.Collect) > 0 })
@@ -133,7 +133,7 @@ func (w *runJob) makePlan(args []string) error {
 	return nil
 }
 
-// planCommand makes the plan of a command: one step without a name.
+// planCommand makes the plan for a command: one step without a name.
 func (w *runJob) planCommand(args []string, collects []command.Collect) error {
 	settings := w.settings
 	own := len(collects) > 0
@@ -162,8 +162,8 @@ func (w *runJob) planCommand(args []string, collects []command.Collect) error {
 	return nil
 }
 
-// shipCommand ships the command with the application if it is a file of this
-// machine, and names the application after it.
+// shipCommand adds the command to the files to localize if it is a file on this
+// machine, and makes its name the default of the application's name.
 func shipCommand(args []string, settings *config.Config) ([]string, *config.Config, error) {
 	changes := map[string]string{}
 	name := filepath.Base(args[0])
@@ -183,8 +183,8 @@ func shipCommand(args []string, settings *config.Config) ([]string, *config.Conf
 	return args, changed, err
 }
 
-// prepareLocal makes the tasks run on this machine. Tasks with directories of
-// their own get links to the files that a cluster would get.
+// prepareLocal changes the plan to run its tasks on this machine. Task
+// directories then get links to the files that would be localized on a cluster.
 func (w *runJob) prepareLocal() error {
 	w.plan.Local = true
 	if !slices.ContainsFunc(w.plan.Steps, func(s command.Step) bool { return s.OwnDirectory }) {
@@ -259,9 +259,9 @@ func (w *runJob) execute(ctx context.Context, t terminal) error {
 	return collector.run(ctx, report, err)
 }
 
-// runArgs returns the arguments with which this program runs the plan. A job
-// file's plan is written to a file, as it may be long and contain secrets; remove
-// removes that file.
+// runArgs returns the arguments with which yarn-submit runs the plan as the
+// driver. The plan of a job file is passed in a file, since it may be long and
+// contain secrets; remove removes that file.
 func (w *runJob) runArgs() (args []string, remove func(), err error) {
 	if w.job == nil {
 		encoded, err := json.Marshal(w.plan)

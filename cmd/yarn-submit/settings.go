@@ -13,8 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// settingFlags are the flags of submit and run that set a setting. Their names
-// are spark-submit's if it has them.
+// settingFlags are the flags of submit and run that set one setting each. They
+// have spark-submit's names where it has such a flag.
 var settingFlags = []struct{ flag, key, value, usage string }{
 	{"master", config.Master.Name(), "MASTER", "where to run: yarn (default), bobbin://HOST:PORT,…, local[N], local[N,F], local[*], local-cluster[E,C,M]"},
 	{"deploy-mode", config.DeployMode.Name(), "MODE", "where the driver runs: cluster (default), client"},
@@ -39,8 +39,8 @@ type settingsFlags struct {
 	detach     bool
 	logs       bool
 	supervise  bool
-	program    string                   // yarn.program
-	job        map[string]config.Placed // of a job file
+	program    string                   // value of yarn.program
+	job        map[string]config.Placed // settings of the job file, by key
 	verbose    bool
 }
 
@@ -61,13 +61,14 @@ func addSettings(c *cobra.Command) *settingsFlags {
 	return s
 }
 
-// addProgram adds the flag that names the build of yarn-submit for the cluster.
+// addProgram adds --program, which names the build of yarn-submit for the
+// cluster's nodes.
 func (s *settingsFlags) addProgram() {
 	s.command.Flags().StringVar(&s.program, "program", "", "`FILE`: the build of yarn-submit for the cluster's nodes, if this one does not run there "+
 		"(default: itself, or yarn-submit-linux-amd64 and the like beside it)")
 }
 
-// confValues returns the settings of --conf, by key.
+// confValues parses the KEY=VALUE arguments of --conf.
 func confValues(entries []string) (map[string]string, error) {
 	values := map[string]string{}
 	for _, entry := range entries {
@@ -116,8 +117,8 @@ func (s *settingsFlags) load(t terminal) (*config.Config, error) {
 	return settings, nil
 }
 
-// printSettings prints every setting with its source. It hides values that may be
-// secrets.
+// printSettings prints every setting with its source, and replaces values that
+// may be secrets.
 func printSettings(t terminal, settings *config.Config) {
 	set := redacted(settings)
 	for _, setting := range config.Settings() {
@@ -130,7 +131,7 @@ func printSettings(t terminal, settings *config.Config) {
 	}
 }
 
-// redacted returns the settings that are set, by key, without secrets.
+// redacted returns the settings that are set, by key, with secrets replaced.
 func redacted(settings *config.Config) map[string]string {
 	set := settings.Map()
 	for key, value := range set {

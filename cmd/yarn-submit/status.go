@@ -48,7 +48,7 @@ executors; elsewhere in a line each time.`,
 	return c
 }
 
-// leastInterval limits the load that --watch causes.
+// leastInterval is the minimum of --interval, to limit the load on the cluster.
 const leastInterval = 100 * time.Millisecond
 
 func watchApplication(ctx context.Context, t terminal, interval time.Duration, fetch func(ctx context.Context) (*client.Report, error)) error {

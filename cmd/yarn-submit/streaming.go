@@ -11,11 +11,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// lastLinesTimeout is how long to wait for the last lines of an ended
-// application.
+// lastLinesTimeout is how long to wait for the last log lines after an
+// application's end.
 const lastLinesTimeout = 30 * time.Second
 
-// logPrinter prints the lines of a submitted application's containers.
+// logPrinter prints the log lines of a submitted application's containers.
 type logPrinter struct {
 	cluster clusterClient
 	t       terminal
@@ -23,10 +23,12 @@ type logPrinter struct {
 	stop    context.CancelCauseFunc
 }
 
-// errEnded ends the printing for an ended application.
+// errEnded is the cause of the context that end cancels when lastLinesTimeout
+// has passed.
 var errEnded = errors.New("the application is over")
 
-// checkStreaming fails if the submission's logs cannot be printed.
+// checkStreaming fails if --logs is given and cannot be combined with the other
+// flags.
 func (s submission) checkStreaming() error {
 	switch {
 	case !s.logs:
@@ -43,8 +45,9 @@ func (s submission) checkStreaming() error {
 	return nil
 }
 
-// stream prints the submission's logs, if they were requested, once the
-// application has an id. The caller calls end after the application's end.
+// stream prints the log lines of the application's containers, if --logs is
+// given, from when the application has an id. The caller must call end when the
+// application has ended.
 func (s submission) stream(ctx context.Context, t terminal, cluster clusterClient, job *client.Job) (end func()) {
 	if !s.logs {
 		return func() {}
@@ -58,8 +61,9 @@ func (s submission) stream(ctx context.Context, t terminal, cluster clusterClien
 	return printed.end
 }
 
-// begin prints an application's lines in the background. A signal that ends ctx
-// kills the application, and its last lines are printed too.
+// begin prints an application's log lines in the background. It does not stop
+// when ctx ends, because the application is then killed and its last lines are
+// wanted, too.
 func (s *logPrinter) begin(ctx context.Context, id string) {
 	ctx, s.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group.Go(func() {
@@ -70,7 +74,8 @@ func (s *logPrinter) begin(ctx context.Context, id string) {
 	})
 }
 
-// writer writes lines through the console if both are on one terminal.
+// writer returns a writer to stdout, through the console if both are the same
+// terminal.
 func (s *logPrinter) writer() *lineWriter {
 	writer := newLineWriter(s.t.stdout)
 	if s.t.sameScreen {
@@ -79,7 +84,7 @@ func (s *logPrinter) writer() *lineWriter {
 	return writer
 }
 
-// end waits for the last lines.
+// end waits until the last lines are printed, at most lastLinesTimeout.
 func (s *logPrinter) end() {
 	if s.stop == nil {
 		return // nothing was submitted

@@ -54,18 +54,19 @@ usage, 3 the cluster could not be reached or refused.`,
 // submission is a program with its arguments and settings.
 type submission struct {
 	program  string
-	own      bool // program is yarn-submit itself; another build of it may go to the cluster
+	own      bool // program is yarn-submit itself; another build of it may be uploaded, see yarn.program
 	args     []string
 	settings *config.Config
 	target   target
-	json     bool // print the report
-	logs     bool // print the containers' lines
+	json     bool // print the report as JSON at the end
+	logs     bool // print the log lines of the containers
 	verbose  bool
 }
 
-// run submits the program, or replaces this process by it if the driver runs
-// here. It prints the application's id as soon as it is known, or the report at
-// the end if that was requested. If the driver runs here stdout is the program's.
+// run submits the program, or replaces this process by it if it has to run here.
+// It prints the application's id as soon as it is known, or with --json the
+// report at the end. If the driver runs in this process, stdout belongs to the
+// program.
 func (s submission) run(ctx context.Context, t terminal) (*client.Report, error) {
 	if s.target.local {
 		return nil, s.runInPlace(t)
@@ -90,7 +91,7 @@ func (s submission) run(ctx context.Context, t terminal) (*client.Report, error)
 	return report, err
 }
 
-// job returns the submission as a cluster's job.
+// job returns the submission as a client.Job.
 func (s submission) job(t terminal) client.Job {
 	return client.Job{
 		Program: s.program, Own: s.own, Args: s.args, Settings: s.settings, Console: t.console,

@@ -15,25 +15,25 @@ import (
 	standalone "github.com/bobbin-yarn/bobbin/standalone/client"
 )
 
-// target says where a program runs. Only this file compares masters: to support
-// another cluster manager, extend newTarget and connect.
+// target says where a program runs. No other file distinguishes masters: to
+// support another cluster manager, extend newTarget and connect.
 type target struct {
 	url masterurl.URL
-	// local is set if driver and executors are one process of this machine.
+	// local is true if driver and executors are one process on this machine.
 	local bool
-	// driverHere is set if the driver runs in the process that submits.
+	// driverHere is true if the driver runs in the process that submits.
 	driverHere bool
-	// submitsItself is set if the program submits an application to YARN and is its
-	// driver.
+	// submitsItself is true if the program submits itself to YARN and runs the
+	// driver (client mode).
 	submitsItself bool
-	// oneMachine is set if all processes run on this machine.
+	// oneMachine is true if all processes run on this machine.
 	oneMachine bool
-	// keepsResults is set if the results of an application can be found by its id
-	// after its submitter has gone.
+	// keepsResults is true if another process can find the results by the
+	// application's id after the submitting process has ended.
 	keepsResults bool
 }
 
-// newTarget returns what the settings master and submit.deployMode name.
+// newTarget returns the target of the settings master and submit.deployMode.
 func newTarget(settings *config.Config) (target, error) {
 	url, err := masterurl.Of(settings, masterurl.YARNURL)
 	var unknown *masterurl.UnknownError
@@ -72,8 +72,8 @@ type yarnCluster struct {
 	*logs.Reader
 }
 
-// connect returns the cluster of the target. For a local master that is YARN:
-// such a master keeps no applications.
+// connect returns a client of the target's cluster. For a local master this is a
+// client of YARN, because a local master has no applications to report on.
 func (d target) connect(t terminal, settings *config.Config, verbose bool) (clusterClient, error) {
 	if d.url.Kind == masterurl.Standalone {
 		return standalone.Connect(settings, t.logger(verbose))
@@ -85,8 +85,7 @@ func (d target) connect(t terminal, settings *config.Config, verbose bool) (clus
 	return yarnCluster{cluster, logs.Of(cluster)}, nil
 }
 
-// namedTarget loads the settings of a command whose only flag of a setting is
-// --master.
+// namedTarget loads the settings of a command that has only --master to set one.
 func namedTarget(c *cobra.Command) (target, *config.Config, error) {
 	flags := map[string]string{}
 	if master := c.Flags().Lookup("master"); master != nil && master.Changed {
@@ -113,15 +112,16 @@ func connectStandalone(t terminal, c *cobra.Command) (*standalone.Cluster, error
 	return standalone.Connect(settings, t.logger(false))
 }
 
-// onCluster makes c a command about a cluster, which --master, the environment or
-// the defaults file names.
+// onCluster makes run the action of c, with a client of the cluster that
+// --master, the environment or the defaults file names.
 func onCluster(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient) error) {
 	onTarget(t, c, func(c *cobra.Command, args []string, cluster clusterClient, _ target, _ *config.Config) error {
 		return run(c, args, cluster)
 	})
 }
 
-// onTarget is onCluster for a command that needs the settings too.
+// onTarget does the same as onCluster for a run that needs the target and
+// settings, too.
 func onTarget(t terminal, c *cobra.Command, run func(c *cobra.Command, args []string, cluster clusterClient, target target, settings *config.Config) error) {
 	c.Flags().String("master", "", "`MASTER`: the cluster: yarn (default), bobbin://HOST:PORT,…")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -15,11 +15,11 @@ import (
 type terminal struct {
 	stdout  io.Writer
 	console *client.Console
-	// sameScreen is set if both are the same terminal, so that results need not
+	// sameScreen is true if both are the same terminal, so that results need not
 	// repeat messages.
 	sameScreen bool
-	// waitForChild is set if work is left after the program that would replace
-	// this process.
+	// waitForChild is true if this process has work to do after the program,
+	// which must then run as a child process instead of replacing it.
 	waitForChild bool
 }
 
@@ -31,7 +31,7 @@ func (t terminal) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
-// logger logs through the console.
+// logger returns a logger that writes to the console.
 func (t terminal) logger(verbose bool) *slog.Logger {
 	level := slog.LevelWarn
 	if verbose {
@@ -45,8 +45,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// hasColours reports whether w is a terminal with colours. NO_COLOR turns them
-// off.
+// hasColours reports whether w is a terminal that shows colours and NO_COLOR is
+// not set.
 func hasColours(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
@@ -58,7 +58,8 @@ const (
 	colourReset  = "\x1b[0m"
 )
 
-// stateColour returns the colour of a state or final status; "" for none.
+// stateColour returns the escape sequence of the colour for a state or final
+// status; "" for none.
 func stateColour(state string) string {
 	switch state {
 	case "RUNNING", "SUCCEEDED":
@@ -71,7 +72,7 @@ func stateColour(state string) string {
 	return ""
 }
 
-// paintState colours a word that is a state.
+// paintState returns the name of a state in its colour.
 func paintState(word string) string {
 	if colour := stateColour(word); colour != "" {
 		return colour + word + colourReset

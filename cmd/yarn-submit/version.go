@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and revision are set by the linker (-X main.version=…) in named builds
-// and in builds without git.
+// version and revision are set by the linker (-X main.version=…) in release
+// builds and in builds from a source without git.
 var version, revision string
 
 // build describes this binary.
 type build struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the source
-	Modified bool   `json:"modified,omitempty"` // the source differed from the revision
+	Revision string `json:"revision,omitempty"` // git revision of the source
+	Modified bool   `json:"modified,omitempty"` // the source had changes since the revision
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }

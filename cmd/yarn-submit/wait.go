@@ -65,7 +65,7 @@ yarn-submit run.`,
 	return c
 }
 
-// keptTag is the tag of applications whose results yarn-submit wait collects.
+// keptTag is the tag of applications that save results for yarn-submit wait.
 const keptTag = "bobbin-results"
 
 // waitResults collects the results of an application that was submitted with
@@ -73,19 +73,19 @@ const keptTag = "bobbin-results"
 type waitResults struct {
 	t            terminal
 	settings     *config.Config
-	requested    bool // by flags
-	keepsResults bool // of target
+	requested    bool // --collect or --summary is given
+	keepsResults bool // as in target
 	collects     []command.Collect
-	summary      string // absolute; "" for the one of the submission
-	directory    string // this process's
+	summary      string // absolute path of --summary; "" for that of the submission
+	directory    string // working directory of this process
 	user         string
 
-	tags      []string       // the application's
+	tags      []string       // the application's tags
 	files     *storage.Files // nil if there is nothing to collect
-	base, own string         // URIs of all results, and of the application's
+	base, own string         // URIs: the user's results, and the application's
 }
 
-// newWaitResults checks the flags.
+// newWaitResults parses and checks the flags.
 func newWaitResults(t terminal, target target, settings *config.Config, collect []string, summary string) (*waitResults, error) {
 	w := &waitResults{t: t, keepsResults: target.keepsResults, settings: settings, requested: len(collect) > 0 || summary != ""}
 	user, err := security.CurrentUser()
@@ -109,8 +109,8 @@ func newWaitResults(t terminal, target target, settings *config.Config, collect 
 	return w, err
 }
 
-// begin checks before the application's end whether it keeps results, and refuses
-// flags that it cannot satisfy.
+// begin checks, before waiting for the application, whether it saves results. It
+// fails if the flags ask for results and there will be none.
 func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id string) error {
 	if !w.keepsResults {
 		if w.requested {
@@ -139,7 +139,7 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	}
 	w.base, w.own = base, command.ResultsOf(base, id)
 	if len(w.collects) > 0 {
-		// The application may not have started yet.
+		// The plan is missing if the application has not started yet.
 		if _, err := w.plan(ctx); err != nil && !errors.Is(err, command.ErrNoSavedPlan) {
 			return errors.Join(err, w.files.Close())
 		}
@@ -147,7 +147,8 @@ func (w *waitResults) begin(ctx context.Context, cluster clusterClient, id strin
 	return nil
 }
 
-// plan reads the application's plan and changes its directories as the flags say.
+// plan reads the plan that the application saved, and replaces directories in it
+// as the flags say.
 func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	plan, err := command.ReadSavedPlan(ctx, w.files, w.own)
 	if err != nil {
@@ -166,11 +167,11 @@ func (w *waitResults) plan(ctx context.Context) (*command.Plan, error) {
 	return plan, nil
 }
 
-// end collects the results of an application that ended with err. It returns err
-// as the last of its errors.
+// end collects the results of an application that ended with err. It returns its
+// own errors joined with err, which comes last.
 func (w *waitResults) end(ctx context.Context, report *client.Report, err error) error {
 	if w.files == nil {
-		return err // there is nothing to collect, or it is another user's
+		return err // nothing to collect, or another user's results
 	}
 	collector := &resultCollector{
 		t: w.t, files: w.files, maxAge: config.CacheMaxAge.In(w.settings),
@@ -178,7 +179,7 @@ func (w *waitResults) end(ctx context.Context, report *client.Report, err error)
 	}
 	defer collector.close()
 	if report == nil {
-		return err // it goes on, or its end is unknown
+		return err // the application continues, or its end is unknown
 	}
 	planCtx, cancel := finishContext(ctx)
 	defer cancel()

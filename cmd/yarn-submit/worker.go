@@ -16,7 +16,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/worker"
 )
 
-// workerFlags are the flags of worker that set a setting.
+// workerFlags are the flags of worker that set one setting each.
 var workerFlags = []struct{ flag, key, value, usage string }{
 	{"cores", config.WorkerCores.Name(), "N", "cores for executors and drivers (default: all of this machine)"},
 	{"memory", config.WorkerMem.Name(), "SIZE", "memory for executors and drivers, as 16g (default: this machine's less 1g)"},
@@ -83,14 +83,14 @@ func newWorker(t terminal) *cobra.Command {
 }
 
 const (
-	// secretTimeout is how long a worker waits for the secret file of a master
-	// that was started at the same time.
+	// secretTimeout is how long a worker waits for the secret file, which a
+	// master that was started at the same time may be about to write.
 	secretTimeout = 5 * time.Second
 	secretPause   = 50 * time.Millisecond
 )
 
-// awaitSecret loads the cluster's credentials, and waits for them if there are
-// none yet.
+// awaitSecret loads the cluster's credentials. If there is no secret file yet,
+// it waits for one.
 func awaitSecret(ctx context.Context, load func() (*protocol.Credentials, error), logger *slog.Logger) (*protocol.Credentials, error) {
 	deadline := time.Now().Add(secretTimeout)
 	for first := true; ; first = false {
