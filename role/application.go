@@ -23,47 +23,48 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// stopTimeout limits the time for stopping a driver.
+// stopTimeout is the maximum time for stopping a driver.
 const stopTimeout = 10 * time.Second
 
-// Application is the application in the process of its driver. All sessions of
-// the process share it.
+// Application is the state of an application in the process of its driver. All
+// sessions of the process share it.
 type Application struct {
 	ID          string
 	Settings    *config.Config
-	MaxFailures int // of one task
+	MaxFailures int // maximum number of failures of one task
 	Driver      *driver.Driver
 	Files       *storage.Files
 
 	address        string    // host:port to which executors connect
-	pass           []byte    // with which they join the driver
-	only           *capacity // of a local master's executor; nil on a cluster
+	pass           []byte    // credentials with which executors register with the driver
+	only           *capacity // size of a local master's only executor; nil on a cluster
 	sessionCreated func()
 }
 
 type applicationKey struct{}
 
-// FromContext returns the application whose driver function got ctx, or nil.
+// FromContext returns the application whose driver function received ctx; nil if
+// there is none.
 func FromContext(ctx context.Context) *Application {
 	a, _ := ctx.Value(applicationKey{}).(*Application)
 	return a
 }
 
-// SessionCreated notes that the driver function has created a session.
+// SessionCreated records that the driver function has created a session.
 func (a *Application) SessionCreated() { a.sessionCreated() }
 
-// driverOptions describe a driver to startDriver.
+// driverOptions are the arguments of startDriver.
 type driverOptions struct {
-	id       string // of the application
-	user     string // whose files tasks access in HDFS
+	id       string // the application's id
+	user     string // on whose behalf tasks access HDFS
 	settings *config.Config
-	hadoop   *conf.Config // nil if there is none
+	hadoop   *conf.Config // nil if there is no Hadoop configuration
 	files    *storage.Files
-	pools    string // content of the pools' file; "" to read the one that settings name
-	// Executors reach the driver at host, and it listens on bind; both are "" if its
-	// only executor is in this process.
+	pools    string // content of the pools file; "" to read the file that the settings name
+	// host is where executors reach the driver, bind the address on which it
+	// listens. Both are "" if the only executor is in this process.
 	host, bind string
-	racks      map[string]string // by host
+	racks      map[string]string // of the cluster's nodes, by host
 	manager    driver.ClusterManager
 	services   func(d *driver.Driver, server grpc.ServiceRegistrar) // see driver.Options
 	logger     *slog.Logger
@@ -105,9 +106,9 @@ func startDriver(o driverOptions) (*Application, error) {
 	return a, err
 }
 
-// driverAddresses returns the host at which the executors of a cluster reach a
-// driver in this process, and the address on which it listens. managers are the
-// cluster's managers, as host:port.
+// driverAddresses returns the host at which a cluster's executors reach a driver
+// in this process, and the address on which it listens. managers are the
+// addresses (host:port) of the ResourceManagers or standalone masters.
 func driverAddresses(ctx context.Context, settings *config.Config, managers []string) (host, bind string, err error) {
 	if host = config.DriverHost.In(settings); host == "" {
 		address, err := route.Source(ctx, managers)
@@ -119,8 +120,7 @@ func driverAddresses(ctx context.Context, settings *config.Config, managers []st
 	return host, cmp.Or(config.DriverBind.In(settings), host), nil
 }
 
-// run calls the driver function. For ctx, application and sessionTimeout see
-// supervise.Run.
+// run calls the driver function. See supervise.Run for the other parameters.
 func (a *Application) run(ctx, application context.Context, sessionTimeout time.Duration, function func(ctx context.Context) error) error {
 	return supervise.Run(ctx, application, sessionTimeout, func(ctx context.Context, sessionCreated func()) error {
 		a.sessionCreated = sessionCreated
@@ -128,22 +128,22 @@ func (a *Application) run(ctx, application context.Context, sessionTimeout time.
 	})
 }
 
-// stop tells the executors to stop and stops the driver.
+// stop stops the executors and then the driver.
 func (a *Application) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	return a.Driver.Stop(ctx)
 }
 
-// capacity is the size of the only executor of a local master.
+// capacity is the size of a local master's only executor.
 type capacity struct {
 	master    string
 	cores     int
-	resources map[string][]string // addresses by name
+	resources map[string][]string // addresses by resource name
 }
 
-// CheckFits returns an error if no executor of a resource profile can ever be large
-// enough for such tasks. The profile is nil for the default.
+// CheckFits fails if tasks that use so many cores and resources can never run on
+// an executor of a resource profile. A nil profile is the default one.
 func (a *Application) CheckFits(cpus int, resources map[string]float64, executors *profile.Profile) error {
 	if executors != nil && cpus > executors.Cores {
 		return fmt.Errorf("each task takes %d cores, and the executors of the resource profile have %d", cpus, executors.Cores)

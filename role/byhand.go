@@ -18,8 +18,9 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/masterurl"
 )
 
-// runByHand runs the driver of a program that was started by hand, by yarn-submit
-// or by a standalone worker, with executors on the cluster of its master URL.
+// runByHand runs the driver of a program that a person, yarn-submit or a
+// standalone worker has started. The executors run on the cluster of its master
+// URL.
 func runByHand(function func(ctx context.Context) error) error {
 	settings, err := givenSettings()
 	if err != nil {
@@ -49,8 +50,8 @@ func runByHand(function func(ctx context.Context) error) error {
 	}
 }
 
-// RunLocal runs a driver function on the local master of the settings and returns
-// its error.
+// RunLocal runs a driver function with an executor in this process, as the
+// settings' local master says, and returns its error.
 func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context.Context) error) error {
 	if err := function.Problems(); err != nil {
 		return err
@@ -65,14 +66,14 @@ func RunLocal(ctx context.Context, settings *config.Config, run func(ctx context
 	return runLocal(ctx, master, settings, slog.Default(), run)
 }
 
-// givenSettings returns the settings that yarn-submit gave this process, or else
-// those of the environment and the defaults file.
+// givenSettings returns the settings that yarn-submit passed to this process, or
+// else those of the environment and the defaults file.
 func givenSettings() (*config.Config, error) {
 	encoded, given := os.LookupEnv(launch.EnvProperties)
 	if !given {
 		return config.FromEnvironment(config.Sources{})
 	}
-	// Processes that the program starts must not inherit them.
+	// Processes that the program starts must not inherit the settings.
 	if err := os.Unsetenv(launch.EnvProperties); err != nil {
 		return nil, err
 	}
@@ -83,8 +84,8 @@ func givenSettings() (*config.Config, error) {
 	return config.FromMap(properties)
 }
 
-// hadoopConfig returns the Hadoop configuration of this machine, overridden by the
-// settings hadoop.*, or nil if there is neither.
+// hadoopConfig returns this machine's Hadoop configuration, overridden by the
+// settings hadoop.*. It returns nil if there is neither.
 func hadoopConfig(settings *config.Config) (*conf.Config, error) {
 	overrides := config.Hadoop.In(settings)
 	hadoop, err := conf.FromEnvironment(overrides)

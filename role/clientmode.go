@@ -24,18 +24,18 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// errOver is the cause of the driver function's context once the application has
-// succeeded.
+// errOver is the cause with which the driver function's context ends when the
+// application has succeeded.
 var errOver = errors.New("the application is over")
 
-// clientMode is this process as the driver of an application that it submits
-// itself.
+// clientMode is a process in client mode: it submits an application and runs its
+// driver.
 type clientMode struct {
 	settings *config.Config
 	function func(ctx context.Context) error
 	console  *client.Console
 	logLevel slog.LevelVar
-	logger   *slog.Logger // of bobbin itself, at logLevel
+	logger   *slog.Logger // logs messages of bobbin itself, from logLevel on
 	cluster  *client.Cluster
 	files    *storage.Files
 
@@ -43,9 +43,9 @@ type clientMode struct {
 	bind string // the address on which the driver listens
 
 	app     *Application    // nil until the driver is started
-	manager *remote.Manager // of its executors
+	manager *remote.Manager // the ClusterManager of the driver, which the ApplicationMaster joins
 	running *client.Running
-	report  *client.Report // once the application has ended
+	report  *client.Report // nil until the application has ended
 }
 
 // runClientMode submits this program to the cluster and runs its driver function.
@@ -68,8 +68,9 @@ func runClientMode(settings *config.Config, function func(ctx context.Context) e
 	return err
 }
 
-// consoleWriter returns stderr. If stdout is a terminal too, it hides that stderr is
-// one: the console's live line would mix with the program's output.
+// consoleWriter returns stderr. If stdout is a terminal, too, the result does
+// not look like a terminal, so that the console has no live line: it would mix
+// with the program's output.
 func consoleWriter(stderr *os.File) io.Writer {
 	if term.IsTerminal(int(os.Stdout.Fd())) {
 		return struct{ io.Writer }{stderr}
@@ -77,8 +78,8 @@ func consoleWriter(stderr *os.File) io.Writer {
 	return stderr
 }
 
-// newLogger sets the logger. Unless log.level is set, it logs only problems: the
-// console reports the rest.
+// newLogger sets the logger. Unless log.level is set it logs only warnings and
+// errors, because the console reports progress.
 func (c *clientMode) newLogger() {
 	c.logLevel.Set(slog.LevelWarn)
 	if c.settings.IsSet(config.LogLevel.Name()) {
@@ -87,8 +88,8 @@ func (c *clientMode) newLogger() {
 	c.logger = slog.New(slog.NewTextHandler(c.console, &slog.HandlerOptions{Level: &c.logLevel}))
 }
 
-// mute silences the logger: once the application is over, the failures of
-// connections to it are expected.
+// mute turns the logger off. When the application is over, errors of connections
+// to it are expected.
 func (c *clientMode) mute() { c.logLevel.Set(math.MaxInt) }
 
 func (c *clientMode) run(ctx context.Context) error {
@@ -135,8 +136,8 @@ func (c *clientMode) addresses(ctx context.Context) (host, bind string, err erro
 	return driverAddresses(ctx, c.settings, managers)
 }
 
-// driveAndFollow runs drive and follows the application until both have ended. The
-// end of the application ends the context of drive; the end of ctx kills the
+// follow calls drive and follows the application until both have ended. The end
+// of the application ends alive, the context of drive. The end of ctx kills the
 // application.
 func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive context.Context) error) error {
 	alive, over := context.WithCancelCause(ctx)
@@ -162,10 +163,10 @@ func (c *clientMode) driveAndFollow(ctx context.Context, drive func(alive contex
 	return c.result(ctx, outcome, failure)
 }
 
-// result returns the error of the application; nil if it succeeded. outcome is the
-// error that the cluster reports, failure that of the driver function. If
-// yarn.am.clientModeExitOnError is false, result first waits for a driver function
-// that was abandoned.
+// result returns the application's error; nil if it succeeded. outcome is the
+// error that the cluster reports, failure that of the driver function. If the
+// driver function did not return after the application's end and
+// yarn.am.clientModeExitOnError is false, result first waits for it.
 func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	if abandoned := (*supervise.NotReturned)(nil); errors.As(failure, &abandoned) && !config.AMExitOnError.In(c.settings) {
 		c.console.Warn("waiting for the driver function, which does not return (%s is false)", config.AMExitOnError.Name())
@@ -175,8 +176,8 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 		}
 	}
 	if outcome == nil {
-		// With yarn.am.clientModeTreatDisconnectAsFailed=false, the cluster reports
-		// success for an application that has lost its driver.
+		// With yarn.am.clientModeTreatDisconnectAsFailed=false the cluster
+		// reports success for an application that lost its driver.
 		outcome = failure
 	}
 	if outcome == nil {
@@ -189,8 +190,8 @@ func (c *clientMode) result(ctx context.Context, outcome, failure error) error {
 	return &failedApplication{outcome, status}
 }
 
-// failedApplication is the error of an application that did not succeed, with the
-// exit code of the process.
+// failedApplication is the error of an application that did not succeed, with
+// the exit status for this process.
 type failedApplication struct {
 	error
 	status int
@@ -199,8 +200,8 @@ type failedApplication struct {
 func (e *failedApplication) Unwrap() error   { return e.error }
 func (e *failedApplication) ExitStatus() int { return e.status }
 
-// startDriver starts the driver before the application is submitted, so that its
-// ApplicationMaster knows the address.
+// startDriver starts the driver. This is done before the application is
+// submitted, because its ApplicationMaster needs the driver's address.
 func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Driver, error) {
 	c.manager = remote.NewManager(c.logger)
 	app, err := startDriver(driverOptions{
@@ -223,7 +224,7 @@ func (c *clientMode) startDriver(id string, racks map[string]string) (*client.Dr
 	return &client.Driver{Address: app.address, Pass: app.pass}, nil
 }
 
-// stopDriver stops the driver if it was started.
+// stopDriver stops the driver if it runs.
 func (c *clientMode) stopDriver(ctx context.Context) {
 	if c.app == nil {
 		return
@@ -233,21 +234,23 @@ func (c *clientMode) stopDriver(ctx context.Context) {
 	}
 }
 
-// drive runs the driver function, and reports its end to the ApplicationMaster.
+// drive runs the driver function and reports its result to the
+// ApplicationMaster.
 func (c *clientMode) drive(alive context.Context) error {
 	err := c.app.run(alive, alive, config.AMWaitTime.In(c.settings), c.function)
 	if alive.Err() != nil {
 		return err
 	}
-	// If no ApplicationMaster has joined yet, Finish waits for one while the
-	// application is alive.
+	// If no ApplicationMaster has joined the driver yet, Finish waits for one
+	// until the application has ended.
 	if c.manager.Finish(alive, err) == nil {
 		c.stopDriver(alive)
 	}
 	return err
 }
 
-// driveUnmanaged runs the ApplicationMaster and its driver in this process.
+// driveUnmanaged runs an unmanaged ApplicationMaster with its driver in this
+// process.
 func (c *clientMode) driveUnmanaged(alive context.Context) error {
 	return am.Unmanaged{
 		Application: c.running.ID(), Spec: c.running.Spec(), Host: c.host, Bind: c.bind, Logger: c.logger,

@@ -2,8 +2,8 @@ package role
 
 import "syscall"
 
-// decommissionSignal asks an executor to finish its tasks and stop. It is that of
-// Spark's executors.
+// decommissionSignal tells an executor to finish its running tasks and stop.
+// Spark's executors use the same signal.
 const (
 	decommissionSignal     = syscall.SIGPWR
 	decommissionSignalName = "SIGPWR"

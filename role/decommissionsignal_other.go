@@ -4,8 +4,8 @@ package role
 
 import "syscall"
 
-// decommissionSignal asks an executor to finish its tasks and stop. Only Linux has
-// SIGPWR.
+// decommissionSignal tells an executor to finish its running tasks and stop. It
+// is SIGPWR on Linux, which other systems do not have.
 const (
 	decommissionSignal     = syscall.SIGUSR2
 	decommissionSignalName = "SIGUSR2"

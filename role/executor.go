@@ -46,7 +46,7 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w: an executor is started by its ApplicationMaster", launch.EnvCores, err)
 	}
-	profile := 0 // that of the settings
+	profile := 0 // id of the resource profile; 0 is the one of the settings
 	if text, set := os.LookupEnv(launch.EnvProfile); set {
 		if profile, err = strconv.Atoi(text); err != nil {
 			return fmt.Errorf("%s: %w", launch.EnvProfile, err)
@@ -82,8 +82,9 @@ func serveExecutor(ctx context.Context, logger *slog.Logger) error {
 	return executorbackend.Run(ctx, options, os.Getenv(launch.EnvDriver), pass)
 }
 
-// givenResources returns the addresses of further resources that a standalone
-// worker gave this executor; nil if the executor has to discover them.
+// givenResources returns the addresses, by name, of the resources that a
+// standalone worker assigned to this executor. It returns nil on YARN, where the
+// executor discovers them.
 func givenResources() (map[string][]string, error) {
 	text, given := os.LookupEnv(launch.EnvResources)
 	if !given {
@@ -96,11 +97,11 @@ func givenResources() (map[string][]string, error) {
 	return resources, nil
 }
 
-// prepareTasks returns a function that adds the driver's file systems, with the
-// driver's user, to the context of tasks.
+// prepareTasks returns a function that adds the file systems to the context of
+// tasks, with the Hadoop configuration and the user of the driver.
 func prepareTasks(logger *slog.Logger) func(context.Context, *wire.BootstrapReply) (context.Context, func(), error) {
 	return func(ctx context.Context, boot *wire.BootstrapReply) (context.Context, func(), error) {
-		var hadoop *conf.Config // nil if the driver has none
+		var hadoop *conf.Config // nil if the driver has no Hadoop configuration
 		if values := boot.GetHadoop(); len(values) > 0 {
 			hadoop = conf.FromMap(values)
 		}
@@ -121,8 +122,8 @@ func logURLs(page string) map[string]string {
 	return map[string]string{"stdout": page + "/stdout", "stderr": page + "/stderr"}
 }
 
-// decommissionRequests returns a channel that receives a reason when the process
-// gets decommissionSignal. The caller must call stop.
+// decommissionRequests returns a channel that receives a reason when this
+// process receives decommissionSignal. The caller must call stop.
 func decommissionRequests() (reasons <-chan string, stop func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, decommissionSignal)

@@ -17,13 +17,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// localExecutor and localHost name the one executor of a local master.
+// localExecutor and localHost are the id and the host of a local master's only
+// executor.
 const (
 	localExecutor = "driver"
 	localHost     = "localhost"
 )
 
-// runLocal runs a driver with an executor in the same process.
+// runLocal runs a driver with an executor in this process.
 func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) (err error) {
 	hadoop, err := hadoopConfig(settings)
 	if err != nil {
@@ -56,7 +57,8 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	serving, stopServing := context.WithCancel(storage.With(context.WithoutCancel(ctx), files))
 	var served sync.WaitGroup
 	served.Go(func() {
-		// Its error is that the driver has stopped, which the driver reports itself.
+		// The only error is that the driver has stopped, which the driver
+		// reports itself.
 		_ = a.Driver.AttachLocal(serving, func(ctx context.Context, stream wire.ExecutorSide) error {
 			return executorbackend.Serve(ctx, executor, stream)
 		})
@@ -69,8 +71,8 @@ func runLocal(ctx context.Context, master masterurl.URL, settings *config.Config
 	return a.run(ctx, context.Background(), 0, function)
 }
 
-// forOneExecutor turns off the settings that would release the only executor or
-// wait for another one.
+// forOneExecutor turns off the settings by which the driver would release the
+// only executor or wait for another one.
 func forOneExecutor(settings *config.Config) (*config.Config, error) {
 	off := map[string]string{}
 	for _, key := range []config.Key[bool]{config.DynamicAllocation, config.Speculation, config.ExcludeTasks} {

@@ -1,10 +1,10 @@
-// Package role decides which role a process of a bobbin program has, and puts
-// each role together: the driver of a program that was started by hand, with
-// executors on the cluster of its master URL; an ApplicationMaster, with or without
-// the driver; an executor; and the processes of a local cluster.
+// Package role determines the role of a process of a bobbin program and runs it.
+// The roles are: driver of a program that was started by hand, with executors on
+// the cluster of its master URL; ApplicationMaster, with the driver or without;
+// executor; and the processes of a local cluster.
 //
-// Application is the state of a driver's process. Every role with a driver makes
-// one by startDriver, and runs the user's driver function by its run method.
+// Application is the state of a process with a driver. Every such role creates
+// one by startDriver and calls the user's driver function by its method run.
 package role
 
 import (
@@ -22,8 +22,8 @@ import (
 	"github.com/bobbin-yarn/bobbin/standalone/localcluster"
 )
 
-// Main runs this process in its role, with run as the driver function, and
-// returns the process's exit code.
+// Main runs this process in its role, with run as the driver function. It
+// returns the exit status.
 func Main(run func(ctx context.Context) error) int {
 	if err := function.Problems(); err != nil {
 		return exit(client.Usage(err))
@@ -45,12 +45,12 @@ func Main(run func(ctx context.Context) error) int {
 	}
 }
 
-// exit prints an error and returns the exit code for it.
+// exit prints an error and returns the exit status for it.
 func exit(err error) int {
 	if err == nil {
 		return client.ExitSuccess
 	}
-	// Print the first line last, below the other lines, which may be a long stack.
+	// Print the first line last, because the others may be a long stack trace.
 	message, details, _ := strings.Cut(strings.TrimRight(err.Error(), "\n"), "\n")
 	if details != "" {
 		fmt.Fprintln(os.Stderr, details)
@@ -59,8 +59,8 @@ func exit(err error) int {
 	return exitStatus(err)
 }
 
-// exitStatus returns the result of err's method ExitStatus, which errors of the
-// driver function may have, or else client.ExitCode(err).
+// exitStatus returns the result of err's method ExitStatus() int, if the driver
+// function's error has one, and otherwise client.ExitCode(err).
 func exitStatus(err error) int {
 	var own interface{ ExitStatus() int }
 	if errors.As(err, &own) {

@@ -21,16 +21,16 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// standalone is the standalone cluster that runs the executors of a driver in this
-// process.
+// standalone is the standalone cluster on which a driver in this process runs
+// executors.
 type standalone struct {
 	masters     []string // host:port
 	credentials *protocol.Credentials
-	driverID    string // the cluster's id for this driver; "" if it did not start it
+	driverID    string // the cluster's id for this driver; "" if the cluster did not start it
 	logger      *slog.Logger
 }
 
-// runStandalone runs a driver with executors of a standalone cluster.
+// runStandalone runs a driver with executors on a standalone cluster.
 func runStandalone(ctx context.Context, master masterurl.URL, settings *config.Config, logger *slog.Logger, function func(ctx context.Context) error) error {
 	credentials, err := protocol.Load(settings)
 	if err != nil {
@@ -43,12 +43,12 @@ func runStandalone(ctx context.Context, master masterurl.URL, settings *config.C
 	return standalone{masters: master.Addresses, credentials: credentials, driverID: driverID, logger: logger}.run(ctx, settings, function)
 }
 
-// givenDriverID returns a standalone cluster's id for this driver, "" if the cluster
-// did not start it.
+// givenDriverID returns the standalone cluster's id for this driver; "" if the
+// cluster did not start it.
 func givenDriverID() (string, error) {
 	id := os.Getenv(launch.EnvDriverID)
-	// Otherwise an application that this program starts would count as this
-	// driver's, and killing it would kill the driver.
+	// The variable is removed, since otherwise an application that this program
+	// starts would count as this driver's, and killing it would kill the driver.
 	return id, os.Unsetenv(launch.EnvDriverID)
 }
 
@@ -103,7 +103,7 @@ func (s standalone) run(ctx context.Context, settings *config.Config, function f
 	return err
 }
 
-// register registers the application with the leading master.
+// register registers the application with the cluster's leading master.
 func (s standalone) register(ctx context.Context, a *Application, user string) (*application.Application, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -135,7 +135,8 @@ func (s standalone) register(ctx context.Context, a *Application, user string) (
 	})
 }
 
-// shippedFiles returns the program and the files that executors find beside it.
+// shippedFiles returns the program and the files that executors get in their
+// working directory.
 func shippedFiles(program string, settings *config.Config) (*application.Files, error) {
 	named, err := client.LocalFiles(program, settings)
 	if err != nil {
@@ -148,12 +149,12 @@ func shippedFiles(program string, settings *config.Config) (*application.Files, 
 	return application.ReadFiles(local)
 }
 
-// finish stops the executors and the driver, and reports to the master how the
+// finish stops the executors and the driver, and tells the master how the
 // application ended.
 func (s standalone) finish(ctx context.Context, a *Application, manager *application.Application, failure error) {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	manager.RequestExecutors(driver.Request{}) // do not replace those that stop
+	manager.RequestExecutors(driver.Request{}) // do not replace executors that stop
 	err := a.stop(stopping)
 	if manager.Err() == nil {
 		err = errors.Join(err, manager.Finish(stopping, failure))
