@@ -2,9 +2,10 @@ package bobbin
 
 import "github.com/bobbin-yarn/bobbin/internal/function"
 
-// Counter is a sum that tasks add to and the driver can read while they run. Each
-// task counts once: the additions of an attempt are removed from the sum if it
-// fails, is killed or lost, or if another attempt of the task succeeds first.
+// Counter is a sum that tasks add to, and that the driver can read while they
+// run. Each task counts once: what an attempt has added is subtracted again if
+// the attempt fails, is killed or lost, or if another attempt of the task
+// succeeds first.
 type Counter struct{ name string }
 
 // NewCounter registers a counter. Its name must be unique among the counters and
@@ -19,9 +20,9 @@ func NewCounter(name string) *Counter {
 // until the task's function returns.
 func (c *Counter) Add(task *Task, n int64) { task.call.Values.Add(c.name, n) }
 
-// Counter returns the counter's sum over all jobs. It includes finished tasks, and
-// running attempts as of their executors' last heartbeats
-// (executor.heartbeatInterval), so it is exact when no job runs.
+// Counter returns the counter's sum over all jobs: the additions of finished
+// tasks, and those of running attempts up to the last heartbeat of their
+// executors (executor.heartbeatInterval). So the sum is exact when no job runs.
 func (s *Session) Counter(c *Counter) int64 { return s.app.Driver.Values().Counters[c.name] }
 
 // Gauge is a number that each task attempt can set, such as the bytes it has
@@ -40,16 +41,17 @@ func (g *Gauge) Set(task *Task, value int64) { task.call.Values.Set(g.name, valu
 
 // GaugeValue is a gauge over all running attempts.
 type GaugeValue struct {
-	// Attempts is the number of running attempts that have set the gauge. Sum, Min
-	// and Max are of their values at the last heartbeats, 0 if there are none.
+	// Attempts is the number of running attempts that have set the gauge. Sum,
+	// Min and Max are computed from their values as of the last heartbeats; all
+	// are 0 if there are none.
 	Attempts      int
 	Sum, Min, Max int64
-	// Peak is the largest value that any attempt has reported so far, in a heartbeat
-	// or when it succeeded.
+	// Peak is the largest value that any attempt, running or ended, has reported
+	// in a heartbeat or when it succeeded.
 	Peak int64
 }
 
-// Gauge returns the gauge's values over all jobs.
+// Gauge returns the gauge's value over all jobs.
 func (s *Session) Gauge(g *Gauge) GaugeValue {
 	return GaugeValue(s.app.Driver.Values().Gauges[g.name])
 }

@@ -14,17 +14,17 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/function"
 )
 
-// Function is a registered task function from In to Out. [Func] returns one.
+// Function is a registered task function from In to Out; [Func] returns it.
 type Function[In, Out any] struct{ name string }
 
 // Func registers f as a task function. Its name must be unique in the program. Call
 // Func in a package variable's initializer, so that executors, which do not run the
 // driver function, register it too. [Main] reports invalid names and types.
 //
-// Inputs and results are sent between processes: arrow.Record and []arrow.Record as
-// Arrow IPC, all other types as CBOR, which keeps exported fields and the result of
-// encoding.BinaryMarshaler. If f panics, the attempt fails with an error that has
-// the stack.
+// Inputs and results are serialized: arrow.Record and []arrow.Record as Arrow
+// IPC, all other types as CBOR, which transfers exported fields, or the result
+// of encoding.BinaryMarshaler. If f panics, the attempt fails with an error that
+// contains the stack trace.
 func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *Function[In, Out] {
 	if err := errors.Join(codec.Check(reflect.TypeFor[In]()), codec.Check(reflect.TypeFor[Out]())); err != nil {
 		function.Reject(name, err)
@@ -48,10 +48,10 @@ func Func[In, Out any](name string, f func(task *Task, input In) (Out, error)) *
 	return &Function[In, Out]{name: name}
 }
 
-// undecodable is the error of an input that cannot be decoded.
+// undecodable is the error for an input that cannot be decoded.
 type undecodable struct{ error }
 
-// Permanent reports that no retry can help: the input stays the same.
+// Permanent reports true: a retry would get the same input.
 func (undecodable) Permanent() bool { return true }
 
 // Result is the result of one task.
@@ -60,11 +60,12 @@ type Result[Out any] struct {
 	Value Out
 }
 
-// Run calls the function on every input, in one task each, and returns the results
-// in the order of the inputs. It fails with the error of the first task that fails
-// as often as [MaxFailures] allows, with the cause of ctx if ctx ends, with
-// [ErrClosed] or [ErrCancelled], and with a *driver.ResultSizeError if the results
-// exceed driver.maxResultSize. The job's running tasks are then killed.
+// Run calls the function on every input, in one task each, and returns the
+// results in the order of the inputs. It fails with the error of the first task
+// that has failed [MaxFailures] times, the cause of ctx if ctx ends,
+// [ErrClosed], [ErrCancelled], or a *driver.ResultSizeError if the results
+// exceed driver.maxResultSize. When it fails, the job's running tasks are
+// killed.
 func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []In, options ...Option) ([]Out, error) {
 	results := make([]Out, len(inputs))
 	for result, err := range f.stream(ctx, session, inputs, options, true) {
@@ -80,13 +81,15 @@ func (f *Function[In, Out]) Run(ctx context.Context, session *Session, inputs []
 // result when it arrives. If the job fails, Stream yields the error and ends. If
 // the loop ends early, the job's running tasks are killed.
 //
-// The results together may be larger than the driver's memory: executors store
-// those that the loop has not reached, except for a few that are fetched ahead.
+// The results together may be larger than the driver's memory: executors keep
+// those that the loop has not reached, except for a few that the driver fetches
+// in advance.
 func (f *Function[In, Out]) Stream(ctx context.Context, session *Session, inputs []In, options ...Option) iter.Seq2[Result[Out], error] {
 	return f.stream(ctx, session, inputs, options, false)
 }
 
-// stream implements Run and Stream. collect is true if the caller keeps all results.
+// stream implements Run and Stream. collect is true if the caller keeps all
+// results.
 func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs []In, options []Option, collect bool) iter.Seq2[Result[Out], error] {
 	return func(yield func(Result[Out], error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -115,7 +118,7 @@ func (f *Function[In, Out]) stream(ctx context.Context, session *Session, inputs
 	}
 }
 
-// job returns the task set of a job with these inputs.
+// job returns the task set for a call with these inputs and options.
 func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []In, options []Option) (driver.TaskSet, error) {
 	settings := session.app.Settings
 	o := jobOptions{TaskSet: driver.TaskSet{
@@ -155,7 +158,7 @@ func (f *Function[In, Out]) job(ctx context.Context, session *Session, inputs []
 	return o.TaskSet, nil
 }
 
-// hostsOf returns the hosts that the input with this index prefers.
+// hostsOf returns the hosts that the task of an input prefers.
 func (o *jobOptions) hostsOf(index int, input any) []string {
 	if o.hosts != nil {
 		return o.hosts(index)

@@ -15,12 +15,12 @@ import (
 // Option sets an option of one job.
 type Option func(*jobOptions)
 
-// jobOptions is a task set and the options that it does not have.
+// jobOptions is a job's task set, with the options that are not fields of it.
 type jobOptions struct {
 	driver.TaskSet
 	hosts     func(index int) []string
 	executors *ResourceProfile
-	err       error // of Shared
+	err       error // error of the option Shared
 }
 
 // Name sets the job's name in logs, errors and the status page. The default is the
@@ -54,8 +54,8 @@ func Shared[T any](value T) Option {
 }
 
 // Resource sets how much of a resource of its executor each task uses: a whole
-// number, or a fraction such as 0.5 if several tasks share one address. 0 means
-// none. [Task.Resources] returns the addresses. The default is
+// number, or a fraction such as 0.5 so that several tasks share one address. 0
+// means none. [Task.Resources] returns the addresses. The default is
 // task.resource.NAME.amount.
 func Resource(name string, amount float64) Option {
 	return func(o *jobOptions) {
@@ -76,7 +76,7 @@ func Resource(name string, amount float64) Option {
 // available when all tasks have succeeded.
 func Barrier() Option { return func(o *jobOptions) { o.Barrier = true } }
 
-// Pool sets the pool of the job, if scheduler.mode is FAIR; see
+// Pool sets the scheduling pool of the job, if scheduler.mode is FAIR; see
 // scheduler.allocation.file. The default is the pool of [InPool], or else
 // "default".
 func Pool(name string) Option { return func(o *jobOptions) { o.Pool = name } }
@@ -109,10 +109,11 @@ func (o *jobOptions) fromContext(ctx context.Context) {
 	}
 }
 
-// ResourceProfile describes the executors of a job. The default of each field is
-// the application's setting.
+// ResourceProfile describes the executors of a job. A zero field means the
+// application's setting.
 type ResourceProfile struct {
-	// Memory of the Go program, such as "8g". The default is executor.memory.
+	// Memory is the memory of the Go program, such as "8g". The default is
+	// executor.memory.
 	Memory string
 	// Overhead is the memory of the container beyond Memory. The default is computed
 	// from Memory by executor.memoryOverhead and executor.memoryOverheadFactor.
@@ -130,15 +131,16 @@ type ResourceProfile struct {
 }
 
 // OnExecutors runs the job's tasks on executors of a resource profile. They are
-// requested for the first job with the profile, and also run later jobs with an
-// equal profile. Their number is executor.instances, or with
-// dynamicAllocation.enabled as many as the tasks need. A local master runs all
-// tasks on its one executor.
+// requested for the first job with the profile and also run later jobs with an
+// equal one. Their number is executor.instances or, with
+// dynamicAllocation.enabled, as many as the tasks need. A local master runs all
+// tasks on its only executor.
 func OnExecutors(p ResourceProfile) Option {
 	return func(o *jobOptions) { o.executors = &p }
 }
 
-// profile returns r with the settings' values for the fields that are not set.
+// profile returns r as a profile.Profile, with the settings' values for zero
+// fields.
 func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, error) {
 	p := profile.Default(settings)
 	if r.Memory != "" {
@@ -162,7 +164,7 @@ func (r *ResourceProfile) profile(settings *config.Config) (*profile.Profile, er
 		p.Cores = r.Cores
 	}
 	if r.Resources != nil {
-		// Parse them as settings, to check them by the same rules.
+		// Parse them as settings, so that the same rules apply.
 		keys := map[string]string{}
 		for resource, amount := range r.Resources {
 			keys["yarn.executor.resource."+resource+".amount"] = strconv.FormatInt(amount, 10)

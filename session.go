@@ -48,8 +48,8 @@ func NewSession(ctx context.Context) (*Session, error) {
 // until the driver function returns.
 func (s *Session) Close() { s.close(ErrClosed) }
 
-// Release ends the effect of [Task.Hold] with the same key on all executors. Call
-// it when no task needs the data any more. It does not delete the data.
+// Release undoes [Task.Hold] with the same key on all executors. Call it when no
+// task needs the data any more. It does not delete the data.
 func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 
 // ApplicationID returns the application's id: on YARN the one from the
@@ -57,8 +57,8 @@ func (s *Session) Release(key string) { s.app.Driver.Release(key) }
 // local master.
 func (s *Session) ApplicationID() string { return s.app.ID }
 
-// Files returns the file systems, HDFS and the local disk, with the rights of the
-// user who submitted the application.
+// Files returns the file systems, HDFS and the local disk, which are accessed as
+// the user who submitted the application.
 func (s *Session) Files() *storage.Files { return s.app.Files }
 
 // Job is the state of a job, which is one call of [Function.Run] or
@@ -74,8 +74,8 @@ type Job struct {
 	Done        int // tasks that have succeeded
 	Running     int // running task attempts
 	Submitted   time.Time
-	// Waits is why no task of the job starts although none is ahead of it, such as
-	// "no executor … has registered"; "" otherwise.
+	// Waits says why no task of the job starts although no other job is ahead of
+	// it, such as "no executor … has registered"; "" otherwise.
 	Waits string
 }
 

@@ -10,16 +10,17 @@ import (
 )
 
 // ErrCommitDenied is the error that a task returns if another attempt of it is
-// committing or has committed its output. It does not count as a failure: if the
-// other attempt fails, the task is tried again.
+// committing or has committed its output. It does not count as a failure of the
+// task: if the other attempt fails, the task is retried.
 var ErrCommitDenied = function.ErrCommitDenied
 
-// errNoTask is the error of a Task that was made by a test and not by an executor.
+// errNoTask is the error of methods of a Task that a test has made, not an
+// executor.
 var errNoTask = errors.New("the task does not run on an executor")
 
-// Task is one attempt of one task. It is also the context that the task's function
-// should pass to the calls it makes: the context ends when the attempt is killed,
-// and its cause is the reason.
+// Task is one attempt of a task. It is also the context that the task function
+// should pass to the functions it calls: it ends when the attempt is killed, and
+// its cause is the reason.
 //
 // Go cannot stop a function from outside. If a function does not return within
 // task.reaper.killTimeout after its attempt was killed, its executor is replaced
@@ -51,36 +52,36 @@ func (t *Task) CPUs() int { return t.call.CPUs }
 // ExecutorID returns the id of the executor that runs the attempt.
 func (t *Task) ExecutorID() string { return t.call.ExecutorID }
 
-// Host returns the cluster's name for the host that runs the attempt.
+// Host returns the host that runs the attempt, by the cluster's name for it.
 func (t *Task) Host() string { return t.call.Host }
 
-// Resources returns the addresses that the task may use, by the name of the
-// resource, such as {"gpu": {"1"}}; nil if it has none. See [Resource].
+// Resources returns the addresses of resources that the task may use, by
+// resource name, such as {"gpu": {"1"}}; nil if there are none. See [Resource].
 func (t *Task) Resources() map[string][]string { return t.call.Resources }
 
 // Files returns the file systems: HDFS and the executor's local disk.
 func (t *Task) Files() *storage.Files { return storage.From(t.Context) }
 
-// SharedValue returns the value that the job has from the option [Shared]. Each call
-// decodes it again, so the caller may change the result.
+// SharedValue returns the value of the job's option [Shared]. Each call decodes
+// it again, so the caller may change the result.
 func SharedValue[T any](t *Task) (T, error) { return codec.Decode[T](t.call.Common) }
 
-// Hold declares that this executor keeps data under a key for later tasks. With
-// dynamic allocation, an idle executor that holds a key is not stopped until
-// [Session.Release] is called with the key, or until it was idle for
-// dynamicAllocation.cachedExecutorIdleTimeout, if that is set. The program itself
-// stores and finds the data, which is lost with the executor. Holding a key twice
-// has no further effect.
+// Hold tells the driver that this executor keeps data under a key for later
+// tasks. With dynamic allocation, an idle executor that holds a key is not
+// stopped until [Session.Release] is called with the key, or until it was idle
+// for dynamicAllocation.cachedExecutorIdleTimeout, if that is set. Hold stores
+// nothing: the program itself keeps the data, which is lost with the executor.
+// Holding a key twice is the same as once.
 func (t *Task) Hold(key string) {
 	if t.call.Hold != nil {
 		t.call.Hold(key)
 	}
 }
 
-// CanCommit asks the driver whether this attempt may make its output visible. Only
-// one attempt of a task may, speculative copies included, and another only after
-// that one has failed or is lost. A task that may not commit must return
-// [ErrCommitDenied] instead of a result.
+// CanCommit asks the driver whether this attempt may make its output visible.
+// Only one attempt of a task may, and another one, such as a speculative copy,
+// only after that one has failed or is lost. A task that may not commit must
+// return [ErrCommitDenied] instead of a result.
 func (t *Task) CanCommit(ctx context.Context) (bool, error) {
 	if t.call.Driver == nil {
 		return false, errNoTask
@@ -103,10 +104,10 @@ func (t *Task) CommitOutput(commit func() error) error {
 	return commit()
 }
 
-// Barrier waits until all tasks of the job, which must have the option [Barrier],
-// have called it as often as this one. It fails if a task has already ended, if ctx
-// ends, and if this task is killed, which happens when another task fails. After it
-// has failed once, all further calls of the task fail.
+// Barrier waits until all tasks of the job, which must have the option
+// [Barrier], have called Barrier as often as this one. It fails if a task has
+// already ended, if ctx ends, or if this task is killed, as it is when another
+// task fails. After one failure all further calls of the task fail.
 func (t *Task) Barrier(ctx context.Context) error {
 	if t.call.Driver == nil {
 		return errNoTask
@@ -114,14 +115,14 @@ func (t *Task) Barrier(ctx context.Context) error {
 	return t.call.Driver.Barrier(ctx)
 }
 
-// BarrierTask is the location of a task of a job with the option [Barrier].
+// BarrierTask says where a task of a job with the option [Barrier] runs.
 type BarrierTask struct {
 	ExecutorID string
 	Host       string
 }
 
-// BarrierTasks returns the locations of all tasks of the job, in the order of their
-// inputs; nil if the job lacks the option [Barrier].
+// BarrierTasks says where the tasks of the job run, in the order of their
+// inputs; nil if the job does not have the option [Barrier].
 func (t *Task) BarrierTasks() []BarrierTask {
 	if t.call.Driver == nil {
 		return nil

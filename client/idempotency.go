@@ -19,7 +19,6 @@ import (
 // tags to lower case and accepts at most 100 ASCII characters
 // (ApplicationSubmissionContextPBImpl.java of Hadoop 3). A key that would not
 // survive this is replaced by its SHA-256.
-// replaced by their digest.
 const (
 	keyTag       = "bobbin-key:"
 	keyDigestTag = "bobbin-key-sha256:"

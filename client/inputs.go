@@ -33,7 +33,7 @@ var reservedNames = []string{
 }
 
 // inputs returns the program and the files of yarn.files and yarn.archives. It
-// fails if a name is invalid or used twice, or a local file cannot be read.
+// fails if a name is invalid or used twice, or a local file does not exist.
 func inputs(program *Program, files, archives []string) ([]input, error) {
 	if err := checkName(program.Name); err != nil {
 		return nil, Usagef("the program %s: %w", program.Path, err)

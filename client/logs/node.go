@@ -37,7 +37,6 @@ func (n nodeSource) List(ctx context.Context) ([]FileInfo, error) {
 // If the file has grown, it retries with firstSlack bytes more than that, then
 // with four times as many, and so on; the last of maxTries requests is for the
 // whole file.
-// the file has grown.
 const (
 	firstSlack = 64 << 10
 	maxTries   = 6
