@@ -17,15 +17,16 @@ import (
 )
 
 // collect uploads the files that match the step's patterns to the results
-// directory. Each attempt writes to a directory of its own there, so files that a
-// lost attempt left cause no conflict. A task that exceeds the limits fails.
+// directory. Each attempt has its own subdirectory there, so files that a lost
+// attempt has left cause no conflict. If the files exceed the limits, the task
+// fails.
 func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, input Task) error {
 	if len(c.Step.Collect) == 0 {
 		return nil
 	}
 	root, err := os.OpenRoot(attempt.directory())
 	if errors.Is(err, fs.ErrNotExist) && outcome.Status != Succeeded {
-		return nil // the missing directory is why the task failed
+		return nil // the missing directory is the reason why the task failed
 	}
 	if err != nil {
 		return err
@@ -33,7 +34,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, i
 	defer root.Close()
 	inPaths := input.inPaths()
 	directory := path.Join("files", strconv.Itoa(c.Number), fmt.Sprintf("%d-%d", attempt.index, attempt.attempt))
-	sources := map[string]File{} // by name: a file that two patterns match is uploaded once
+	sources := map[string]File{} // by name: a file that matches two patterns is uploaded once
 	var bytes int64
 	for i, collect := range c.Step.Collect {
 		names, err := matches(root, c.Step.Expand(collect.Pattern, inPaths, attempt.index, c.Tasks, -1), c.Limits.Files)
@@ -63,7 +64,7 @@ func (c *common) collect(t *bobbin.Task, outcome *Outcome, attempt invocation, i
 		return nil
 	}
 	if len(sources) > 0 {
-		// The submitter may have removed it; see recorder.write.
+		// The submitter may have removed the directory; see recorder.write.
 		if exists, err := t.Files().Exists(t, c.Results); err != nil || !exists {
 			return firstOf(err, fmt.Errorf("%s is gone", c.Results))
 		}
@@ -87,11 +88,12 @@ func (l Limits) exceeded(files int, bytes int64) string {
 	return ""
 }
 
-// errLimit ends a walk that has found more files than the limit.
+// errLimit ends the search of matches when the limit is exceeded.
 var errLimit = errors.New("limit")
 
-// matches returns the regular files below root that a pattern matches, at most
-// limit+1. Links that lead out of root are excluded: they point to shipped files.
+// matches returns the regular files below root that match a pattern, at most
+// limit+1. It skips symbolic links that lead out of root, because they point to
+// localized files.
 func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	var names []string
 	err := doublestar.GlobWalk(root.FS(), pattern, func(name string, entry fs.DirEntry) error {
@@ -115,8 +117,8 @@ func matches(root *os.Root, pattern string, limit int) ([]string, error) {
 	return names, err
 }
 
-// upload copies one file. It fails if the file's size has changed: a process that
-// the command left behind is still writing it.
+// upload copies one file. It fails if the file's size has changed, because then
+// a process that the command has left is still writing to it.
 func upload(ctx context.Context, files *storage.Files, root *os.Root, name, target string, size int64) error {
 	source, err := root.Open(name)
 	if err != nil {

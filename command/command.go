@@ -1,7 +1,8 @@
-// Package command runs commands as the tasks of an application; yarn-submit run is
-// built on it. A [Plan] lists the commands, their tasks and the order of the steps.
-// The driver runs the plan ([Main]) and writes outcomes and collected files to a
-// results directory, which the submitter reads ([ReadResults], [Results.Collect]).
+// Package command runs commands as the tasks of an application, for yarn-submit
+// run. A [Plan] lists the steps, each with its command and tasks, and the steps
+// that each one needs. The driver runs the plan ([Main]) and writes task
+// outcomes and collected files to a results directory, which the submitter reads
+// ([ReadResults], [Results.Collect]).
 package command
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// Main runs the application in the role of this process and exits. Only the
-// driver calls load, which returns the plan.
+// Main runs this process in its role and exits. load returns the plan; only the
+// driver calls it.
 func Main(load func() (*Plan, error)) {
 	bobbin.Main(func(ctx context.Context) error {
 		plan, err := load()

@@ -16,21 +16,22 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Detached is set if the submitter does not follow the application. The driver then
-// saves the parts of the plan that yarn-submit wait needs with the results.
+// Detached is part of the plan if the submitter does not follow the application.
+// The driver then saves what yarn-submit wait needs of the plan in the results
+// directory.
 type Detached struct {
-	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it by
-	// that of the process that fetches the results.
+	// Directory is the submitter's working directory. [Plan.MoveTo] replaces it
+	// by the working directory of the process that collects the results.
 	Directory string `json:"directory"`
 	// Summary is the path of the JUnit file to write; "" for none.
 	Summary string `json:"summary,omitempty"`
 }
 
-// savedPlan is the name of the file with the saved parts of the plan.
+// savedPlan is the name of the file with the saved part of the plan.
 const savedPlan = "plan.json"
 
-// ErrNoSavedPlan reports that an application saved no plan, or that its results
-// were fetched already.
+// ErrNoSavedPlan is the error if an application has saved no plan, or its
+// results were collected already.
 var ErrNoSavedPlan = errors.New("no results are kept")
 
 // outline returns the plan without commands and environments, which may contain
@@ -59,9 +60,9 @@ func (p *Plan) save(ctx context.Context, files *storage.Files, directory string)
 	return writer.Close()
 }
 
-// ReadSavedPlan reads the parts of the plan that [ReadResults] and
-// [Results.Collect] need from an application's results directory. It returns
-// ErrNoSavedPlan if the application saved none or has not started.
+// ReadSavedPlan reads the part of the plan that [ReadResults] and
+// [Results.Collect] need from an application's results directory. It fails with
+// ErrNoSavedPlan if there is none, also if the driver has not started yet.
 func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) (*Plan, error) {
 	file, err := files.Open(ctx, directory+"/"+savedPlan)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +82,7 @@ func ReadSavedPlan(ctx context.Context, files *storage.Files, directory string) 
 	return plan, nil
 }
 
-// MoveTo replaces the submitter's working directory in all target paths by another
+// MoveTo replaces the submitter's working directory in all target paths by
 // directory.
 func (p *Plan) MoveTo(directory string) {
 	move := func(path string) string {
@@ -99,8 +100,8 @@ func (p *Plan) MoveTo(directory string) {
 	p.Detached = &Detached{Directory: directory, Summary: move(p.Detached.Summary)}
 }
 
-// Redirect changes the directory for the files of a pattern, in all steps. It fails
-// if no step collects that pattern.
+// Redirect replaces the target directory of a pattern in all steps. It fails if
+// no step collects that pattern.
 func (p *Plan) Redirect(to Collect) error {
 	var patterns []string
 	found := false

@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// tasksDirectory is the subdirectory of a container's working directory for the
-// working directories of tasks.
+// tasksDirectory is the subdirectory of a container's working directory that
+// contains the working directories of tasks.
 const tasksDirectory = ".bobbin-tasks"
 
-// PlanFile is the name of a plan that is shipped as a file.
+// PlanFile is the file name of a plan that is localized for the driver.
 const PlanFile = "bobbin-plan.json"
 
-// notForTasks are the entries of a container's working directory that task
-// directories do not link to: files of the NodeManager and of this package.
+// notForTasks are the files in a container's working directory to which task
+// directories have no links: those of the NodeManager and of this package.
 var notForTasks = []string{"container_tokens", "launch_container.sh", "default_container_executor.sh",
 	"default_container_executor_session.sh", "tmp", tasksDirectory, PlanFile}
 
 // makeDirectory creates the working directory of one attempt, with links to the
-// files that were shipped with the application. In a container it is below the
-// container's directory, which the node removes even if remove is never called.
+// localized files. In a container it is below the container's working directory,
+// which the NodeManager deletes even if remove is never called.
 func (c *common) makeDirectory(attempt invocation) (directory string, remove func() error, err error) {
 	name := fmt.Sprintf("%s%d-%d", stepPrefix(attempt.step), attempt.index, attempt.attempt)
 	links := c.Links

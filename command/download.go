@@ -13,24 +13,24 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// maxDownloads is the number of files that are copied at the same time.
+// maxDownloads is the number of files that are downloaded at the same time.
 const maxDownloads = 4
 
-// Collected counts the files that were copied.
+// Collected counts the files that were downloaded, and their bytes.
 type Collected struct {
 	Files int
 	Bytes int64
 }
 
-// download is a collected file and the local directory to copy it to.
+// download is a collected file and the local directory to download it to.
 type download struct {
 	file      File
 	directory string
 }
 
-// Collect copies the collected files of all tasks to the directories that the plan
-// names, and replaces existing files. A file appears only when it is complete. If
-// two files would have the same name, Collect fails and copies none.
+// Collect downloads the collected files of all tasks to the directories that the
+// plan names. It replaces existing files; each file appears when it is complete.
+// If two files would have the same path, Collect fails and downloads none.
 func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected, error) {
 	var copied Collected
 	downloads, err := r.downloads()
@@ -47,10 +47,10 @@ func (r *Results) Collect(ctx context.Context, files *storage.Files) (Collected,
 	return copied, group.Wait()
 }
 
-// downloads lists the files to copy.
+// downloads lists the files to download.
 func (r *Results) downloads() ([]download, error) {
 	var downloads []download
-	owners := map[string]string{} // source of each target path
+	owners := map[string]string{} // source of each local path
 	for i := range r.Steps {
 		step := &r.plan.Steps[i]
 		for _, outcome := range r.Steps[i].Tasks {
@@ -76,8 +76,8 @@ func (r *Results) downloads() ([]download, error) {
 	return downloads, nil
 }
 
-// fetch copies one file. It never writes outside the directory, even if the
-// directory contains links that lead out of it.
+// fetch downloads one file. It never writes outside of directory, even if a link
+// in it leads out.
 func fetch(ctx context.Context, files *storage.Files, source, directory string, file File) (err error) {
 	defer func() {
 		if err != nil {

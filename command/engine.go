@@ -16,13 +16,14 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// engine runs a plan's steps. Only the goroutine of run changes their states; each
-// running step has a goroutine that reports its end.
+// engine runs the steps of a plan. Each running step has a goroutine, which
+// reports the step's end on ended; only the goroutine of run changes the states
+// of steps.
 type engine struct {
 	plan    *Plan
 	session *bobbin.Session
-	results *recorder // nil if no results are wanted
-	output  io.Writer // receives the last output of each command
+	results *recorder // nil if no results are to be written
+	output  io.Writer // receives the end of each command's output
 	ended   chan stepEnd
 }
 
@@ -38,12 +39,12 @@ type stepState int
 const (
 	waiting stepState = iota
 	running
-	passed  // succeeded, or failed with AllowFailure
-	blocked // failed, or depends on a blocked step
+	passed  // succeeded, or failed and AllowFailure is set
+	blocked // failed, or needs a blocked step
 )
 
-// drive runs the plan. Its error lists the failed steps in the order of their
-// failures.
+// drive runs the plan. Its error lists the failed steps in the order in which
+// they failed.
 func (p *Plan) drive(ctx context.Context) (err error) {
 	if err := p.check(); err != nil {
 		return err
@@ -74,13 +75,13 @@ func (p *Plan) drive(ctx context.Context) (err error) {
 	return e.run(ctx)
 }
 
-// run starts each step when the steps it needs have passed, and returns when no
-// step is running and none can start.
+// run starts each step when all steps that it needs have passed. It returns when
+// no step is running and none can start.
 func (e *engine) run(ctx context.Context) error {
 	steps := e.plan.Steps
 	states := make([]stepState, len(steps))
 	failures := map[int]error{}
-	order := []int{} // of failed steps
+	order := []int{} // numbers of the failed steps, in the order of failure
 	var group sync.WaitGroup
 	defer group.Wait()
 	for active := 0; ; {
@@ -90,7 +91,7 @@ func (e *engine) run(ctx context.Context) error {
 			}
 			switch need, state := e.needs(i, states); {
 			case ctx.Err() != nil:
-				states[i] = blocked // not started, and not because of another step
+				states[i] = blocked // the step is not started, but no other step is the reason
 			case state == passed:
 				states[i] = running
 				active++
@@ -136,9 +137,8 @@ func (e *engine) run(ctx context.Context) error {
 	return &failed{strings.Join(texts, "\n")}
 }
 
-// needs returns the state of the steps that a step needs: passed if the step
-// may start, waiting if it must wait, blocked if it cannot, with the name of
-// the step that blocks it.
+// needs returns passed if a step may start, waiting if a step that it needs has
+// not ended, or blocked and the name of the step that blocks it.
 func (e *engine) needs(step int, states []stepState) (because string, state stepState) {
 	state = passed
 	for _, need := range e.plan.Steps[step].Needs {
@@ -170,8 +170,9 @@ func (e *engine) step(ctx context.Context, number int) error {
 	}
 	options := []bobbin.Option{
 		bobbin.Name(cmp.Or(step.Name, step.Command[0])), bobbin.Shared(shared),
-		// The scheduler counts failed commands and lost executors together, but only
-		// lost executors may fail the job: failed commands are outcomes.
+		// The scheduler counts failures of commands and losses of executors
+		// together. Only the latter may fail the job: a command that fails its
+		// last attempt is an outcome.
 		bobbin.MaxFailures(step.Retries + max(1, e.plan.MaxFailures)),
 	}
 	if step.CPUs > 0 {
@@ -182,7 +183,8 @@ func (e *engine) step(ctx context.Context, number int) error {
 	var failures []*Outcome
 	for finished, err := range run.Stream(ctx, e.session, step.Tasks, options...) {
 		if err != nil {
-			// The reason why the whole step ended explains more than the error of one task.
+			// The reason why the whole step was stopped explains more than one
+			// task's error.
 			err = firstOf(stopped(ctx), failure(err))
 			e.results.end(number, err.Error())
 			return err
@@ -209,11 +211,12 @@ func (e *engine) step(ctx context.Context, number int) error {
 }
 
 // keptFailures is the number of failed tasks of a step whose output the driver
-// keeps in memory, and the number that the step's error names.
+// keeps in memory. It is also the number of failed tasks that the step's error
+// names.
 const keptFailures = 10
 
-// stepError returns the error of a step with failed tasks: the first task's error
-// with its output, then one line for each of the others.
+// stepError returns the error of a step with failed tasks: the error of the
+// first one with its output, then a line for each of the others.
 func stepError(step Step, failures []*Outcome) error {
 	if len(failures) == 0 {
 		return nil
@@ -237,8 +240,9 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// printOutcome logs the end of a task and writes the end of its output: unchanged
-// if the plan has one unnamed step, otherwise with step and task before each line.
+// printOutcome logs the end of a task, and prints the end of its output:
+// unchanged if the plan's only step has no name, otherwise with step and task
+// before each line.
 func (e *engine) printOutcome(step string, outcome *Outcome) {
 	slog.Info("task finished", "step", step, "task", outcome.Index, "status", outcome.Status, "try", outcome.Try,
 		"output", outcome.Output)

@@ -14,26 +14,28 @@ import (
 )
 
 const (
-	// tailBytes is how much of the end of a command's output is sent to the driver.
+	// tailBytes is how many bytes of the end of a command's output are sent to
+	// the driver.
 	tailBytes = 8 << 10
 	// killGrace is the time between SIGTERM and SIGKILL.
 	killGrace = 3 * time.Second
 )
 
-// invocation is the command of one task attempt.
+// invocation is what a task attempt executes.
 type invocation struct {
 	step           string
 	index, attempt int
 	args           []string
 	environment    []string
-	base, below    string        // working directory: below, relative to base
+	base, below    string        // the working directory is below, which may be relative to base
 	timeout        time.Duration // 0 means no limit
 }
 
-// execute runs the command to its end and writes its stdout and stderr to one file.
-// The outcome says how the command ended; execute returns an error if the attempt
-// says nothing about the command, such as when ctx ends. When ctx ends or the
-// timeout has passed, the whole process group gets SIGTERM, then SIGKILL.
+// execute runs a command to its end and writes its stdout and stderr to one
+// file. The outcome says how the command ended. execute fails if that says
+// nothing about the command, for example because ctx has ended. When ctx ends or
+// the timeout is exceeded, the command's process group gets SIGTERM, and SIGKILL
+// after killGrace.
 func execute(ctx context.Context, i invocation) (Outcome, error) {
 	output, err := i.createOutput()
 	if err != nil {
@@ -91,14 +93,14 @@ func (i invocation) start(ctx context.Context, output *os.File) error {
 	command.WaitDelay = killGrace
 	err = command.Run()
 	if command.Process != nil {
-		// End processes of its group that the command left running.
+		// Kill processes of its group that the command has left.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	}
 	return err
 }
 
-// locate finds the program as a shell in the working directory would. Shipped files
-// are there, and need no ./ in front.
+// locate returns the path of the program. It searches the working directory and
+// then PATH, so a localized file needs no ./ before its name.
 func (i invocation) locate() (string, error) {
 	name := i.args[0]
 	if filepath.IsAbs(name) {
@@ -125,9 +127,9 @@ func (i invocation) locate() (string, error) {
 	return exec.LookPath(name)
 }
 
-// createOutput creates the output file in the container's log directory or, outside
-// of a container, as a temporary file with a unique name. Its name contains step,
-// task and attempt.
+// createOutput creates the output file, whose name contains step, task and
+// attempt: in the container's log directory or, outside of a container, as a
+// temporary file.
 func (i invocation) createOutput() (*os.File, error) {
 	name := fmt.Sprintf("%stask-%d-%d", stepPrefix(i.step), i.index, i.attempt)
 	if directory, _, _ := strings.Cut(os.Getenv("LOG_DIRS"), ","); directory != "" {

@@ -10,16 +10,17 @@ import (
 	"time"
 )
 
-// Summary describes the application as a whole in a JUnit file.
+// Summary describes the whole application in a JUnit file.
 type Summary struct {
 	ApplicationID string // "" if there is none
-	// Problem is why the application did not succeed, in one line; "" if it did.
+	// Problem says in one line why the application did not succeed; "" if it
+	// did.
 	Problem string
 	Now     time.Time
 }
 
-// The file is valid for both schemas in use, that of Ant's JUnitReport and that of
-// Jenkins' xUnit plug-in: problems are always <failure>, test cases contain no
+// The file is valid for both schemas in use, those of Ant's JUnitReport and of
+// Jenkins' xUnit plug-in: every problem is a <failure>, test cases contain no
 // output, and each suite has all of its child elements.
 type (
 	junitSuites struct {
@@ -30,7 +31,7 @@ type (
 		Name       string          `xml:"name,attr"`
 		Package    string          `xml:"package,attr"`
 		ID         int             `xml:"id,attr"`
-		Timestamp  string          `xml:"timestamp,attr"` // UTC, without a zone
+		Timestamp  string          `xml:"timestamp,attr"` // UTC, without a time zone
 		Hostname   string          `xml:"hostname,attr"`
 		Tests      int             `xml:"tests,attr"`
 		Failures   int             `xml:"failures,attr"`
@@ -55,12 +56,12 @@ type (
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
-		Type    string `xml:"type,attr,omitempty"` // of a failure
+		Type    string `xml:"type,attr,omitempty"` // of failures only
 		Text    string `xml:",chardata"`
 	}
 )
 
-// WriteJUnit writes one suite for each step, with one test case for each task.
+// WriteJUnit writes a test suite for each step, with a test case for each task.
 func (r *Results) WriteJUnit(w io.Writer, about Summary) error {
 	var suites junitSuites
 	nothingRan := true
@@ -112,7 +113,7 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 			last = end
 		}
 		if suite.Hostname == "localhost" && outcome.Host != "" {
-			suite.Hostname = outcome.Host // the first of several
+			suite.Hostname = outcome.Host // the first one, if there are several
 		}
 	}
 	suite.Time = secondsText(last.Sub(first))
@@ -124,7 +125,8 @@ func (r *Results) suite(number int, about Summary, nothingRan bool) junitSuite {
 	return suite
 }
 
-// problem returns why a task did not succeed, and whether that is a failure.
+// problem returns why a task did not succeed, and whether that is a failure of
+// the task. It returns nil if the task succeeded.
 func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRan bool) (failure bool, problem *junitProblem) {
 	step, results := &r.plan.Steps[number], &r.Steps[number]
 	problem = &junitProblem{Type: string(outcome.Status), Message: outcome.Message}
@@ -160,7 +162,7 @@ func (r *Results) problem(number int, outcome *Outcome, about Summary, nothingRa
 	return failure, problem
 }
 
-// caseName describes a task within its step.
+// caseName identifies a task within its step: its index and its values.
 func caseName(step *Step, index int) string {
 	if label := step.Tasks[index].Label(); label != "" {
 		return fmt.Sprintf("%d (%s)", index, label)
@@ -170,10 +172,10 @@ func caseName(step *Step, index int) string {
 
 func secondsText(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// ansi matches the escape sequences of terminals, such as colours.
+// ansi matches terminal escape sequences, such as those for colours.
 var ansi = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
 
-// plain returns text without escape sequences and with the line ends of XML.
+// plain returns text without escape sequences and with \n as line end.
 func plain(text string) string {
 	return strings.ReplaceAll(ansi.ReplaceAllString(text, ""), "\r\n", "\n")
 }

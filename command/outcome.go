@@ -21,10 +21,11 @@ const (
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
 	TimedOut  Status = "timed out"
-	// Skipped is a task that never started because its step needs one that failed.
+	// Skipped means that the task was not started because a step that its step
+	// needs has failed.
 	Skipped Status = "skipped"
-	// Unfinished is a task that was killed or lost, or never started although the
-	// steps it needs did not fail.
+	// Unfinished means that the task was killed or lost, or was not started for
+	// another reason.
 	Unfinished Status = "unfinished"
 )
 
@@ -32,32 +33,32 @@ const (
 type Outcome struct {
 	Index  int    `json:"index"`
 	Status Status `json:"status"`
-	Exit   int    `json:"exit"` // exit status; -1 if there is none
-	// Try is the number of the attempt, from 1.
+	Exit   int    `json:"exit"` // exit status of the command; -1 if there is none
+	// Try is the number of the attempt, starting at 1.
 	Try      int           `json:"try,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration,omitempty"`
 	Host     string        `json:"host,omitempty"`
-	Output   string        `json:"output,omitempty"` // output file on the host
-	// Message is why the task did not succeed, in one line.
+	Output   string        `json:"output,omitempty"` // path of the output file on Host
+	// Message says in one line why the task did not succeed.
 	Message string `json:"message,omitempty"`
-	// Tail is the end of the output.
+	// Tail is the end of the command's output.
 	Tail  string `json:"tail,omitempty"`
 	Files []File `json:"files,omitempty"` // collected files
-	// Unmatched are the patterns of collected files that matched no file.
+	// Unmatched are the patterns to collect that matched no file.
 	Unmatched []string `json:"unmatched,omitempty"`
 }
 
 // File is one collected file.
 type File struct {
-	Source  string      `json:"source"`  // path in the results directory
-	Collect int         `json:"collect"` // index in Step.Collect
-	Name    string      `json:"name"`    // path in the working directory, with slashes
+	Source  string      `json:"source"`  // path relative to the results directory
+	Collect int         `json:"collect"` // index of the pattern in Step.Collect
+	Name    string      `json:"name"`    // path relative to the working directory, with slashes
 	Size    int64       `json:"size"`
 	Mode    fs.FileMode `json:"mode"` // permission bits
 }
 
-// Error returns the error of an application that failed because of this task.
+// Error returns the error with which the application fails because of this task.
 func (o *Outcome) Error(step string) error {
 	text := errorMark
 	if step != "" {
@@ -65,7 +66,7 @@ func (o *Outcome) Error(step string) error {
 	}
 	separator := " "
 	if o.Status == Failed && o.Exit < 0 {
-		separator = ": " // the message is an error text, not a sentence about the task
+		separator = ": " // the message is the text of an error, not a sentence about the task
 	}
 	text += fmt.Sprintf("task %d%s%s", o.Index, separator, o.Message)
 	if tail := strings.TrimRight(o.Tail, "\n"); tail != "" {
@@ -74,7 +75,7 @@ func (o *Outcome) Error(step string) error {
 	return &failed{text}
 }
 
-// set fills in Status, Exit and Message from the error of exec.Cmd.Run.
+// set derives Status, Exit and Message from the error of exec.Cmd.Run.
 func (o *Outcome) set(err error) {
 	var exit *exec.ExitError
 	var limit *timeLimit
@@ -90,12 +91,12 @@ func (o *Outcome) set(err error) {
 	}
 }
 
-// timeLimit is the error of a command that exceeded its time limit.
+// timeLimit is the error of a command that ran longer than its time limit.
 type timeLimit struct{ limit time.Duration }
 
 func (t *timeLimit) Error() string { return fmt.Sprintf("ran for more than its limit of %v", t.limit) }
 
-// statusOf returns the exit status of a command. If a signal ended the command, it
+// statusOf returns a command's exit status. If a signal ended the command, this
 // is 128 plus the signal's number, as in a shell.
 func statusOf(exit *exec.ExitError) int {
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -104,7 +105,7 @@ func statusOf(exit *exec.ExitError) int {
 	return exit.ExitCode()
 }
 
-// ending describes how a command ended.
+// ending says how a command ended.
 func ending(exit *exec.ExitError) string {
 	text := fmt.Sprintf("exited with status %d", statusOf(exit))
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
@@ -113,14 +114,14 @@ func ending(exit *exec.ExitError) string {
 	return text
 }
 
-// failed is the error of an application in which a command failed.
+// failed is the error of an application whose command failed.
 type failed struct{ text string }
 
 func (f *failed) Error() string { return f.text }
 
-// ExitStatus returns the exit status of bobbin.Main if the application runs on this
-// machine: that of the command, or 1 if that is 126 or more. A shell uses those for
-// commands that it cannot run and for signals.
+// ExitStatus returns the exit status for bobbin.Main if the driver runs on this
+// machine: that of the command, or 1 if that is above 125. A shell uses these
+// for commands that it cannot execute and for signals.
 func (f *failed) ExitStatus() int {
 	const most = 125
 	if status, found := ExitStatus(f.text); found && status >= 1 && status <= most {
@@ -129,7 +130,7 @@ func (f *failed) ExitStatus() int {
 	return 1
 }
 
-// failure strips the text that the scheduler puts around a command's error.
+// failure removes the text that the scheduler has put around a command's error.
 func failure(err error) error {
 	if _, text, ok := strings.Cut(err.Error(), errorMark); ok {
 		return &failed{errorMark + text}
@@ -137,14 +138,14 @@ func failure(err error) error {
 	return err
 }
 
-// errorMark starts the error of a failed command. yarn-submit run finds it in the
-// application's diagnostics and exits with the command's status.
+// errorMark starts the error of a failed command. yarn-submit run looks for it
+// in the application's diagnostics and exits with the command's status.
 const errorMark = "command: "
 
 var exitStatus = regexp.MustCompile(`(?m)` + errorMark + `(?:step \S+: )?task \d+ exited with status (\d+)`)
 
-// ExitStatus finds the exit status of the failed command in an application's
-// diagnostics.
+// ExitStatus returns the exit status of the failed command that an application's
+// diagnostics name.
 func ExitStatus(diagnostics string) (status int, found bool) {
 	match := exitStatus.FindStringSubmatch(diagnostics)
 	if match == nil {
@@ -154,7 +155,7 @@ func ExitStatus(diagnostics string) (status int, found bool) {
 	return status, err == nil
 }
 
-// stopped returns the cause of a context that has ended, otherwise nil.
+// stopped returns the cause of ctx if ctx has ended, otherwise nil.
 func stopped(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

@@ -11,38 +11,42 @@ import (
 	"time"
 )
 
-// Plan is the work of an application of commands: steps that depend on one
-// another, each with tasks that run the same command. The caller that builds a
-// plan makes sure that step names are unique and that no step depends on itself.
+// Plan is a job of commands: steps that may need each other, each with tasks
+// that run the same command. Whoever creates a plan ensures that step names are
+// unique and that no step needs itself, directly or through others.
 type Plan struct {
-	// Name appears in messages and in the summary.
+	// Name is the job's name in messages and in the JUnit file.
 	Name string `json:"name,omitempty"`
-	// Timeout limits the whole job, from the start of the driver; 0 means no limit.
+	// Timeout is the maximum duration of the job, from the start of the driver;
+	// 0 means no limit.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Steps are in the order of the job file. A plan's only step may have no name.
+	// Steps are in the order of the job file. If there is only one, its name may
+	// be "".
 	Steps []Step `json:"steps"`
-	// Results is the URI of the directory in which the application creates a
-	// directory named after its id, for task outcomes and collected files; "" if
-	// neither is wanted.
+	// Results is the URI of a directory. In it the driver creates the
+	// application's results directory, named after the application's id, for
+	// task outcomes and collected files. "" means that neither is written.
 	Results string `json:"results,omitempty"`
 	// Detached is nil if the submitter follows the application to its end.
 	Detached *Detached `json:"detached,omitempty"`
-	// MaxFailures is task.maxFailures: how many times a task may be lost with its
-	// executor before its step fails.
+	// MaxFailures is the setting task.maxFailures: how often a task may be lost
+	// with its executor before its step fails.
 	MaxFailures int `json:"maxFailures"`
-	// Limits bound the files that each task returns.
+	// Limits are the maximum number and size of the files collected from each
+	// task.
 	Limits Limits `json:"limits"`
-	// Local is true if tasks run on the submitter's machine. Each task's directory
-	// then has Links; on a cluster it has links to the files that the node localized
-	// for the container.
+	// Local is true if tasks run on the submitter's machine. Task directories
+	// then have Links; on a cluster they have links to the files that the node
+	// has localized.
 	Local bool   `json:"local,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
 
-// Limits bound the files that one task returns.
+// Limits are the maximum number and size of the files collected from one task; 0
+// means no limit.
 type Limits struct {
 	Files int   `json:"files,omitempty"` // number of files
-	Bytes int64 `json:"bytes,omitempty"` // total size
+	Bytes int64 `json:"bytes,omitempty"` // total size in bytes
 }
 
 // Link is a symbolic link in a task's directory to a file or directory of this
@@ -55,35 +59,35 @@ type Link struct {
 // Step is one command and the tasks that run it.
 type Step struct {
 	Name  string   `json:"name,omitempty"`
-	Needs []string `json:"needs,omitempty"` // names of steps that must succeed first
-	// Command is the program and its arguments. Placeholders in them, in the
-	// values of Environment, in WorkingDirectory and in Collect are replaced by
-	// the task's values; see [Step.Expand].
+	Needs []string `json:"needs,omitempty"` // names of the steps that must pass before this one starts
+	// Command is the program and its arguments. In these, in the values of
+	// Environment, in WorkingDirectory and in Collect, [Step.Expand] replaces
+	// placeholders by values of the task.
 	Command     []string          `json:"command"`
 	Environment map[string]string `json:"environment,omitempty"`
-	// OwnDirectory makes each attempt of a task run in a new directory instead of the
-	// executor's working directory.
+	// OwnDirectory makes each task attempt run in a new directory, instead of
+	// the executor's working directory.
 	OwnDirectory bool `json:"ownDirectory,omitempty"`
-	// WorkingDirectory is relative to the task's directory, or an absolute path.
+	// WorkingDirectory is an absolute path, or relative to the task's directory.
 	WorkingDirectory string `json:"workingDirectory,omitempty"`
-	// Retries is how many times a failed command is run again. Tasks that are lost
-	// with their executor do not count: task.maxFailures limits those.
+	// Retries is how often a failed command is retried. Tasks that are lost with
+	// their executor are not counted here; task.maxFailures limits them.
 	Retries     int           `json:"retries,omitempty"`
-	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // of one attempt; 0 means no limit
-	Timeout     time.Duration `json:"timeout,omitempty"`     // of the step; 0 means no limit
-	// FailFast ends the step when the first task has failed its last attempt;
-	// otherwise the other tasks run to their ends.
+	TaskTimeout time.Duration `json:"taskTimeout,omitempty"` // maximum duration of one attempt; 0 means no limit
+	Timeout     time.Duration `json:"timeout,omitempty"`     // maximum duration of the step; 0 means no limit
+	// FailFast stops the step when the last attempt of any task has failed.
+	// Otherwise the other tasks run to their end.
 	FailFast bool `json:"failFast,omitempty"`
-	// AllowFailure lets dependent steps run and the application succeed even if
-	// this step fails.
+	// AllowFailure lets the steps that need this one start, and the application
+	// succeed, even if this step fails.
 	AllowFailure bool      `json:"allowFailure,omitempty"`
-	CPUs         int       `json:"cpus,omitempty"` // of each task; 0 means task.cpus
+	CPUs         int       `json:"cpus,omitempty"` // cores for each task; 0 means task.cpus
 	Collect      []Collect `json:"collect,omitempty"`
 	Tasks        Tasks     `json:"tasks"`
 }
 
-// Tasks are the tasks of a step. If no task has values, their JSON is just their
-// number, since a plan may be passed on a command line.
+// Tasks are the tasks of a step. If no task has values, they are encoded in JSON
+// as their number, because a plan may be passed on a command line.
 type Tasks []Task
 
 // MarshalJSON encodes the tasks, or their number if no task has values.
@@ -94,7 +98,7 @@ func (t Tasks) MarshalJSON() ([]byte, error) {
 	return json.Marshal(len(t))
 }
 
-// UnmarshalJSON decodes the output of MarshalJSON.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	var count int
 	if err := json.Unmarshal(encoded, &count); err != nil {
@@ -107,29 +111,31 @@ func (t *Tasks) UnmarshalJSON(encoded []byte) error {
 	return nil
 }
 
-// Collect selects files in a task's working directory to copy to the submitter.
+// Collect selects files in a task's working directory to be copied to the
+// submitter's machine.
 type Collect struct {
 	// Pattern matches paths relative to the working directory; ** matches any
 	// number of directories.
 	Pattern string `json:"pattern"`
-	// Directory is on the submitter's machine; it may contain placeholders.
+	// Directory is the target on the submitter's machine; it may contain
+	// placeholders.
 	Directory string `json:"directory"`
 }
 
-// Task is one input of a step.
+// Task is one task of a step.
 type Task struct {
-	// Values distinguish the task from the other tasks of its step, in order. The
-	// value of a list's task is named [Item].
+	// Values distinguish the task from the other tasks of its step. If the tasks
+	// are a list of items, the only value is named [Item].
 	Values []Value `json:"values,omitempty"`
 }
 
-// Value is one named value of a task.
+// Value is a value of a task, and its name.
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Item is the name of the value if a step's tasks are a list.
+// Item is the name of a task's value if the step's tasks are a list of items.
 const Item = "item"
 
 // Label returns the task's values as text; "" if it has none.
@@ -142,7 +148,8 @@ func (t Task) Label() string {
 }
 
 // Expand replaces the placeholders {index}, {tasks}, {step}, {attempt} and those
-// named after the task's values. {attempt} is kept if attempt is negative.
+// named after the task's values in text. If attempt is negative, {attempt} is
+// not replaced.
 func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string {
 	if !strings.ContainsRune(text, '{') {
 		return text
@@ -158,13 +165,14 @@ func (s *Step) Expand(text string, task Task, index, tasks, attempt int) string 
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// Target returns the directory on the submitter's machine for the files of one
-// task that match the pattern of collect.
+// Target returns the directory on the submitter's machine to which the files of
+// one task that match collect's pattern are copied.
 func (s *Step) Target(collect Collect, index int) string {
 	return s.Expand(collect.Directory, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)
 }
 
-// inPaths returns the task with each value changed to be a single path element.
+// inPaths returns the task with its values changed so that each is one path
+// element.
 func (t Task) inPaths() Task {
 	values := make([]Value, len(t.Values))
 	for i, value := range t.Values {
@@ -182,7 +190,8 @@ func (t Task) inPaths() Task {
 	return Task{Values: values}
 }
 
-// Variable returns the name of the environment variable for a task's value.
+// Variable returns the environment variable that holds the task value of this
+// name.
 func Variable(value string) string {
 	if value == Item {
 		return "TASK_ITEM"
@@ -190,8 +199,8 @@ func Variable(value string) string {
 	return "MATRIX_" + strings.ToUpper(value)
 }
 
-// ReadPlan reads a plan written by [Plan.Write], and removes the file if remove is
-// set. A container's copy is removed by its node.
+// ReadPlan reads a plan that [Plan.Write] has written, and removes the file if
+// remove is true. The NodeManager removes the copy in a container.
 func ReadPlan(path string, remove bool) (*Plan, error) {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -205,7 +214,7 @@ func ReadPlan(path string, remove bool) (*Plan, error) {
 	return DecodePlan(encoded)
 }
 
-// DecodePlan decodes and checks a plan's JSON.
+// DecodePlan decodes a plan from JSON and checks it.
 func DecodePlan(encoded []byte) (*Plan, error) {
 	plan := &Plan{}
 	if err := json.Unmarshal(encoded, plan); err != nil {
@@ -224,7 +233,8 @@ func (p *Plan) Write(path string) error {
 	return os.WriteFile(path, encoded, 0o600)
 }
 
-// check rejects plans that would make the engine wait forever or fail obscurely.
+// check fails if the engine would wait forever for a step of the plan, or fail
+// with an unclear error.
 func (p *Plan) check() error {
 	if len(p.Steps) == 0 {
 		return errors.New("command: nothing to run: no step")

@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// reportDirectory is the subdirectory for report files; partEnding ends the
-	// names of files that are being written.
+	// reportDirectory is the subdirectory of the results directory for report
+	// files. partEnding ends the names of files that are being written.
 	reportDirectory = "report"
 	partEnding      = ".part"
-	// Records are written after firstFlush at first, so that a short job that is
-	// killed leaves its outcomes, and less often as the job goes on, up to
-	// slowestFlush, so that a long job does not leave thousands of files.
+	// Outcomes are written firstFlush after the start, so that a short job that
+	// is killed leaves some. The interval then grows up to slowestFlush, so that
+	// a long job does not leave thousands of files.
 	firstFlush   = time.Second
 	slowestFlush = 15 * time.Second
-	// flushTimeout limits the writing of one file, lastFlush that of the last one.
+	// flushTimeout is the timeout of writing one file, lastFlush that of writing
+	// the last one.
 	flushTimeout = time.Minute
 	lastFlush    = 20 * time.Second
-	// The output of the first fullTails failed tasks is recorded as it is, that of
-	// the others cut to shortTail bytes.
+	// The output of the first fullTails failed tasks is recorded as it is, that
+	// of further ones cut to the last shortTail bytes.
 	fullTails = 1000
 	shortTail = 512
 )
@@ -38,7 +39,7 @@ func ResultsOf(base, applicationID string) string { return base + "/" + applicat
 type record struct {
 	Step  int    `json:"step"`
 	Event string `json:"event"`
-	// Text is why a step was skipped or failed.
+	// Text says why a step was skipped or failed.
 	Text    string   `json:"text,omitempty"`
 	Outcome *Outcome `json:"outcome,omitempty"`
 }
@@ -51,21 +52,21 @@ const (
 	taskEnded   = "task"
 )
 
-// recorder writes step and task outcomes to report files while the job runs. Files
-// never change once written, so they outlive a driver that is killed. A nil recorder
-// records nothing.
+// recorder writes the outcomes of steps and tasks to report files while the job
+// runs. A file is complete once it has its name, so that it remains if the
+// driver is killed. A nil recorder records nothing.
 type recorder struct {
 	files     *storage.Files
 	directory string // URI of the application's results
-	prefix    string // of this driver's file names; the prefixes of later attempts sort after it
+	prefix    string // starts this driver's file names; sorts before the prefixes of later attempts
 
 	records chan record
 	stop    chan context.Context
 	done    chan error
 }
 
-// newRecorder creates the report directory and starts the writer, which runs until
-// close.
+// newRecorder creates the report directory and starts the goroutine that writes,
+// which runs until close is called.
 func newRecorder(ctx context.Context, files *storage.Files, directory string) (*recorder, error) {
 	if err := files.MkdirAll(ctx, directory+"/"+reportDirectory, 0o700); err != nil {
 		return nil, fmt.Errorf("the directory of the results: %w", err)
@@ -76,13 +77,13 @@ func newRecorder(ctx context.Context, files *storage.Files, directory string) (*
 	}
 	start := time.Now().UnixNano()
 	if before, err := strconv.ParseInt(latestPrefix(entries), 10, 64); err == nil {
-		start = max(start, before+1) // the clock of the earlier attempt's node may be ahead
+		start = max(start, before+1) // the clock of an earlier attempt's node may be ahead
 	}
 	r := &recorder{
 		files: files, directory: directory, prefix: fmt.Sprintf("%020d", start),
 		records: make(chan record, 64), stop: make(chan context.Context), done: make(chan error, 1),
 	}
-	// Pending records are written even if the driver's context has ended.
+	// Pending records are written even after the driver's context has ended.
 	go func() { r.done <- r.loop(context.WithoutCancel(ctx)) }()
 	return r, nil
 }
@@ -110,7 +111,7 @@ func (r *recorder) record(rec record) {
 	}
 }
 
-// close writes the pending records, stops the writer and returns an error if records
+// close writes the pending records and stops the goroutine. It fails if records
 // could not be written. No other method may be called afterwards.
 func (r *recorder) close(ctx context.Context) error {
 	if r == nil {
@@ -122,7 +123,7 @@ func (r *recorder) close(ctx context.Context) error {
 	return <-r.done
 }
 
-// loop collects records and writes them at increasing intervals.
+// loop receives records and writes them at increasing intervals.
 func (r *recorder) loop(ctx context.Context) error {
 	var pending bytes.Buffer
 	var problem error
@@ -171,10 +172,11 @@ func (r *recorder) loop(ctx context.Context) error {
 	}
 }
 
-// write creates one report file, atomically.
+// write creates one report file under a temporary name and renames it.
 func (r *recorder) write(ctx context.Context, number int, content []byte) error {
-	// If the application was killed, the submitter may have read and removed the
-	// results. Writing a file would create the directory again.
+	// If the application was killed, the submitter may have collected and
+	// removed the results already. Writing a file would create the directory
+	// again.
 	if exists, err := r.files.Exists(ctx, r.directory+"/"+reportDirectory); err != nil || !exists {
 		return firstOf(err, fmt.Errorf("recording task outcomes: %s is gone", r.directory))
 	}

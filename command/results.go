@@ -13,11 +13,11 @@ import (
 	"github.com/bobbin-yarn/bobbin/storage"
 )
 
-// Results are the outcomes of an application's tasks, as far as its driver wrote
-// them.
+// Results are the outcomes of an application's tasks, as far as the driver has
+// written them.
 type Results struct {
 	plan *Plan
-	// directory is the URI of the application's results.
+	// directory is the URI of the application's results directory.
 	directory string
 	// Steps are in the plan's order.
 	Steps []StepResults
@@ -26,14 +26,15 @@ type Results struct {
 // StepResults are the outcomes of one step.
 type StepResults struct {
 	Started, Ended bool
-	// Because names the step because of which this one was skipped; "" if it was not.
+	// Because names the step whose failure is the reason for skipping this one;
+	// "" if it was not skipped.
 	Because string
-	// Problem is why the step failed; "" if it succeeded or has not ended.
+	// Problem says why the step failed; "" if it succeeded or has not ended.
 	Problem string
 	Tasks   []Outcome // by task index
 }
 
-// NoResults returns results in which every task of the plan is unfinished.
+// NoResults returns results in which all tasks of the plan are unfinished.
 func NoResults(plan *Plan) *Results {
 	r := &Results{plan: plan, Steps: make([]StepResults, len(plan.Steps))}
 	for i, step := range plan.Steps {
@@ -46,7 +47,7 @@ func NoResults(plan *Plan) *Results {
 }
 
 // ReadResults reads the outcomes that the latest attempt of an application has
-// written. If there are none, it returns [NoResults].
+// written. If there are none, it returns the same as [NoResults].
 func ReadResults(ctx context.Context, files *storage.Files, directory string, plan *Plan) (*Results, error) {
 	results := NoResults(plan)
 	results.directory = directory
@@ -69,8 +70,8 @@ func ReadResults(ctx context.Context, files *storage.Files, directory string, pl
 	return results, nil
 }
 
-// latestPrefix returns the file name prefix of the latest attempt; "" if there are
-// no files.
+// latestPrefix returns the prefix of the file names of the latest attempt; "" if
+// there are no files.
 func latestPrefix(entries []storage.Info) string {
 	latest := ""
 	for _, entry := range entries {
@@ -119,7 +120,8 @@ func (s *StepResults) apply(rec record) {
 	}
 }
 
-// Counts returns the number of tasks by status, such as "3 succeeded, 1 failed".
+// Counts returns the number of tasks with each status, such as "3 succeeded, 1
+// failed".
 func (s *StepResults) Counts() string {
 	counts := map[Status]int{}
 	for _, outcome := range s.Tasks {
@@ -134,13 +136,13 @@ func (s *StepResults) Counts() string {
 	return strings.Join(parts, ", ")
 }
 
-// Open reports whether a step has started and its end is not recorded.
+// Open reports whether any step has started and its end was not recorded.
 func (r *Results) Open() bool {
 	return slices.ContainsFunc(r.Steps, func(s StepResults) bool { return s.Started && !s.Ended })
 }
 
-// Unmatched returns the patterns that matched no file of any task, and for each the
-// name of its step.
+// Unmatched returns the patterns that matched no file of any task, and the name
+// of the step of each.
 func (r *Results) Unmatched() (steps, patterns []string) {
 	for i, step := range r.Steps {
 		misses := map[string]int{}

@@ -19,7 +19,7 @@ func ParseCollect(text, base string) (Collect, error) {
 	return NewCollect(text[:separator], text[separator+1:], base)
 }
 
-// NewCollect returns a Collect of a pattern and a directory, which it resolves
+// NewCollect returns a Collect with a pattern and a directory, which it resolves
 // against base. It fails if the pattern is invalid, absolute or leads out of the
 // task's working directory.
 func NewCollect(pattern, directory, base string) (Collect, error) {
@@ -41,8 +41,8 @@ func NewCollect(pattern, directory, base string) (Collect, error) {
 	return Collect{Pattern: path.Clean(pattern), Directory: directory}, nil
 }
 
-// ByTask appends {step}/{index} to each directory that has no placeholder, so that
-// tasks do not share it.
+// ByTask appends {step}/{index} to each target directory that has no
+// placeholder, so that no two tasks share it.
 func (s *Step) ByTask() {
 	for i := range s.Collect {
 		collect := &s.Collect[i]
@@ -56,9 +56,9 @@ func (s *Step) ByTask() {
 	}
 }
 
-// Collision looks for two tasks whose collected files could have the same name. If
-// there are any, the error names both, step is the number of the second task's
-// step, and collect the index of its Collect.
+// Collision looks for two tasks whose collected files could have the same path.
+// If there are any, the error names both; step is the index of the second one's
+// step, and collect that of its pattern.
 func (p *Plan) Collision() (step, collect int, err error) {
 	type owner struct {
 		step, task int
@@ -72,7 +72,7 @@ func (p *Plan) Collision() (step, collect int, err error) {
 				here := owner{number, index, s.Expand(collect.Pattern, s.Tasks[index].inPaths(), index, len(s.Tasks), -1)}
 				target := s.Target(collect, index)
 				key := target
-				if !hasMeta(here.pattern) { // the name of one file
+				if !hasMeta(here.pattern) { // the pattern is the name of one file
 					key = filepath.Join(target, here.pattern)
 				}
 				first, ok := taken[key]
@@ -93,7 +93,7 @@ func (p *Plan) Collision() (step, collect int, err error) {
 // hasMeta reports whether a pattern may match more than one name.
 func hasMeta(pattern string) bool { return strings.ContainsAny(pattern, `*?[{\`) }
 
-// taskName describes a task in messages.
+// taskName identifies a task in messages.
 func (p *Plan) taskName(step, index int) string {
 	text := "task " + caseName(&p.Steps[step], index)
 	if name := p.Steps[step].Name; name != "" {

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// common is the value that all tasks of a step share.
+// common is the value that all tasks of a step share ([bobbin.Shared]).
 type common struct {
 	Step    Step // without its tasks
 	Tasks   int
 	Local   bool
 	Links   []Link
 	Results string // URI of this application's results; "" if none are wanted
-	Number  int    // of the step
+	Number  int    // index of the step
 	Limits  Limits
 }
 
@@ -29,9 +29,9 @@ var run = bobbin.Func("command", func(t *bobbin.Task, input Task) (Outcome, erro
 	return shared.run(t, input)
 })
 
-// run runs one attempt of a task. If the command fails and has retries left, run
-// returns an error, so that the scheduler launches the next attempt. A command that
-// fails its last attempt is an outcome, not an error.
+// run runs one attempt of a task. If the command fails and may be retried, run
+// returns an error, so that the scheduler starts another attempt. If the last
+// attempt fails, run returns its outcome and no error.
 func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	attempt := c.invocation(input, t.Index(), t.Attempt())
 	if c.Step.OwnDirectory {
@@ -58,7 +58,8 @@ func (c *common) run(t *bobbin.Task, input Task) (outcome Outcome, err error) {
 	return outcome, nil
 }
 
-// firstOf returns the first of two errors that is not nil.
+// firstOf returns the first of two errors, or the second one if the first is
+// nil.
 func firstOf(first, second error) error {
 	if first != nil {
 		return first
@@ -66,7 +67,7 @@ func firstOf(first, second error) error {
 	return second
 }
 
-// invocation returns the command line, environment and directory of one attempt.
+// invocation returns what an attempt of a task executes.
 func (c *common) invocation(input Task, index, attempt int) invocation {
 	expand := func(text string) string { return c.Step.Expand(text, input, index, c.Tasks, attempt) }
 	inv := invocation{
