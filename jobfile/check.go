@@ -18,18 +18,18 @@ var (
 	placeholder  = regexp.MustCompile(`(\$?)\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 )
 
-// ownPlaceholders are the placeholders of every task.
+// ownPlaceholders are the placeholders that every task has.
 var ownPlaceholders = []string{"index", "tasks", "attempt", "step"}
 
-// checker reports the problems of a file that was decoded.
+// checker finds the problems of a decoded file, and expands the tasks.
 type checker struct {
 	*reporter
 	file      *File
-	directory string // of the job file
+	directory string // absolute path of the job file's directory
 	lookup    func(string) (string, bool)
 }
 
-// path resolves a name in the file against the job file's directory.
+// path resolves a path in the job file against the file's directory.
 func (c *checker) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -116,7 +116,7 @@ func (c *checker) checkRetries(retries Number) {
 func (c *checker) checkCollects(collects Collects) {
 	for _, pair := range collects {
 		if pair.Name.Value == "" || pair.Value.At == (Position{}) {
-			continue // reported
+			continue // decoding has reported it
 		}
 		if _, err := command.NewCollect(pair.Name.Value, pair.Value.Value, c.directory); err != nil {
 			c.report(pair.Name.At, "collect: %v", err)
@@ -150,7 +150,7 @@ func (c *checker) stepNames() []string {
 	return names
 }
 
-// checkCycles reports each cycle of steps that need one another once.
+// checkCycles reports each cycle of steps that need one another, once.
 func (c *checker) checkCycles() {
 	names := c.stepNames()
 	const (
@@ -189,9 +189,9 @@ func (c *checker) checkCycles() {
 	}
 }
 
-// checkPlaceholders reports unknown placeholders, and placeholders in a shell
-// command, where tasks read their values from variables instead: the shell would
-// interpret quotes and $ in a value put into its text.
+// checkPlaceholders reports unknown placeholders. It also reports placeholders
+// in a shell command, because the shell would interpret quotes and $ in the
+// value; such a command reads values from environment variables.
 func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	known := slices.Clone(ownPlaceholders)
 	if len(tasks) > 0 {
@@ -236,7 +236,8 @@ func (c *checker) checkPlaceholders(step *Step, tasks []command.Task) {
 	}
 }
 
-// shellVariable returns the variable with the value of a placeholder.
+// shellVariable returns the environment variable that holds the value of a
+// placeholder.
 func shellVariable(name string) string {
 	switch name {
 	case "index", "attempt", "step":

@@ -9,19 +9,19 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// decoder decodes nodes into the types of File.
+// decoder decodes YAML nodes into File and the types of its fields.
 type decoder struct {
 	*reporter
 }
 
-// decodable is a type that decodes itself.
+// decodable is a type with its own decoding.
 type decodable interface {
 	decode(d *decoder, n *node)
 	// schema returns the JSON Schema of the type.
 	schema() schema
 }
 
-// read decodes a node into target, a pointer.
+// read decodes a node into target, which is a pointer.
 func (d *decoder) read(n *node, target reflect.Value) {
 	if own, ok := target.Interface().(decodable); ok {
 		own.decode(d, n)
@@ -33,7 +33,7 @@ func (d *decoder) read(n *node, target reflect.Value) {
 	case reflect.Slice:
 		d.readSlice(n, value)
 	default:
-		panic("jobfile: no way to read " + value.Type().String()) // a test reads every type
+		panic("jobfile: no way to read " + value.Type().String()) // a test decodes every type
 	}
 }
 
@@ -53,15 +53,15 @@ func (d *decoder) readSlice(n *node, into reflect.Value) {
 	}
 }
 
-// field is one key of a struct.
+// field describes a key of a mapping, which is a field of a struct.
 type field struct {
 	name, doc string
 	required  bool
-	least     int // of a Number
+	least     int // minimum of a Number
 	index     int
 }
 
-// fieldsOf returns the keys of a struct type, from its tags.
+// fieldsOf returns the keys of a struct type, as its field tags say.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {
@@ -112,8 +112,9 @@ func namesOf(t reflect.Type) []string {
 	return names
 }
 
-// unknown reports an unknown key with a suggestion: the key that other formats name
-// so, one with similar spelling, or the same key in another place.
+// unknown reports an unknown key, with a suggestion: the name that this format
+// has for a key of another format, a key with a similar spelling, or the place
+// where this key is allowed.
 func (d *decoder) unknown(key *node, t reflect.Type) {
 	known := namesOf(t)
 	if meant, ok := synonyms[strings.ToLower(strings.ReplaceAll(key.text, "-", "_"))]; ok && slices.Contains(known, meant) {
@@ -139,7 +140,7 @@ func (d *decoder) unknown(key *node, t reflect.Type) {
 	d.report(key.at, "unknown key %q; known here are %s", key.text, listing(known))
 }
 
-// synonyms maps keys of other formats to those of this one.
+// synonyms maps keys of similar formats to the keys of job files.
 var synonyms = map[string]string{
 	"run": "command", "script": "command", "cmd": "command", "args": "command", "entrypoint": "command", "commands": "command",
 	"depends": "needs", "depends_on": "needs", "dependencies": "needs", "after": "needs", "requires": "needs",
@@ -156,7 +157,7 @@ var synonyms = map[string]string{
 	"master": "driver", "executor": "executors", "workers": "executors", "am": "driver", "file": "lines", "items": "lines",
 }
 
-// listing joins names with commas and "and".
+// listing joins names by commas and "and".
 func listing(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

@@ -12,10 +12,10 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// maxTasks is the maximum number of tasks of a step.
+// maxTasks is the maximum number of tasks in a step.
 const maxTasks = 100_000
 
-// maxLine is the maximum length of a line in a file of tasks, in bytes.
+// maxLine is the maximum length of a line in a file of items, in bytes.
 const maxLine = 64 << 10
 
 // expand returns a step's tasks.
@@ -85,8 +85,8 @@ func (c *checker) combine(tasks *Tasks) []command.Task {
 	return rows
 }
 
-// checkNames checks the names of values, which become placeholders and environment
-// variables.
+// checkNames checks the names of task values, from which the names of
+// placeholders and environment variables are made.
 func (c *checker) checkNames(written *combinations) {
 	var names []Text
 	for _, axis := range written.Matrix {
@@ -99,7 +99,7 @@ func (c *checker) checkNames(written *combinations) {
 			}
 		}
 		if written.Matrix == nil {
-			break // the others must have the same
+			break // the other rows must have the same names
 		}
 	}
 	variables := map[string]string{}
@@ -118,7 +118,7 @@ func (c *checker) checkNames(written *combinations) {
 	}
 }
 
-// product returns all combinations of a matrix; the last name varies fastest.
+// product returns all combinations of a matrix; the last axis varies fastest.
 func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	if matrix == nil {
 		return nil, true
@@ -148,8 +148,8 @@ func (c *checker) product(matrix Matrix, at Position) ([]command.Task, bool) {
 	return rows, true
 }
 
-// included returns a row of include as a task, with its values in the order of the
-// other tasks.
+// included returns a row of include as a task. Its values are in the same order
+// as those of the other tasks.
 func (c *checker) included(written *combinations, row Row) (command.Task, bool) {
 	if len(row) == 0 {
 		return command.Task{}, false
@@ -205,7 +205,7 @@ func describe(row Row) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// nearestValue suggests the value that a row of exclude may mean.
+// nearestValue suggests a value of the matrix that a row of exclude may mean.
 func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	var names []string
 	for _, axis := range matrix {
@@ -234,7 +234,7 @@ func (c *checker) nearestValue(matrix Matrix, row Row) string {
 	return ""
 }
 
-// lines returns one task for each line of a file.
+// lines returns a task for each line of a file that is not blank.
 func (c *checker) lines(name Text) []command.Task {
 	content, err := os.ReadFile(c.path(name.Value))
 	if err != nil {

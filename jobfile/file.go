@@ -1,6 +1,6 @@
 package jobfile
 
-// File is a decoded job file. Keys that are left out have their zero value.
+// File is a decoded job file. A key that is not in the file has the zero value.
 type File struct {
 	Name        Text        `yaml:"name" doc:"The application's name. The default is the file's name."`
 	Queue       Text        `yaml:"queue" doc:"The queue to submit to."`
@@ -19,7 +19,7 @@ type File struct {
 	Steps       Steps       `yaml:"steps,required" doc:"The steps, by name. They run at the same time, except for those that need others."`
 }
 
-// Resources are the resources of containers.
+// Resources describes the containers of an application.
 type Resources struct {
 	Driver    Driver    `yaml:"driver" doc:"The container that drives the job."`
 	Executors Executors `yaml:"executors" doc:"The containers that run the tasks."`
@@ -42,9 +42,9 @@ type Executors struct {
 	NodeLabel Text    `yaml:"node_label" doc:"Node label expression: run on nodes with that label only."`
 }
 
-// Step is one command and the tasks that run it.
+// Step is a command and the tasks that run it.
 type Step struct {
-	Name             Text        // its key in steps
+	Name             Text        // its key in the mapping steps
 	Command          Command     `yaml:"command,required" doc:"The program with its arguments, as a list, in which placeholders such as {index} are replaced by the task's values. Or a text for the shell, which has the values in its environment, such as $TASK_INDEX."`
 	Needs            []Text      `yaml:"needs" doc:"Steps that must have succeeded before this one starts."`
 	Tasks            Tasks       `yaml:"tasks" doc:"How often the command runs: a number; a list of items; or a mapping with matrix, include, exclude or lines. The default is 1."`
@@ -60,7 +60,8 @@ type Step struct {
 	Collect          Collects    `yaml:"collect" doc:"Files to bring back: patterns below the working directory (** for any directories), each with a target directory, relative to the job file. STEP/INDEX is appended to it, unless it has placeholders such as {item}."`
 }
 
-// combinations are tasks that are written as a mapping: a matrix or a file.
+// combinations are the tasks of a step if tasks is a mapping: a matrix or the
+// lines of a file.
 type combinations struct {
 	Matrix  Matrix `yaml:"matrix" doc:"Lists of values by name: one task for each combination of them."`
 	Exclude []Row  `yaml:"exclude" doc:"Combinations of the matrix to exclude; a name that is not given stands for all its values."`

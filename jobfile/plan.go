@@ -9,19 +9,21 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// defaultShell runs commands that are one string; it stops at the first failure.
+// defaultShell executes commands that are a text; it stops when a line of it
+// fails.
 var defaultShell = []string{"sh", "-e", "-c"}
 
-// Overrides are options of the command line that change the job.
+// Overrides are command line options that change a job.
 type Overrides struct {
-	// Retries replaces the retries of every step; nil keeps those of the file.
+	// Retries replaces the retries of every step; nil keeps those in the file.
 	Retries *int
-	// Collect is collected in addition to the file's patterns.
+	// Collect is collected by every step, in addition to the patterns in the
+	// file.
 	Collect []command.Collect
 }
 
-// Plan returns the job's plan. It fails if collected files of two tasks could have
-// the same name.
+// Plan returns the job's plan. It fails if collected files of two tasks could
+// have the same path.
 func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	plan := &command.Plan{Name: j.Name(), Timeout: j.File.Timeout.Value}
 	for i := range j.File.Steps.List {
@@ -38,13 +40,15 @@ func (j *Job) Plan(over Overrides) (*command.Plan, error) {
 	return nil, Problems{{File: j.Path, At: at, Text: "collect: " + err.Error()}}
 }
 
-// Name returns the job's name: that in the file, or the file's own name.
+// Name returns the job's name: the one in the file, or else the name of the file
+// without its extension.
 func (j *Job) Name() string {
 	base := filepath.Base(j.Path)
 	return cmp.Or(j.File.Name.Value, strings.TrimSuffix(base, filepath.Ext(base)))
 }
 
-// collects returns the patterns that a step collects: its own and the job's.
+// collects returns the patterns that a step collects: those of the job and its
+// own.
 func (j *Job) collects(step int) Collects {
 	return slices.Concat(j.File.Collect, j.File.Steps.List[step].Collect)
 }
@@ -68,12 +72,12 @@ func (j *Job) step(number int, over Overrides) command.Step {
 	for _, variable := range slices.Concat(j.File.Environment, written.Environment) {
 		value := variable.Value.Value
 		if variable.Inherited {
-			value, _ = j.lookup(variable.Name.Value) // checked
+			value, _ = j.lookup(variable.Name.Value) // check has reported it if it is not set
 		}
 		step.Environment[variable.Name.Value] = value
 	}
 	for _, pair := range j.collects(number) {
-		if collect, err := command.NewCollect(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // checked
+		if collect, err := command.NewCollect(pair.Name.Value, pair.Value.Value, j.directory); err == nil { // check has reported errors
 			step.Collect = append(step.Collect, collect)
 		}
 	}
@@ -82,8 +86,8 @@ func (j *Job) step(number int, over Overrides) command.Step {
 	return step
 }
 
-// command returns the program and its arguments. A local script, named ./script.sh,
-// is shipped to the task's directory.
+// command returns the program of a step and its arguments. A local script is
+// named ./script.sh, since it is localized in the task's directory.
 func (j *Job) command(step *Step) []string {
 	if !step.Command.Shell {
 		args := values(step.Command.Args)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Position is a position in a job file, from 1; the zero value is no position.
+// Position is a position in a job file; lines and columns start at 1. The zero
+// value means no position.
 type Position struct{ Line, Column int }
 
 // Problem is one problem of a job file.
@@ -24,7 +25,8 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.At.Line, p.At.Column, p.Text)
 }
 
-// Problems are all problems of a job file. The error text has one line for each.
+// Problems are all problems of a job file. The error text has a line for each of
+// them.
 type Problems []Problem
 
 func (p Problems) Error() string {
@@ -45,8 +47,8 @@ func (r *reporter) report(at Position, format string, args ...any) {
 	r.problems = append(r.problems, Problem{File: r.file, At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// err returns the problems in the order of the file, without duplicates; nil if
-// there are none.
+// err returns the problems in their order in the file, without duplicates; nil
+// if there are none.
 func (r *reporter) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -54,5 +56,5 @@ func (r *reporter) err() error {
 	slices.SortStableFunc(r.problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.At.Line, b.At.Line), cmp.Compare(a.At.Column, b.At.Column))
 	})
-	return slices.Compact(r.problems) // an alias may repeat a part of the file
+	return slices.Compact(r.problems) // with an alias, the same problem occurs twice
 }

@@ -9,22 +9,23 @@ import (
 	"github.com/bobbin-yarn/bobbin/command"
 )
 
-// maxBytes is the maximum size of a job file.
+// maxBytes is the maximum size of a job file, in bytes.
 const maxBytes = 4 << 20
 
-// Job is a job file that was read and checked.
+// Job is a job file that was read and has passed all checks.
 type Job struct {
 	File *File
 	// Path is the file's path as passed to Read.
 	Path string
-	// directory is the file's directory, absolute; names in the file are relative to it.
+	// directory is the absolute path of the file's directory; paths in the file
+	// are relative to it.
 	directory string
-	tasks     [][]command.Task // of each step
+	tasks     [][]command.Task // by step
 	lookup    func(string) (string, bool)
 }
 
 // Read reads and checks a job file. lookup returns environment variables, as
-// [os.LookupEnv] does. Problems with the file's content are returned as [Problems].
+// [os.LookupEnv] does. The error is [Problems] if the file's content is wrong.
 func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -44,7 +45,8 @@ func Read(path string, lookup func(string) (string, bool)) (*Job, error) {
 	return parseJob(path, filepath.Dir(absolute), content, lookup)
 }
 
-// parseJob reads the content of a job file in a directory.
+// parseJob decodes and checks the content of a job file. directory is the
+// directory of the file.
 func parseJob(path, directory string, content []byte, lookup func(string) (string, bool)) (*Job, error) {
 	reporter := &reporter{file: path}
 	tree := parse(reporter, content)
@@ -61,7 +63,7 @@ func parseJob(path, directory string, content []byte, lookup func(string) (strin
 	if err := reporter.err(); err != nil {
 		return nil, err
 	}
-	if _, err := job.Plan(Overrides{}); err != nil { // names that collide
+	if _, err := job.Plan(Overrides{}); err != nil { // collected files could collide
 		return nil, err
 	}
 	return job, nil

@@ -9,8 +9,8 @@ import (
 // schema is a JSON Schema, or a part of one.
 type schema map[string]any
 
-// Schema returns the JSON Schema (draft 2020-12) of job files. Read checks more than
-// a schema can express.
+// Schema returns the JSON Schema (draft 2020-12) of job files. Read also checks
+// what a schema cannot express.
 func Schema() ([]byte, error) {
 	root := schemaOf(reflect.TypeFor[File]())
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -24,7 +24,7 @@ func Schema() ([]byte, error) {
 	return encoded.Bytes(), err
 }
 
-// schemaOf describes a struct type.
+// schemaOf returns the schema of a struct type.
 func schemaOf(t reflect.Type) schema {
 	properties := schema{}
 	var required []string

@@ -10,14 +10,14 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Setting is a setting in a job file.
+// Setting is a setting in a job file, with its position.
 type Setting struct {
 	Key, Value string
 	At         Position
 }
 
-// Settings returns the settings of the file's own keys and those in conf. It fails
-// if both set the same key.
+// Settings returns the settings that the file's keys stand for and those below
+// conf. It fails if both set the same key.
 func (j *Job) Settings() ([]Setting, error) {
 	var all []Setting
 	add := func(key, value string, at Position) {
@@ -68,8 +68,8 @@ func (j *Job) Settings() ([]Setting, error) {
 	return all, reporter.err()
 }
 
-// shipped returns the files to localize in every container: those listed in the
-// file, and scripts that commands run.
+// shipped returns the files to localize for every container: those listed in the
+// file, and the local scripts that commands execute.
 func (j *Job) shipped() (files []string, at Position) {
 	files = j.paths(j.File.Files)
 	if len(files) > 0 {
@@ -87,7 +87,8 @@ func (j *Job) shipped() (files []string, at Position) {
 	return files, at
 }
 
-// script returns the local file that a command runs, such as ./script.sh.
+// script returns the path of the local file that a step's command executes, such
+// as ./script.sh.
 func (j *Job) script(step *Step) (path string, ok bool) {
 	if step.Command.Shell || len(step.Command.Args) == 0 {
 		return "", false
@@ -101,7 +102,8 @@ func (j *Job) script(step *Step) (path string, ok bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// paths resolves names in the file against its directory.
+// paths resolves paths in the file against its directory. It leaves URIs
+// unchanged.
 func (j *Job) paths(names []Text) []string {
 	all := make([]string, len(names))
 	for i, name := range names {

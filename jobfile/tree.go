@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// kind is the kind of a node.
+// kind is the type of a YAML node.
 type kind int
 
 const (
@@ -23,19 +23,20 @@ const (
 
 func (k kind) String() string { return [...]string{"nothing", "a value", "a list", "a mapping"}[k] }
 
-// node is a YAML node with aliases resolved and scalars as they were written.
+// node is a YAML node in which aliases are resolved. Scalars have the text that
+// the file has.
 type node struct {
 	kind    kind
 	at      Position
 	text    string // of a scalar
-	quoted  bool   // the scalar is in quotes or a block
+	quoted  bool   // the scalar is in quotes or a block scalar
 	items   []*node
 	entries []entry
 }
 
 type entry struct{ key, value *node }
 
-// get returns the value of a key of a mapping; nil if there is none.
+// get returns the value of a key in a mapping; nil if the key is missing.
 func (n *node) get(key string) *node {
 	for _, one := range n.entries {
 		if one.key.text == key {
@@ -45,19 +46,19 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
-// treeBuilder makes nodes from the parser's nodes.
+// treeBuilder converts the parser's nodes into nodes.
 type treeBuilder struct {
 	*reporter
 	anchors map[string]*node
 	nodes   int
 }
 
-// maxNodes is the maximum number of nodes with aliases resolved: a file of a few
-// lines can expand to billions.
+// maxNodes is the maximum number of nodes after aliases are resolved: a few
+// lines with aliases can expand to billions of nodes.
 const maxNodes = 1 << 20
 
-// parse parses a file with one document. It returns nil if the file is empty or
-// invalid.
+// parse parses a file that has one document. It returns nil if the file is empty
+// or invalid.
 func parse(r *reporter, content []byte) *node {
 	file, err := parseYAML(content)
 	if err != nil {
@@ -94,7 +95,7 @@ func parse(r *reporter, content []byte) *node {
 	return tree
 }
 
-// parseYAML calls the library's parser and returns a panic in it as an error.
+// parseYAML calls the YAML library's parser, and returns an error if it panics.
 func parseYAML(content []byte) (file *ast.File, err error) {
 	defer func() {
 		if failed := recover(); failed != nil {
@@ -104,7 +105,8 @@ func parseYAML(content []byte) (file *ast.File, err error) {
 	return parser.ParseBytes(content, 0)
 }
 
-// syntaxAdvice returns advice for frequent syntax errors.
+// syntaxAdvice returns advice on how to correct common syntax errors; "" for
+// others.
 func syntaxAdvice(message string) string {
 	for _, known := range []struct{ part, advice string }{
 		{"mapping value is not allowed", `: put text with ": " in it in quotes, or below a |`},
@@ -193,8 +195,8 @@ func (b *treeBuilder) build(from ast.Node) *node {
 	}
 }
 
-// add adds a key to a mapping. Keys of the mapping itself replace those of merge
-// keys.
+// add adds an entry to a mapping. The mapping's own entries override those of
+// merge keys (<<).
 func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	value := b.build(from.Value)
 	if from.Key.Type() == ast.MergeKeyType {
@@ -217,14 +219,14 @@ func (b *treeBuilder) add(built *node, from *ast.MappingValueNode) {
 	}
 	for i, one := range built.entries {
 		if one.key.text == key.text {
-			built.entries[i] = entry{key, value} // from a merge key: the parser rejects duplicates
+			built.entries[i] = entry{key, value} // one is from a merge key, since the parser rejects duplicates
 			return
 		}
 	}
 	built.entries = append(built.entries, entry{key, value})
 }
 
-// size counts a node and its descendants.
+// size returns the number of nodes in n, including n itself.
 func (n *node) size() int {
 	size := 1
 	for _, item := range n.items {

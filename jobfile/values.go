@@ -10,7 +10,7 @@ import (
 	"github.com/bobbin-yarn/bobbin/internal/config"
 )
 
-// Text is any value as it is written: 3.10 is "3.10", and on is "on".
+// Text is a scalar as text, exactly as written: 3.10 is "3.10", and on is "on".
 type Text struct {
 	Value string
 	At    Position
@@ -29,7 +29,7 @@ func (*Text) schema() schema {
 	return schema{"type": []string{"string", "number", "boolean"}}
 }
 
-// Number is a whole number from 0.
+// Number is a whole number of at least 0.
 type Number struct {
 	Value int
 	Set   bool
@@ -50,7 +50,7 @@ func (*Number) schema() schema {
 	return schema{"type": "integer", "minimum": 0, "maximum": math.MaxInt32}
 }
 
-// shown returns a node as text for an error.
+// shown returns the text of a node for an error message.
 func (n *node) shown() string {
 	if n.kind == scalar {
 		return strconv.Quote(n.text)
@@ -71,8 +71,8 @@ func (f *Flag) decode(d *decoder, n *node) {
 
 func (*Flag) schema() schema { return schema{"type": "boolean"} }
 
-// Duration is a positive time with its unit: a number alone means minutes to some
-// and milliseconds to others.
+// Duration is a positive duration. A unit is required, because people read a
+// number without one as minutes or as milliseconds.
 type Duration struct {
 	Value time.Duration
 	At    Position
@@ -98,7 +98,7 @@ func (*Duration) schema() schema {
 	return schema{"type": "string", "pattern": `^\s*([0-9]+\s*([uUmM]?[sS]|[mM]|[mM][iI][nN]|[hH]|[dD])|([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+)\s*$`}
 }
 
-// Size is an amount of memory with its unit.
+// Size is an amount of memory. A unit is required.
 type Size struct {
 	Value string
 	At    Position
@@ -118,7 +118,8 @@ func (s *Size) decode(d *decoder, n *node) {
 	}
 }
 
-// binaryUnit accepts units such as MiB, which Skein's users write.
+// binaryUnit returns a suggestion for a size with a unit such as MiB, which
+// users of Skein write.
 func binaryUnit(text string) string {
 	compact := strings.ToLower(strings.ReplaceAll(text, " ", ""))
 	if short, ok := strings.CutSuffix(compact, "ib"); ok {
@@ -136,7 +137,7 @@ func (*Size) schema() schema {
 // Pair is a key with its value.
 type Pair struct{ Name, Value Text }
 
-// readPairs decodes a mapping of text to text.
+// readPairs decodes a mapping of texts to texts.
 func readPairs(d *decoder, n *node, example string) []Pair {
 	if n.kind != mapping {
 		d.report(n.at, "want a mapping such as %s, got %v", example, n.kind)
@@ -158,28 +159,28 @@ func texts(more schema) schema {
 	return s
 }
 
-// Settings are settings of bobbin, by key.
+// Settings are settings of bobbin: keys and values.
 type Settings []Pair
 
 func (s *Settings) decode(d *decoder, n *node) { *s = readPairs(d, n, "{yarn.maxAppAttempts: 1}") }
 
 func (*Settings) schema() schema { return texts(nil) }
 
-// Amounts are amounts of resource types, by type.
+// Amounts are amounts of YARN resource types, by the type's name.
 type Amounts []Pair
 
 func (a *Amounts) decode(d *decoder, n *node) { *a = readPairs(d, n, "{yarn.io/gpu: 1}") }
 
 func (*Amounts) schema() schema { return texts(nil) }
 
-// Collects maps patterns of files to directories.
+// Collects are the patterns of files to collect, each with its target directory.
 type Collects []Pair
 
 func (c *Collects) decode(d *decoder, n *node) { *c = readPairs(d, n, `{"reports/*.xml": out}`) }
 
 func (*Collects) schema() schema { return texts(nil) }
 
-// Row is one combination of a matrix.
+// Row is one combination of values of a matrix, by name.
 type Row []Pair
 
 func (r *Row) decode(d *decoder, n *node) {
@@ -191,13 +192,13 @@ func (r *Row) decode(d *decoder, n *node) {
 
 func (*Row) schema() schema { return texts(schema{"minProperties": 1}) }
 
-// Environment lists variables in the order of the file.
+// Environment is a list of environment variables in the order of the file.
 type Environment []Variable
 
-// Variable is one variable of the environment.
+// Variable is an environment variable.
 type Variable struct {
 	Name, Value Text
-	Inherited   bool // has no value in the file: it is read from the process's environment
+	Inherited   bool // the file has no value: it is that of the process's own environment
 }
 
 func (e *Environment) decode(d *decoder, n *node) {
@@ -223,10 +224,10 @@ func (*Environment) schema() schema {
 		"additionalProperties": schema{"type": []string{"string", "number", "boolean", "null"}}}
 }
 
-// Command is a program with its arguments, or one string for a shell.
+// Command is a program with its arguments, or a text for a shell.
 type Command struct {
 	Args  []Text
-	Shell bool // Args is the one string
+	Shell bool // Args has one element, the text for the shell
 	At    Position
 }
 
@@ -263,7 +264,7 @@ func (*Command) schema() schema {
 	}}
 }
 
-// Shell runs commands that are one string.
+// Shell is the program and arguments that execute commands that are a text.
 type Shell []Text
 
 func (s *Shell) decode(d *decoder, n *node) {
@@ -277,13 +278,13 @@ func (*Shell) schema() schema {
 	return schema{"type": "array", "minItems": 1, "items": new(Text).schema()}
 }
 
-// Axis is a name of a matrix with its values.
+// Axis is a name in a matrix with its values.
 type Axis struct {
 	Name   Text
 	Values []Text
 }
 
-// Matrix are lists of values, in order.
+// Matrix is a list of axes in the order of the file.
 type Matrix []Axis
 
 func (m *Matrix) decode(d *decoder, n *node) {
@@ -307,11 +308,11 @@ func (*Matrix) schema() schema {
 		"additionalProperties": schema{"type": "array", "minItems": 1, "items": new(Text).schema()}}
 }
 
-// Tasks are a number, a list of items, or combinations.
+// Tasks is a number of tasks, a list of items, or combinations of values.
 type Tasks struct {
 	Count        Number
 	Items        []Text
-	Listed       bool // the file has a list, which may be empty
+	Listed       bool // the file has a list, even if it is empty
 	Combinations *combinations
 	At           Position
 }
@@ -344,7 +345,7 @@ func (*Tasks) schema() schema {
 	}}
 }
 
-// Steps are the steps, in the file's order.
+// Steps are the steps in the order of the file.
 type Steps struct {
 	List []Step
 	At   Position
