@@ -13,7 +13,8 @@ import (
 	"github.com/bobbin-yarn/bobbin"
 )
 
-// pointsPerTask keeps a core busy for about a tenth of a second.
+// pointsPerTask is so large that a task keeps a core busy for about a tenth of a
+// second.
 const pointsPerTask = 10_000_000
 
 // inside is the task function: it draws random points and returns how many are

@@ -2,10 +2,10 @@
 //
 //	wordcount IN OUT
 //
-// IN is a text file or a directory of text files. OUT is a directory that must not
-// exist. Both can be in HDFS or on disk. Words are separated by Unicode white
-// space. The files part-00000, part-00001, … in OUT have lines word<TAB>count,
-// sorted by the words' bytes across all files.
+// IN is a text file or a directory of text files. OUT is a directory that must
+// not exist. Each can be in HDFS or on the local disk. Words are separated by
+// Unicode white space. OUT gets the files part-00000, part-00001, … with lines
+// word<TAB>count, which are sorted by the bytes of the words across all files.
 package main
 
 import (
@@ -73,8 +73,8 @@ var write = bobbin.Func("write", func(task *bobbin.Task, part []entry) (int, err
 	if err := text.Flush(); err != nil {
 		return 0, err
 	}
-	// With speculation, two attempts may write the same part: the driver lets only one
-	// of them commit.
+	// With speculation, two attempts may write the same part. The driver lets
+	// only one of them commit.
 	return len(part), task.CommitOutput(file.Commit)
 })
 

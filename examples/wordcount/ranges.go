@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// entry is a line of the output.
+// entry is a line of the output: a word and its count.
 type entry struct {
 	_     struct{} `cbor:",toarray"`
 	Word  string
 	Count int64
 }
 
-// smallestRange keeps a short output in one file.
+// smallestRange is the minimum number of words in a range if there are several
+// ranges, so that a short output is one file.
 const smallestRange = 10_000
 
-// sortedRanges sorts the words and splits them into 1 to n ranges of about the same
-// length.
+// sortedRanges sorts the words and splits them into 1 to n ranges with about the
+// same number of words.
 func sortedRanges(counts map[string]int64, n int) [][]entry {
 	entries := make([]entry, 0, len(counts))
 	for word, count := range counts {
